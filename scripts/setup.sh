@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Puts in place what seqtune builds and runs on: libtorch 2.11.0 (CPU) under .libtorch, and an OpenCL CPU device (PoCL).
+# Does nothing where both are there. SEQTUNE_TORCH_DIR names an existing torch 2.11.0 directory (with include/ and lib/) to use instead.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch_version=2.11.0
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.89 or newer (rustup.rs), then run this again"
+command -v python3 >/dev/null || fail "python3 is missing: install python3 and python3-pip, then run this again"
+command -v c++ >/dev/null || fail "a C++ compiler is missing: install g++, then run this again"
+
+libtorch_ready() { [ "$(cat .libtorch/build-version 2>/dev/null)" = "$torch_version" ] && [ -e .libtorch/lib/libtorch_cpu.so ]; }
+
+link_installed_torch() {
+    local dir=${SEQTUNE_TORCH_DIR:-}
+    if [ -z "$dir" ]; then
+        # find_spec locates the package without importing it
+        dir=$(python3 - "$torch_version" <<'PY'
+import importlib.metadata, importlib.util, pathlib, sys
+try:
+    if importlib.metadata.version("torch").split("+")[0] == sys.argv[1]:
+        print(pathlib.Path(importlib.util.find_spec("torch").origin).parent)
+except Exception:
+    pass
+PY
+)
+    fi
+    [ -n "$dir" ] && [ -e "$dir/lib/libtorch_cpu.so" ] && [ -d "$dir/include/torch" ] || return 1
+    say "using the torch $torch_version in $dir"
+    rm -rf .libtorch && mkdir .libtorch
+    ln -s "$dir/include" .libtorch/include
+    ln -s "$dir/lib" .libtorch/lib
+    echo "$torch_version" > .libtorch/build-version
+}
+
+download_libtorch() {
+    python3 -m pip --version >/dev/null 2>&1 || fail "pip is missing: install python3-pip, then run this again"
+    local wheels platforms=() minor
+    wheels=$(mktemp -d)
+    trap 'rm -rf "$wheels"' RETURN
+    for minor in 28 27 26 25 24 17; do platforms+=(--platform "manylinux_2_${minor}_x86_64"); done
+    say "downloading libtorch $torch_version (540 MB)"
+    PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --implementation cp \
+        --abi cp311 --abi none "${platforms[@]}" --platform manylinux2014_x86_64 -d "$wheels" \
+        "torch==$torch_version" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85 \
+        || fail "the download of torch $torch_version failed: see pip's message above"
+    say "unpacking libtorch into .libtorch (500 MB)"
+    rm -rf .libtorch .libtorch.part
+    python3 - "$wheels" <<'PY'
+import pathlib, shutil, sys, zipfile
+# The CPU build needs these libraries and the headers; of CUDA only the two small ones that libtorch_cpu names.
+wanted = {"libtorch_cpu.so", "libtorch.so", "libc10.so", "libgomp.so.1", "libcudart.so.13", "libcupti.so.13"}
+root = pathlib.Path(".libtorch.part")
+for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+    with zipfile.ZipFile(wheel) as z:
+        for name in z.namelist():
+            base = name.rsplit("/", 1)[-1]
+            if name.startswith("torch/include/") and base:
+                target = root / name[len("torch/"):]
+            elif base in wanted and "/lib/" in name:
+                target = root / "lib" / base
+            else:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with z.open(name) as src, open(target, "wb") as dst:
+                shutil.copyfileobj(src, dst)
+missing = [n for n in sorted(wanted) if not (root / "lib" / n).exists()]
+sys.exit(f"setup: the wheels lack {missing}" if missing else 0)
+PY
+    echo "$torch_version" > .libtorch.part/build-version
+    mv .libtorch.part .libtorch
+}
+
+opencl_ready() { ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && ldconfig -p | grep -q 'libOpenCL\.so\.1'; }
+
+install_pocl() {
+    command -v apt-get >/dev/null || fail "no OpenCL device and no apt-get: install PoCL and an OpenCL ICD loader by hand"
+    local sudo=""
+    [ "$(id -u)" = 0 ] || sudo=sudo
+    say "installing the OpenCL CPU device (PoCL, 43 MB)"
+    $sudo apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends pocl-opencl-icd ocl-icd-libopencl1 >&2
+}
+
+libtorch_ready || link_installed_torch || download_libtorch
+opencl_ready || install_pocl
+say "ready"

@@ -1,0 +1,61 @@
+//! The one error type: what stops a run. A config that fails is data (`Outcome`), never an `Error`.
+
+use std::path::Path;
+
+/// Why a run cannot go on. Each variant has its own exit code, see [`Error::exit_code`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something the user wrote or named is wrong; the sentence says what, where and what to do.
+    #[error("{0}")]
+    Input(String),
+    /// What the run needs is not on this machine: a device, a driver, a library.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The machine failed in the middle: disk, process, device.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// Exit code of the program: 2 wrong input, 3 device or library missing, 1 everything else.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Error::Failed(_) => 1,
+            Error::Input(_) => 2,
+            Error::Unavailable(_) => 3,
+        }
+    }
+
+    /// Puts where it happened (a file, a line, a field) before the sentence.
+    pub fn at(self, place: impl std::fmt::Display) -> Error {
+        match self {
+            Error::Input(s) => Error::Input(format!("{place}: {s}")),
+            Error::Unavailable(s) => Error::Unavailable(format!("{place}: {s}")),
+            Error::Failed(s) => Error::Failed(format!("{place}: {s}")),
+        }
+    }
+}
+
+/// Input error with the given sentence.
+pub fn input<T>(sentence: impl Into<String>) -> Result<T> {
+    Err(Error::Input(sentence.into()))
+}
+
+/// Names the file in an I/O error: a file that is not there is the user's to mend, the rest the machine's.
+pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    move |e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::Input(format!("{}: no such file or folder", path.display())),
+        _ => Error::Failed(format!("{}: {e}", path.display())),
+    }
+}
+
+impl From<tch::TchError> for Error {
+    fn from(e: tch::TchError) -> Self {
+        // libtorch appends a C++ backtrace: the first line says what is wrong
+        let text = e.to_string();
+        Error::Failed(format!("libtorch: {}", text.lines().next().unwrap_or_default()))
+    }
+}

@@ -1,0 +1,126 @@
+//! What is to be computed: the values of a kernel's fields, written `M=1024,N=512,K=64,dtype=f32`.
+
+use super::Kernel;
+use super::spec::{Field, FieldKind};
+use crate::error::{Result, input};
+
+/// The values of a kernel's fields, in the kernel's order. A choice is held as the index of its label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    pub values: Vec<f64>,
+}
+
+impl Field {
+    /// The value that `text` stands for.
+    fn parse(&self, text: &str) -> Result<f64> {
+        let name = &self.name;
+        match self.kind {
+            FieldKind::Size => {
+                let (min, max) = (self.min, self.max);
+                match text.parse::<u64>() {
+                    Ok(x) if (min..=max).contains(&x) => Ok(x as f64),
+                    _ => input(format!("field `{name}`: `{text}` is not a whole number from {min} to {max}")),
+                }
+            }
+            FieldKind::Real => match text.parse::<f64>() {
+                Ok(x) if x.is_finite() => Ok(x),
+                _ => input(format!("field `{name}`: `{text}` is not a number")),
+            },
+            FieldKind::Choice => match self.labels.iter().position(|l| l == text) {
+                Some(i) => Ok(i as f64),
+                None => input(format!("field `{name}`: `{text}` is not one of {}", self.labels.join(", "))),
+            },
+        }
+    }
+
+    /// `value` as the user writes it.
+    fn show(&self, value: f64) -> String {
+        match self.kind {
+            FieldKind::Choice => self.labels[value as usize].clone(),
+            _ => format!("{value}"),
+        }
+    }
+}
+
+impl Kernel {
+    /// Reads a problem written as `name=value` pairs or as a JSON object. Fields with a default may be left out.
+    pub fn problem(&self, text: &str) -> Result<Problem> {
+        let pairs = if text.trim_start().starts_with('{') { json_pairs(text)? } else { plain_pairs(text)? };
+        let mut values: Vec<Option<f64>> = vec![None; self.fields.len()];
+        for (name, value) in pairs {
+            let Some(i) = self.fields.iter().position(|f| f.name == name) else {
+                let known: Vec<&str> = self.fields.iter().map(|f| f.name.as_str()).collect();
+                return input(format!(
+                    "problem `{text}`: kernel {} has no field `{name}` (it has {})",
+                    self.name,
+                    known.join(", ")
+                ));
+            };
+            if values[i].is_some() {
+                return input(format!("problem `{text}`: field `{name}` is given twice"));
+            }
+            values[i] = Some(self.fields[i].parse(&value).map_err(|e| e.at(format!("problem `{text}`")))?);
+        }
+        let values: Result<Vec<f64>> = std::iter::zip(&self.fields, values)
+            .map(|(field, value)| match (value, &field.default) {
+                (Some(x), _) => Ok(x),
+                (None, Some(default)) => field.parse(default),
+                (None, None) => input(format!("problem `{text}`: field `{}` is missing", field.name)),
+            })
+            .collect();
+        let problem = Problem { values: values? };
+        let env = self.env(&problem, None);
+        for rule in &self.rules {
+            if rule.expr.eval(&env) != 1.0 {
+                return input(format!("problem `{text}`: {} ({})", rule.reason, rule.text));
+            }
+        }
+        Ok(problem)
+    }
+
+    /// The problem as [`Kernel::problem`] reads it, every field named.
+    pub fn show_problem(&self, problem: &Problem) -> String {
+        let pairs = std::iter::zip(&self.fields, &problem.values);
+        pairs.map(|(f, v)| format!("{}={}", f.name, f.show(*v))).collect::<Vec<_>>().join(",")
+    }
+
+    /// The problem for a table: fields at their default are left out.
+    pub fn brief_problem(&self, problem: &Problem) -> String {
+        let pairs = std::iter::zip(&self.fields, &problem.values);
+        pairs
+            .filter(|(f, v)| f.default.as_ref() != Some(&f.show(**v)))
+            .map(|(f, v)| format!("{}={}", f.name, f.show(*v)))
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+
+    /// What makes two problems the same shape: the fields marked so, without batch, data type or layout.
+    /// Datasets are split by it.
+    pub fn shape(&self, problem: &Problem) -> String {
+        let pairs = std::iter::zip(&self.fields, &problem.values).filter(|(f, _)| f.shape);
+        pairs.map(|(f, v)| format!("{}={}", f.name, f.show(*v))).collect::<Vec<_>>().join(",")
+    }
+}
+
+fn plain_pairs(text: &str) -> Result<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
+    for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+        match part.split_once('=') {
+            Some((name, value)) => pairs.push((name.trim().to_string(), value.trim().to_string())),
+            None => return input(format!("problem `{text}`: `{part}` is not written name=value")),
+        }
+    }
+    Ok(pairs)
+}
+
+fn json_pairs(text: &str) -> Result<Vec<(String, String)>> {
+    let object: serde_json::Map<String, serde_json::Value> = match serde_json::from_str(text) {
+        Ok(object) => object,
+        Err(e) => return input(format!("problem `{text}`: not a JSON object: {e}")),
+    };
+    let show = |v: serde_json::Value| match v {
+        serde_json::Value::String(s) => s,
+        other => other.to_string(),
+    };
+    Ok(object.into_iter().map(|(name, value)| (name, show(value))).collect())
+}

@@ -1,0 +1,206 @@
+//! Spaces: exact look-ahead, counts and samples.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
+use std::collections::{BTreeMap, HashSet};
+
+fn device(name: &str) -> Device {
+    Device::described(name).unwrap()
+}
+
+/// A kernel with a random small space: 2-5 parameters of 1-4 values under up to 4 random constraints.
+fn random_kernel(rng: &mut ChaCha8Rng) -> Kernel {
+    let count = rng.random_range(2..=5);
+    let mut toml = String::from(
+        "name = 'random'\nmeaning = 'a random space'\n[[field]]\nname = 'M'\nkind = 'size'\nmin = 1\nmax = 99\nmeaning = 'size'\n",
+    );
+    for i in 0..count {
+        let values: Vec<i64> = (0..rng.random_range(1..=4)).map(|k| k * rng.random_range(1..4) + k).collect();
+        toml += &format!(
+            "[[parameter]]\nname = 'p{i}'\nvalues = {values:?}\ndefault = {}\nmeaning = 'p'\n",
+            values[0]
+        );
+    }
+    for _ in 0..rng.random_range(0..=4) {
+        let (a, b) = (rng.random_range(0..count), rng.random_range(0..count));
+        let expr = match rng.random_range(0..5) {
+            0 => format!("p{a} * 2 >= p{b}"),
+            1 => format!("(p{a} + p{b}) % 2 == 0"),
+            2 => format!("p{a} + p{b} <= M"),
+            3 => format!("p{a} != p{b} or p{a} == 0"),
+            _ => format!("p{a} * p{b} < max_group_items / 100"),
+        };
+        toml += &format!("[[constraint]]\nexpr = '{expr}'\nreason = 'because'\n");
+    }
+    toml += "[program]\nfile = 'k.cl'\nentry = 'k'\nglobal = ['1']\nlocal = ['1']\n[reference]\nfile = 'k.cl'\nentry = 'k'\nglobal = ['1']\nlocal = []\n";
+    toml += "[[argument]]\nname = 'M'\nkind = 'int'\nvalue = 'M'\n[work]\nflops = '1'\nbytes = '1'\ntolerance = '0'\n";
+    let files = BTreeMap::from([("kernel.toml".to_string(), toml), ("k.cl".to_string(), String::new())]);
+    Kernel::from_files(files, "random/kernel.toml").unwrap()
+}
+
+/// Every combination of values, legal or not.
+fn all_combinations(kernel: &Kernel) -> Vec<Config> {
+    let mut all = vec![Vec::new()];
+    for p in &kernel.parameters {
+        all = all
+            .into_iter()
+            .flat_map(|prefix: Vec<u8>| {
+                (0..p.values.len() as u8).map(move |c| [prefix.clone(), vec![c]].concat())
+            })
+            .collect();
+    }
+    all.into_iter().map(Config).collect()
+}
+
+#[test]
+fn completions_counts_and_samples_agree_with_brute_force_on_random_spaces() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let device = device("A100");
+    for _ in 0..300 {
+        let kernel = random_kernel(&mut rng);
+        let problem = kernel.problem(&format!("M={}", rng.random_range(1..20))).unwrap();
+        let space = ConfigSpace::new(&kernel, &problem, &device);
+        let all = all_combinations(&kernel);
+        let legal: Vec<Config> = all.iter().filter(|c| space.violation(c).is_none()).cloned().collect();
+        let mut listed = Vec::new();
+        space.for_each(&mut |c| {
+            listed.push(Config(c.to_vec()));
+            true
+        });
+        assert_eq!(listed, legal);
+        let mut counter = space.counter();
+        assert_eq!(counter.total(), legal.len() as u64);
+        for config in all {
+            for at in 0..config.0.len() {
+                let prefix = &config.0[..at];
+                let expected: HashSet<u8> =
+                    legal.iter().filter(|c| c.0.starts_with(prefix)).map(|c| c.0[at]).collect();
+                if at > 0 && !legal.iter().any(|c| c.0.starts_with(prefix)) {
+                    break;
+                }
+                let mask = space.completions(prefix).unwrap();
+                let found: HashSet<u8> = (0..64).filter(|i| mask >> i & 1 == 1).collect();
+                assert_eq!(found, expected, "{prefix:?}");
+            }
+        }
+        let drawn = counter.sample_distinct(5, &mut rng);
+        assert_eq!(drawn.len(), legal.len().min(5));
+        assert!(drawn.iter().all(|c| space.is_legal(c)));
+    }
+}
+
+#[test]
+fn samples_are_uniform_over_the_legal_configs() {
+    let kernel = Kernel::open("conv2d").unwrap();
+    let problem = kernel.problem("N=1,C=1,H=8,W=8,K=1,R=1,S=1").unwrap();
+    let mut limits = device("A100");
+    limits.limits.max_group_items = Some(2.0);
+    limits.limits.is_cpu = Some(1.0);
+    let space = ConfigSpace::new(&kernel, &problem, &limits);
+    let mut counter = space.counter();
+    let total = counter.total();
+    assert!((10..2_000).contains(&total), "{total}");
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut seen = BTreeMap::<Config, u64>::new();
+    let each = 50;
+    for _ in 0..total * each {
+        *seen.entry(counter.sample(&mut rng).unwrap()).or_default() += 1;
+    }
+    assert_eq!(seen.len() as u64, total, "every legal config is drawn");
+    let chi2: f64 = seen.values().map(|n| (*n as f64 - each as f64).powi(2) / each as f64).sum();
+    assert!(chi2 < total as f64 + 5.0 * (2.0 * total as f64).sqrt(), "chi2 {chi2} of {total}");
+}
+
+#[test]
+fn legal_configs_of_the_shipped_kernels_number_what_they_did() {
+    let mut counts = Vec::new();
+    for (kernel, problem) in [
+        ("gemm", "M=512,N=512,K=512"),
+        ("gemm", "M=1,N=1,K=1,transA=T,transB=T,dtype=f16"),
+        ("conv2d", "N=1,C=64,H=56,W=56,K=64,R=3,S=3,pad_h=1,pad_w=1"),
+        ("conv2d", "N=4,C=32,H=17,W=19,K=32,R=3,S=3,groups=32"),
+    ] {
+        let kernel = Kernel::open(kernel).unwrap();
+        let problem = kernel.problem(problem).unwrap();
+        for name in ["H200", "MI250X", "RX 7900 XTX"] {
+            let space = ConfigSpace::new(&kernel, &problem, &device(name));
+            counts.push(format!("{} {name}: {}", kernel.name, space.counter().total()));
+        }
+    }
+    insta::assert_snapshot!(counts.join("\n"));
+}
+
+#[test]
+fn the_look_ahead_of_every_shipped_kernel_stays_far_within_its_budget() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for (name, problem) in
+        [("gemm", "M=37,N=512,K=64,transA=T"), ("conv2d", "N=2,C=6,H=31,W=17,K=6,R=5,S=3,groups=2")]
+    {
+        let kernel = Kernel::open(name).unwrap();
+        let problem = kernel.problem(problem).unwrap();
+        for device in Device::shipped().unwrap() {
+            let space = ConfigSpace::new(&kernel, &problem, &device);
+            for _ in 0..50 {
+                let mut prefix = Vec::new();
+                while prefix.len() < kernel.parameters.len() {
+                    let nodes = space.look_ahead_nodes(&prefix);
+                    assert!(nodes < 10_000, "{name} on {}: {nodes} nodes after {prefix:?}", device.name);
+                    let mask = space.completions(&prefix).unwrap();
+                    let open: Vec<u8> = (0..64).filter(|i| mask >> i & 1 == 1).collect();
+                    assert!(!open.is_empty(), "{name} on {}: dead end at {prefix:?}", device.name);
+                    prefix.push(open[rng.random_range(0..open.len())]);
+                }
+                assert!(space.is_legal(&Config(prefix)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_violation_names_the_reason_the_constraint_and_the_values() {
+    let kernel = Kernel::open("gemm").unwrap();
+    let problem = kernel.problem("M=64,N=64,K=64").unwrap();
+    let mut config = kernel.default_config();
+    let space = ConfigSpace::new(&kernel, &problem, &device("H200"));
+    assert_eq!(space.violation(&config), None, "the default is legal");
+    config.0[1] = 0;
+    let text = space.violation(&config).unwrap();
+    assert_eq!(
+        text,
+        "work-items and their vectors must divide the tile along N (NWG % (NDIM * VWN) == 0; NWG=8, NDIM=8, VWN=4)"
+    );
+}
+
+#[test]
+fn wrong_problems_and_configs_are_answered_with_the_field_and_what_is_allowed() {
+    let gemm = Kernel::open("gemm").unwrap();
+    let conv = Kernel::open("conv2d").unwrap();
+    let texts = [
+        gemm.problem("M=64,N=64").unwrap_err(),
+        gemm.problem("M=64,N=64,K=64,Q=1").unwrap_err(),
+        gemm.problem("M=0,N=64,K=64").unwrap_err(),
+        gemm.problem("M=64,N=64,K=70000").unwrap_err(),
+        gemm.problem("M=64,N=64,K=6.5").unwrap_err(),
+        gemm.problem("M=64,N=64,K=64,dtype=f8").unwrap_err(),
+        gemm.problem("M=64,N=64,K=64,M=2").unwrap_err(),
+        gemm.problem("M64").unwrap_err(),
+        gemm.problem("{\"M\": 64").unwrap_err(),
+        conv.problem("N=1,C=3,H=8,W=8,K=4,R=3,S=3,groups=2").unwrap_err(),
+        conv.problem("N=1,C=3,H=2,W=2,K=4,R=3,S=3").unwrap_err(),
+        gemm.config("MWG=63").unwrap_err(),
+        gemm.config("MWG=64").unwrap_err(),
+        Kernel::open("gem").unwrap_err(),
+    ];
+    insta::assert_snapshot!(texts.map(|e| e.to_string()).join("\n"));
+}
+
+#[test]
+fn a_problem_reads_the_same_from_pairs_and_json_and_its_own_text() {
+    let gemm = Kernel::open("gemm").unwrap();
+    let a = gemm.problem("M=64, N=32,K=16,dtype=f16,alpha=0.5").unwrap();
+    let b = gemm.problem(r#"{"M": 64, "N": 32, "K": 16, "dtype": "f16", "alpha": 0.5}"#).unwrap();
+    assert_eq!(a, b);
+    assert_eq!(gemm.problem(&gemm.show_problem(&a)).unwrap(), a);
+    assert_eq!(gemm.shape(&a), "M=64,N=32,K=16");
+}
