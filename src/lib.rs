@@ -4,7 +4,10 @@
 //! [`executor`] (what happens if it is), [`dataset`] (what has happened before). [`eval`] judges models
 //! against data, `cli` is the program.
 
+pub mod cli;
+pub mod dataset;
 pub mod error;
+pub mod executor;
 pub mod kernel;
 
 pub use error::{Error, Result};

@@ -1,1 +1,5 @@
-fn main(){ println!("{}", tch::Tensor::from_slice(&[1f32]).sum(tch::Kind::Float)); }
+//! The program `seqtune`.
+
+fn main() -> std::process::ExitCode {
+    seqtune::cli::main()
+}

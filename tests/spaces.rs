@@ -17,10 +17,7 @@ fn random_kernel(rng: &mut ChaCha8Rng) -> Kernel {
     );
     for i in 0..count {
         let values: Vec<i64> = (0..rng.random_range(1..=4)).map(|k| k * rng.random_range(1..4) + k).collect();
-        toml += &format!(
-            "[[parameter]]\nname = 'p{i}'\nvalues = {values:?}\ndefault = {}\nmeaning = 'p'\n",
-            values[0]
-        );
+        toml += &format!("[[parameter]]\nname = 'p{i}'\nvalues = {values:?}\ndefault = {}\nmeaning = 'p'\n", values[0]);
     }
     for _ in 0..rng.random_range(0..=4) {
         let (a, b) = (rng.random_range(0..count), rng.random_range(0..count));
@@ -45,9 +42,7 @@ fn all_combinations(kernel: &Kernel) -> Vec<Config> {
     for p in &kernel.parameters {
         all = all
             .into_iter()
-            .flat_map(|prefix: Vec<u8>| {
-                (0..p.values.len() as u8).map(move |c| [prefix.clone(), vec![c]].concat())
-            })
+            .flat_map(|prefix: Vec<u8>| (0..p.values.len() as u8).map(move |c| [prefix.clone(), vec![c]].concat()))
             .collect();
     }
     all.into_iter().map(Config).collect()
@@ -74,8 +69,7 @@ fn completions_counts_and_samples_agree_with_brute_force_on_random_spaces() {
         for config in all {
             for at in 0..config.0.len() {
                 let prefix = &config.0[..at];
-                let expected: HashSet<u8> =
-                    legal.iter().filter(|c| c.0.starts_with(prefix)).map(|c| c.0[at]).collect();
+                let expected: HashSet<u8> = legal.iter().filter(|c| c.0.starts_with(prefix)).map(|c| c.0[at]).collect();
                 if at > 0 && !legal.iter().any(|c| c.0.starts_with(prefix)) {
                     break;
                 }
@@ -134,8 +128,7 @@ fn legal_configs_of_the_shipped_kernels_number_what_they_did() {
 #[test]
 fn the_look_ahead_of_every_shipped_kernel_stays_far_within_its_budget() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    for (name, problem) in
-        [("gemm", "M=37,N=512,K=64,transA=T"), ("conv2d", "N=2,C=6,H=31,W=17,K=6,R=5,S=3,groups=2")]
+    for (name, problem) in [("gemm", "M=37,N=512,K=64,transA=T"), ("conv2d", "N=2,C=6,H=31,W=17,K=6,R=5,S=3,groups=2")]
     {
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();

@@ -32,10 +32,7 @@ impl Kernel {
                 Some(choice) => choices[i] = Some(choice as u8),
                 None => {
                     let values: Vec<String> = values.iter().map(i64::to_string).collect();
-                    return input(format!(
-                        "config `{text}`: {name}={value} is not one of {}",
-                        values.join(", ")
-                    ));
+                    return input(format!("config `{text}`: {name}={value} is not one of {}", values.join(", ")));
                 }
             }
         }

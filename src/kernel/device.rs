@@ -141,10 +141,7 @@ impl Device {
             return Ok(Device::parse_file(&text, name_or_path)?.remove(0));
         }
         let known: Vec<&str> = shipped.iter().map(|d| d.name.as_str()).collect();
-        input(format!(
-            "no device `{name_or_path}`: use `live`, a .toml file, or one of {}",
-            known.join(", ")
-        ))
+        input(format!("no device `{name_or_path}`: use `live`, a .toml file, or one of {}", known.join(", ")))
     }
 }
 

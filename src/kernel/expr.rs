@@ -379,8 +379,7 @@ impl Parser<'_> {
 
     /// A left-associative chain of sums, or of products where the first operator is one.
     fn chain(&mut self, ops: &[(&str, Binary)]) -> Result<Expr> {
-        let products =
-            [("*", Binary::Mul), ("//", Binary::FloorDiv), ("/", Binary::Div), ("%", Binary::Mod)];
+        let products = [("*", Binary::Mul), ("//", Binary::FloorDiv), ("/", Binary::Div), ("%", Binary::Mod)];
         let is_sum = ops[0].0 == "+";
         let operand = |p: &mut Self| if is_sum { p.chain(&products) } else { p.unary() };
         let mut left = operand(self)?;

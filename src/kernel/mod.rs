@@ -137,8 +137,7 @@ impl Kernel {
     pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
         let at = |e: Error| e.at(place);
         let text = files.get("kernel.toml").map_or("", String::as_str);
-        let spec: KernelSpec = toml::from_str(text)
-            .map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
+        let spec: KernelSpec = toml::from_str(text).map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
         build(spec, files).map_err(at)
     }
 
@@ -156,7 +155,8 @@ impl Kernel {
     /// [`Kernel::env`] with a config's values set.
     pub fn env_of(&self, problem: &Problem, device: Option<&Device>, config: &Config) -> Vec<f64> {
         let mut env = self.env(problem, device);
-        for (slot, choice) in env.iter_mut().zip(&config.0).zip(&self.parameters).map(|((s, c), p)| (s, p.values[*c as usize]))
+        for (slot, choice) in
+            env.iter_mut().zip(&config.0).zip(&self.parameters).map(|((s, c), p)| (s, p.values[*c as usize]))
         {
             *slot = choice as f64;
         }
@@ -244,7 +244,10 @@ fn build(spec: KernelSpec, files: BTreeMap<String, String>) -> Result<Kernel> {
     let names = names(&parameters, &spec.field, &spec.define)?;
     let count = parameters.len();
     let constraints = |rules: Vec<RuleSpec>| -> Result<Vec<Constraint>> {
-        rules.into_iter().map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason })).collect()
+        rules
+            .into_iter()
+            .map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason }))
+            .collect()
     };
     let exprs = |texts: Vec<String>| texts.iter().map(|t| names.expr(t)).collect::<Result<Vec<_>>>();
     let launch = |p: ProgramSpec| -> Result<Launch> {

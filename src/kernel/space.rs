@@ -58,8 +58,7 @@ impl<'k> ConfigSpace<'k> {
         }
         let read_later = (0..count)
             .map(|at| {
-                let mut slots: Vec<usize> =
-                    named[at..].iter().flatten().copied().filter(|s| *s < at).collect();
+                let mut slots: Vec<usize> = named[at..].iter().flatten().copied().filter(|s| *s < at).collect();
                 slots.sort_unstable();
                 slots.dedup();
                 slots
@@ -224,8 +223,7 @@ impl Counter<'_, '_> {
             env[at] = *value as f64;
             if space.impossible.is_none() && space.passes(at, &env) {
                 prefix.push(i as u8);
-                counts[i] =
-                    if prefix.len() == space.checks.len() { 1 } else { self.behind(prefix).iter().sum() };
+                counts[i] = if prefix.len() == space.checks.len() { 1 } else { self.behind(prefix).iter().sum() };
                 prefix.pop();
             }
         }

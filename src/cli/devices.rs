@@ -1,0 +1,58 @@
+//! `seqtune devices`
+
+use crate::error::Result;
+use crate::executor::devices;
+use crate::kernel::{Device, LIMIT_NAMES};
+
+/// Lists the devices that open here, why others do not, and the devices known as descriptions
+#[derive(clap::Args)]
+pub struct Args {
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(serde::Serialize)]
+struct Answer {
+    live: Vec<Live>,
+    missing: Vec<String>,
+    described: Vec<Device>,
+}
+
+#[derive(serde::Serialize)]
+struct Live {
+    id: String,
+    #[serde(flatten)]
+    device: Device,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let (found, missing) = devices();
+    let live = found.into_iter().map(|f| Live { id: f.id, device: f.device }).collect();
+    let answer = Answer { live, missing, described: Device::shipped()? };
+    if args.json {
+        return super::answer_json(&answer);
+    }
+    let mut text = String::from("Devices that open here:\n");
+    for live in &answer.live {
+        text += &format!("  {}  {} ({})\n", live.id, live.device.name, live.device.driver);
+        text += &format!("      {}\n", limits(&live.device));
+    }
+    if answer.live.is_empty() {
+        text += "  none\n";
+    }
+    for reason in &answer.missing {
+        text += &format!("Not available: {reason}\n");
+    }
+    text += "Devices known as descriptions (for space and predict):\n";
+    for device in &answer.described {
+        text += &format!("  {:<12} {}, {}\n", device.name, device.vendor, device.architecture);
+    }
+    super::answer(text.trim_end());
+    Ok(())
+}
+
+fn limits(device: &Device) -> String {
+    let known = LIMIT_NAMES.iter().zip(device.limits.values());
+    known.filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,127 @@
+//! The program's verbs. Answers go to standard output, progress and warnings to standard error.
+
+mod devices;
+mod progress;
+mod space;
+mod sweep;
+
+use crate::error::{Result, io};
+use crate::kernel::{Device, Kernel, Problem};
+use clap::{Parser, Subcommand};
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Predicts the tuning parameters of GPU kernels, and validates them on the device.
+///
+/// Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 a device or library is missing.
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Devices(devices::Args),
+    Space(space::Args),
+    Sweep(sweep::Args),
+    #[command(hide = true)]
+    Worker(WorkerArgs),
+}
+
+/// Serves measurements to a parent process
+#[derive(clap::Args)]
+struct WorkerArgs {
+    kernel: String,
+    #[arg(long)]
+    device: String,
+}
+
+/// Runs the program; errors are printed as one sentence.
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = match args.verb {
+        Verb::Devices(args) => devices::run(args),
+        Verb::Space(args) => space::run(args),
+        Verb::Sweep(args) => sweep::run(args),
+        Verb::Worker(args) => crate::executor::worker::serve(&args.kernel, &args.device),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("seqtune: {e}");
+            ExitCode::from(e.exit_code() as u8)
+        }
+    }
+}
+
+/// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly.
+fn answer(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// An answer as one JSON line.
+fn answer_json(value: &impl serde::Serialize) -> Result<()> {
+    let text = serde_json::to_string(value).map_err(|e| crate::Error::Failed(format!("writing JSON: {e}")))?;
+    answer(&text);
+    Ok(())
+}
+
+/// A described device by name or file, or a live one (`live`, `opencl:0`).
+fn device(name: &str) -> Result<Device> {
+    match name {
+        "live" | "fake" => crate::executor::live_device(name),
+        id if id.starts_with("opencl:") => crate::executor::live_device(id),
+        other => Device::described(other),
+    }
+}
+
+/// Problems given as words, as files of lines, or on standard input (`-`).
+fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for word in words {
+        if word == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(io(Path::new("standard input")))?;
+            problems.extend(kernel.problems_from_lines(&text, "standard input")?);
+        } else if word.contains('=') || word.trim_start().starts_with('{') {
+            problems.push(kernel.problem(word)?);
+        } else {
+            let text = std::fs::read_to_string(word).map_err(io(Path::new(word)))?;
+            problems.extend(kernel.problems_from_lines(&text, word)?);
+        }
+    }
+    match problems.is_empty() {
+        true => crate::error::input("no problem is given; write one as name=value pairs, or name a file of them"),
+        false => Ok(problems),
+    }
+}
+
+/// Reads `90s`, `10m`, `2h` or plain seconds.
+fn duration(text: &str) -> std::result::Result<std::time::Duration, String> {
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3_600.0),
+        _ => (text, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(std::time::Duration::from_secs_f64(x * unit)),
+        _ => Err(format!("`{text}` is not a time: write 90s, 10m or 2h")),
+    }
+}
+
+/// The command line, for provenance.
+fn command_line() -> String {
+    let mut words: Vec<String> = std::env::args().collect();
+    if let Some(first) = words.first_mut() {
+        *first = "seqtune".into();
+    }
+    words.join(" ")
+}

@@ -1,0 +1,45 @@
+//! Progress bars on standard error; plain lines now and then where it is not a terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// A bar with an ETA.
+pub struct Bar {
+    bar: ProgressBar,
+    what: &'static str,
+    plain: bool,
+    told: Instant,
+    began: Instant,
+}
+
+impl Bar {
+    /// A bar over `total` steps of `what`.
+    pub fn new(what: &'static str, total: u64) -> Bar {
+        let plain = !std::io::stderr().is_terminal();
+        let bar = if plain { ProgressBar::hidden() } else { ProgressBar::new(total) };
+        bar.set_length(total);
+        let style = "{prefix} {bar:30} {pos}/{len}, {elapsed} gone, {eta} to go  {wide_msg}";
+        bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(what);
+        Bar { bar, what, plain, told: Instant::now(), began: Instant::now() }
+    }
+
+    /// Moves to step `at`.
+    pub fn at(&mut self, at: usize, message: &str) {
+        self.bar.set_position(at as u64);
+        self.bar.set_message(message.to_string());
+        if self.plain && self.told.elapsed() > Duration::from_secs(15) {
+            self.told = Instant::now();
+            let total = self.bar.length().unwrap_or(0);
+            let gone = self.began.elapsed().as_secs_f64();
+            let to_go = gone * (total as f64 / at.max(1) as f64 - 1.0);
+            eprintln!("{}: {at}/{total}, {gone:.0} s gone, about {to_go:.0} s to go; {message}", self.what);
+        }
+    }
+
+    /// Removes the bar.
+    pub fn end(self) {
+        self.bar.finish_and_clear();
+    }
+}

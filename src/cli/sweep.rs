@@ -1,0 +1,118 @@
+//! `seqtune sweep`
+
+use super::progress::Bar;
+use crate::dataset::{Dataset, FORMAT, Header, Journal, today};
+use crate::error::Result;
+use crate::executor::child::Setup;
+use crate::executor::sweep::{Choice, Run, plan};
+use crate::executor::{Cache, Policy, live_device};
+use crate::kernel::Kernel;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measures sampled or all legal configs of many problems; started again, it goes on where it was
+#[derive(clap::Args)]
+pub struct Args {
+    /// Kernel name, or the path of its folder
+    kernel: String,
+    /// Problems, files of problems (one a line), or `-` for standard input
+    #[arg(long, required = true, num_args = 1.., value_name = "PROBLEM|FILE")]
+    problems: Vec<String>,
+    /// Journal to write, or to go on with
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Configs per problem: the default config first, then sampled ones
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    sample: usize,
+    /// Measures every legal config
+    #[arg(long, conflicts_with = "sample")]
+    exhaustive: bool,
+    /// Size of the pool of configs that problems share [default: twice --sample]
+    #[arg(long, value_name = "N")]
+    pool: Option<usize>,
+    /// Share of a problem's configs drawn for it alone
+    #[arg(long, default_value_t = 0.05, value_name = "SHARE")]
+    fresh: f64,
+    /// Stops after this long (90s, 10m, 2h)
+    #[arg(long, value_parser = super::duration)]
+    budget: Option<Duration>,
+    /// Device: `live` or `opencl:0`
+    #[arg(long, default_value = "live")]
+    device: String,
+    /// Caches before each timed launch
+    #[arg(long, value_enum, default_value_t = Cache::Warm)]
+    cache: Cache,
+    /// Time after which a silent config counts as hanging
+    #[arg(long, default_value = "20s", value_parser = super::duration)]
+    timeout: Duration,
+    /// Also writes the packed form here when the sweep is complete
+    #[arg(long, value_name = "FILE")]
+    pack: Option<PathBuf>,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let kernel = Kernel::open(&args.kernel)?;
+    let problems = super::problems(&kernel, &args.problems)?;
+    let device = live_device(&args.device)?;
+    let policy = Policy { cache: args.cache, ..Policy::default() };
+    let choice = match args.exhaustive {
+        true => Choice::Exhaustive,
+        false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
+    };
+    let header = Header {
+        format: FORMAT.into(),
+        kernel: kernel.name.clone(),
+        space: kernel.space_hash(),
+        device: device.clone(),
+        tool: env!("CARGO_PKG_VERSION").into(),
+        seed: args.seed,
+        policy: policy.describe(),
+        command: super::command_line(),
+        date: today(),
+    };
+    let mut journal = Journal::open(&args.output, header)?;
+    let plan = plan(&kernel, &device, &problems, choice, args.seed);
+    let planned: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
+    let run = Run {
+        setup: Setup::new(&args.kernel, &args.device, args.timeout)?,
+        policy,
+        batch: 16,
+        compilers: std::thread::available_parallelism().map_or(1, usize::from),
+        budget: args.budget,
+    };
+    let mut bar = Bar::new("sweep", planned as u64);
+    let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
+    bar.end();
+    if let (Some(path), true) = (&args.pack, report.complete) {
+        Dataset::save_packed(&journal.dataset, path)?;
+    }
+    if args.json {
+        return super::answer_json(&report);
+    }
+    let rate = report.measured as f64 / report.measure_seconds.max(1e-9);
+    super::answer(&format!(
+        "{} records: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
+         {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",
+        journal.dataset.records.len(),
+        report.measured,
+        report.invalid,
+        report.found,
+        args.output.display(),
+        report.seconds,
+        report.compile_seconds,
+        report.measure_seconds,
+        report.overhead * 100.0,
+    ));
+    if !report.complete {
+        eprintln!(
+            "seqtune: the budget is spent at {} of {planned}; the same command goes on",
+            report.found + report.measured + report.invalid
+        );
+    }
+    Ok(())
+}

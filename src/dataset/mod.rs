@@ -1,0 +1,110 @@
+//! What has happened before? Records of sweeps, on disk and in memory.
+//!
+//! On disk a dataset is either a journal (JSON lines, appended while a sweep runs) or packed (for training
+//! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
+
+mod journal;
+mod packed;
+mod record;
+mod table;
+
+pub use journal::Journal;
+pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Objective, Outcome, Record, quantile};
+pub use table::{Part, Split, Table, Tried};
+
+use crate::error::{Error, Result, io};
+use crate::kernel::Device;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+/// Name and version of the format, the first field of every header.
+pub const FORMAT: &str = "seqtune-dataset-1";
+
+/// What is known about all records of a dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    pub format: String,
+    /// Kernel name.
+    pub kernel: String,
+    /// [`crate::kernel::Kernel::space_hash`] of the kernel when it was measured.
+    pub space: String,
+    /// The device with its driver.
+    pub device: Device,
+    /// Version of seqtune that measured.
+    pub tool: String,
+    /// Seed of the sampling.
+    pub seed: u64,
+    /// How it was measured, in words and numbers.
+    pub policy: String,
+    /// Command line.
+    pub command: String,
+    /// Day it was begun, UTC, `YYYY-MM-DD`.
+    pub date: String,
+}
+
+/// A header with its records, in the order they were made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    pub header: Header,
+    pub records: Vec<Record>,
+}
+
+impl Dataset {
+    /// Reads a journal or a packed file, whichever it is.
+    pub fn load(path: &Path) -> Result<Dataset> {
+        let bytes = std::fs::read(path).map_err(io(path))?;
+        let place = path.display();
+        if bytes.starts_with(packed::MAGIC) {
+            packed::decode(&bytes).map_err(|e| e.at(place))
+        } else {
+            journal::decode(&bytes).map_err(|e| e.at(place))
+        }
+    }
+
+    /// Writes the packed form, whole or not at all.
+    pub fn save_packed(&self, path: &Path) -> Result<()> {
+        write_whole(path, &packed::encode(self)?)
+    }
+
+    /// Writes the journal form, whole or not at all.
+    pub fn save_journal(&self, path: &Path) -> Result<()> {
+        write_whole(path, &journal::encode(self))
+    }
+
+    /// Hash of header and records, the same for both forms.
+    pub fn hash(&self) -> String {
+        crate::kernel::hex(&Sha256::digest(journal::encode(self))[..8])
+    }
+}
+
+/// Writes a file so that a reader sees the old content or the new, never a part.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(io(folder))?;
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = Path::new(&part);
+    std::fs::write(part, bytes).map_err(io(part))?;
+    std::fs::rename(part, path).map_err(io(path))
+}
+
+/// Day of now in UTC, `YYYY-MM-DD` (civil-from-days of the proleptic Gregorian calendar).
+pub fn today() -> String {
+    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let days = (seconds / 86_400) as i64 + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", year_of_era + era * 400 + carry)
+}
+
+fn damaged(what: &str) -> Error {
+    Error::Input(format!("{what}: the file is truncated or damaged; fetch or make it again"))
+}

@@ -1,0 +1,125 @@
+//! What a config did: a stored line of a sweep.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a config has no measurement: the categories of the auto-tuning community's T4 format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum InvalidityKind {
+    Constraints,
+    Compile,
+    Runtime,
+    Timeout,
+    Correctness,
+}
+
+/// A failure of one config, with what was said about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Invalidity {
+    pub kind: InvalidityKind,
+    pub detail: String,
+}
+
+/// Energy of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Energy {
+    /// Joules per launch.
+    pub joules: f64,
+    /// Half-width of its 95 % interval in joules.
+    pub half_width: f64,
+    /// Power of the idle device in watts.
+    pub idle_watts: f64,
+}
+
+/// Timings of a config that works.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Device time of single launches in microseconds, in the order they were taken.
+    pub samples_us: Vec<f32>,
+    /// `None` where the device has no energy counter or the pass was not asked for.
+    pub energy: Option<Energy>,
+}
+
+impl Measurement {
+    /// Quantile `q` in [0, 1] of the samples in microseconds, linear between neighbours.
+    pub fn quantile_us(&self, q: f64) -> f64 {
+        let mut sorted = self.samples_us.clone();
+        sorted.sort_by(f32::total_cmp);
+        quantile(&sorted, q)
+    }
+
+    /// Median in microseconds: the figure that configs are compared by.
+    pub fn median_us(&self) -> f64 {
+        self.quantile_us(0.5)
+    }
+}
+
+/// Quantile of sorted values, linear between neighbours; NaN where there are none.
+pub fn quantile<T: Copy + Into<f64>>(sorted: &[T], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = q * last as f64;
+    let (low, high) = (sorted[at.floor() as usize].into(), sorted[at.ceil() as usize].into());
+    low + (high - low) * at.fract()
+}
+
+/// What a config did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Outcome {
+    Measured(Measurement),
+    Invalid(Invalidity),
+}
+
+impl Outcome {
+    /// The failure `kind` with its detail.
+    pub fn invalid(kind: InvalidityKind, detail: impl Into<String>) -> Outcome {
+        Outcome::Invalid(Invalidity { kind, detail: detail.into() })
+    }
+
+    /// Median time in microseconds; `None` where the config failed.
+    pub fn time_us(&self) -> Option<f64> {
+        match self {
+            Outcome::Measured(m) => Some(m.median_us()),
+            Outcome::Invalid(_) => None,
+        }
+    }
+
+    /// Joules per launch, where measured.
+    pub fn joules(&self) -> Option<f64> {
+        match self {
+            Outcome::Measured(m) => m.energy.map(|e| e.joules),
+            Outcome::Invalid(_) => None,
+        }
+    }
+}
+
+/// One line of a dataset: problem and config in their written form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub problem: String,
+    pub config: String,
+    pub outcome: Outcome,
+}
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    #[default]
+    Time,
+    Energy,
+    /// Energy times time.
+    Edp,
+}
+
+impl Objective {
+    /// All objectives, in the order of their tokens.
+    pub const ALL: [Objective; 3] = [Objective::Time, Objective::Energy, Objective::Edp];
+
+    /// The value to minimise; `None` where it was not measured.
+    pub fn cost(self, outcome: &Outcome) -> Option<f64> {
+        match self {
+            Objective::Time => outcome.time_us(),
+            Objective::Energy => outcome.joules(),
+            Objective::Edp => Some(outcome.joules()? * outcome.time_us()?),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Datasets in memory: per problem and device everything that was tried, and the split by shape.
+
+use super::{Dataset, Objective, Outcome};
+use crate::error::{Result, input};
+use crate::kernel::{Config, Device, Kernel, Problem};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+
+/// All that was tried for one problem on one device.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    pub problem: Problem,
+    /// Index into [`Table::devices`].
+    pub device: usize,
+    pub results: Vec<(Config, Outcome)>,
+}
+
+impl Tried {
+    /// The working configs with what `objective` makes of them, cheapest first.
+    pub fn costs(&self, objective: Objective) -> Vec<(&Config, f64)> {
+        let mut costs: Vec<_> = self.results.iter().filter_map(|(c, o)| Some((c, objective.cost(o)?))).collect();
+        costs.sort_by(|a, b| a.1.total_cmp(&b.1));
+        costs
+    }
+}
+
+/// One kernel's datasets, read for learning.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub devices: Vec<Device>,
+    pub tried: Vec<Tried>,
+    /// Hashes of the datasets it was read from.
+    pub hashes: Vec<String>,
+}
+
+/// Which part of a split a shape belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Train,
+    Validation,
+    Test,
+}
+
+/// A split of problem shapes by a stable hash: the same shape falls into the same part on every machine and in every dataset.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Split {
+    pub seed: u64,
+    /// Share of shapes held out for testing.
+    pub test: f64,
+    /// Share of shapes that choose the best weights.
+    pub validation: f64,
+}
+
+impl Split {
+    /// The part that `shape` (see [`Kernel::shape`]) belongs to.
+    pub fn part(&self, shape: &str) -> Part {
+        let digest = Sha256::digest(format!("{} {shape}", self.seed));
+        let bits = digest.iter().take(8).fold(0u64, |x, b| x << 8 | *b as u64);
+        let at = bits as f64 / u64::MAX as f64;
+        match at {
+            at if at < self.test => Part::Test,
+            at if at < self.test + self.validation => Part::Validation,
+            _ => Part::Train,
+        }
+    }
+}
+
+impl Table {
+    /// Reads datasets of `kernel`; one of another kernel or another space is refused, a record that `kernel` cannot read too.
+    pub fn new(kernel: &Kernel, datasets: &[(String, Dataset)]) -> Result<Table> {
+        let mut table = Table { devices: Vec::new(), tried: Vec::new(), hashes: Vec::new() };
+        for (place, dataset) in datasets {
+            let header = &dataset.header;
+            if header.kernel != kernel.name {
+                return input(format!("{place}: holds kernel {}, not {}", header.kernel, kernel.name));
+            }
+            if header.space != kernel.space_hash() {
+                return input(format!(
+                    "{place}: was measured with another version of kernel {} (space {}, now {}); measure it again",
+                    kernel.name,
+                    header.space,
+                    kernel.space_hash()
+                ));
+            }
+            let device = match table.devices.iter().position(|d| *d == header.device) {
+                Some(i) => i,
+                None => {
+                    table.devices.push(header.device.clone());
+                    table.devices.len() - 1
+                }
+            };
+            table.hashes.push(dataset.hash());
+            let mut index: HashMap<&str, usize> = HashMap::new();
+            for (i, record) in dataset.records.iter().enumerate() {
+                let line = || format!("{place}, record {}", i + 1);
+                let at = match index.get(record.problem.as_str()) {
+                    Some(at) => *at,
+                    None => {
+                        let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;
+                        table.tried.push(Tried { problem, device, results: Vec::new() });
+                        index.insert(&record.problem, table.tried.len() - 1);
+                        table.tried.len() - 1
+                    }
+                };
+                let config = kernel.config(&record.config).map_err(|e| e.at(line()))?;
+                table.tried[at].results.push((config, record.outcome.clone()));
+            }
+        }
+        Ok(table)
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> usize {
+        self.tried.iter().map(|t| t.results.len()).sum()
+    }
+
+    /// Indices of the problems whose shape falls into `part` and of which `objective` was measured for two configs or more.
+    pub fn part(&self, kernel: &Kernel, split: &Split, part: Part, objective: Objective) -> Vec<usize> {
+        let fits = |t: &Tried| split.part(&kernel.shape(&t.problem)) == part && t.costs(objective).len() >= 2;
+        (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
+    }
+}

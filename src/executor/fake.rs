@@ -1,0 +1,133 @@
+//! A device for tests (`--device fake`, not listed): times are a function of the config, failures are injected by it.
+//!
+//! It computes nothing: kernel and reference leave the same bytes, unless a wrong result is injected.
+//! `SEQTUNE_FAKE` chooses: `faults` injects failures, `slow=MS` sleeps that long at each launch.
+
+use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
+use crate::dataset::InvalidityKind;
+use crate::error::Result;
+use crate::kernel::{Device, Limits};
+use sha2::{Digest, Sha256};
+
+pub const ID: &str = "fake";
+
+struct Program {
+    seed: u64,
+    is_reference: bool,
+}
+
+pub struct Fake {
+    device: Device,
+    programs: Vec<Program>,
+    buffers: Vec<Vec<u8>>,
+    faults: bool,
+    slow: std::time::Duration,
+}
+
+impl Fake {
+    pub fn new() -> Fake {
+        let mode = std::env::var("SEQTUNE_FAKE").unwrap_or_default();
+        let slow = mode.split(',').find_map(|m| m.strip_prefix("slow=")?.parse().ok()).unwrap_or(0);
+        let limits = Limits {
+            max_group_items: Some(256.0),
+            max_items_0: Some(256.0),
+            max_items_1: Some(256.0),
+            max_items_2: Some(256.0),
+            local_memory: Some(32_768.0),
+            sub_group: Some(1.0),
+            compute_units: Some(4.0),
+            cache_bytes: Some(1e6),
+            is_cpu: Some(1.0),
+            ..Limits::default()
+        };
+        let device = Device {
+            name: "fake".into(),
+            vendor: "seqtune".into(),
+            architecture: "fake".into(),
+            driver: "fake 1".into(),
+            source: "made up, for tests".into(),
+            limits,
+        };
+        Fake {
+            device,
+            programs: Vec::new(),
+            buffers: Vec::new(),
+            faults: mode.contains("faults"),
+            slow: std::time::Duration::from_millis(slow),
+        }
+    }
+}
+
+impl Executor for Fake {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn compile(
+        &mut self,
+        _source: &str,
+        entry: &str,
+        defines: &[(String, String)],
+    ) -> std::result::Result<ProgramId, Fault> {
+        let digest = Sha256::digest(format!("{defines:?}"));
+        let seed = digest.iter().take(4).fold(0, |x, b| x << 8 | *b as u64);
+        let is_reference = entry.ends_with("_reference");
+        if self.faults && !is_reference && seed % 11 == 1 {
+            return Err(fault(InvalidityKind::Compile, "injected"));
+        }
+        self.programs.push(Program { seed, is_reference });
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn release(&mut self, _program: ProgramId) {}
+
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
+        self.buffers.push(vec![0; bytes]);
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn free_all(&mut self) {
+        self.buffers.clear();
+    }
+
+    fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
+        self.buffers[buffer.0][..data.len()].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
+        data.copy_from_slice(&self.buffers[buffer.0][..data.len()]);
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        repeat: usize,
+        _flush: bool,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        std::thread::sleep(self.slow);
+        let Program { seed, is_reference } = self.programs[program.0];
+        if self.faults && !is_reference {
+            match seed % 11 {
+                2 => std::process::abort(),
+                3 => loop {
+                    std::thread::sleep(std::time::Duration::from_secs(1));
+                },
+                4 => return Err(fault(InvalidityKind::Runtime, "injected")),
+                5 => {
+                    // the output is the last buffer argument of every kernel
+                    if let Some(Value::Buffer(b)) = values.iter().rev().find(|v| matches!(v, Value::Buffer(_))) {
+                        self.buffers[b.0][3] ^= 0x40;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let groups: usize = geometry.global.iter().product();
+        let time = groups as f32 * 1e-3 * (1.0 + (seed % 1_000) as f32 / 100.0);
+        Ok((0..repeat).map(|i| time * (1.0 + i as f32 * 1e-3)).collect())
+    }
+}

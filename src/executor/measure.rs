@@ -1,0 +1,430 @@
+//! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
+//! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
+
+use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
+use crate::dataset::{InvalidityKind, Measurement, Outcome, quantile};
+use crate::error::Result;
+use crate::kernel::spec::ArgumentKind;
+use crate::kernel::{Config, Kernel, Launch, Problem};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// State of the caches before a timed launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// As the launch before left them.
+    Warm,
+    /// Twice the last-level cache is overwritten before each launch.
+    Cold,
+}
+
+/// How long and how often to measure. Times in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub cache: Cache,
+    /// Launches before the first sample go on for this long.
+    pub warm_up_ms: f64,
+    /// Timed launches of one config stop after this long in all.
+    pub budget_ms: f64,
+    pub min_samples: usize,
+    pub max_samples: usize,
+    /// A config is done when the 95 % interval of its median is within this share of it.
+    pub tight: f64,
+    /// A config this many times slower than the best known gets `min_samples` only.
+    pub slow: f64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Policy {
+            cache: Cache::Warm,
+            warm_up_ms: 5.0,
+            budget_ms: 25.0,
+            min_samples: 3,
+            max_samples: 30,
+            tight: 0.01,
+            slow: 3.0,
+        }
+    }
+}
+
+impl Policy {
+    /// One line for the header of a dataset.
+    pub fn describe(&self) -> String {
+        let Policy { cache, warm_up_ms, budget_ms, min_samples, max_samples, tight, slow } = self;
+        format!(
+            "device events; {cache:?} cache; warm-up {warm_up_ms} ms; {min_samples}-{max_samples} samples of single launches, \
+             interleaved, to {tight} of the median or {budget_ms} ms; {min_samples} samples beyond {slow} x the best"
+        )
+    }
+}
+
+/// Bytes behind each output buffer that a correct kernel leaves alone.
+const CANARY: usize = 256;
+const CANARY_BYTE: u8 = 0xA5;
+/// Programs kept compiled.
+const PROGRAMS: usize = 1_024;
+
+/// A device with the data of one problem on it, and programs compiled so far.
+pub struct Bench<'k> {
+    kernel: &'k Kernel,
+    executor: Box<dyn Executor>,
+    programs: HashMap<String, ProgramId>,
+    loaded: Option<Loaded>,
+}
+
+struct Loaded {
+    problem: Problem,
+    values: Vec<Value>,
+    outputs: Vec<Output>,
+    tolerance: f64,
+}
+
+struct Output {
+    buffer: BufferId,
+    element: usize,
+    /// What the buffer holds before each checked launch.
+    before: Vec<u8>,
+    /// What the reference leaves in it.
+    expected: Vec<u8>,
+}
+
+struct Candidate {
+    index: usize,
+    program: ProgramId,
+    geometry: Geometry,
+    estimate_us: f64,
+    samples: Vec<f32>,
+    spent_us: f64,
+    done: bool,
+}
+
+impl<'k> Bench<'k> {
+    pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Bench<'k> {
+        Bench { kernel, executor, programs: HashMap::new(), loaded: None }
+    }
+
+    /// The compiled program of `config` for `problem`'s data type and layout.
+    fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Fault> {
+        let defines = self.kernel.defines(problem, config);
+        let key = format!("{defines:?}");
+        if let Some(program) = self.programs.get(&key) {
+            return Ok(*program);
+        }
+        if self.programs.len() >= PROGRAMS {
+            for (_, program) in self.programs.drain() {
+                self.executor.release(program);
+            }
+        }
+        let launch = &self.kernel.program;
+        let program = self.executor.compile(&self.kernel.files[&launch.file], &launch.entry, &defines)?;
+        self.programs.insert(key, program);
+        Ok(program)
+    }
+
+    /// Compiles `config` all the way, by one launch on the smallest problem of the same data type and layout: some
+    /// drivers finish a program only then. What they cache on disk is then there for the measuring process.
+    pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Fault>> {
+        let program = match self.program(problem, config) {
+            Ok(program) => program,
+            Err(fault) => return Ok(Some(fault)),
+        };
+        let smallest = self.kernel.smallest(problem);
+        if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
+            self.loaded = Some(self.fill(&smallest)?);
+        }
+        let geometry = self.geometry(&self.kernel.program, &smallest, Some(config));
+        let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
+        Ok(self.executor.launch(program, &values, &geometry, 1, false).err())
+    }
+
+    /// Puts random data and the reference's results on the device.
+    pub fn load(&mut self, problem: &Problem) -> Result<()> {
+        if self
+            .loaded
+            .as_ref()
+            .is_some_and(|l| l.problem == *problem && l.outputs.iter().all(|o| !o.expected.is_empty()))
+        {
+            return Ok(());
+        }
+        let mut loaded = self.fill(problem)?;
+        let launch = &self.kernel.reference;
+        let defines = self.kernel.field_defines(problem);
+        let wrong =
+            |f: Fault| crate::Error::Failed(format!("the reference of kernel {}: {}", self.kernel.name, f.detail));
+        let program =
+            self.executor.compile(&self.kernel.files[&launch.file], &launch.entry, &defines).map_err(wrong)?;
+        let geometry = self.geometry(launch, problem, None);
+        self.executor.launch(program, &loaded.values, &geometry, 1, false).map_err(wrong)?;
+        self.executor.release(program);
+        for output in &mut loaded.outputs {
+            output.expected = vec![0; output.before.len()];
+            self.executor.read(output.buffer, &mut output.expected)?;
+        }
+        self.loaded = Some(loaded);
+        Ok(())
+    }
+
+    /// Allocates and fills the arguments; results are not computed.
+    fn fill(&mut self, problem: &Problem) -> Result<Loaded> {
+        self.executor.free_all();
+        self.loaded = None;
+        let env = self.kernel.env(problem, None);
+        let mut rng = ChaCha8Rng::seed_from_u64(0x5e97);
+        let (mut values, mut outputs) = (Vec::new(), Vec::new());
+        for argument in &self.kernel.arguments {
+            let amount = argument.amount.eval(&env);
+            let value = match argument.kind {
+                ArgumentKind::Int => Value::Int(amount as i32),
+                ArgumentKind::Float => Value::Float(amount as f32),
+                ArgumentKind::In | ArgumentKind::Out => {
+                    let element = argument.element.eval(&env) as usize;
+                    let mut data = random_data(amount as usize, element, &mut rng);
+                    let is_output = argument.kind == ArgumentKind::Out;
+                    if is_output {
+                        data.extend([CANARY_BYTE; CANARY]);
+                    }
+                    let buffer = self.executor.alloc(data.len())?;
+                    self.executor.write(buffer, &data)?;
+                    if is_output {
+                        outputs.push(Output { buffer, element, before: data, expected: Vec::new() });
+                    }
+                    Value::Buffer(buffer)
+                }
+            };
+            values.push(value);
+        }
+        Ok(Loaded { problem: problem.clone(), values, outputs, tolerance: self.kernel.tolerance.eval(&env) })
+    }
+
+    fn geometry(&self, launch: &Launch, problem: &Problem, config: Option<&Config>) -> Geometry {
+        let device = Some(self.executor.device());
+        let env = match config {
+            Some(config) => self.kernel.env_of(problem, device, config),
+            None => self.kernel.env(problem, device),
+        };
+        let sizes = |exprs: &[crate::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(&env) as usize).collect();
+        Geometry { global: sizes(&launch.global), local: sizes(&launch.local) }
+    }
+
+    /// Measures `configs` for the loaded problem. `begin` is told the index of a config before anything of it runs, `finish`
+    /// its outcome. `best_us`: the best time known for the problem.
+    pub fn measure(
+        &mut self,
+        configs: &[Config],
+        policy: &Policy,
+        mut best_us: f64,
+        begin: &mut dyn FnMut(usize),
+        finish: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<()> {
+        let Some(loaded) = self.loaded.take() else {
+            return Err(crate::Error::Failed("no problem is loaded".into()));
+        };
+        let mut running: Vec<Candidate> = Vec::new();
+        for (index, config) in configs.iter().enumerate() {
+            begin(index);
+            match self.check(&loaded, index, config)? {
+                Ok(candidate) => {
+                    best_us = best_us.min(candidate.estimate_us);
+                    running.push(candidate);
+                }
+                Err(fault) => finish(index, Outcome::Invalid(fault)),
+            }
+        }
+        let flush = policy.cache == Cache::Cold;
+        for candidate in &mut running {
+            // by time, and not at all for a launch that is longer than the warm-up
+            let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
+            begin(candidate.index);
+            if let Err(fault) =
+                self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, launches, flush)
+            {
+                candidate.done = true;
+                finish(candidate.index, Outcome::Invalid(fault));
+            }
+        }
+        while running.iter().any(|c| !c.done) {
+            for candidate in running.iter_mut().filter(|c| !c.done) {
+                begin(candidate.index);
+                // a handful of short launches per turn, so that turns are few but neighbours stay close in time
+                let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 8);
+                match self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, repeat, flush) {
+                    Ok(times) => candidate.samples.extend(times),
+                    Err(fault) => {
+                        candidate.done = true;
+                        finish(candidate.index, Outcome::Invalid(fault));
+                        continue;
+                    }
+                }
+                if candidate.enough(policy, best_us) {
+                    candidate.done = true;
+                    let samples_us = std::mem::take(&mut candidate.samples);
+                    finish(candidate.index, Outcome::Measured(Measurement { samples_us, energy: None }));
+                }
+            }
+        }
+        self.loaded = Some(loaded);
+        Ok(())
+    }
+
+    /// First launch: compiled, compared with the reference, and timed a second time for an estimate.
+    fn check(
+        &mut self,
+        loaded: &Loaded,
+        index: usize,
+        config: &Config,
+    ) -> Result<std::result::Result<Candidate, Fault>> {
+        let program = match self.program(&loaded.problem, config) {
+            Ok(program) => program,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let geometry = self.geometry(&self.kernel.program, &loaded.problem, Some(config));
+        for output in &loaded.outputs {
+            self.executor.write(output.buffer, &output.before)?;
+        }
+        if let Err(fault) = self.executor.launch(program, &loaded.values, &geometry, 1, false) {
+            return Ok(Err(fault));
+        }
+        for output in &loaded.outputs {
+            let mut found = vec![0; output.before.len()];
+            self.executor.read(output.buffer, &mut found)?;
+            if let Some(difference) = difference(&found, &output.expected, output.element, loaded.tolerance) {
+                return Ok(Err(fault(InvalidityKind::Correctness, difference)));
+            }
+        }
+        let estimate = match self.executor.launch(program, &loaded.values, &geometry, 1, false) {
+            Ok(times) => times[0].max(0.1) as f64,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        Ok(Ok(Candidate {
+            index,
+            program,
+            geometry,
+            estimate_us: estimate,
+            samples: Vec::new(),
+            spent_us: 0.0,
+            done: false,
+        }))
+    }
+}
+
+impl Candidate {
+    fn enough(&mut self, policy: &Policy, best_us: f64) -> bool {
+        let n = self.samples.len();
+        self.spent_us = self.samples.iter().map(|s| *s as f64).sum();
+        let mut sorted = self.samples.clone();
+        sorted.sort_by(f32::total_cmp);
+        let median = quantile(&sorted, 0.5);
+        if n < policy.min_samples {
+            return false;
+        }
+        if n >= policy.max_samples || self.spent_us >= policy.budget_ms * 1e3 || median > policy.slow * best_us {
+            return true;
+        }
+        // distribution-free 95 % interval of a median: order statistics n/2 -+ 0.98 sqrt(n)
+        let reach = 0.98 / (n as f64).sqrt();
+        let (low, high) = (quantile(&sorted, (0.5 - reach).max(0.0)), quantile(&sorted, (0.5 + reach).min(1.0)));
+        n >= 8 && (high - low) / 2.0 <= policy.tight * median
+    }
+}
+
+/// `count` random values in [-1, 1) of 4 (f32) or 2 (f16) bytes.
+fn random_data(count: usize, element: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut data = Vec::with_capacity(count * element + CANARY);
+    for _ in 0..count {
+        if element == 2 {
+            // sign, exponent 8-14 (magnitudes 2^-7 to 1), mantissa
+            let bits: u16 = rng.random();
+            let exponent = 8 + (bits >> 10 & 31) % 7;
+            data.extend(((bits & 0x83ff) | exponent << 10).to_le_bytes());
+        } else {
+            data.extend((rng.random::<f32>() * 2.0 - 1.0).to_le_bytes());
+        }
+    }
+    data
+}
+
+fn half_to_f32(bits: u16) -> f32 {
+    let (sign, exponent, mantissa) = (bits >> 15, bits >> 10 & 31, (bits & 0x3ff) as f32);
+    let magnitude = match exponent {
+        0 => mantissa * 2f32.powi(-24),
+        31 if mantissa == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + mantissa / 1024.0) * 2f32.powi(exponent as i32 - 15),
+    };
+    if sign == 1 { -magnitude } else { magnitude }
+}
+
+/// What is wrong with a result: a value beyond the tolerance, relative to the largest expected magnitude, or a broken canary.
+fn difference(found: &[u8], expected: &[u8], element: usize, tolerance: f64) -> Option<String> {
+    let data = found.len() - CANARY;
+    if found[data..].iter().any(|b| *b != CANARY_BYTE) {
+        return Some("wrote behind the end of its output".into());
+    }
+    if found == expected {
+        return None;
+    }
+    let value = |bytes: &[u8]| match element {
+        2 => half_to_f32(u16::from_le_bytes([bytes[0], bytes[1]])) as f64,
+        _ => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,
+    };
+    let scale = expected[..data].chunks(element).map(|b| value(b).abs()).fold(0.0, f64::max);
+    let pairs = found[..data].chunks(element).zip(expected[..data].chunks(element)).enumerate();
+    let wrong = pairs.map(|(i, (f, e))| (i, value(f), value(e))).find(|(_, f, e)| {
+        let error = (f - e).abs();
+        // written so that NaN counts as wrong
+        !(error <= tolerance * scale)
+    })?;
+    let (i, f, e) = wrong;
+    Some(format!("element {i} is {f}, the reference says {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_convert_exactly() {
+        for (bits, value) in
+            [(0x3c00, 1.0), (0xc000, -2.0), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8), (0x7bff, 65504.0)]
+        {
+            assert_eq!(half_to_f32(bits), value);
+        }
+        assert!(half_to_f32(0x7e00).is_nan());
+    }
+
+    #[test]
+    fn a_wrong_value_a_nan_and_a_broken_canary_are_found() {
+        let data = |x: f32| [x.to_le_bytes().to_vec(), 1f32.to_le_bytes().to_vec(), vec![CANARY_BYTE; CANARY]].concat();
+        assert_eq!(difference(&data(0.5), &data(0.5), 4, 0.0), None);
+        assert_eq!(difference(&data(0.5001), &data(0.5), 4, 1e-3), None);
+        assert!(difference(&data(0.6), &data(0.5), 4, 1e-3).is_some_and(|d| d.starts_with("element 0 is 0.6")));
+        assert!(difference(&data(f32::NAN), &data(0.5), 4, 1e-3).is_some());
+        let mut broken = data(0.5);
+        broken[10] = 0;
+        assert_eq!(difference(&broken, &data(0.5), 4, 1e-3).unwrap(), "wrote behind the end of its output");
+    }
+
+    #[test]
+    fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
+        let policy = Policy::default();
+        let candidate = |samples: Vec<f32>| Candidate {
+            index: 0,
+            program: ProgramId(0),
+            geometry: Geometry { global: vec![], local: vec![] },
+            estimate_us: 1.0,
+            samples,
+            spent_us: 0.0,
+            done: false,
+        };
+        assert!(!candidate(vec![100.0; 2]).enough(&policy, 100.0), "too few");
+        assert!(candidate(vec![100.0; 8]).enough(&policy, 100.0), "tight");
+        let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
+        assert!(!candidate(noisy.clone()).enough(&policy, 100.0), "noisy");
+        assert!(candidate(noisy).enough(&policy, 10.0), "ten times slower than the best");
+        assert!(candidate(vec![2e4; 3]).enough(&policy, 2e4), "budget spent");
+    }
+}

@@ -1,0 +1,125 @@
+//! What happens if it is chosen? Devices that compile, run and time configs.
+//!
+//! One trait, one file per API. Everything that runs a kernel runs in a child process ([`worker`]), because a
+//! wrong kernel can kill or hang the process it runs in; [`child`] is the parent's side.
+
+pub mod child;
+mod fake;
+mod measure;
+mod opencl;
+pub mod sweep;
+pub mod worker;
+
+pub use measure::{Cache, Policy};
+
+use crate::dataset::{Invalidity, InvalidityKind};
+use crate::error::{Error, Result};
+use crate::kernel::Device;
+
+/// What one config did wrong; it ends the config, not the run.
+pub type Fault = Invalidity;
+
+/// A compiled program, an allocated buffer: handles of the executor that made them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramId(pub usize);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferId(pub usize);
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum Value {
+    Buffer(BufferId),
+    Int(i32),
+    Float(f32),
+}
+
+/// A device that is open.
+pub trait Executor {
+    /// The device with its limits.
+    fn device(&self) -> &Device;
+
+    /// Compiles `entry` of `source` with `-D` definitions.
+    fn compile(
+        &mut self,
+        source: &str,
+        entry: &str,
+        defines: &[(String, String)],
+    ) -> std::result::Result<ProgramId, Fault>;
+
+    /// Forgets a program.
+    fn release(&mut self, program: ProgramId);
+
+    /// Allocates `bytes` of device memory with undefined content.
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId>;
+
+    /// Frees every buffer.
+    fn free_all(&mut self);
+
+    /// Copies to the device; returns when done.
+    fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()>;
+
+    /// Copies from the device; returns when done.
+    fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()>;
+
+    /// Launches `repeat` times, one after the other, and gives the device time of each launch in microseconds.
+    /// With `flush`, the device's caches are overwritten before each launch. An empty `local` leaves the choice to the API.
+    fn launch(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        repeat: usize,
+        flush: bool,
+    ) -> std::result::Result<Vec<f32>, Fault>;
+}
+
+/// Work-items of a launch per dimension: in all, and per work-group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geometry {
+    pub global: Vec<usize>,
+    pub local: Vec<usize>,
+}
+
+/// A device that can be opened here, or why an API has none.
+pub struct Found {
+    /// Name for `--device`: `opencl:0`.
+    pub id: String,
+    pub device: Device,
+}
+
+/// Everything that opens here, and a sentence for each API that does not.
+pub fn devices() -> (Vec<Found>, Vec<String>) {
+    match opencl::devices() {
+        Ok(devices) => (devices, Vec::new()),
+        Err(reason) => (Vec::new(), vec![reason.to_string()]),
+    }
+}
+
+/// Opens a device by id: `live` is the first one found, `opencl:N` the N-th, `fake` the tests' double.
+pub fn open(id: &str) -> Result<Box<dyn Executor>> {
+    if id == fake::ID {
+        return Ok(Box::new(fake::Fake::new()));
+    }
+    let (found, reasons) = devices();
+    let wanted = if id == "live" { found.first() } else { found.iter().find(|f| f.id == id) };
+    match wanted {
+        Some(f) => Ok(Box::new(opencl::OpenCl::open(&f.id)?)),
+        None if found.is_empty() => Err(Error::Unavailable(format!(
+            "no device opens here ({}); scripts/setup.sh installs an OpenCL CPU device",
+            reasons.join("; ")
+        ))),
+        None => Err(Error::Input(format!(
+            "no live device `{id}`: use `live` or one of {}",
+            found.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+/// The description of a live device, without keeping it open.
+pub fn live_device(id: &str) -> Result<Device> {
+    Ok(open(id)?.device().clone())
+}
+
+fn fault(kind: InvalidityKind, detail: impl Into<String>) -> Fault {
+    Fault { kind, detail: detail.into() }
+}

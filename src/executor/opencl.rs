@@ -1,0 +1,215 @@
+//! OpenCL through opencl3, which opens libOpenCL.so.1 at run time.
+
+use super::{BufferId, Executor, Fault, Found, Geometry, ProgramId, Value, fault};
+use crate::dataset::InvalidityKind;
+use crate::error::{Error, Result};
+use crate::kernel::{Device, Limits};
+use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
+use opencl3::context::Context;
+use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
+use opencl3::error_codes::ClError;
+use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::program::Program;
+use opencl3::types::CL_BLOCKING;
+
+/// One OpenCL device with a profiling queue.
+pub struct OpenCl {
+    device: Device,
+    // dropped in this order: kernels and buffers before their context
+    programs: Vec<Option<(ClKernel, Program)>>,
+    buffers: Vec<Buffer<u8>>,
+    scratch: Option<Buffer<u8>>,
+    queue: CommandQueue,
+    context: Context,
+}
+
+fn failed(what: &str) -> impl Fn(ClError) -> Error + '_ {
+    move |e| Error::Failed(format!("OpenCL: {what}: {e}"))
+}
+
+fn cl_devices() -> Result<Vec<ClDevice>> {
+    if let Ok(folder) = std::env::var("SEQTUNE_CACHE").or_else(|_| std::env::var("HOME").map(|h| h + "/.cache/seqtune"))
+        && std::env::var_os("POCL_CACHE_DIR").is_none()
+        && std::fs::create_dir_all(format!("{folder}/pocl")).is_ok()
+    {
+        // SAFETY: called before the first OpenCL call and before this process starts a thread
+        unsafe { std::env::set_var("POCL_CACHE_DIR", format!("{folder}/pocl")) };
+    }
+    // opencl3 answers -2000 where libOpenCL.so.1 cannot be opened, and the loader -1001 where no driver is registered
+    let platforms = opencl3::platform::get_platforms().map_err(|e| {
+        Error::Unavailable(match e.0 {
+            -2000 => "OpenCL: libOpenCL.so.1 is not installed".into(),
+            _ => "OpenCL: no platform (install a driver that brings an .icd file)".into(),
+        })
+    })?;
+    let ids = platforms.iter().filter_map(|p| p.get_devices(CL_DEVICE_TYPE_ALL).ok()).flatten();
+    let devices: Vec<ClDevice> = ids.map(ClDevice::new).collect();
+    if devices.is_empty() {
+        return Err(Error::Unavailable("OpenCL: the platforms have no device".into()));
+    }
+    Ok(devices)
+}
+
+/// Every OpenCL device.
+pub fn devices() -> Result<Vec<Found>> {
+    let describe = |(i, d): (usize, &ClDevice)| {
+        Ok(Found { id: format!("opencl:{i}"), device: describe(d).map_err(failed("asking a device"))? })
+    };
+    cl_devices()?.iter().enumerate().map(describe).collect()
+}
+
+fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
+    let is_cpu = d.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
+    let sizes = d.max_work_item_sizes()?;
+    let size = |i: usize| sizes.get(i).map(|s| *s as f64);
+    let limits = Limits {
+        max_group_items: Some(d.max_work_group_size()? as f64),
+        max_items_0: size(0),
+        max_items_1: size(1),
+        max_items_2: size(2),
+        local_memory: Some(d.local_mem_size()? as f64),
+        // OpenCL does not tell registers; a CPU spills to its stack instead
+        group_registers: None,
+        item_registers: None,
+        sub_group: is_cpu.then_some(1.0),
+        compute_units: Some(d.max_compute_units()? as f64),
+        clock_mhz: Some(d.max_clock_frequency()? as f64),
+        cache_bytes: Some(d.global_mem_cache_size()? as f64).filter(|c| *c > 0.0),
+        memory_bytes: Some(d.global_mem_size()? as f64),
+        bandwidth_gbs: None,
+        f32_gflops: None,
+        is_cpu: Some(is_cpu as u8 as f64),
+    };
+    Ok(Device {
+        name: d.name()?.trim().into(),
+        vendor: d.vendor()?.trim().into(),
+        architecture: if is_cpu { "cpu".into() } else { String::new() },
+        driver: format!("{}, driver {}", d.version()?.trim(), d.driver_version()?.trim()),
+        source: "asked of the device through OpenCL".into(),
+        limits,
+    })
+}
+
+impl OpenCl {
+    /// Opens `opencl:N`.
+    pub fn open(id: &str) -> Result<OpenCl> {
+        let index = id.strip_prefix("opencl:").and_then(|n| n.parse::<usize>().ok());
+        let device = index.and_then(|i| cl_devices().ok()?.into_iter().nth(i));
+        let Some(device) = device else { return Err(Error::Input(format!("no OpenCL device `{id}`"))) };
+        let context = Context::from_device(&device).map_err(failed("making a context"))?;
+        let queue =
+            CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed("making a queue"))?;
+        let device = describe(&device).map_err(failed("asking a device"))?;
+        Ok(OpenCl { device, programs: Vec::new(), buffers: Vec::new(), scratch: None, queue, context })
+    }
+
+    /// Overwrites twice the last-level cache.
+    fn flush(&mut self) -> std::result::Result<(), ClError> {
+        let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize / 4 * 4;
+        if self.scratch.is_none() {
+            // SAFETY: no host pointer is passed
+            self.scratch =
+                Some(unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut())? });
+        }
+        if let Some(scratch) = &mut self.scratch {
+            // SAFETY: the buffer holds `bytes` bytes
+            unsafe { self.queue.enqueue_fill_buffer(scratch, &[1u8], 0, bytes, &[])? };
+        }
+        Ok(())
+    }
+}
+
+impl Executor for OpenCl {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn compile(
+        &mut self,
+        source: &str,
+        entry: &str,
+        defines: &[(String, String)],
+    ) -> std::result::Result<ProgramId, Fault> {
+        let mut options = String::from("-cl-std=CL1.2 -cl-fast-relaxed-math -cl-mad-enable -w");
+        for (name, value) in defines {
+            options += &format!(" -D{name}={value}");
+        }
+        let program = Program::create_and_build_from_source(&self.context, source, &options)
+            .map_err(|log| fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
+        let kernel =
+            ClKernel::create(&program, entry).map_err(|e| fault(InvalidityKind::Compile, format!("{entry}: {e}")))?;
+        self.programs.push(Some((kernel, program)));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn release(&mut self, program: ProgramId) {
+        self.programs[program.0] = None;
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
+        // SAFETY: no host pointer is passed
+        let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut()) };
+        self.buffers.push(buffer.map_err(failed(&format!("allocating {bytes} bytes")))?);
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn free_all(&mut self) {
+        self.buffers.clear();
+    }
+
+    fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
+        // SAFETY: blocking, and callers keep to the allocated length
+        unsafe { self.queue.enqueue_write_buffer(&mut self.buffers[buffer.0], CL_BLOCKING, 0, data, &[]) }
+            .map(drop)
+            .map_err(failed("writing a buffer"))
+    }
+
+    fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
+        // SAFETY: blocking, and callers keep to the allocated length
+        unsafe { self.queue.enqueue_read_buffer(&self.buffers[buffer.0], CL_BLOCKING, 0, data, &[]) }
+            .map(drop)
+            .map_err(failed("reading a buffer"))
+    }
+
+    fn launch(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        repeat: usize,
+        flush: bool,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        let mut times = Vec::with_capacity(repeat);
+        for _ in 0..repeat {
+            if flush {
+                self.flush().map_err(|e| fault(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
+            }
+            let run = || -> std::result::Result<f32, ClError> {
+                let Some((kernel, _)) = &self.programs[program.0] else {
+                    return Err(ClError(opencl3::error_codes::CL_INVALID_PROGRAM));
+                };
+                let mut execute = ExecuteKernel::new(kernel);
+                // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature
+                let event = unsafe {
+                    for value in values {
+                        match value {
+                            Value::Buffer(b) => execute.set_arg(&self.buffers[b.0]),
+                            Value::Int(x) => execute.set_arg(x),
+                            Value::Float(x) => execute.set_arg(x),
+                        };
+                    }
+                    execute.set_global_work_sizes(&geometry.global);
+                    if !geometry.local.is_empty() {
+                        execute.set_local_work_sizes(&geometry.local);
+                    }
+                    execute.enqueue_nd_range(&self.queue)?
+                };
+                event.wait()?;
+                Ok((event.profiling_command_end()? - event.profiling_command_start()?) as f32 / 1e3)
+            };
+            times.push(run().map_err(|e| fault(InvalidityKind::Runtime, format!("{e}")))?);
+        }
+        Ok(times)
+    }
+}

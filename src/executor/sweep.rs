@@ -1,0 +1,240 @@
+//! Measuring many configs of many problems into a journal, so that any interruption loses nothing.
+
+use super::child::{Child, Setup, compile_all};
+use super::{Fault, Policy};
+use crate::dataset::{InvalidityKind, Journal, Outcome, Record};
+use crate::error::Result;
+use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use rand::{Rng, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// Which configs of each problem to measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Choice {
+    /// Every legal config.
+    Exhaustive,
+    /// So many per problem: the default, then configs of a pool that problems share (so that compiling is paid once), a
+    /// share of them drawn fresh.
+    Sample { configs: usize, pool: usize, fresh: f64 },
+}
+
+/// Problems with the configs to measure for each. The same arguments give the same plan.
+pub fn plan(
+    kernel: &Kernel,
+    device: &Device,
+    problems: &[Problem],
+    choice: Choice,
+    seed: u64,
+) -> Vec<(Problem, Vec<Config>)> {
+    let mut pools: HashMap<String, Vec<Config>> = HashMap::new();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    if let Choice::Sample { pool, .. } = choice {
+        let variant = |p: &Problem| format!("{:?}", kernel.field_defines(p));
+        let mut members: Vec<(String, Vec<&Problem>)> = Vec::new();
+        for problem in problems {
+            let variant = variant(problem);
+            match members.iter_mut().find(|(v, _)| *v == variant) {
+                Some((_, list)) => list.push(problem),
+                None => members.push((variant, vec![problem])),
+            }
+        }
+        for (variant, list) in members {
+            // drawn from the space of a few members each, as spaces may differ between problems
+            let sources = list.len().min(8);
+            let mut drawn = Vec::new();
+            for i in 0..sources {
+                let space = ConfigSpace::new(kernel, list[i * list.len() / sources], device);
+                drawn.extend(space.counter().sample_distinct(pool.div_ceil(sources), &mut rng));
+            }
+            drawn.sort();
+            drawn.dedup();
+            drawn.shuffle(&mut rng);
+            pools.insert(variant, drawn);
+        }
+    }
+    let configs_of = |problem: &Problem| {
+        let space = ConfigSpace::new(kernel, problem, device);
+        let Choice::Sample { configs, fresh, .. } = choice else {
+            return space.counter().sample_distinct(usize::MAX, &mut ChaCha8Rng::seed_from_u64(seed));
+        };
+        // its own generator: a problem's configs do not depend on the problems before it
+        let text = kernel.show_problem(problem);
+        let stream = text.bytes().fold(seed, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
+        let mut rng = ChaCha8Rng::seed_from_u64(stream);
+        let mut chosen = Vec::new();
+        let mut seen = HashSet::new();
+        let default = kernel.default_config();
+        let mut add = |config: Config, chosen: &mut Vec<Config>| {
+            if chosen.len() < configs && space.is_legal(&config) && seen.insert(config.clone()) {
+                chosen.push(config);
+            }
+        };
+        add(default, &mut chosen);
+        let mut counter = space.counter();
+        // a fraction of a fresh config is drawn with that probability
+        let expected = configs as f64 * fresh;
+        let fresh = expected.floor() as usize + (rng.random::<f64>() < expected.fract()) as usize;
+        for config in counter.sample_distinct(fresh, &mut rng) {
+            add(config, &mut chosen);
+        }
+        let mut pool = pools.get(&format!("{:?}", kernel.field_defines(problem))).cloned().unwrap_or_default();
+        pool.shuffle(&mut rng);
+        for config in pool {
+            add(config, &mut chosen);
+        }
+        if chosen.len() < configs {
+            for config in counter.sample_distinct(configs, &mut rng) {
+                add(config, &mut chosen);
+            }
+        }
+        chosen
+    };
+    problems.iter().map(|p| (p.clone(), configs_of(p))).collect()
+}
+
+/// How a sweep is run.
+pub struct Run {
+    pub setup: Setup,
+    pub policy: Policy,
+    /// Configs measured interleaved.
+    pub batch: usize,
+    /// Processes that compile.
+    pub compilers: usize,
+    /// Stop after this long.
+    pub budget: Option<Duration>,
+}
+
+/// Where the time of a sweep went, in seconds, and what it brought.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Report {
+    pub planned: usize,
+    /// Records of the plan that the journal held before.
+    pub found: usize,
+    pub measured: usize,
+    pub invalid: usize,
+    pub seconds: f64,
+    pub compile_seconds: f64,
+    pub measure_seconds: f64,
+    /// Share of the time that was neither compiling nor measuring.
+    pub overhead: f64,
+    pub complete: bool,
+}
+
+/// Told of progress: records done so far, and what is going on.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, &str);
+
+impl Run {
+    /// Measures what the journal lacks of `plan`.
+    pub fn run(
+        &self,
+        kernel: &Kernel,
+        plan: &[(Problem, Vec<Config>)],
+        journal: &mut Journal,
+        progress: Progress,
+    ) -> Result<Report> {
+        let began = Instant::now();
+        let mut report = Report { planned: plan.iter().map(|(_, c)| c.len()).sum(), ..Report::default() };
+        let mut known: HashMap<String, HashMap<String, Outcome>> = HashMap::new();
+        for record in &journal.dataset.records {
+            known.entry(record.problem.clone()).or_default().insert(record.config.clone(), record.outcome.clone());
+        }
+        let mut compilers: Vec<Child> = (0..self.compilers.max(1)).map(|_| Child::new(self.setup.clone())).collect();
+        let mut measurer = Child::new(self.setup.clone());
+        let mut compiled: HashMap<String, Option<Fault>> = HashMap::new();
+        for (i, (problem, configs)) in plan.iter().enumerate() {
+            let text = kernel.show_problem(problem);
+            let known = known.remove(&text).unwrap_or_default();
+            let todo: Vec<&Config> = configs.iter().filter(|c| !known.contains_key(&kernel.show_config(c))).collect();
+            report.found += configs.len() - todo.len();
+            if todo.is_empty() {
+                continue;
+            }
+            if self.budget.is_some_and(|b| began.elapsed() > b) {
+                report.seconds = began.elapsed().as_secs_f64();
+                return Ok(report.finish());
+            }
+            let place = format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem));
+            let at = Instant::now();
+            self.compile(kernel, problem, &todo, &mut compilers, &mut compiled, &mut |left| {
+                progress(report.found + report.measured + report.invalid, &format!("{place}, compiling {left}"))
+            })?;
+            report.compile_seconds += at.elapsed().as_secs_f64();
+            let mut best_us = known.values().filter_map(Outcome::time_us).fold(f64::INFINITY, f64::min);
+            let mut book =
+                |config: &Config, outcome: Outcome, report: &mut Report, progress: &mut dyn FnMut(usize, &str)| {
+                    match &outcome {
+                        Outcome::Measured(_) => report.measured += 1,
+                        Outcome::Invalid(_) => report.invalid += 1,
+                    }
+                    progress(report.found + report.measured + report.invalid, &place);
+                    journal.append(Record { problem: text.clone(), config: kernel.show_config(config), outcome })
+                };
+            let (broken, sound): (Vec<_>, Vec<_>) =
+                todo.into_iter().partition(|c| matches!(compiled.get(&key(kernel, problem, c)), Some(Some(_))));
+            for config in broken {
+                if let Some(Some(fault)) = compiled.get(&key(kernel, problem, config)) {
+                    book(config, Outcome::Invalid(fault.clone()), &mut report, progress)?;
+                }
+            }
+            for batch in sound.chunks(self.batch.max(1)) {
+                if self.budget.is_some_and(|b| began.elapsed() > b) {
+                    break;
+                }
+                let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
+                let at = Instant::now();
+                let mut best_of_batch = best_us;
+                measurer.measure(kernel, problem, &batch, &self.policy, best_us, &mut |i, outcome| {
+                    best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
+                    book(&batch[i], outcome, &mut report, progress)
+                })?;
+                best_us = best_of_batch;
+                report.measure_seconds += at.elapsed().as_secs_f64();
+            }
+        }
+        report.seconds = began.elapsed().as_secs_f64();
+        Ok(report.finish())
+    }
+
+    /// Compiles what of `configs` was not compiled before, on all compilers.
+    fn compile(
+        &self,
+        kernel: &Kernel,
+        problem: &Problem,
+        configs: &[&Config],
+        compilers: &mut [Child],
+        compiled: &mut HashMap<String, Option<Fault>>,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        let jobs: Vec<(&Problem, &Config)> = configs
+            .iter()
+            .filter(|c| !compiled.contains_key(&key(kernel, problem, c)))
+            .map(|c| (problem, *c))
+            .collect();
+        let mut left = jobs.len();
+        if left > 0 {
+            progress(left);
+        }
+        compile_all(compilers, kernel, &jobs, &mut |i, fault| {
+            // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
+            let fault = fault.map(|f| Fault { kind: InvalidityKind::Compile, detail: f.detail });
+            compiled.insert(key(kernel, problem, jobs[i].1), fault);
+            left -= 1;
+            progress(left);
+        })
+    }
+}
+
+/// What two configs share when they share a program.
+fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
+    format!("{:?}", kernel.defines(problem, config))
+}
+
+impl Report {
+    fn finish(mut self) -> Report {
+        self.complete = self.found + self.measured + self.invalid == self.planned;
+        self.overhead = 1.0 - (self.compile_seconds + self.measure_seconds) / self.seconds.max(1e-9);
+        self
+    }
+}

@@ -1,0 +1,106 @@
+//! The child process: opens the device, then answers requests from standard input, one JSON line each.
+
+use super::measure::Bench;
+use super::{Policy, open};
+use crate::dataset::{Invalidity, Outcome};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Problem};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Write};
+
+/// What the parent asks.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Request {
+    /// Compile configs for the data type and layout of `problem`.
+    Compile { problem: String, configs: Vec<String> },
+    /// Measure configs for `problem`, interleaved.
+    Measure { problem: String, configs: Vec<String>, policy: Policy, best_us: f64 },
+}
+
+/// What the child tells.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Event {
+    /// The device is open.
+    Ready,
+    /// Data and reference results are being made.
+    Loading,
+    /// Config `0` of the request is about to run.
+    Begin(usize),
+    /// Config `index` was compiled.
+    Compiled { index: usize, fault: Option<Invalidity> },
+    /// Config `index` is finished.
+    Finished { index: usize, outcome: Outcome },
+    /// The request is done.
+    End,
+    /// The run cannot go on.
+    Error { sentence: String },
+}
+
+/// Serves requests until standard input ends.
+pub fn serve(kernel: &str, device: &str) -> Result<()> {
+    die_with_parent();
+    let kernel = Kernel::open(kernel)?;
+    let mut bench = match open(device) {
+        Ok(executor) => Bench::new(&kernel, executor),
+        Err(e) => {
+            tell(&Event::Error { sentence: e.to_string() });
+            return Err(e);
+        }
+    };
+    tell(&Event::Ready);
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let answer = serde_json::from_str(&line)
+            .map_err(|e| Error::Failed(format!("worker: request not understood: {e}")))
+            .and_then(|request| answer(&kernel, &mut bench, request));
+        match answer {
+            Ok(()) => tell(&Event::End),
+            Err(e) => tell(&Event::Error { sentence: e.to_string() }),
+        }
+    }
+    Ok(())
+}
+
+fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
+    let read = |problem: &str, configs: &[String]| -> Result<(Problem, Vec<_>)> {
+        let configs = configs.iter().map(|c| kernel.config(c)).collect::<Result<_>>()?;
+        Ok((kernel.problem(problem)?, configs))
+    };
+    match request {
+        Request::Compile { problem, configs } => {
+            let (problem, configs) = read(&problem, &configs)?;
+            for (index, config) in configs.iter().enumerate() {
+                tell(&Event::Begin(index));
+                let fault = bench.compile(&problem, config)?;
+                tell(&Event::Compiled { index, fault });
+            }
+            Ok(())
+        }
+        Request::Measure { problem, configs, policy, best_us } => {
+            let (problem, configs) = read(&problem, &configs)?;
+            tell(&Event::Loading);
+            bench.load(&problem)?;
+            bench.measure(&configs, &policy, best_us, &mut |i| tell(&Event::Begin(i)), &mut |index, outcome| {
+                tell(&Event::Finished { index, outcome })
+            })
+        }
+    }
+}
+
+/// A line on standard output, flushed. Where nobody reads it the parent is gone, and so is the reason to go on.
+fn tell(event: &Event) {
+    let mut out = std::io::stdout().lock();
+    let line = serde_json::to_string(event).unwrap_or_default();
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Asks the system to kill this process when its parent dies: a hanging kernel never reads the end of its input.
+fn die_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}
