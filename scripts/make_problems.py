@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes datasets/problems/*.txt: the problems that the shipped sweeps measure, drawn with a fixed seed.
 
-gemm_cpu.txt: sizes drawn log-uniformly, rounded to what people use (powers of two, multiples of 8, 10 and 16, and odd
+gemm_cpu.txt, gemm_quickstart.txt: sizes drawn log-uniformly, rounded to what people use (powers of two, multiples of 8, 10 and 16, and odd
 ones), with products small enough for a CPU; and the shapes that predictors get wrong: vectors, thin and flat matrices.
 """
 import math
@@ -19,7 +19,7 @@ def size(rng, low, high):
     return max(step, round(x / step) * step)
 
 
-def gemm_cpu(count=176, seed=20261121):
+def gemm(count, seed, most_flops):
     rng = random.Random(seed)
     lines, seen = [], set()
     while len(lines) < count:
@@ -34,7 +34,7 @@ def gemm_cpu(count=176, seed=20261121):
         elif kind < 0.32:
             n = rng.randint(2, 15)
         flops = 2 * m * n * k
-        if not 1e5 <= flops <= 2.5e8 or (m, n, k) in seen:
+        if not 1e5 <= flops <= most_flops or (m, n, k) in seen:
             continue
         seen.add((m, n, k))
         layout = rng.choices(["", ",transB=T", ",transA=T"], [4, 2, 1])[0]
@@ -42,5 +42,10 @@ def gemm_cpu(count=176, seed=20261121):
     return lines
 
 
+def write(name, lines):
+    (folder / name).write_text("# Written by scripts/make_problems.py.\n" + "\n".join(lines) + "\n")
+
+
 folder.mkdir(parents=True, exist_ok=True)
-(folder / "gemm_cpu.txt").write_text("# Written by scripts/make_problems.py.\n" + "\n".join(gemm_cpu()) + "\n")
+write("gemm_cpu.txt", gemm(176, 20261121, 2.5e8))
+write("gemm_quickstart.txt", gemm(32, 7, 1.2e8))

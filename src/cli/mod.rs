@@ -1,15 +1,23 @@
 //! The program's verbs. Answers go to standard output, progress and warnings to standard error.
 
+mod bench;
+mod convert;
 mod devices;
+mod evaluate;
+mod predict;
 mod progress;
 mod space;
 mod sweep;
+mod train;
+mod validate;
 
+use crate::dataset::{Dataset, Table};
 use crate::error::{Result, io};
 use crate::kernel::{Device, Kernel, Problem};
+use crate::model::Model;
 use clap::{Parser, Subcommand};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Predicts the tuning parameters of GPU kernels, and validates them on the device.
@@ -27,6 +35,12 @@ enum Verb {
     Devices(devices::Args),
     Space(space::Args),
     Sweep(sweep::Args),
+    Train(train::Args),
+    Predict(predict::Args),
+    Validate(validate::Args),
+    Evaluate(evaluate::Args),
+    Convert(convert::Args),
+    Bench(bench::Args),
     #[command(hide = true)]
     Worker(WorkerArgs),
 }
@@ -46,6 +60,12 @@ pub fn main() -> ExitCode {
         Verb::Devices(args) => devices::run(args),
         Verb::Space(args) => space::run(args),
         Verb::Sweep(args) => sweep::run(args),
+        Verb::Train(args) => train::run(args),
+        Verb::Predict(args) => predict::run(args),
+        Verb::Validate(args) => validate::run(args),
+        Verb::Evaluate(args) => evaluate::run(args),
+        Verb::Convert(args) => convert::run(args),
+        Verb::Bench(args) => bench::run(args),
         Verb::Worker(args) => crate::executor::worker::serve(&args.kernel, &args.device),
     };
     match done {
@@ -103,6 +123,32 @@ fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     }
 }
 
+/// Reads datasets with the kernel they are of, unless another is given.
+fn table(paths: &[PathBuf], kernel: Option<&str>) -> Result<(Kernel, Table)> {
+    let datasets =
+        paths.iter().map(|p| Ok((p.display().to_string(), Dataset::load(p)?))).collect::<Result<Vec<_>>>()?;
+    let named = datasets.first().map_or("", |(_, d)| d.header.kernel.as_str());
+    let kernel = Kernel::open(kernel.unwrap_or(named))?;
+    let table = Table::new(&kernel, &datasets)?;
+    Ok((kernel, table))
+}
+
+/// The device to predict for: the one named, or the first that the model was trained on. Warns of one it never saw.
+fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
+    let device = match (named, model.meta.devices.first()) {
+        (Some(name), _) => device(name)?,
+        (None, Some(trained)) => trained.clone(),
+        (None, None) => device("live")?,
+    };
+    if !model.meta.devices.iter().any(|d| d.name == device.name) {
+        eprintln!(
+            "seqtune: warning: the model never saw {}; its configs are legal there, its ranking is a guess",
+            device.name
+        );
+    }
+    Ok(device)
+}
+
 /// Reads `90s`, `10m`, `2h` or plain seconds.
 fn duration(text: &str) -> std::result::Result<std::time::Duration, String> {
     let (number, unit) = match text.char_indices().last() {
@@ -124,4 +170,14 @@ fn command_line() -> String {
         *first = "seqtune".into();
     }
     words.join(" ")
+}
+
+/// Refuses an objective that the model's data did not measure.
+fn check_objective(model: &Model, objective: crate::dataset::Objective) -> Result<()> {
+    match model.meta.objectives.contains(&objective) {
+        true => Ok(()),
+        false => crate::error::input(format!(
+            "the model was not trained for objective {objective:?}: its data had no energy"
+        )),
+    }
 }

@@ -1,0 +1,78 @@
+//! `seqtune bench`
+
+use super::progress::Bar;
+use crate::error::Result;
+use crate::eval::bench::{latency, legality, throughput};
+use crate::kernel::{Device, Kernel};
+use crate::model::{Model, Predictor};
+use std::path::PathBuf;
+
+/// Prints the program's own figures for a model: legality, latency, throughput
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the model
+    model: PathBuf,
+    /// Kernel name, or the path of its folder
+    kernel: String,
+    /// Predictions of random problems over all devices that are checked for legality
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    legality: usize,
+    /// Single predictions timed
+    #[arg(long, default_value_t = 500, value_name = "N")]
+    latency: usize,
+    /// Problems of the timed batch
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    batch: usize,
+    /// Width of the timed beams
+    #[arg(long, default_value_t = 5)]
+    width: usize,
+    /// Threads for legality and batch [default: all cores]
+    #[arg(long)]
+    threads: Option<usize>,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The figures as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let kernel = Kernel::open(&args.kernel)?;
+    let model = Model::load(&args.model)?;
+    let predictor = Predictor::new(&kernel, &model)?;
+    let device = super::device_for(&model, None)?;
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    tch::set_num_threads(1);
+    let latency = latency(&kernel, &predictor, &device, args.latency, args.width, args.seed)?;
+    let throughput = throughput(&kernel, &predictor, &device, (args.batch, args.width), threads, args.seed)?;
+    let mut devices = Device::shipped()?;
+    devices.extend(model.meta.devices.clone());
+    let mut bar = Bar::new("legality", args.legality as u64);
+    let legality =
+        legality(&kernel, &predictor, &devices, args.legality, (args.seed, threads), &mut |at| bar.at(at, ""))?;
+    bar.end();
+    if args.json {
+        return super::answer_json(
+            &serde_json::json!({ "latency": latency, "throughput": throughput, "legality": legality }),
+        );
+    }
+    super::answer(&format!(
+        "one prediction, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}\n\
+         {} problems in a batch, width {}, {} threads: {:.0} a second\n\
+         {} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
+        latency.width,
+        latency.median_ms,
+        latency.p90_ms,
+        latency.count,
+        throughput.problems,
+        throughput.width,
+        throughput.threads,
+        throughput.per_second,
+        legality.illegal,
+        legality.configs,
+        legality.predictions,
+        legality.devices,
+        legality.seconds,
+    ));
+    Ok(())
+}

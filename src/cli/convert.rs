@@ -1,0 +1,32 @@
+//! `seqtune convert`
+
+use crate::dataset::Dataset;
+use crate::error::{Result, input};
+use std::path::PathBuf;
+
+/// Converts a dataset without loss: to packed where OUTPUT ends in .sqt, else to a journal
+#[derive(clap::Args)]
+pub struct Args {
+    /// Journal or packed file
+    dataset: PathBuf,
+    /// File to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Replaces a file that is already there
+    #[arg(long)]
+    overwrite: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let dataset = Dataset::load(&args.dataset)?;
+    if args.output.exists() && !args.overwrite {
+        return input(format!("{} is already there; name another file, or pass --overwrite", args.output.display()));
+    }
+    if args.output.extension().is_some_and(|e| e == "sqt") {
+        dataset.save_packed(&args.output)?;
+    } else {
+        dataset.save_journal(&args.output)?;
+    }
+    super::answer(&format!("{}: {} records, hash {}", args.output.display(), dataset.records.len(), dataset.hash()));
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! `seqtune evaluate`
+
+use crate::dataset::Objective;
+use crate::error::Result;
+use crate::eval::{evaluate, plot};
+use crate::model::Model;
+use std::path::PathBuf;
+
+/// Judges a model and baselines on held-out problems of datasets, by replay
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the model
+    model: PathBuf,
+    /// Datasets: journals or packed files
+    #[arg(required = true)]
+    datasets: Vec<PathBuf>,
+    /// Kernel name or folder [default: the one that the datasets name]
+    #[arg(long)]
+    kernel: Option<String>,
+    #[arg(long, value_enum, default_value_t = Objective::Time)]
+    objective: Objective,
+    /// Also draws the comparison as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Lists so many of the worst predicted problems
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    worst: usize,
+    /// Seed of the boosted trees
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let model = Model::load(&args.model)?;
+    let (kernel, table) = super::table(&args.datasets, args.kernel.as_deref())?;
+    super::check_objective(&model, args.objective)?;
+    let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
+    if !unknown.is_empty() {
+        eprintln!(
+            "seqtune: warning: the model was not trained on data {unknown:?}; shapes are held out by the same hash all the same"
+        );
+    }
+    let report =
+        evaluate(&kernel, &model, &table, args.objective, args.seed, &mut |what| eprintln!("evaluate: {what}"))?;
+    if let Some(path) = &args.plot {
+        let groups: Vec<plot::Group> = report
+            .rows
+            .iter()
+            .map(|r| plot::Group {
+                label: r.method.replace(' ', ","),
+                values: vec![100.0 * r.mean, 100.0 * r.best_of_5],
+            })
+            .collect();
+        let title =
+            format!("{}: share of the best measured speed, {} held-out problems", report.kernel, report.test_problems);
+        plot::bars(path, &title, "percent", &["top-1", "best of 5"], &groups)?;
+    }
+    if args.json {
+        return super::answer_json(&report);
+    }
+    let mut text = report.table();
+    if args.worst > 0 {
+        text += "\nLowest shares of the model's first choice:\n";
+        for (problem, share) in report.problems.iter().take(args.worst) {
+            text += &format!("  {:5.1} %  {problem}\n", 100.0 * share);
+        }
+    }
+    super::answer(text.trim_end());
+    Ok(())
+}

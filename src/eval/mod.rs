@@ -1,0 +1,9 @@
+//! How good is it? Models and baselines judged by replay on held-out problems, and the program's own benchmarks.
+
+mod baselines;
+pub mod bench;
+pub mod plot;
+mod replay;
+mod trees;
+
+pub use replay::{Report, Row, evaluate};

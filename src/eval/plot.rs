@@ -1,0 +1,79 @@
+//! Plots as SVG, for those who would rather look than read.
+
+use crate::error::{Error, Result, io};
+use plotters::prelude::*;
+use std::path::Path;
+
+/// A group of bars with a label under it, one value per series.
+pub struct Group {
+    pub label: String,
+    pub values: Vec<f64>,
+}
+
+const COLORS: [RGBColor; 4] =
+    [RGBColor(170, 170, 170), RGBColor(31, 119, 180), RGBColor(44, 160, 44), RGBColor(214, 120, 30)];
+
+/// Draws grouped vertical bars; `series` names the bars of each group.
+pub fn bars(path: &Path, title: &str, unit: &str, series: &[&str], groups: &[Group]) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(io(folder))?;
+    }
+    let text =
+        draw(title, unit, series, groups).map_err(|e| Error::Failed(format!("drawing {}: {e}", path.display())))?;
+    crate::dataset::write_whole(path, text.as_bytes())
+}
+
+fn draw(
+    title: &str,
+    unit: &str,
+    series: &[&str],
+    groups: &[Group],
+) -> std::result::Result<String, Box<dyn std::error::Error>> {
+    let mut text = String::new();
+    {
+        let width = (groups.len() as u32 * 90 + 160).clamp(640, 2_400);
+        let root = SVGBackend::with_string(&mut text, (width, 480)).into_drawing_area();
+        root.fill(&WHITE)?;
+        let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max) * 1.15;
+        let mut chart = ChartBuilder::on(&root)
+            .caption(title, ("sans-serif", 18))
+            .margin(12)
+            .x_label_area_size(60)
+            .y_label_area_size(60)
+            .build_cartesian_2d(0f64..groups.len() as f64, 0f64..highest.max(1e-9))?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .disable_x_axis()
+            .y_desc(unit)
+            .y_label_style(("sans-serif", 13))
+            .draw()?;
+        let step = 0.8 / series.len().max(1) as f64;
+        for (s, name) in series.iter().enumerate() {
+            let color = COLORS[s % COLORS.len()];
+            let rectangles = groups.iter().enumerate().filter_map(|(g, group)| {
+                let left = g as f64 + 0.1 + s as f64 * step;
+                Some(Rectangle::new([(left, 0.0), (left + step * 0.92, *group.values.get(s)?)], color.filled()))
+            });
+            chart
+                .draw_series(rectangles)?
+                .label(*name)
+                .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.8))
+            .label_font(("sans-serif", 13))
+            .draw()?;
+        // labels under the groups, one line per field
+        for (g, group) in groups.iter().enumerate() {
+            let (x, y) = chart.backend_coord(&(g as f64 + 0.1, 0.0));
+            for (line, part) in group.label.split(',').take(4).enumerate() {
+                root.draw(&Text::new(part.to_string(), (x, y + 6 + line as i32 * 13), ("sans-serif", 12)))?;
+            }
+        }
+        root.present()?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,227 @@
+//! Judging by replay: a method ranks the configs that were measured for a problem, and their measured cost is the answer.
+//!
+//! By replay the beam is masked to the configs measured for the problem. What is predicted without that mask has to be
+//! judged live.
+
+use super::baselines::{Average, Neighbours, expected_of_random};
+use super::trees::Trees;
+use crate::dataset::{Objective, Part, Table, Tried, quantile};
+use crate::error::{Result, input};
+use crate::kernel::{Config, ConfigSpace, Kernel};
+use crate::model::{Model, Predictor};
+use serde::Serialize;
+
+/// Sizes of the short lists that are judged.
+pub const TOPS: [usize; 4] = [1, 3, 5, 10];
+
+/// One method's quality over the test problems: shares of the best known speed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub method: String,
+    pub mean: f64,
+    pub p10: f64,
+    pub min: f64,
+    /// Mean share of the best of the first 3, 5 and 10.
+    pub best_of_3: f64,
+    pub best_of_5: f64,
+    pub best_of_10: f64,
+    /// Share of problems whose best config comes first.
+    pub exact: f64,
+    /// Share of first choices that are legal.
+    pub legal: f64,
+    /// Share of the test problems that the method has an answer for.
+    pub answered: f64,
+}
+
+/// An evaluation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub kernel: String,
+    pub objective: Objective,
+    pub devices: Vec<String>,
+    pub data: Vec<String>,
+    pub train_problems: usize,
+    pub test_problems: usize,
+    /// Mean number of measured configs per test problem.
+    pub configs_per_problem: f64,
+    pub rows: Vec<Row>,
+    /// Top-1 share of the model per test problem, lowest first: where to look.
+    pub problems: Vec<(String, f64)>,
+}
+
+/// Answers of one method: per test problem a ranking, or nothing.
+type Rankings = Vec<Option<Vec<Config>>>;
+
+/// Judges `model` and the baselines on the test part of `table`. Baselines learn from the training part only (and the
+/// validation part, which chooses the model's weights, stays out).
+pub fn evaluate(
+    kernel: &Kernel,
+    model: &Model,
+    table: &Table,
+    objective: Objective,
+    seed: u64,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Report> {
+    let predictor = Predictor::new(kernel, model)?;
+    if !model.meta.objectives.contains(&objective) {
+        return input(format!("the model was not trained for objective {objective:?}: its data had no energy"));
+    }
+    let split = &model.meta.split;
+    let train = table.part(kernel, split, Part::Train, objective);
+    let test = table.part(kernel, split, Part::Test, objective);
+    if test.is_empty() {
+        return input(format!(
+            "none of the {} problem shapes falls into the test part of the model's split; sweep more shapes",
+            table.tried.len()
+        ));
+    }
+    let tests: Vec<&Tried> = test.iter().map(|i| &table.tried[*i]).collect();
+    let learned: Vec<&Tried> = train.iter().map(|i| &table.tried[*i]).collect();
+    let mut judged = Vec::new();
+    let mut judge =
+        |name: &str, rankings: Rankings| judged.push(row(kernel, table, name, &tests, objective, &rankings));
+
+    progress("model");
+    let mut rankings = Rankings::new();
+    for tried in &tests {
+        let device = &table.devices[tried.device];
+        let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
+        let found = predictor.predict_among(&tried.problem, device, objective, (10, 10), &configs)?;
+        rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
+    }
+    let problems = worst(kernel, &tests, objective, &rankings);
+    judge("seqtune (beam 10)", rankings);
+
+    progress("baselines");
+    let default = kernel.default_config();
+    judge("kernel default", tests.iter().map(|t| measured(t, objective, vec![default.clone()])).collect());
+    let average = Average::new(&learned, objective);
+    judge("best on average", tests.iter().map(|t| measured(t, objective, average.ranking())).collect());
+    let neighbours = Neighbours::new(kernel, &learned, objective);
+    judge("nearest neighbour", tests.iter().map(|t| measured(t, objective, neighbours.ranking(t))).collect());
+    progress("boosted trees");
+    if let Some(trees) = Trees::fit(kernel, table, &learned, objective, seed)? {
+        let rankings = tests.iter().map(|t| Ok(Some(trees.rank(kernel, table, t, objective)?)));
+        judge("boosted trees, all ranked", rankings.collect::<Result<_>>()?);
+    }
+    let mut rows = judged;
+    rows.push(random_row(&tests, objective));
+    Ok(Report {
+        kernel: kernel.name.clone(),
+        objective,
+        devices: table.devices.iter().map(|d| d.name.clone()).collect(),
+        data: table.hashes.clone(),
+        train_problems: learned.len(),
+        test_problems: tests.len(),
+        configs_per_problem: tests.iter().map(|t| t.costs(objective).len()).sum::<usize>() as f64 / tests.len() as f64,
+        rows,
+        problems,
+    })
+}
+
+/// The part of a ranking that was measured; `None` where nothing was.
+fn measured(tried: &Tried, objective: Objective, ranking: Vec<Config>) -> Option<Vec<Config>> {
+    let costs = tried.costs(objective);
+    let known: Vec<Config> = ranking.into_iter().filter(|c| costs.iter().any(|(m, _)| *m == c)).take(10).collect();
+    (!known.is_empty()).then_some(known)
+}
+
+/// Shares of the best speed of a ranking's configs, in its order.
+fn shares(tried: &Tried, objective: Objective, ranking: &[Config]) -> Vec<f64> {
+    let costs = tried.costs(objective);
+    let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map_or(0.0, |(_, cost)| costs[0].1 / cost);
+    ranking.iter().map(share).collect()
+}
+
+fn worst(kernel: &Kernel, tests: &[&Tried], objective: Objective, rankings: &Rankings) -> Vec<(String, f64)> {
+    let mut problems: Vec<(String, f64)> = tests
+        .iter()
+        .zip(rankings)
+        .filter_map(|(t, r)| Some((kernel.brief_problem(&t.problem), *shares(t, objective, r.as_ref()?).first()?)))
+        .collect();
+    problems.sort_by(|a, b| a.1.total_cmp(&b.1));
+    problems
+}
+
+fn row(
+    kernel: &Kernel,
+    table: &Table,
+    method: &str,
+    tests: &[&Tried],
+    objective: Objective,
+    rankings: &Rankings,
+) -> Row {
+    let mut of_tops: [Vec<f64>; TOPS.len()] = Default::default();
+    let (mut exact, mut legal) = (0.0, 0.0);
+    for (tried, ranking) in tests.iter().zip(rankings) {
+        let Some(ranking) = ranking else { continue };
+        let shares = shares(tried, objective, ranking);
+        for (list, top) in of_tops.iter_mut().zip(TOPS) {
+            list.push(shares.iter().take(top).copied().fold(0.0, f64::max));
+        }
+        exact += (shares[0] == 1.0) as u8 as f64;
+        let space = ConfigSpace::new(kernel, &tried.problem, &table.devices[tried.device]);
+        legal += space.is_legal(&ranking[0]) as u8 as f64;
+    }
+    summarise(method, of_tops, exact, legal, tests.len())
+}
+
+fn summarise(method: &str, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, legal: f64, tests: usize) -> Row {
+    let n = of_tops[0].len() as f64;
+    let means: Vec<f64> = of_tops.iter().map(|list| list.iter().sum::<f64>() / n).collect();
+    of_tops[0].sort_by(f64::total_cmp);
+    Row {
+        method: method.into(),
+        mean: means[0],
+        p10: quantile(&of_tops[0], 0.1),
+        min: quantile(&of_tops[0], 0.0),
+        best_of_3: means[1],
+        best_of_5: means[2],
+        best_of_10: means[3],
+        exact: exact / n,
+        legal: legal / n,
+        answered: n / tests as f64,
+    }
+}
+
+/// The expectation of drawing measured configs at random.
+fn random_row(tests: &[&Tried], objective: Objective) -> Row {
+    let mut of_tops: [Vec<f64>; TOPS.len()] = Default::default();
+    let mut exact = 0.0;
+    for tried in tests {
+        let costs = tried.costs(objective);
+        let shares: Vec<f64> = costs.iter().map(|(_, c)| costs[0].1 / c).collect();
+        for (list, top) in of_tops.iter_mut().zip(TOPS) {
+            list.push(expected_of_random(&shares, top));
+        }
+        exact += 1.0 / shares.len() as f64;
+    }
+    summarise("random (expected)", of_tops, exact, tests.len() as f64, tests.len())
+}
+
+impl Report {
+    /// The table as text.
+    pub fn table(&self) -> String {
+        let percent = |x: f64| if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() };
+        let mut text = format!(
+            "{} on {}, objective {:?}: {} held-out problems ({} trained on), {:.0} measured configs each.\n\
+             Share of the best measured speed in percent; by replay, the beam masked to the measured configs.\n\n",
+            self.kernel,
+            self.devices.join(", "),
+            self.objective,
+            self.test_problems,
+            self.train_problems,
+            self.configs_per_problem
+        );
+        text += "| method | top-1 mean | 10th percentile | minimum | best of 3 | of 5 | of 10 | exact | legal |\n|---|---|---|---|---|---|---|---|---|\n";
+        for row in &self.rows {
+            let numbers =
+                [row.mean, row.p10, row.min, row.best_of_3, row.best_of_5, row.best_of_10, row.exact, row.legal];
+            let numbers: Vec<String> = numbers.into_iter().map(percent).collect();
+            let partly =
+                if row.answered < 1.0 { format!(" ({} % answered)", percent(row.answered)) } else { String::new() };
+            text += &format!("| {}{partly} | {} |\n", row.method, numbers.join(" | "));
+        }
+        text
+    }
+}

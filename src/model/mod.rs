@@ -1,0 +1,17 @@
+//! What should be chosen? The sequence model: problem and device in, parameters out, token by token.
+//!
+//! [`vocab`] spells, [`net`] is the network, [`beam`] searches, [`predict`] joins them, [`train`] makes the weights and
+//! [`store`] keeps them. Description, weights and search know nothing of training.
+
+pub mod beam;
+mod examples;
+mod net;
+mod optimizer;
+mod predict;
+mod store;
+mod train;
+pub mod vocab;
+
+pub use predict::{Candidate, Predictor, Scored};
+pub use store::{Hparams, Meta, Model};
+pub use train::{Progress, Settings, Target, train};

@@ -1,0 +1,358 @@
+//! The network: a pre-norm transformer encoder-decoder (Vaswani et al. 2017; Xiong et al. 2020 for the norm's place).
+//!
+//! Letters of the shapes: B problems, R rows (hypotheses or sequences) per problem, T decoding steps, S source tokens,
+//! W numbers per source token, F features per step, D model width, H heads, V target tokens.
+
+use super::Hparams;
+use super::vocab::WIDTH;
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use tch::{Kind, Tensor};
+
+/// Named weights. The names are the paths of the parts below.
+pub type Weights = BTreeMap<String, Tensor>;
+
+struct Linear {
+    weight: Tensor, // (out, in)
+    bias: Tensor,   // (out)
+}
+
+impl Linear {
+    fn new(weights: &Weights, name: &str) -> Result<Linear> {
+        Ok(Linear { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        x.linear(&self.weight, Some(&self.bias))
+    }
+}
+
+struct Norm {
+    weight: Tensor, // (D)
+    bias: Tensor,   // (D)
+}
+
+impl Norm {
+    fn new(weights: &Weights, name: &str) -> Result<Norm> {
+        Ok(Norm { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        x.layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), 1e-5, false)
+    }
+}
+
+struct FeedForward {
+    norm: Norm,
+    up: Linear,
+    down: Linear,
+}
+
+impl FeedForward {
+    fn new(weights: &Weights, name: &str) -> Result<FeedForward> {
+        Ok(FeedForward {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            up: Linear::new(weights, &format!("{name}.up"))?,
+            down: Linear::new(weights, &format!("{name}.down"))?,
+        })
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        x + self.down.forward(&self.up.forward(&self.norm.forward(x)).gelu("none"))
+    }
+}
+
+/// Self-attention with query, key and value from one projection.
+struct SelfAttention {
+    norm: Norm,
+    qkv: Linear,
+    out: Linear,
+    heads: i64,
+}
+
+impl SelfAttention {
+    fn new(weights: &Weights, name: &str, heads: i64) -> Result<SelfAttention> {
+        Ok(SelfAttention {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            qkv: Linear::new(weights, &format!("{name}.qkv"))?,
+            out: Linear::new(weights, &format!("{name}.out"))?,
+            heads,
+        })
+    }
+
+    /// Query, key and value, each (N, H, T, D/H), of `x` (N, T, D).
+    fn project(&self, x: &Tensor) -> (Tensor, Tensor, Tensor) {
+        let (n, t, d) = dims(x);
+        let qkv = self.qkv.forward(&self.norm.forward(x)).view([n, t, 3, self.heads, d / self.heads]);
+        let qkv = qkv.permute([2, 0, 3, 1, 4]); // (3, N, H, T, D/H)
+        (qkv.get(0), qkv.get(1), qkv.get(2))
+    }
+
+    fn forward(&self, x: &Tensor, causal: bool) -> Tensor {
+        let (q, k, v) = self.project(x);
+        x + self.out.forward(&merge(&attend(&q, &k, &v, causal)))
+    }
+
+    /// One step: `x` (N, 1, D) attends to itself and to the keys and values of the steps before, which it joins.
+    fn step(&self, x: &Tensor, cache: &mut Option<(Tensor, Tensor)>) -> Tensor {
+        let (q, mut k, mut v) = self.project(x);
+        if let Some((keys, values)) = cache.take() {
+            k = Tensor::cat(&[keys, k], 2);
+            v = Tensor::cat(&[values, v], 2);
+        }
+        let x = x + self.out.forward(&merge(&attend(&q, &k, &v, false)));
+        *cache = Some((k, v));
+        x
+    }
+}
+
+/// Attention to the encoder's memory, whose keys and values are projected once per problem.
+struct CrossAttention {
+    norm: Norm,
+    q: Linear,
+    kv: Linear,
+    out: Linear,
+    heads: i64,
+}
+
+impl CrossAttention {
+    fn new(weights: &Weights, name: &str, heads: i64) -> Result<CrossAttention> {
+        Ok(CrossAttention {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            q: Linear::new(weights, &format!("{name}.q"))?,
+            kv: Linear::new(weights, &format!("{name}.kv"))?,
+            out: Linear::new(weights, &format!("{name}.out"))?,
+            heads,
+        })
+    }
+
+    /// Keys and values, each (B, H, S, D/H), of `memory` (B, S, D).
+    fn remember(&self, memory: &Tensor) -> (Tensor, Tensor) {
+        let (b, s, d) = dims(memory);
+        let kv = self.kv.forward(memory).view([b, s, 2, self.heads, d / self.heads]).permute([2, 0, 3, 1, 4]);
+        (kv.get(0).contiguous(), kv.get(1).contiguous())
+    }
+
+    /// `x` (B R, T, D): the rows of a problem share its memory, so they are folded into its steps.
+    fn forward(&self, x: &Tensor, (k, v): &(Tensor, Tensor)) -> Tensor {
+        let (n, t, d) = dims(x);
+        let b = k.size()[0];
+        let q = self.q.forward(&self.norm.forward(x)).view([b, n / b * t, self.heads, d / self.heads]);
+        let y = merge(&attend(&q.transpose(1, 2), k, v, false)); // (B, R T, D)
+        x + self.out.forward(&y).view([n, t, d])
+    }
+}
+
+struct EncoderLayer {
+    attention: SelfAttention,
+    feed_forward: FeedForward,
+}
+
+struct DecoderLayer {
+    attention: SelfAttention,
+    cross: CrossAttention,
+    feed_forward: FeedForward,
+}
+
+/// The whole network.
+pub struct Net {
+    /// Projection of each source token: weight (S, W, D), bias (S, D).
+    source: (Tensor, Tensor),
+    encoder: Vec<EncoderLayer>,
+    encoder_norm: Norm,
+    tokens: Tensor,    // (V + 1, D), the last is "begin"
+    positions: Tensor, // (P + 1, D), the last is "finished"
+    features: Linear,  // F -> D
+    decoder: Vec<DecoderLayer>,
+    decoder_norm: Norm,
+    logits: Linear, // D -> V
+    head: (Linear, Linear),
+}
+
+/// What decoding steps read of the encoder, per layer.
+pub struct Memory(Vec<(Tensor, Tensor)>);
+
+/// What each decoding step is given. Shapes (N, T), (N, T), (N, T, F) with N = B R.
+pub struct Steps {
+    /// Token before; V is "begin".
+    pub tokens: Tensor,
+    /// Parameter that is asked for; P is "finished", which asks for the time.
+    pub positions: Tensor,
+    /// Features of the prefix.
+    pub features: Tensor,
+}
+
+/// Keys and values of the steps so far, per layer.
+#[derive(Default)]
+pub struct Cache(Vec<Option<(Tensor, Tensor)>>);
+
+impl Net {
+    /// Builds the network on `weights`, whose tensors it shares.
+    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Net> {
+        let heads = hparams.heads as i64;
+        let encoder = |i: usize| -> Result<EncoderLayer> {
+            Ok(EncoderLayer {
+                attention: SelfAttention::new(weights, &format!("encoder.{i}.attention"), heads)?,
+                feed_forward: FeedForward::new(weights, &format!("encoder.{i}.feed_forward"))?,
+            })
+        };
+        let decoder = |i: usize| -> Result<DecoderLayer> {
+            Ok(DecoderLayer {
+                attention: SelfAttention::new(weights, &format!("decoder.{i}.attention"), heads)?,
+                cross: CrossAttention::new(weights, &format!("decoder.{i}.cross"), heads)?,
+                feed_forward: FeedForward::new(weights, &format!("decoder.{i}.feed_forward"))?,
+            })
+        };
+        Ok(Net {
+            source: (get(weights, "source", "weight")?, get(weights, "source", "bias")?),
+            encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
+            encoder_norm: Norm::new(weights, "encoder.norm")?,
+            tokens: get(weights, "tokens", "weight")?,
+            positions: get(weights, "positions", "weight")?,
+            features: Linear::new(weights, "features")?,
+            decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
+            decoder_norm: Norm::new(weights, "decoder.norm")?,
+            logits: Linear::new(weights, "logits")?,
+            head: (Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+        })
+    }
+
+    /// Random initial weights: uniform within 1/sqrt(inputs) for projections, normal for embeddings.
+    pub fn init(
+        hparams: &Hparams,
+        source_length: usize,
+        step_width: usize,
+        tokens: usize,
+        positions: usize,
+    ) -> Weights {
+        let options = (Kind::Float, tch::Device::Cpu);
+        let (d, ff) = (hparams.width as i64, hparams.feed_forward as i64);
+        let mut weights = Weights::new();
+        let uniform = |shape: &[i64], inputs: i64| {
+            let bound = 1.0 / (inputs as f64).sqrt();
+            (Tensor::rand(shape, options) * 2.0 - 1.0) * bound
+        };
+        let mut add = |name: String, tensor: Tensor| drop(weights.insert(name, tensor));
+        let source = source_length as i64;
+        add("source.weight".into(), uniform(&[source, WIDTH as i64, d], 8));
+        add("source.bias".into(), Tensor::randn([source, d], options) * 0.1);
+        add("tokens.weight".into(), Tensor::randn([tokens as i64 + 1, d], options) * 0.1);
+        add("positions.weight".into(), Tensor::randn([positions as i64 + 1, d], options) * 0.1);
+        let mut linears: Vec<(String, i64, i64)> = vec![
+            ("features".into(), step_width as i64, d),
+            ("logits".into(), d, tokens as i64),
+            ("head.up".into(), d, d),
+            ("head.down".into(), d, 1),
+        ];
+        let mut norms = vec!["encoder.norm".to_string(), "decoder.norm".to_string()];
+        for (side, layers) in [("encoder", hparams.encoder_layers), ("decoder", hparams.decoder_layers)] {
+            for i in 0..layers {
+                let part = |part: &str| format!("{side}.{i}.{part}");
+                linears.push((part("attention.qkv"), d, 3 * d));
+                linears.push((part("attention.out"), d, d));
+                linears.push((part("feed_forward.up"), d, ff));
+                linears.push((part("feed_forward.down"), ff, d));
+                norms.extend([part("attention.norm"), part("feed_forward.norm")]);
+                if side == "decoder" {
+                    linears.push((part("cross.q"), d, d));
+                    linears.push((part("cross.kv"), d, 2 * d));
+                    linears.push((part("cross.out"), d, d));
+                    norms.push(part("cross.norm"));
+                }
+            }
+        }
+        for (name, inputs, outputs) in linears {
+            add(format!("{name}.weight"), uniform(&[outputs, inputs], inputs));
+            add(format!("{name}.bias"), Tensor::zeros([outputs], options));
+        }
+        for name in norms {
+            add(format!("{name}.weight"), Tensor::ones([d], options));
+            add(format!("{name}.bias"), Tensor::zeros([d], options));
+        }
+        weights
+    }
+
+    /// Encodes sources (B, S, W).
+    pub fn encode(&self, source: &Tensor) -> Memory {
+        let projected = source.transpose(0, 1).bmm(&self.source.0).transpose(0, 1); // (B, S, D)
+        let mut x = projected + &self.source.1;
+        for layer in &self.encoder {
+            x = layer.feed_forward.forward(&layer.attention.forward(&x, false));
+        }
+        let x = self.encoder_norm.forward(&x);
+        Memory(self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect())
+    }
+
+    fn embed(&self, steps: &Steps) -> Tensor {
+        Tensor::embedding(&self.tokens, &steps.tokens, -1, false, false)
+            + Tensor::embedding(&self.positions, &steps.positions, -1, false, false)
+            + self.features.forward(&steps.features)
+    }
+
+    /// All steps at once: hidden states (N, T, D). Each step sees those before it.
+    pub fn decode(&self, memory: &Memory, steps: &Steps) -> Tensor {
+        let mut x = self.embed(steps);
+        for (layer, memory) in self.decoder.iter().zip(&memory.0) {
+            x = layer.attention.forward(&x, true);
+            x = layer.cross.forward(&x, memory);
+            x = layer.feed_forward.forward(&x);
+        }
+        self.decoder_norm.forward(&x)
+    }
+
+    /// One more step (T = 1) after those in `cache`: hidden states (N, 1, D).
+    pub fn decode_step(&self, memory: &Memory, steps: &Steps, cache: &mut Cache) -> Tensor {
+        cache.0.resize_with(self.decoder.len(), || None);
+        let mut x = self.embed(steps);
+        for ((layer, memory), cache) in self.decoder.iter().zip(&memory.0).zip(&mut cache.0) {
+            x = layer.attention.step(&x, cache);
+            x = layer.cross.forward(&x, memory);
+            x = layer.feed_forward.forward(&x);
+        }
+        self.decoder_norm.forward(&x)
+    }
+
+    /// Scores of all target tokens (.., V) from hidden states (.., D).
+    pub fn logits(&self, hidden: &Tensor) -> Tensor {
+        self.logits.forward(hidden)
+    }
+
+    /// What the time head says (..) of hidden states (.., D) at "finished".
+    pub fn head(&self, hidden: &Tensor) -> Tensor {
+        self.head.1.forward(&self.head.0.forward(hidden).gelu("none")).squeeze_dim(-1)
+    }
+}
+
+impl Cache {
+    /// Makes the cache follow a beam: new row `i` continues old row `parents[i]`.
+    pub fn reorder(&mut self, parents: &Tensor) {
+        for (keys, values) in self.0.iter_mut().flatten() {
+            *keys = keys.index_select(0, parents);
+            *values = values.index_select(0, parents);
+        }
+    }
+}
+
+fn get(weights: &Weights, name: &str, part: &str) -> Result<Tensor> {
+    match weights.get(&format!("{name}.{part}")) {
+        Some(tensor) => Ok(tensor.shallow_clone()),
+        None => Err(Error::Input(format!(
+            "the model has no weights `{name}.{part}`: the file is damaged or of another version"
+        ))),
+    }
+}
+
+fn dims(x: &Tensor) -> (i64, i64, i64) {
+    let size = x.size();
+    (size[0], size[1], size[2])
+}
+
+fn attend(q: &Tensor, k: &Tensor, v: &Tensor, causal: bool) -> Tensor {
+    Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, causal, None, false)
+}
+
+/// (N, H, T, D/H) to (N, T, D).
+fn merge(x: &Tensor) -> Tensor {
+    let size = x.size();
+    x.transpose(1, 2).reshape([size[0], size[2], size[1] * size[3]])
+}

@@ -1,0 +1,157 @@
+//! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
+
+use super::net::{Net, Weights};
+use super::vocab::Vocab;
+use crate::dataset::{Objective, Split, write_whole};
+use crate::error::{Error, Result, input, io};
+use crate::kernel::{Device, Kernel};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use tch::{Kind, Tensor};
+
+/// Size of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hparams {
+    pub width: usize,
+    pub heads: usize,
+    pub feed_forward: usize,
+    pub encoder_layers: usize,
+    pub decoder_layers: usize,
+}
+
+impl Default for Hparams {
+    fn default() -> Self {
+        Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 2, decoder_layers: 2 }
+    }
+}
+
+/// Everything about a model but its weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    pub format: String,
+    pub kernel: String,
+    /// [`Kernel::space_hash`] at training.
+    pub space: String,
+    pub hparams: Hparams,
+    pub vocab: Vocab,
+    /// Devices it was trained on.
+    pub devices: Vec<Device>,
+    /// Objectives it was trained for.
+    pub objectives: Vec<Objective>,
+    pub split: Split,
+    /// Hashes of the datasets.
+    pub data: Vec<String>,
+    /// Training settings in words and numbers.
+    pub settings: String,
+    /// Scores by name, of the weights kept.
+    pub scores: BTreeMap<String, f64>,
+    pub command: String,
+    pub tool: String,
+    pub date: String,
+}
+
+const FORMAT: &str = "seqtune-model-1";
+
+/// A trained model.
+pub struct Model {
+    pub meta: Meta,
+    pub weights: Weights,
+}
+
+impl Model {
+    /// The file of a model's folder.
+    pub fn file(folder: &Path) -> PathBuf {
+        folder.join("model.safetensors")
+    }
+
+    /// Writes `folder/model.safetensors`, whole or not at all.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
+        let meta = HashMap::from([("seqtune".to_string(), meta)]);
+        write_whole(&Model::file(folder), &encode(&self.weights, meta)?)
+    }
+
+    /// Reads a model's folder (or its file).
+    pub fn load(path: &Path) -> Result<Model> {
+        let file = if path.is_dir() { Model::file(path) } else { path.to_path_buf() };
+        let bytes = std::fs::read(&file).map_err(io(&file))?;
+        let at = |e: Error| e.at(file.display());
+        let (weights, meta) = decode(&bytes).map_err(at)?;
+        let meta: Meta = match meta.get("seqtune") {
+            Some(text) => serde_json::from_str(text)
+                .map_err(|e| at(Error::Input(format!("the model's description cannot be read: {e}"))))?,
+            None => return Err(at(Error::Input("is not a seqtune model".into()))),
+        };
+        if meta.format != FORMAT {
+            return Err(at(Error::Input(format!("format {} is not {FORMAT}; train the model again", meta.format))));
+        }
+        Ok(Model { meta, weights })
+    }
+
+    /// The format that this version writes.
+    pub fn format() -> String {
+        FORMAT.into()
+    }
+
+    /// Refuses a kernel that the model was not trained for.
+    pub fn check(&self, kernel: &Kernel) -> Result<()> {
+        if self.meta.kernel != kernel.name {
+            return input(format!("the model was made for kernel {}, not {}", self.meta.kernel, kernel.name));
+        }
+        if self.meta.space != kernel.space_hash() {
+            return input(format!(
+                "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
+                kernel.name,
+                self.meta.space,
+                kernel.space_hash()
+            ));
+        }
+        self.meta.vocab.check(kernel)
+    }
+
+    /// The network on these weights.
+    pub fn net(&self) -> Result<Net> {
+        Net::new(&self.meta.hparams, &self.weights)
+    }
+
+    /// Number of weights.
+    pub fn size(&self) -> usize {
+        self.weights.values().map(Tensor::numel).sum()
+    }
+}
+
+/// Tensors and metadata as safetensors bytes.
+pub(super) fn encode(tensors: &Weights, meta: HashMap<String, String>) -> Result<Vec<u8>> {
+    let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
+    let mut raw = Vec::new();
+    for (name, tensor) in tensors {
+        let values = Vec::<f32>::try_from(tensor.to_kind(Kind::Float).reshape([-1])).map_err(|e| failed(&e))?;
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let shape: Vec<usize> = tensor.size().iter().map(|s| *s as usize).collect();
+        raw.push((name.clone(), shape, bytes));
+    }
+    let views = raw.iter().map(|(name, shape, bytes)| {
+        Ok((name.clone(), TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(|e| failed(&e))?))
+    });
+    safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(meta)).map_err(|e| failed(&e))
+}
+
+/// The inverse of [`encode`].
+pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, HashMap<String, String>)> {
+    let damaged = |e: safetensors::SafeTensorError| {
+        Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
+    };
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
+    let meta = header.metadata().clone().unwrap_or_default();
+    let mut weights = Weights::new();
+    for (name, view) in SafeTensors::deserialize(bytes).map_err(damaged)?.tensors() {
+        let values: Vec<f32> =
+            view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let shape: Vec<i64> = view.shape().iter().map(|s| *s as i64).collect();
+        weights.insert(name, Tensor::from_slice(&values).reshape(shape));
+    }
+    Ok((weights, meta))
+}

@@ -1,0 +1,137 @@
+//! The program as a user meets it: wrong input, and the whole way from sweep to validation.
+
+mod common;
+
+use common::{opencl_or_skip, run, seqtune, text};
+use std::io::Write;
+
+#[test]
+fn wrong_input_gets_one_sentence_and_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("list.txt"), "# sizes\nM=64,N=64,K=64\nM=64,N=64\n").unwrap();
+    std::fs::write(path("bad.safetensors"), "not a model").unwrap();
+    std::fs::write(path("bad.toml"), "[[device]]\nname = 3\n").unwrap();
+    let cases: Vec<Vec<String>> = [
+        "space gem M=1,N=1,K=1 --device H200",
+        "space gemm M=1,N=1 --device H200",
+        "space gemm M=1,N=1,K=1 --device H2000",
+        "space gemm M=1,N=1,K=1 --device {bad.toml}",
+        "space gemm M=64,N=64,K=64 --device H200 --check MWG=64",
+        "sweep gemm --device fake --problems {list.txt} -o {out.jsonl}",
+        "sweep gemm --device fake --problems {none.txt} -o {out.jsonl}",
+        "sweep gemm --device opencl:99 --problems M=1,N=1,K=1 -o {out.jsonl}",
+        "train {none.jsonl} -o {model}",
+        "train {list.txt} -o {model}",
+        "predict {model} gemm M=1,N=1,K=1",
+        "predict {bad.safetensors} gemm M=1,N=1,K=1",
+        "convert {none.jsonl} -o {out.sqt}",
+    ]
+    .iter()
+    .map(|line| {
+        let word = |w: &str| match w.strip_prefix('{').and_then(|w| w.strip_suffix('}')) {
+            Some(name) => path(name),
+            None => w.to_string(),
+        };
+        line.split(' ').map(word).collect()
+    })
+    .collect();
+    let mut sentences = String::new();
+    for case in cases {
+        let (out, err, code) = run(&case.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(code, 2, "{case:?}: {out}{err}");
+        assert_eq!(err.lines().count(), 1, "one sentence: {err}");
+        let err = err.replace(&folder.path().display().to_string(), "DIR");
+        // the list of live devices depends on the machine
+        let err = if err.contains("opencl:99") { "no live device\n".into() } else { err };
+        sentences += &err;
+    }
+    insta::assert_snapshot!(sentences);
+    assert!(!folder.path().join("out.jsonl").exists(), "nothing is written for wrong input");
+}
+
+#[test]
+fn the_verbs_and_their_options_are_documented() {
+    let (out, _, code) = run(&["--help"]);
+    assert_eq!(code, 0);
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_space_is_shown_checked_listed_and_sampled() {
+    let gemm = ["gemm", "M=512,N=512,K=512", "--device", "H200"];
+    let (out, _, _) = run(&[&["space"][..], &gemm].concat());
+    insta::assert_snapshot!(out);
+    let (sample, _, _) = run(&[&["space"][..], &gemm, &["--sample", "3", "--seed", "5"]].concat());
+    assert_eq!(sample.lines().count(), 3);
+    for config in sample.lines() {
+        let (out, _, code) = run(&[&["space"][..], &gemm, &["--check", config]].concat());
+        assert_eq!((out.as_str(), code), ("legal\n", 0));
+    }
+    let broken =
+        sample.lines().next().unwrap().replace("PAD=0", "PAD=4").replace("SA=1", "SA=0").replace("SB=1", "SB=0");
+    let (out, err, code) = run(&[&["space"][..], &gemm, &["--check", &broken]].concat());
+    assert_eq!(code, 2, "{out}{err}");
+    let small = ["space", "conv2d", "N=1,C=1,H=9,W=9,K=1,R=1,S=1", "--device", "MI50"];
+    let (json, _, _) = run(&[&small[..], &["--json"]].concat());
+    let legal = serde_json::from_str::<serde_json::Value>(&json).unwrap()["legal"].as_u64().unwrap();
+    let (list, _, _) = run(&[&small[..], &["--list"]].concat());
+    assert_eq!(list.lines().count() as u64, legal);
+}
+
+#[test]
+fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (journal, packed, model, plot) = (path("d.jsonl"), path("d.sqt"), path("model"), path("plot.svg"));
+    let sizes: Vec<String> =
+        [8, 16, 24, 32, 48, 64, 96, 128].iter().map(|n| format!("M={n},N={},K={}", n + 8, n * 2)).collect();
+    let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
+    let tail = ["--sample", "12", "--pool", "14", "--fresh", "0", "-o", &journal, "--pack", &packed];
+    let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail].concat());
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) =
+        run(&["train", &packed, "-o", &model, "--epochs", "4", "--test", "0.3", "--validation", "0.2"]);
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["train", &packed, "-o", &model]);
+    assert_eq!(code, 2, "a model is not overwritten unasked: {err}");
+
+    let (out, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--top", "3", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["predictions"].as_array().unwrap().len(), 3);
+    assert!(answer["predictions"][0]["predicted_us"].as_f64().unwrap() > 0.0);
+    let (_, err, code) = run(&["predict", &model, "conv2d", "N=1,C=1,H=8,W=8,K=1,R=1,S=1"]);
+    assert_eq!((err.as_str(), code), ("seqtune: the model was made for kernel gemm, not conv2d\n", 2));
+    let (_, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--device", "MI300X"]);
+    assert_eq!(code, 0);
+    assert!(err.contains("the model never saw MI300X"), "{err}");
+
+    let mut child = seqtune(&["predict", &model, "gemm", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let many: String = (1..=300).map(|m| format!("M={m},N=64,K=64\n")).collect();
+    child.stdin.take().unwrap().write_all(many.as_bytes()).unwrap();
+    let (out, err, code) = text(child.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out.lines().count(), 600, "a problem and a config each");
+
+    let (out, err, code) = run(&["evaluate", &model, &packed]);
+    assert_eq!(code, 0, "{err}");
+    for method in ["seqtune", "kernel default", "best on average", "nearest neighbour", "boosted trees", "random"] {
+        assert!(out.contains(method), "{method} in {out}");
+    }
+    let (out, err, code) =
+        run(&["validate", &model, "gemm", "M=40,N=40,K=40", "--top", "2", "--search", "2", "--plot", &plot, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(answer["predictions"][0]["measured_us"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(answer["default_us"].as_f64().unwrap() > 0.0 && answer["search_us"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(std::fs::read_to_string(&plot).unwrap().contains("<svg"));
+}

@@ -1,0 +1,139 @@
+//! What several tests share: the program, a toy kernel, a toy dataset.
+#![allow(dead_code)] // each test binary uses its part
+
+use seqtune::dataset::{Dataset, FORMAT, Header, Measurement, Outcome, Record};
+use seqtune::kernel::{ConfigSpace, Device, Kernel};
+use std::collections::BTreeMap;
+use std::process::{Command, Output};
+
+/// The program under test.
+pub fn seqtune(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seqtune"));
+    command.args(args);
+    command
+}
+
+/// Runs the program; standard output, standard error, exit code.
+pub fn run(args: &[&str]) -> (String, String, i32) {
+    text(seqtune(args).output().unwrap())
+}
+
+pub fn text(output: Output) -> (String, String, i32) {
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    (out, err, output.status.code().unwrap_or(-1))
+}
+
+/// Says why a test does nothing here, and returns whether an OpenCL device is present.
+pub fn opencl_or_skip() -> bool {
+    let (out, _, _) = run(&["devices", "--json"]);
+    let found = !serde_json::from_str::<serde_json::Value>(&out).unwrap()["live"].as_array().unwrap().is_empty();
+    if !found {
+        println!("skipped: no OpenCL device opens here (scripts/setup.sh installs one)");
+    }
+    found
+}
+
+const TOY: &str = r#"
+name = "toy"
+meaning = "a kernel that nothing runs"
+[[field]]
+name = "M"
+kind = "size"
+min = 1
+max = 4096
+shape = true
+meaning = "size"
+[[parameter]]
+name = "tile"
+values = [1, 2, 4, 8, 16, 32, 64]
+default = 4
+meaning = "tile"
+[[parameter]]
+name = "local"
+values = [0, 1]
+default = 0
+meaning = "local memory"
+[[parameter]]
+name = "width"
+values = [1, 2, 4]
+default = 1
+meaning = "vector width"
+[[constraint]]
+expr = "tile <= 2 * M"
+reason = "a tile of more than twice the size would idle"
+[[constraint]]
+expr = "tile % width == 0"
+reason = "vectors must divide the tile"
+[[constraint]]
+expr = "local == 0 or tile >= 8"
+reason = "local memory needs a large tile"
+[[feature]]
+name = "log_m"
+expr = "log2(M)"
+[[feature]]
+name = "waste"
+expr = "cdiv(M, tile) * tile / M - 1"
+[program]
+file = "toy.cl"
+entry = "toy"
+global = ["M"]
+local = ["1"]
+[reference]
+file = "toy.cl"
+entry = "toy_reference"
+global = ["M"]
+local = []
+[[argument]]
+name = "M"
+kind = "int"
+value = "M"
+[[argument]]
+name = "y"
+kind = "out"
+length = "M"
+element = "4"
+[work]
+flops = "1000 * M"
+bytes = "4 * M"
+tolerance = "0"
+"#;
+
+/// A kernel of three parameters and at most 26 legal configs.
+pub fn toy() -> Kernel {
+    let files = BTreeMap::from([("kernel.toml".into(), TOY.into()), ("toy.cl".into(), "// nothing".into())]);
+    Kernel::from_files(files, "toy/kernel.toml").unwrap()
+}
+
+/// Every legal config of the sizes, with made-up times whose best tile grows with the square root of M.
+pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset {
+    let device = Device::described("A100").unwrap();
+    let mut records = Vec::new();
+    for m in sizes {
+        let problem = kernel.problem(&format!("M={m}")).unwrap();
+        let best = (m as f64).sqrt().log2();
+        ConfigSpace::new(kernel, &problem, &device).for_each(&mut |choices| {
+            let (tile, local, width) = (choices[0] as f64, choices[1] as f64, choices[2] as f64);
+            let slow = 1.0
+                + 0.2 * (tile - best).abs()
+                + 0.1 * (local - (best > 3.5) as u8 as f64).abs()
+                + 0.05 * (2.0 - width);
+            let us = (m as f64 * slow) as f32;
+            let outcome = Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
+            let config = kernel.show_config(&seqtune::kernel::Config(choices.to_vec()));
+            records.push(Record { problem: kernel.show_problem(&problem), config, outcome });
+            true
+        });
+    }
+    let header = Header {
+        format: FORMAT.into(),
+        kernel: kernel.name.clone(),
+        space: kernel.space_hash(),
+        device,
+        tool: "test".into(),
+        seed: 1,
+        policy: "made up".into(),
+        command: "test".into(),
+        date: "2026-01-01".into(),
+    };
+    Dataset { header, records }
+}

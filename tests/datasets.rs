@@ -1,0 +1,128 @@
+//! Datasets: both forms hold the same, and damage is named.
+
+mod common;
+
+use common::{toy, toy_dataset};
+use seqtune::dataset::{Dataset, InvalidityKind, Journal, Objective, Outcome, Part, Record, Split, Table};
+use std::io::Write;
+
+fn sample() -> Dataset {
+    let mut dataset = toy_dataset(&toy(), [5, 64, 300].into_iter());
+    let detail = "line 3: \"unbekannt\"\n\u{2014} end".to_string();
+    dataset.records[1].outcome = Outcome::invalid(InvalidityKind::Compile, detail);
+    dataset
+}
+
+#[test]
+fn journal_and_packed_form_convert_into_each_other_without_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b, c) = (folder.path().join("a.jsonl"), folder.path().join("b.sqt"), folder.path().join("c.jsonl"));
+    let dataset = sample();
+    dataset.save_journal(&a).unwrap();
+    let first = Dataset::load(&a).unwrap();
+    first.save_packed(&b).unwrap();
+    let second = Dataset::load(&b).unwrap();
+    second.save_journal(&c).unwrap();
+    assert_eq!(second, dataset);
+    assert_eq!(std::fs::read(&a).unwrap(), std::fs::read(&c).unwrap());
+    assert_eq!(second.hash(), dataset.hash());
+}
+
+#[test]
+fn a_truncated_or_damaged_file_is_refused_with_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    let load = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let text = Dataset::load(&path).unwrap_err().to_string();
+        text.replace(&path.display().to_string(), "FILE")
+    };
+    let dataset = sample();
+    dataset.save_packed(&path).unwrap();
+    let packed = std::fs::read(&path).unwrap();
+    assert_eq!(
+        load(&packed[..packed.len() / 2]),
+        "FILE: packed dataset: the file is truncated or damaged; fetch or make it again"
+    );
+    dataset.save_journal(&path).unwrap();
+    let journal = std::fs::read(&path).unwrap();
+    let cut = load(&journal[..journal.len() - 10]);
+    let last = dataset.records.len() + 1;
+    assert_eq!(
+        cut,
+        format!(
+            "FILE: line {last}: the record is cut off; run the sweep again to go on from there, or delete the line"
+        )
+    );
+    assert_eq!(load(b""), "FILE: is not a dataset: empty");
+    assert!(load(b"{\"a\": 1}\n").starts_with("FILE: line 1: is not the header of a dataset"));
+    let missing = Dataset::load(&folder.path().join("none")).unwrap_err().to_string();
+    assert!(missing.ends_with("no such file or folder"), "{missing}");
+}
+
+#[test]
+fn a_journal_cuts_off_a_torn_line_and_refuses_another_sweep() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("j.jsonl");
+    let dataset = sample();
+    let mut journal = Journal::open(&path, dataset.header.clone()).unwrap();
+    for record in &dataset.records[..3] {
+        journal.append(record.clone()).unwrap();
+    }
+    let locked = Journal::open(&path, dataset.header.clone()).err().unwrap().to_string();
+    assert!(locked.contains("another sweep is writing it"), "{locked}");
+    drop(journal);
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(b"{\"problem\":\"M=5\",\"conf").unwrap();
+    drop(file);
+    let mut journal = Journal::open(&path, dataset.header.clone()).unwrap();
+    assert_eq!(journal.dataset.records, dataset.records[..3]);
+    journal.append(dataset.records[3].clone()).unwrap();
+    drop(journal);
+    assert_eq!(Dataset::load(&path).unwrap().records, dataset.records[..4]);
+    let mut other = dataset.header.clone();
+    other.seed = 7;
+    let refused = Journal::open(&path, other).err().unwrap().to_string();
+    assert!(refused.contains("was begun with seed 1, not 7"), "{refused}");
+}
+
+#[test]
+fn a_table_refuses_data_of_another_kernel_or_space_and_names_an_unreadable_record() {
+    let kernel = toy();
+    let named = |d: Dataset| [("data.sqt".to_string(), d)];
+    let mut dataset = sample();
+    dataset.header.kernel = "gemm".into();
+    let e = Table::new(&kernel, &named(dataset)).unwrap_err().to_string();
+    assert_eq!(e, "data.sqt: holds kernel gemm, not toy");
+    let mut dataset = sample();
+    dataset.header.space = "0".into();
+    let e = Table::new(&kernel, &named(dataset)).unwrap_err().to_string();
+    assert!(e.starts_with("data.sqt: was measured with another version of kernel toy"), "{e}");
+    let mut dataset = sample();
+    dataset.records[2].config = "tile=3,local=0,width=1".into();
+    let e = Table::new(&kernel, &named(dataset)).unwrap_err().to_string();
+    assert!(e.starts_with("data.sqt, record 3: config `tile=3,local=0,width=1`: tile=3 is not one of"), "{e}");
+}
+
+#[test]
+fn the_split_is_by_shape_and_the_same_everywhere() {
+    let split = Split { seed: 1, test: 0.2, validation: 0.1 };
+    let parts: Vec<Part> = (0..2_000).map(|i| split.part(&format!("M={i}"))).collect();
+    let share = |part| parts.iter().filter(|p| **p == part).count() as f64 / 2_000.0;
+    assert!((share(Part::Test) - 0.2).abs() < 0.03 && (share(Part::Validation) - 0.1).abs() < 0.03);
+    // golden: a change would leak test shapes of shipped models into training
+    let golden: Vec<Part> = ["M=1,N=1,K=1", "M=512,N=512,K=512", "M=7"].iter().map(|s| split.part(s)).collect();
+    insta::assert_debug_snapshot!(golden);
+}
+
+#[test]
+fn costs_follow_the_objective_and_leave_out_what_was_not_measured() {
+    let kernel = toy();
+    let table = Table::new(&kernel, &[("d".into(), sample())]).unwrap();
+    let tried = &table.tried[0];
+    let times = tried.costs(Objective::Time);
+    assert_eq!(times.len(), tried.results.len() - 1, "a failed config has no cost");
+    assert!(times.is_sorted_by(|a, b| a.1 <= b.1));
+    assert!(tried.costs(Objective::Energy).is_empty(), "no energy was measured");
+    let _ = Record { problem: String::new(), config: String::new(), outcome: tried.results[0].1.clone() };
+}

@@ -1,0 +1,148 @@
+//! The model on a toy kernel: search against exhaustive scoring, learning, resuming, storing.
+
+mod common;
+
+use common::{toy, toy_dataset};
+use seqtune::dataset::{Objective, Split, Table};
+use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune::model::{Hparams, Model, Predictor, Settings, train};
+use std::path::Path;
+
+fn settings(epochs: usize) -> Settings {
+    tch::set_num_threads(1);
+    Settings {
+        hparams: Hparams { width: 32, heads: 4, feed_forward: 64, encoder_layers: 1, decoder_layers: 1 },
+        epochs: Some(epochs),
+        batch: 8,
+        configs: 16,
+        rate: 3e-3,
+        split: Split { seed: 1, test: 0.25, validation: 0.15 },
+        ..Settings::default()
+    }
+}
+
+fn table(kernel: &Kernel) -> Table {
+    let sizes = (0..48).map(|i| (2f64.powf(2.0 + i as f64 / 5.0)) as u64);
+    Table::new(kernel, &[("toy".into(), toy_dataset(kernel, sizes))]).unwrap()
+}
+
+fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
+    train(kernel, &table(kernel), &settings(epochs), folder, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn a_wide_beam_agrees_with_scoring_every_legal_config() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let model = fit(&kernel, 2, folder.path());
+    let predictor = Predictor::new(&kernel, &model).unwrap();
+    for (m, device) in [(1, "A100"), (6, "MI100"), (1_000, "H200")] {
+        let device = Device::described(device).unwrap();
+        let problem = kernel.problem(&format!("M={m}")).unwrap();
+        let mut legal = Vec::new();
+        ConfigSpace::new(&kernel, &problem, &device).for_each(&mut |c| {
+            legal.push(Config(c.to_vec()));
+            true
+        });
+        let scored = predictor.score(&problem, &device, Objective::Time, &legal).unwrap();
+        let mut expected: Vec<(f64, f64, &Config)> =
+            scored.iter().zip(&legal).map(|(s, c)| (s.log_probability, s.time_us, c)).collect();
+        expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let problems = [problem.clone()];
+        let found = predictor.predict(&problems, &device, Objective::Time, (100, 100), 1).unwrap().remove(0);
+        assert_eq!(found.len(), legal.len());
+        let total: f64 = found.iter().map(|c| c.probability).sum();
+        assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
+        for (found, (log, time, config)) in found.iter().zip(&expected) {
+            assert!((found.probability.ln() - log).abs() < 1e-3, "steps with cached keys agree with one pass");
+            assert_eq!(&&found.config, config);
+            assert!((found.time_us / time - 1.0).abs() < 1e-3);
+        }
+    }
+}
+
+#[test]
+fn batches_and_threads_answer_as_single_predictions_do() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let model = fit(&kernel, 2, folder.path());
+    let predictor = Predictor::new(&kernel, &model).unwrap();
+    let device = Device::described("A100").unwrap();
+    let problems: Vec<_> = (1..=130).map(|m| kernel.problem(&format!("M={}", m * 7)).unwrap()).collect();
+    let together = predictor.predict(&problems, &device, Objective::Time, (3, 5), 2).unwrap();
+    for (problem, together) in problems.iter().zip(&together) {
+        let alone = predictor.predict(std::slice::from_ref(problem), &device, Objective::Time, (3, 5), 1).unwrap();
+        for (a, b) in alone[0].iter().zip(together) {
+            assert!((a.probability - b.probability).abs() < 1e-4);
+            assert!(a.config == b.config || (a.probability - b.probability).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let table = table(&kernel);
+    let model = fit(&kernel, 120, folder.path());
+    let report = seqtune::eval::evaluate(&kernel, &model, &table, Objective::Time, 1, &mut |_| {}).unwrap();
+    let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
+    assert!(row("seqtune").mean > 0.93, "{}", report.table());
+    assert!(row("seqtune").mean > row("best on average").mean, "{}", report.table());
+    assert_eq!(row("seqtune").legal, 1.0);
+    assert!(model.meta.scores["validation time error (ln)"] < 0.2, "{:?}", model.meta.scores);
+    assert_eq!(row("random").answered, 1.0);
+}
+
+#[test]
+fn interrupted_training_goes_on_to_the_same_weights() {
+    let kernel = toy();
+    let (whole, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let expected = fit(&kernel, 6, whole.path());
+    let interrupted = std::panic::catch_unwind(|| {
+        let settings = Settings { checkpoint: 0, ..settings(6) };
+        let _ = train(&kernel, &table(&kernel), &settings, parts.path(), &mut |p| assert!(p.epoch < 3, "interrupted"));
+    });
+    assert!(interrupted.is_err());
+    assert!(parts.path().join("checkpoint.safetensors").exists());
+    let mut first = None;
+    let resumed = train(&kernel, &table(&kernel), &settings(6), parts.path(), &mut |p| {
+        first.get_or_insert(p.epoch);
+    })
+    .unwrap();
+    assert_eq!(first, Some(4), "three epochs were not repeated");
+    for (name, weight) in &expected.weights {
+        assert_eq!(weight, &resumed.weights[name], "{name}");
+    }
+    assert!(!parts.path().join("checkpoint.safetensors").exists());
+}
+
+#[test]
+fn a_checkpoint_of_other_settings_is_refused() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let _ = std::panic::catch_unwind(|| {
+        let settings = Settings { checkpoint: 0, ..settings(6) };
+        let _ = train(&kernel, &table(&kernel), &settings, folder.path(), &mut |_| panic!("interrupted"));
+    });
+    let error = train(&kernel, &table(&kernel), &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
+    assert!(error.contains("was made with other data or settings; delete it to begin anew"), "{error}");
+}
+
+#[test]
+fn a_model_is_read_as_it_was_written_and_refused_for_another_kernel() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let model = fit(&kernel, 1, folder.path());
+    let read = Model::load(folder.path()).unwrap();
+    assert_eq!(read.meta, model.meta);
+    assert_eq!(read.weights, model.weights);
+    let gemm = Kernel::open("gemm").unwrap();
+    let error = Predictor::new(&gemm, &read).err().unwrap().to_string();
+    assert_eq!(error, "the model was made for kernel toy, not gemm");
+    let file = Model::file(folder.path());
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
+    let error = Model::load(folder.path()).err().unwrap().to_string();
+    assert!(error.contains("is truncated") && error.contains("model.safetensors"), "{error}");
+}

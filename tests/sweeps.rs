@@ -1,0 +1,235 @@
+//! Sweeps: interruption, failures, and real kernels on a real device.
+
+mod common;
+
+use common::{opencl_or_skip, run, seqtune, text};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use seqtune::dataset::{Dataset, InvalidityKind, Outcome, Record};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+const SIZES: [&str; 6] = [
+    "M=64,N=64,K=64",
+    "M=100,N=7,K=3",
+    "M=1,N=512,K=256",
+    "M=33,N=33,K=33,transB=T",
+    "M=128,N=16,K=8",
+    "M=50,N=60,K=70",
+];
+
+fn sweep_args<'a>(path: &'a str, extra: &[&'a str]) -> Vec<&'a str> {
+    [&["sweep", "gemm", "--device", "fake", "-o", path, "--problems"][..], &SIZES, extra].concat()
+}
+
+/// Problem, config and whether it worked: what an interrupted sweep must have in common with an undisturbed one. The fake
+/// device's times are a function of the config, but how many samples are taken is not.
+fn set(path: &Path) -> BTreeSet<String> {
+    let key = |r: &Record| {
+        let outcome = match &r.outcome {
+            Outcome::Measured(m) => format!("{:.3}", m.samples_us[0]),
+            Outcome::Invalid(i) => format!("{:?}", i.kind),
+        };
+        format!("{} {} {outcome}", r.problem, r.config)
+    };
+    let dataset = Dataset::load(path).unwrap();
+    let set: BTreeSet<String> = dataset.records.iter().map(key).collect();
+    assert_eq!(set.len(), dataset.records.len(), "nothing was measured twice");
+    set
+}
+
+#[test]
+fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (calm, killed) = (folder.path().join("calm.jsonl"), folder.path().join("killed.jsonl"));
+    let extra = ["--sample", "30", "--seed", "3"];
+    let (_, err, code) =
+        text(seqtune(&sweep_args(calm.to_str().unwrap(), &extra)).env("SEQTUNE_FAKE", "slow=2").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let mut kills = 0;
+    while kills < 10 {
+        let mut child = seqtune(&sweep_args(killed.to_str().unwrap(), &extra))
+            .env("SEQTUNE_FAKE", "slow=2")
+            .stderr(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(rng.random_range(50..900)));
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+    }
+    assert!(kills >= 5, "the sweep was over after {kills} kills: too fast for this test");
+    let (out, err, code) =
+        text(seqtune(&sweep_args(killed.to_str().unwrap(), &extra)).env("SEQTUNE_FAKE", "slow=2").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("180 records"), "{out}");
+    assert_eq!(set(&killed), set(&calm));
+}
+
+#[test]
+fn configs_that_fail_hang_or_kill_their_process_are_booked_and_the_sweep_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("faults.jsonl");
+    let extra = ["--sample", "40", "--pool", "40", "--fresh", "0", "--timeout", "1s"];
+    let args = sweep_args(path.to_str().unwrap(), &extra);
+    let (out, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", "faults").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("240 records"), "{out}");
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut details = BTreeSet::new();
+    for record in Dataset::load(&path).unwrap().records {
+        match record.outcome {
+            Outcome::Measured(_) => *kinds.entry("measured".into()).or_default() += 1,
+            Outcome::Invalid(i) => {
+                *kinds.entry(format!("{:?}", i.kind)).or_default() += 1;
+                details.insert(i.detail);
+            }
+        }
+    }
+    for kind in [InvalidityKind::Compile, InvalidityKind::Runtime, InvalidityKind::Timeout, InvalidityKind::Correctness]
+    {
+        assert!(kinds.contains_key(&format!("{kind:?}")), "no {kind:?} in {kinds:?}");
+    }
+    assert!(kinds["measured"] > 100, "{kinds:?}");
+    assert!(details.iter().any(|d| d.contains("signal: 6")), "a crash is named: {details:?}");
+    assert!(details.iter().any(|d| d.contains("silent for 1.0 s")), "a hang is named: {details:?}");
+}
+
+#[test]
+fn a_budget_stops_a_sweep_and_the_same_command_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("budget.jsonl");
+    let args = sweep_args(path.to_str().unwrap(), &["--sample", "30", "--budget", "0.3s"]);
+    let (_, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", "slow=2").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("the budget is spent at"), "{err}");
+    let before = Dataset::load(&path).unwrap().records.len();
+    assert!(before < 180);
+    let args = sweep_args(path.to_str().unwrap(), &["--sample", "30", "--json"]);
+    let (out, _, _) = text(seqtune(&args).env("SEQTUNE_FAKE", "slow=2").output().unwrap());
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["complete"], true);
+    assert_eq!(report["found"].as_u64().unwrap() as usize, before);
+    assert_eq!(Dataset::load(&path).unwrap().records.len(), 180);
+}
+
+#[test]
+fn an_exhaustive_sweep_measures_every_legal_config() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.jsonl");
+    let problem = "N=1,C=1,H=9,W=9,K=1,R=1,S=1,groups=1";
+    let (count, _, _) = run(&["space", "conv2d", problem, "--device", "fake", "--json"]);
+    let count = serde_json::from_str::<serde_json::Value>(&count).unwrap()["legal"].as_u64().unwrap();
+    let (_, err, code) = run(&[
+        "sweep",
+        "conv2d",
+        "--device",
+        "fake",
+        "--exhaustive",
+        "--problems",
+        problem,
+        "-o",
+        path.to_str().unwrap(),
+    ]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(Dataset::load(&path).unwrap().records.len() as u64, count);
+}
+
+/// Sweeps a kernel on the live device and demands that every config agrees with the reference.
+fn all_correct(kernel: &str, problems: &[&str], sample: &str) {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("live.jsonl");
+    let tail = ["--sample", sample, "--pool", sample, "--fresh", "0", "--seed", "11", "-o", path.to_str().unwrap()];
+    let (_, err, code) = run(&[&["sweep", kernel, "--problems"][..], problems, &tail].concat());
+    assert_eq!(code, 0, "{err}");
+    let dataset = Dataset::load(&path).unwrap();
+    let wrong: Vec<&Record> = dataset.records.iter().filter(|r| r.outcome.time_us().is_none()).collect();
+    assert!(wrong.is_empty(), "{} of {} failed, first {:?}", wrong.len(), dataset.records.len(), wrong[0]);
+    assert_eq!(dataset.records.len(), problems.len() * sample.parse::<usize>().unwrap());
+}
+
+#[test]
+fn sampled_gemm_configs_agree_with_the_reference_on_odd_sizes_layouts_and_types() {
+    // per layout and type: 1, primes, less than a tile, multiples of one, and more than one tile
+    let problems = [
+        "M=37,N=53,K=71",
+        "M=1,N=131,K=17",
+        "M=128,N=128,K=64",
+        "M=97,N=1,K=130,transA=T",
+        "M=129,N=67,K=33,transA=T,alpha=2,beta=0.5",
+        "M=1,N=1,K=1,transB=T",
+        "M=31,N=257,K=5,transB=T,beta=1",
+        "M=64,N=96,K=128,transA=T,transB=T",
+        "M=43,N=45,K=47,transA=T,transB=T,alpha=0.5,beta=2",
+        "M=37,N=130,K=65,dtype=f16,beta=1",
+    ];
+    all_correct("gemm", &problems, "32");
+}
+
+#[test]
+fn sampled_conv2d_configs_agree_with_the_reference_on_strides_padding_dilation_and_groups() {
+    let problems = [
+        "N=2,C=6,H=13,W=17,K=10,R=3,S=5,pad_h=1,pad_w=2,stride_h=2,dilation_w=2,groups=2",
+        "N=1,C=16,H=16,W=16,K=32,R=3,S=3,pad_h=1,pad_w=1",
+        "N=1,C=8,H=11,W=7,K=8,R=1,S=1",
+        "N=3,C=4,H=5,W=5,K=4,R=5,S=5,pad_h=4,pad_w=4,groups=4",
+        "N=1,C=7,H=9,W=23,K=13,R=2,S=3,stride_w=3,dtype=f16",
+    ];
+    all_correct("conv2d", &problems, "32");
+}
+
+#[test]
+fn a_kernel_that_writes_out_of_bounds_does_not_end_the_sweep() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = folder.path().join("stray");
+    std::fs::create_dir(&kernel).unwrap();
+    std::fs::write(
+        kernel.join("stray.cl"),
+        "__kernel void stray(const int M, __global float *y) {\n  const int i = get_global_id(0);\n  y[(size_t)i * FAR] = i;\n}\n\
+         __kernel void stray_reference(const int M, __global float *y) { y[get_global_id(0)] = get_global_id(0); }\n",
+    )
+    .unwrap();
+    let toml = "name = 'stray'\nmeaning = 'writes where it should not'\n[[field]]\nname = 'M'\nkind = 'size'\nmin = 1\nmax = 4096\nmeaning = 'size'\n\
+        [[parameter]]\nname = 'FAR'\nvalues = [1, 2, 100000000]\ndefault = 1\nmeaning = 'stride'\n\
+        [program]\nfile = 'stray.cl'\nentry = 'stray'\nglobal = ['M']\nlocal = ['1']\n\
+        [reference]\nfile = 'stray.cl'\nentry = 'stray_reference'\nglobal = ['M']\nlocal = []\n\
+        [[argument]]\nname = 'M'\nkind = 'int'\nvalue = 'M'\n[[argument]]\nname = 'y'\nkind = 'out'\nlength = 'M'\nelement = '4'\n\
+        [work]\nflops = 'M'\nbytes = '4 * M'\ntolerance = '0'\n";
+    std::fs::write(kernel.join("kernel.toml"), toml).unwrap();
+    let path = folder.path().join("stray.jsonl");
+    let (_, err, code) = run(&[
+        "sweep",
+        kernel.to_str().unwrap(),
+        "--exhaustive",
+        "--problems",
+        "M=64",
+        "M=8",
+        "-o",
+        path.to_str().unwrap(),
+    ]);
+    assert_eq!(code, 0, "{err}");
+    let outcomes: Vec<String> = Dataset::load(&path)
+        .unwrap()
+        .records
+        .iter()
+        .map(|r| match &r.outcome {
+            Outcome::Measured(_) => format!("{} measured", r.config),
+            Outcome::Invalid(i) => format!("{} {:?}", r.config, i.kind),
+        })
+        .collect();
+    for expected in ["FAR=1 measured", "FAR=2 Correctness", "FAR=100000000 Runtime"] {
+        assert_eq!(outcomes.iter().filter(|o| *o == expected).count(), 2, "{expected} in {outcomes:?}");
+    }
+}
