@@ -47,5 +47,5 @@ def write(name, lines):
 
 
 folder.mkdir(parents=True, exist_ok=True)
-write("gemm_cpu.txt", gemm(176, 20261121, 2.5e8))
+write("gemm_cpu.txt", gemm(320, 20261121, 2.5e8))
 write("gemm_quickstart.txt", gemm(32, 7, 1.2e8))

@@ -27,6 +27,9 @@ pub struct Args {
     /// Passes over the training problems [default: enough for about 1500 updates]
     #[arg(long)]
     epochs: Option<usize>,
+    /// Unmeasured problems per measured one that a cost model labels for the decoder; 0 for none
+    #[arg(long, default_value_t = Settings::default().imagined, value_name = "N")]
+    imagined: usize,
     /// Highest learning rate
     #[arg(long, default_value_t = Settings::default().rate)]
     rate: f64,
@@ -88,6 +91,7 @@ pub fn run(args: Args) -> Result<()> {
         target: args.target,
         tau: args.tau,
         epochs: args.epochs,
+        imagined: args.imagined,
         rate: args.rate,
         split: Split { seed: args.split_seed, test: args.test, validation: args.validation },
         seed: args.seed,

@@ -4,6 +4,5 @@ mod baselines;
 pub mod bench;
 pub mod plot;
 mod replay;
-mod trees;
 
 pub use replay::{Report, Row, evaluate};

@@ -4,10 +4,11 @@
 //! judged live.
 
 use super::baselines::{Average, Neighbours, expected_of_random};
-use super::trees::Trees;
 use crate::dataset::{Objective, Part, Table, Tried, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
+use crate::model::teacher::Teacher;
+use crate::model::vocab::Spelled;
 use crate::model::{Model, Predictor};
 use serde::Serialize;
 
@@ -100,10 +101,14 @@ pub fn evaluate(
     let neighbours = Neighbours::new(kernel, &learned, objective);
     judge("nearest neighbour", tests.iter().map(|t| measured(t, objective, neighbours.ranking(t))).collect());
     progress("boosted trees");
-    if let Some(trees) = Trees::fit(kernel, table, &learned, objective, seed)? {
-        let rankings = tests.iter().map(|t| Ok(Some(trees.rank(kernel, table, t, objective)?)));
-        judge("boosted trees, all ranked", rankings.collect::<Result<_>>()?);
-    }
+    let teacher = Teacher::fit(kernel, table, &train, objective, seed)?;
+    let rank = |tried: &&Tried| {
+        let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+        let configs: Vec<&Config> = tried.costs(objective).into_iter().map(|(c, _)| c).collect();
+        let ranked = teacher.rank(&tried.problem, &spelled, &configs);
+        Some(ranked.into_iter().map(|(c, _)| c.clone()).collect())
+    };
+    judge("boosted trees, all ranked", tests.iter().map(rank).collect());
     let mut rows = judged;
     rows.push(random_row(&tests, objective));
     Ok(Report {

@@ -11,12 +11,22 @@ pub struct Hypothesis {
     pub log_probability: f64,
     /// Row of the step before that it was extended from.
     pub parent: usize,
-    /// Tokens that may follow, two or more; empty when it is finished.
-    pub open: Vec<u16>,
+    /// What may follow; nothing when it is finished.
+    pub next: Next,
 }
 
-/// Extends tokens by all that are forced, and gives the tokens that may follow: two or more, or none when finished.
-pub type Advance<'a> = &'a mut dyn FnMut(usize, &mut Vec<u16>) -> Result<Vec<u16>>;
+/// The tokens that may follow a prefix.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Next {
+    /// Tokens that the search follows.
+    pub open: Vec<u16>,
+    /// Tokens that are as legal, and have their share of the probability, but are not followed: a search among some of the
+    /// legal sequences ranks them by their probability among all.
+    pub closed: Vec<u16>,
+}
+
+/// Extends tokens by all that are forced, and gives what may follow: nothing when the sequence is finished.
+pub type Advance<'a> = &'a mut dyn FnMut(usize, &mut Vec<u16>) -> Result<Next>;
 
 /// Scores one step. It is given the beam of each problem, all of the same number of rows; row `i` of problem `p` is row
 /// `p * rows + i`, and `parent` counts rows of one problem in the step before. It returns a score for each row and token id
@@ -37,13 +47,14 @@ pub fn beam_search(
     let mut beams = Vec::with_capacity(problems);
     for problem in 0..problems {
         let mut tokens = Vec::new();
-        let open = advance(problem, &mut tokens)?;
-        beams.push(vec![Hypothesis { tokens, log_probability: 0.0, parent: 0, open }]);
+        let next = advance(problem, &mut tokens)?;
+        beams.push(vec![Hypothesis { tokens, log_probability: 0.0, parent: 0, next }]);
     }
-    while beams.iter().flatten().any(|h| !h.open.is_empty()) {
+    while beams.iter().flatten().any(|h| !h.next.open.is_empty()) {
         // every problem gets the same number of rows, so that the scores form a box
         let rows = beams.iter().map(Vec::len).max().unwrap_or(0);
-        let filler = Hypothesis { tokens: Vec::new(), log_probability: f64::NEG_INFINITY, parent: 0, open: Vec::new() };
+        let next = Next::default();
+        let filler = Hypothesis { tokens: Vec::new(), log_probability: f64::NEG_INFINITY, parent: 0, next };
         beams.iter_mut().for_each(|beam| beam.resize(rows, filler.clone()));
         let scores = score(&beams)?;
         for (problem, beam) in beams.iter_mut().enumerate() {
@@ -63,20 +74,22 @@ fn step(
     beam: &[Hypothesis],
     scores: &[f32],
     width: usize,
-    mut advance: impl FnMut(&mut Vec<u16>) -> Result<Vec<u16>>,
+    mut advance: impl FnMut(&mut Vec<u16>) -> Result<Next>,
 ) -> Result<Vec<Hypothesis>> {
     let vocabulary = scores.len() / beam.len();
     // (log-probability, row, token to append or none)
     let mut candidates: Vec<(f64, usize, Option<u16>)> = Vec::new();
     for (row, hypothesis) in beam.iter().enumerate() {
-        if hypothesis.open.is_empty() {
+        let Next { open, closed } = &hypothesis.next;
+        if open.is_empty() {
             candidates.push((hypothesis.log_probability, row, None));
             continue;
         }
         let scores = &scores[row * vocabulary..][..vocabulary];
-        let highest = hypothesis.open.iter().map(|t| scores[*t as usize]).fold(f32::NEG_INFINITY, f32::max);
-        let sum: f64 = hypothesis.open.iter().map(|t| ((scores[*t as usize] - highest) as f64).exp()).sum();
-        for token in &hypothesis.open {
+        let legal = || open.iter().chain(closed).map(|t| scores[*t as usize]);
+        let highest = legal().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f64 = legal().map(|score| ((score - highest) as f64).exp()).sum();
+        for token in open {
             let log_probability = (scores[*token as usize] - highest) as f64 - sum.ln();
             candidates.push((hypothesis.log_probability + log_probability, row, Some(*token)));
         }
@@ -88,14 +101,14 @@ fn step(
         .into_iter()
         .map(|(log_probability, row, token)| {
             let mut tokens = beam[row].tokens.clone();
-            let open = match token {
+            let next = match token {
                 Some(token) => {
                     tokens.push(token);
                     advance(&mut tokens)?
                 }
-                None => Vec::new(),
+                None => Next::default(),
             };
-            Ok(Hypothesis { tokens, log_probability, parent: row, open })
+            Ok(Hypothesis { tokens, log_probability, parent: row, next })
         })
         .collect()
 }
@@ -134,7 +147,7 @@ mod tests {
                 let next = following(&spaces[p], tokens);
                 match next.as_slice() {
                     [only] => tokens.push(*only),
-                    _ => return Ok(next),
+                    _ => return Ok(Next { open: next, closed: Vec::new() }),
                 }
             }
         };
@@ -176,6 +189,32 @@ mod tests {
                     assert!((h.log_probability - log).abs() < 1e-9);
                     assert_eq!(&h.tokens, tokens);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_that_are_not_followed_keep_their_share_of_the_probability() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for _ in 0..50 {
+            let legal = random_legal(&mut rng);
+            let wanted: Vec<Vec<u16>> = legal.iter().step_by(3).cloned().collect();
+            let mut advance = |_: usize, tokens: &mut Vec<u16>| {
+                let open = following(&wanted, tokens);
+                let closed = following(&legal, tokens).into_iter().filter(|t| !open.contains(t)).collect();
+                Ok(Next { open, closed })
+            };
+            let mut score = |beams: &[Vec<Hypothesis>]| {
+                let rows = beams.iter().flatten();
+                Ok(rows.flat_map(|h| (0..16).map(|t| score_of(&h.tokens, t)).collect::<Vec<_>>()).collect())
+            };
+            let found = beam_search(1, 64, 16, &mut advance, &mut score).unwrap().remove(0);
+            let expected: Vec<_> =
+                exhaustive(&legal).into_iter().filter(|(tokens, _)| wanted.contains(tokens)).collect();
+            assert_eq!(found.len(), expected.len());
+            for (h, (tokens, log)) in found.iter().zip(&expected) {
+                assert_eq!(&h.tokens, tokens);
+                assert!((h.log_probability - log).abs() < 1e-9);
             }
         }
     }

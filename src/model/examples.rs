@@ -1,10 +1,12 @@
 //! Measured configs as the sequences that the network is trained on and scored by.
 
 use super::net::Steps;
+use super::teacher::{Teacher, between};
 use super::vocab::{Spelled, Vocab, WIDTH};
-use crate::dataset::{Objective, Table};
+use crate::dataset::{Objective, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Kernel};
+use rand_chacha::ChaCha8Rng;
 use tch::{Kind, Tensor};
 
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
@@ -62,7 +64,7 @@ pub struct Example {
     pub sequences: Vec<Sequence>,
     /// Target distribution over the sequences; sums to 1.
     pub target: Vec<f32>,
-    /// What the time head should say of each.
+    /// What the time head should say of each; NaN where it is not known.
     pub time: Vec<f32>,
     /// Cost relative to the best, 1 for the best.
     pub cost: Vec<f64>,
@@ -108,6 +110,51 @@ pub fn examples(
                 cost: costs.iter().map(|(_, cost)| cost / best).collect(),
             });
         }
+    }
+    Ok(examples)
+}
+
+/// Examples of problems that nobody measured, drawn between those of `indices`: the teacher says what each config that was
+/// measured anywhere would cost, and the best `keep` make up the target. They say nothing of the time.
+#[allow(clippy::too_many_arguments)] // a training set has these parts
+pub fn imagined(
+    kernel: &Kernel,
+    vocab: &Vocab,
+    table: &Table,
+    indices: &[usize],
+    (objective, teacher): (Objective, &Teacher),
+    (count, keep): (usize, usize),
+    tau: f64,
+    rng: &mut ChaCha8Rng,
+) -> Result<Vec<Example>> {
+    let tried: Vec<&Tried> = indices.iter().map(|i| &table.tried[*i]).collect();
+    let mut known: Vec<&Config> = tried.iter().flat_map(|t| t.costs(objective)).map(|(c, _)| c).collect();
+    known.sort();
+    known.dedup();
+    let mut examples = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (problem, device) = between(kernel, &tried, rng);
+        let spelled = Spelled::new(kernel, &problem, &table.devices[device]);
+        let legal: Vec<&Config> = known.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
+        if legal.len() < 2 {
+            continue;
+        }
+        let mut ranked = teacher.rank(&problem, &spelled, &legal);
+        ranked.truncate(keep);
+        let best = ranked[0].1;
+        let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - best).exp()).collect();
+        let weights: Vec<f64> = cost.iter().map(|cost| (-(cost - 1.0) / tau).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        examples.push(Example {
+            source: vocab.source(kernel, &spelled, objective),
+            sequences: ranked
+                .iter()
+                .map(|(config, _)| Sequence::new(vocab, kernel, &spelled, config))
+                .collect::<Result<_>>()?,
+            target: weights.iter().map(|w| (w / total) as f32).collect(),
+            time: vec![f32::NAN; ranked.len()],
+            cost,
+        });
     }
     Ok(examples)
 }

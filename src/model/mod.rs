@@ -9,6 +9,7 @@ mod net;
 mod optimizer;
 mod predict;
 mod store;
+pub mod teacher;
 mod train;
 pub mod vocab;
 

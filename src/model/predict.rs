@@ -1,6 +1,6 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
-use super::beam::{Hypothesis, beam_search};
+use super::beam::{Hypothesis, Next, beam_search};
 use super::examples::{Batch, Sequence, last_token};
 use super::net::{Cache, Net, Steps, Weights};
 use super::store::{Meta, Model};
@@ -14,7 +14,7 @@ use tch::{Tensor, no_grad};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub config: Config,
-    /// Probability among all legal configs (or among those it was chosen from).
+    /// Probability among all legal configs.
     pub probability: f64,
     /// Predicted device time in microseconds.
     pub time_us: f64,
@@ -53,7 +53,7 @@ impl<'k> Predictor<'k> {
     }
 
     /// The `top` most probable legal configs of each problem, best first, by a beam of `width` (at least `top`). Problems are
-    /// spread over `threads` threads. `chosen_from`, per problem, restricts the answer to these configs.
+    /// spread over `threads` threads.
     pub fn predict(
         &self,
         problems: &[Problem],
@@ -99,7 +99,8 @@ impl<'k> Predictor<'k> {
         })
     }
 
-    /// As [`Predictor::predict`] for one problem, restricted to `configs`: what replay asks.
+    /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
+    /// still those among all legal configs.
     pub fn predict_among(
         &self,
         problem: &Problem,
@@ -196,7 +197,7 @@ impl With<'_, '_> {
         let memory = self.net.encode(&source);
         let mut cache = Cache::default();
         let mut rows_before = 0;
-        let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Vec<u16>> {
+        let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Next> {
             let mut prefix = self.choices(tokens);
             while prefix.len() < vocab.positions() {
                 let at = prefix.len();
@@ -208,11 +209,14 @@ impl With<'_, '_> {
                 }
                 let open = among.map_or(legal, |configs| {
                     let here = configs.iter().filter(|c| c.0.starts_with(&prefix));
-                    here.fold(0, |mask, c| mask | 1 << c.0[at]) & legal
+                    here.fold(0, |mask, c| mask | 1u64 << c.0[at]) & legal
                 });
-                return Ok((0..64u8).filter(|i| open >> i & 1 == 1).map(|i| vocab.token(at, i)).collect());
+                let tokens = |mask: u64| {
+                    (0..64u8).filter(|i| mask >> i & 1 == 1).map(|i| vocab.token(at, i)).collect::<Vec<u16>>()
+                };
+                return Ok(Next { open: tokens(open), closed: tokens(legal & !open) });
             }
-            Ok(Vec::new())
+            Ok(Next::default())
         };
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
             let rows = beams[0].len();
@@ -222,7 +226,7 @@ impl With<'_, '_> {
             for (problem, beam) in beams.iter().enumerate() {
                 for h in beam {
                     parents.push((problem * rows_before + h.parent) as i64);
-                    if h.open.is_empty() {
+                    if h.next.open.is_empty() {
                         tokens.push(vocab.tokens() as i64);
                         positions.push(vocab.positions() as i64);
                         features.resize(features.len() + Vocab::step_width(self.kernel), 0.0);

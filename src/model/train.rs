@@ -1,9 +1,10 @@
 //! Training: weights from tables of measured configs.
 
-use super::examples::{Batch, Example, Sequence, examples};
+use super::examples::{Batch, Example, Sequence, examples, imagined};
 use super::net::{Net, Weights};
 use super::optimizer::{AdamW, copy};
 use super::store::{Hparams, Meta, Model, decode, encode};
+use super::teacher::Teacher;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Part, Split, Table, today, write_whole};
 use crate::error::{Error, Result, input, io};
@@ -40,6 +41,8 @@ pub struct Settings {
     /// Highest learning rate.
     pub rate: f64,
     pub decay: f64,
+    /// Problems per measured one that the teacher labels; 0 trains on measured problems alone.
+    pub imagined: usize,
     /// Weight of the time head's loss.
     pub head: f64,
     pub split: Split,
@@ -49,6 +52,9 @@ pub struct Settings {
     /// Seconds between checkpoints.
     pub checkpoint: u64,
 }
+
+/// Most problems that the teacher labels.
+const MOST_IMAGINED: usize = 2_000;
 
 /// Updates that the default number of epochs makes.
 pub const STEPS: usize = 1_500;
@@ -64,6 +70,7 @@ impl Default for Settings {
             configs: 24,
             rate: 1.5e-3,
             decay: 0.05,
+            imagined: 12,
             head: 0.3,
             split: Split { seed: 1, test: 0.2, validation: 0.1 },
             seed: 1,
@@ -75,10 +82,10 @@ impl Default for Settings {
 
 impl Settings {
     fn describe(&self, epochs: usize) -> String {
-        let Settings { hparams: h, target, tau, batch, configs, rate, decay, head, seed, .. } = self;
+        let Settings { hparams: h, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
         format!(
             "d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, {batch} problems of {configs} configs an update; \
-             AdamW {rate} cosine, decay {decay}; head {head}; seed {seed}",
+             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}; head {head}; seed {seed}",
             h.width, h.heads, h.feed_forward, h.encoder_layers, h.decoder_layers
         )
     }
@@ -143,9 +150,28 @@ pub fn train(
     }
     let vocab = Vocab::new(kernel, table, &train);
     let tau = (settings.target == Target::Soft).then_some(settings.tau);
-    let training = examples(kernel, &vocab, table, &train, &objectives, tau)?;
+    let mut training = examples(kernel, &vocab, table, &train, &objectives, tau)?;
     // judged by the soft target, whatever is trained towards, so that scores compare
     let validation = examples(kernel, &vocab, table, &validation, &objectives, Some(settings.tau))?;
+    let wanted = (settings.imagined * train.len()).min(MOST_IMAGINED);
+    let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+    for objective in &objectives {
+        if wanted == 0 || train.len() < 2 {
+            break;
+        }
+        let teacher = Teacher::fit(kernel, table, &train, *objective, settings.seed)?;
+        let (keep, tau) = (settings.configs, settings.tau);
+        training.extend(imagined(
+            kernel,
+            &vocab,
+            table,
+            &train,
+            (*objective, &teacher),
+            (wanted, keep),
+            tau,
+            &mut rng,
+        )?);
+    }
     let updates = training.len().div_ceil(settings.batch);
     let epochs = settings.epochs.unwrap_or_else(|| STEPS.div_ceil(updates).clamp(10, 400));
     let key = format!("{} {:?} {:?}", settings.describe(epochs), settings.split, table.hashes);
@@ -290,8 +316,13 @@ impl<'a> Run<'a> {
             let batch = Batch::new(self.vocab, self.step_width, &sources, settings.configs, &sequences);
             let (log, head) = batch.forward(&self.net);
             let likelihood = -(log * Tensor::from_slice(&target)).sum(None) / chunk.len() as f64;
-            let head = head.huber_loss(&Tensor::from_slice(&time), Reduction::Mean, 1.0);
-            let loss: Tensor = &likelihood + head * settings.head;
+            let known: Vec<i64> = (0..time.len() as i64).filter(|i| !time[*i as usize].is_nan()).collect();
+            let mut loss = likelihood.shallow_clone();
+            if !known.is_empty() {
+                let time: Vec<f32> = known.iter().map(|i| time[*i as usize]).collect();
+                let head = head.index_select(0, &Tensor::from_slice(&known));
+                loss += head.huber_loss(&Tensor::from_slice(&time), Reduction::Mean, 1.0) * settings.head;
+            }
             loss.backward();
             let done = self.optimizer.step as f64 / total_updates;
             let warm = (self.optimizer.step as f64 + 1.0) / 50.0;

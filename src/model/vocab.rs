@@ -189,6 +189,14 @@ impl<'k> Spelled<'k> {
     }
 }
 
+impl Spelled<'_> {
+    /// The device's limits, NaN where unknown.
+    pub fn limits(&self) -> &[f64] {
+        let kernel = self.space.kernel;
+        &self.env[kernel.parameters.len() + kernel.fields.len()..]
+    }
+}
+
 fn problem_features(kernel: &Kernel) -> usize {
     kernel.features.iter().filter(|f| f.known_after == 0).count()
 }
