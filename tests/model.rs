@@ -5,7 +5,7 @@ mod common;
 use common::{toy, toy_dataset};
 use seqtune::dataset::{Objective, Split, Table};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune::model::{Hparams, Model, Predictor, Settings, train};
+use seqtune::model::{Hparams, Model, Predictor, Progress, Settings, train};
 use std::path::Path;
 
 fn settings(epochs: usize) -> Settings {
@@ -101,13 +101,17 @@ fn interrupted_training_goes_on_to_the_same_weights() {
     let expected = fit(&kernel, 6, whole.path());
     let interrupted = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&kernel, &table(&kernel), &settings, parts.path(), &mut |p| assert!(p.epoch < 3, "interrupted"));
+        let _ = train(&kernel, &table(&kernel), &settings, parts.path(), &mut |p| {
+            assert!(!matches!(p, Progress::Epoch(e) if e.epoch >= 3), "interrupted")
+        });
     });
     assert!(interrupted.is_err());
     assert!(parts.path().join("checkpoint.safetensors").exists());
     let mut first = None;
     let resumed = train(&kernel, &table(&kernel), &settings(6), parts.path(), &mut |p| {
-        first.get_or_insert(p.epoch);
+        if let Progress::Epoch(e) = p {
+            first.get_or_insert(e.epoch);
+        }
     })
     .unwrap();
     assert_eq!(first, Some(4), "three epochs were not repeated");
@@ -123,7 +127,9 @@ fn a_checkpoint_of_other_settings_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let _ = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&kernel, &table(&kernel), &settings, folder.path(), &mut |_| panic!("interrupted"));
+        let _ = train(&kernel, &table(&kernel), &settings, folder.path(), &mut |p| {
+            assert!(!matches!(p, Progress::Epoch(_)), "interrupted")
+        });
     });
     let error = train(&kernel, &table(&kernel), &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
     assert!(error.contains("was made with other data or settings; delete it to begin anew"), "{error}");

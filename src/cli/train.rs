@@ -3,7 +3,7 @@
 use super::progress::Bar;
 use crate::dataset::Split;
 use crate::error::{Result, input};
-use crate::model::{Hparams, Model, Settings, Target, train};
+use crate::model::{Epoch, Hparams, Model, Progress, Settings, Target, train};
 use std::path::PathBuf;
 
 /// Trains a model on datasets of one kernel; started again after an interruption, it goes on
@@ -99,18 +99,25 @@ pub fn run(args: Args) -> Result<()> {
         ..Settings::default()
     };
     eprintln!("{} problems, {} records, {} devices", table.tried.len(), table.records(), table.devices.len());
-    let mut bar: Option<Bar> = None;
-    let model = train(&kernel, &table, &settings, &args.output, &mut |p| {
-        let bar = bar.get_or_insert_with(|| Bar::new("train", p.epochs as u64));
-        bar.at(
-            p.epoch,
-            &format!(
-                "loss {:.3}, validation divergence {:.3} (best {:.3}), share of best {:.3}",
-                p.loss, p.validation.divergence, p.best, p.validation.share
-            ),
-        );
+    let mut labelling: Option<Bar> = None;
+    let mut epochs: Option<Bar> = None;
+    let model = train(&kernel, &table, &settings, &args.output, &mut |progress| match progress {
+        Progress::Labelling(done, all) => {
+            labelling.get_or_insert_with(|| Bar::new("label", all as u64)).at(done, "problems by the cost model");
+        }
+        Progress::Epoch(e) => {
+            if let Some(bar) = labelling.take() {
+                bar.end();
+            }
+            let Epoch { epoch, loss, validation: v, best, .. } = e;
+            let message = format!(
+                "loss {loss:.3}, validation divergence {:.3} (best {best:.3}), share of best {:.3}",
+                v.divergence, v.share
+            );
+            epochs.get_or_insert_with(|| Bar::new("train", e.epochs as u64)).at(epoch, &message);
+        }
     })?;
-    if let Some(bar) = bar {
+    if let Some(bar) = epochs {
         bar.end();
     }
     if args.json {

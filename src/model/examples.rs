@@ -86,15 +86,7 @@ pub fn examples(
         for objective in objectives {
             let costs = tried.costs(*objective);
             let Some((_, best)) = costs.first().copied() else { continue };
-            let weights: Vec<f64> = costs
-                .iter()
-                .enumerate()
-                .map(|(i, (_, cost))| match tau {
-                    Some(tau) => (-(cost / best - 1.0) / tau).exp(),
-                    None => (i == 0) as u8 as f64,
-                })
-                .collect();
-            let total: f64 = weights.iter().sum();
+            let cost: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
             let time = |config: &Config| {
                 let outcome = tried.results.iter().find(|(c, _)| c == config).and_then(|(_, o)| o.time_us());
                 vocab.spell_time(&spelled, outcome.unwrap_or(f64::NAN))
@@ -105,58 +97,80 @@ pub fn examples(
                     .iter()
                     .map(|(config, _)| Sequence::new(vocab, kernel, &spelled, config))
                     .collect::<Result<_>>()?,
-                target: weights.iter().map(|w| (w / total) as f32).collect(),
+                target: distribution(&cost, tau),
                 time: costs.iter().map(|(config, _)| time(config)).collect(),
-                cost: costs.iter().map(|(_, cost)| cost / best).collect(),
+                cost,
             });
         }
     }
     Ok(examples)
 }
 
-/// Examples of problems that nobody measured, drawn between those of `indices`: the teacher says what each config that was
-/// measured anywhere would cost, and the best `keep` make up the target. They say nothing of the time.
-#[allow(clippy::too_many_arguments)] // a training set has these parts
-pub fn imagined(
-    kernel: &Kernel,
-    vocab: &Vocab,
-    table: &Table,
-    indices: &[usize],
-    (objective, teacher): (Objective, &Teacher),
-    (count, keep): (usize, usize),
-    tau: f64,
-    rng: &mut ChaCha8Rng,
-) -> Result<Vec<Example>> {
-    let tried: Vec<&Tried> = indices.iter().map(|i| &table.tried[*i]).collect();
-    let mut known: Vec<&Config> = tried.iter().flat_map(|t| t.costs(objective)).map(|(c, _)| c).collect();
+/// What examples of unmeasured problems are made from.
+pub struct Imagine<'a> {
+    pub kernel: &'a Kernel,
+    pub vocab: &'a Vocab,
+    pub table: &'a Table,
+    /// Measured problems that new ones are drawn between.
+    pub indices: &'a [usize],
+    pub objective: Objective,
+    pub teacher: &'a Teacher<'a>,
+}
+
+impl Imagine<'_> {
+    /// Examples of `count` problems: the teacher says what each contender would cost, and the best `keep` make up the target
+    /// of temperature `tau`. They say nothing of the time.
+    pub fn examples(&self, count: usize, keep: usize, tau: f64, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
+        let tried: Vec<&Tried> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
+        let known = contenders(&tried, self.objective);
+        let mut examples = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (problem, device) = between(self.kernel, &tried, rng);
+            let spelled = Spelled::new(self.kernel, &problem, &self.table.devices[device]);
+            let legal: Vec<&Config> = known.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
+            if legal.len() < 2 {
+                continue;
+            }
+            let mut ranked = self.teacher.rank(&problem, &spelled, &legal);
+            ranked.truncate(keep);
+            let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
+            examples.push(Example {
+                source: self.vocab.source(self.kernel, &spelled, self.objective),
+                sequences: ranked
+                    .iter()
+                    .map(|(config, _)| Sequence::new(self.vocab, self.kernel, &spelled, config))
+                    .collect::<Result<_>>()?,
+                target: distribution(&cost, Some(tau)),
+                time: vec![f32::NAN; ranked.len()],
+                cost,
+            });
+        }
+        Ok(examples)
+    }
+}
+
+/// Configs that somewhere came within twice the best cost: others need not be asked about.
+fn contenders<'t>(tried: &[&'t Tried], objective: Objective) -> Vec<&'t Config> {
+    let mut known = Vec::new();
+    for tried in tried {
+        let costs = tried.costs(objective);
+        known.extend(costs.iter().take_while(|(_, cost)| *cost <= 2.0 * costs[0].1).map(|(c, _)| *c));
+    }
     known.sort();
     known.dedup();
-    let mut examples = Vec::with_capacity(count);
-    for _ in 0..count {
-        let (problem, device) = between(kernel, &tried, rng);
-        let spelled = Spelled::new(kernel, &problem, &table.devices[device]);
-        let legal: Vec<&Config> = known.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
-        if legal.len() < 2 {
-            continue;
-        }
-        let mut ranked = teacher.rank(&problem, &spelled, &legal);
-        ranked.truncate(keep);
-        let best = ranked[0].1;
-        let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - best).exp()).collect();
-        let weights: Vec<f64> = cost.iter().map(|cost| (-(cost - 1.0) / tau).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        examples.push(Example {
-            source: vocab.source(kernel, &spelled, objective),
-            sequences: ranked
-                .iter()
-                .map(|(config, _)| Sequence::new(vocab, kernel, &spelled, config))
-                .collect::<Result<_>>()?,
-            target: weights.iter().map(|w| (w / total) as f32).collect(),
-            time: vec![f32::NAN; ranked.len()],
-            cost,
-        });
-    }
-    Ok(examples)
+    known
+}
+
+/// The target over configs of these costs relative to the best, which come best first: p ~ exp(-(cost - 1) / tau), or,
+/// without tau, all on the best.
+fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
+    let weight = |(i, cost): (usize, &f64)| match tau {
+        Some(tau) => (-(cost - 1.0) / tau).exp(),
+        None => (i == 0) as u8 as f64,
+    };
+    let weights: Vec<f64> = cost.iter().enumerate().map(weight).collect();
+    let total: f64 = weights.iter().sum();
+    weights.iter().map(|w| (w / total) as f32).collect()
 }
 
 /// Sequences of several problems as tensors, R per problem (short ones padded), T steps each.

@@ -15,4 +15,4 @@ pub mod vocab;
 
 pub use predict::{Candidate, Predictor, Scored};
 pub use store::{Hparams, Meta, Model};
-pub use train::{Progress, Settings, Target, train};
+pub use train::{Epoch, Progress, Settings, Target, train};

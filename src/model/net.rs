@@ -6,6 +6,8 @@
 use super::Hparams;
 use super::vocab::WIDTH;
 use crate::error::{Error, Result};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use tch::{Kind, Tensor};
 
@@ -217,27 +219,29 @@ impl Net {
         })
     }
 
-    /// Random initial weights: uniform within 1/sqrt(inputs) for projections, normal for embeddings.
+    /// Random initial weights, uniform: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for embeddings.
     pub fn init(
         hparams: &Hparams,
-        source_length: usize,
-        step_width: usize,
-        tokens: usize,
-        positions: usize,
+        (source_length, step_width): (usize, usize),
+        (tokens, positions): (usize, usize),
+        seed: u64,
     ) -> Weights {
         let options = (Kind::Float, tch::Device::Cpu);
         let (d, ff) = (hparams.width as i64, hparams.feed_forward as i64);
         let mut weights = Weights::new();
-        let uniform = |shape: &[i64], inputs: i64| {
-            let bound = 1.0 / (inputs as f64).sqrt();
-            (Tensor::rand(shape, options) * 2.0 - 1.0) * bound
+        // not libtorch's generator: that one is shared by all threads, and differs between versions
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut within = |shape: &[i64], bound: f32| {
+            let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-bound..bound)).collect();
+            Tensor::from_slice(&values).reshape(shape)
         };
+        let bound = |inputs: i64| 1.0 / (inputs as f32).sqrt();
         let mut add = |name: String, tensor: Tensor| drop(weights.insert(name, tensor));
         let source = source_length as i64;
-        add("source.weight".into(), uniform(&[source, WIDTH as i64, d], 8));
-        add("source.bias".into(), Tensor::randn([source, d], options) * 0.1);
-        add("tokens.weight".into(), Tensor::randn([tokens as i64 + 1, d], options) * 0.1);
-        add("positions.weight".into(), Tensor::randn([positions as i64 + 1, d], options) * 0.1);
+        add("source.weight".into(), within(&[source, WIDTH as i64, d], bound(8)));
+        add("source.bias".into(), within(&[source, d], 0.17));
+        add("tokens.weight".into(), within(&[tokens as i64 + 1, d], 0.17));
+        add("positions.weight".into(), within(&[positions as i64 + 1, d], 0.17));
         let mut linears: Vec<(String, i64, i64)> = vec![
             ("features".into(), step_width as i64, d),
             ("logits".into(), d, tokens as i64),
@@ -262,7 +266,7 @@ impl Net {
             }
         }
         for (name, inputs, outputs) in linears {
-            add(format!("{name}.weight"), uniform(&[outputs, inputs], inputs));
+            add(format!("{name}.weight"), within(&[outputs, inputs], bound(inputs.max(1))));
             add(format!("{name}.bias"), Tensor::zeros([outputs], options));
         }
         for name in norms {

@@ -1,6 +1,6 @@
 //! Training: weights from tables of measured configs.
 
-use super::examples::{Batch, Example, Sequence, examples, imagined};
+use super::examples::{Batch, Example, Imagine, Sequence, examples};
 use super::net::{Net, Weights};
 use super::optimizer::{AdamW, copy};
 use super::store::{Hparams, Meta, Model, decode, encode};
@@ -91,9 +91,19 @@ impl Settings {
     }
 }
 
-/// What a training run tells as it goes, once per epoch.
+/// What a training run tells as it goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub enum Progress {
+    /// The teacher labels unmeasured problems: so many of so many are done.
+    Labelling(usize, usize),
+    /// An epoch is done.
+    Epoch(Epoch),
+}
+
+/// An epoch of training.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    /// Epochs done.
     pub epoch: usize,
     pub epochs: usize,
     /// Mean training loss of the epoch, in nats per config.
@@ -159,18 +169,16 @@ pub fn train(
         if wanted == 0 || train.len() < 2 {
             break;
         }
+        progress(Progress::Labelling(0, wanted));
         let teacher = Teacher::fit(kernel, table, &train, *objective, settings.seed)?;
-        let (keep, tau) = (settings.configs, settings.tau);
-        training.extend(imagined(
-            kernel,
-            &vocab,
-            table,
-            &train,
-            (*objective, &teacher),
-            (wanted, keep),
-            tau,
-            &mut rng,
-        )?);
+        let imagine =
+            Imagine { kernel, vocab: &vocab, table, indices: &train, objective: *objective, teacher: &teacher };
+        // in portions, so that progress can be told
+        for done in (0..wanted).step_by(50) {
+            let count = (wanted - done).min(50);
+            training.extend(imagine.examples(count, settings.configs, settings.tau, &mut rng)?);
+            progress(Progress::Labelling(done + count, wanted));
+        }
     }
     let updates = training.len().div_ceil(settings.batch);
     let epochs = settings.epochs.unwrap_or_else(|| STEPS.div_ceil(updates).clamp(10, 400));
@@ -185,7 +193,8 @@ pub fn train(
         }
         run.epoch = epoch + 1;
         run.save_if_due(epoch + 1 == epochs, settings.checkpoint)?;
-        progress(Progress { epoch: epoch + 1, epochs, loss, validation: run.latest, best: run.best.divergence });
+        let (validation, best) = (run.latest, run.best.divergence);
+        progress(Progress::Epoch(Epoch { epoch: epoch + 1, epochs, loss, validation, best }));
     }
     let scores = BTreeMap::from([
         ("validation divergence (nats)".to_string(), run.best.divergence),
@@ -243,10 +252,9 @@ impl<'a> Run<'a> {
         checkpoint: &'a Path,
         key: String,
     ) -> Result<Run<'a>> {
-        tch::manual_seed(settings.seed as i64);
         let step_width = Vocab::step_width(kernel);
-        let (source, tokens, positions) = (Vocab::source_length(kernel), vocab.tokens(), vocab.positions());
-        let mut weights = Net::init(&settings.hparams, source, step_width, tokens, positions);
+        let inputs = (Vocab::source_length(kernel), step_width);
+        let mut weights = Net::init(&settings.hparams, inputs, (vocab.tokens(), vocab.positions()), settings.seed);
         let mut optimizer = AdamW::new(&weights);
         let mut kept = copy(&weights);
         let (mut epoch, mut best) = (0, Score { divergence: f64::MAX, ..Score::default() });

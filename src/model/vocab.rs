@@ -103,9 +103,9 @@ impl Vocab {
         kernel.fields.len() + 2 + problem_features(kernel).div_ceil(WIDTH)
     }
 
-    /// Numbers per decoding step: the features that need a parameter.
+    /// Numbers per decoding step: the features that need a parameter; one that stays 0 where there are none.
     pub fn step_width(kernel: &Kernel) -> usize {
-        kernel.features.len() - problem_features(kernel)
+        (kernel.features.len() - problem_features(kernel)).max(1)
     }
 
     /// The source of a problem: `source_length * WIDTH` numbers.
@@ -141,6 +141,9 @@ impl Vocab {
     pub fn step(&self, kernel: &Kernel, spelled: &Spelled, prefix: &[u8], out: &mut Vec<f32>) {
         let mut env = spelled.env.clone();
         set(&mut env, kernel, prefix);
+        if problem_features(kernel) == kernel.features.len() {
+            out.push(0.0);
+        }
         for (i, feature) in kernel.features.iter().enumerate() {
             if feature.known_after > 0 {
                 let decided = feature.known_after <= prefix.len();

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Measures the figures that README and models/gemm-cpu/README.md state, and writes them there, between the markers.
+# Takes about five minutes; leave the machine alone meanwhile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --release
+seqtune=target/release/seqtune
+model=models/gemm-cpu data=datasets/gemm/cpu-xeon-2c.sqt
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$seqtune" evaluate "$model" "$data" --plot "$model/evaluation.svg" > "$work/evaluate.md"
+"$seqtune" bench "$model" gemm > "$work/bench.txt"
+python3 - "$seqtune" "$model" > "$work/start.txt" <<'PY'
+import statistics, subprocess, sys, time
+times = []
+for _ in range(11):
+    began = time.perf_counter()
+    subprocess.run([sys.argv[1], "predict", sys.argv[2], "gemm", "M=512,N=512,K=512"], check=True, capture_output=True)
+    times.append(time.perf_counter() - began)
+print(f"process start to first answer: {statistics.median(times):.2f} s median of {len(times)}")
+PY
+{
+    sed -n '/^|/p' "$work/evaluate.md"
+    echo
+    sed -n '1,2p' "$work/evaluate.md"
+    echo
+    echo '```'
+    cat "$work/bench.txt" "$work/start.txt"
+    echo '```'
+} > "$work/figures.md"
+cat "$work/evaluate.md" "$work/bench.txt" "$work/start.txt"
+python3 - "$work/figures.md" README.md "$model/README.md" <<'PY'
+import re, sys
+figures = open(sys.argv[1]).read().strip()
+for path in sys.argv[2:]:
+    text = open(path).read()
+    pattern = re.compile(r"(<!-- figures: scripts/figures.sh -->\n).*?(\n<!-- end of figures -->)", re.S)
+    new, n = pattern.subn(lambda m: m.group(1) + figures + m.group(2), text)
+    assert n == 1, f"{path} has no figures section"
+    open(path, "w").write(new)
+PY
