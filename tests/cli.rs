@@ -94,7 +94,7 @@ fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() 
     let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail].concat());
     assert_eq!(code, 0, "{err}");
     let (_, err, code) =
-        run(&["train", &packed, "-o", &model, "--epochs", "4", "--test", "0.3", "--validation", "0.2"]);
+        run(&["train", &packed, "-o", &model, "--epochs", "4", "--test", "0.5", "--validation", "0.1"]);
     assert_eq!(code, 0, "{err}");
     let (_, err, code) = run(&["train", &packed, "-o", &model]);
     assert_eq!(code, 2, "a model is not overwritten unasked: {err}");

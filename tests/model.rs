@@ -16,6 +16,7 @@ fn settings(epochs: usize) -> Settings {
         batch: 8,
         configs: 16,
         rate: 3e-3,
+        imagined: 3,
         split: Split { seed: 1, test: 0.25, validation: 0.15 },
         ..Settings::default()
     }
@@ -84,7 +85,7 @@ fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let table = table(&kernel);
-    let model = fit(&kernel, 120, folder.path());
+    let model = fit(&kernel, 60, folder.path());
     let report = seqtune::eval::evaluate(&kernel, &model, &table, Objective::Time, 1, &mut |_| {}).unwrap();
     let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
     assert!(row("seqtune").mean > 0.93, "{}", report.table());

@@ -197,7 +197,7 @@ fn a_kernel_that_writes_out_of_bounds_does_not_end_the_sweep() {
     std::fs::create_dir(&kernel).unwrap();
     std::fs::write(
         kernel.join("stray.cl"),
-        "__kernel void stray(const int M, __global float *y) {\n  const int i = get_global_id(0);\n  y[(size_t)i * FAR] = i;\n}\n\
+        "#ifndef FAR\n#define FAR 1 // stride\n#endif\n__kernel void stray(const int M, __global float *y) {\n  const int i = get_global_id(0);\n  y[(size_t)i * FAR] = i;\n}\n\
          __kernel void stray_reference(const int M, __global float *y) { y[get_global_id(0)] = get_global_id(0); }\n",
     )
     .unwrap();

@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<()> {
             "--tau and --rate must be positive, --test and --validation shares that leave something to train on",
         );
     }
-    if args.width == 0 || args.width % Hparams::default().heads != 0 || args.layers == 0 {
+    if args.width == 0 || !args.width.is_multiple_of(Hparams::default().heads) || args.layers == 0 {
         return input(format!("--width must be a multiple of {}, --layers at least 1", Hparams::default().heads));
     }
     let (kernel, table) = super::table(&args.datasets, args.kernel.as_deref())?;

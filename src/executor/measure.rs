@@ -1,12 +1,13 @@
 //! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
 //! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
 
+use super::check::{canary, difference, random_data};
 use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
 use crate::dataset::{InvalidityKind, Measurement, Outcome, quantile};
 use crate::error::Result;
 use crate::kernel::spec::ArgumentKind;
 use crate::kernel::{Config, Kernel, Launch, Problem};
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -62,9 +63,6 @@ impl Policy {
     }
 }
 
-/// Bytes behind each output buffer that a correct kernel leaves alone.
-const CANARY: usize = 256;
-const CANARY_BYTE: u8 = 0xA5;
 /// Programs kept compiled.
 const PROGRAMS: usize = 1_024;
 
@@ -153,8 +151,13 @@ impl<'k> Bench<'k> {
         let mut loaded = self.fill(problem)?;
         let launch = &self.kernel.reference;
         let defines = self.kernel.field_defines(problem);
-        let wrong =
-            |f: Fault| crate::Error::Failed(format!("the reference of kernel {}: {}", self.kernel.name, f.detail));
+        let wrong = |f: Fault| {
+            crate::Error::Failed(format!(
+                "the reference of kernel {}: {}",
+                self.kernel.name,
+                f.detail.replace('\n', " ")
+            ))
+        };
         let program =
             self.executor.compile(&self.kernel.files[&launch.file], &launch.entry, &defines).map_err(wrong)?;
         let geometry = self.geometry(launch, problem, None);
@@ -185,7 +188,7 @@ impl<'k> Bench<'k> {
                     let mut data = random_data(amount as usize, element, &mut rng);
                     let is_output = argument.kind == ArgumentKind::Out;
                     if is_output {
-                        data.extend([CANARY_BYTE; CANARY]);
+                        data.extend(canary());
                     }
                     let buffer = self.executor.alloc(data.len())?;
                     self.executor.write(buffer, &data)?;
@@ -331,82 +334,9 @@ impl Candidate {
     }
 }
 
-/// `count` random values in [-1, 1) of 4 (f32) or 2 (f16) bytes.
-fn random_data(count: usize, element: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
-    let mut data = Vec::with_capacity(count * element + CANARY);
-    for _ in 0..count {
-        if element == 2 {
-            // sign, exponent 8-14 (magnitudes 2^-7 to 1), mantissa
-            let bits: u16 = rng.random();
-            let exponent = 8 + (bits >> 10 & 31) % 7;
-            data.extend(((bits & 0x83ff) | exponent << 10).to_le_bytes());
-        } else {
-            data.extend((rng.random::<f32>() * 2.0 - 1.0).to_le_bytes());
-        }
-    }
-    data
-}
-
-fn half_to_f32(bits: u16) -> f32 {
-    let (sign, exponent, mantissa) = (bits >> 15, bits >> 10 & 31, (bits & 0x3ff) as f32);
-    let magnitude = match exponent {
-        0 => mantissa * 2f32.powi(-24),
-        31 if mantissa == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        _ => (1.0 + mantissa / 1024.0) * 2f32.powi(exponent as i32 - 15),
-    };
-    if sign == 1 { -magnitude } else { magnitude }
-}
-
-/// What is wrong with a result: a value beyond the tolerance, relative to the largest expected magnitude, or a broken canary.
-fn difference(found: &[u8], expected: &[u8], element: usize, tolerance: f64) -> Option<String> {
-    let data = found.len() - CANARY;
-    if found[data..].iter().any(|b| *b != CANARY_BYTE) {
-        return Some("wrote behind the end of its output".into());
-    }
-    if found == expected {
-        return None;
-    }
-    let value = |bytes: &[u8]| match element {
-        2 => half_to_f32(u16::from_le_bytes([bytes[0], bytes[1]])) as f64,
-        _ => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,
-    };
-    let scale = expected[..data].chunks(element).map(|b| value(b).abs()).fold(0.0, f64::max);
-    let pairs = found[..data].chunks(element).zip(expected[..data].chunks(element)).enumerate();
-    let wrong = pairs.map(|(i, (f, e))| (i, value(f), value(e))).find(|(_, f, e)| {
-        let error = (f - e).abs();
-        // written so that NaN counts as wrong
-        !(error <= tolerance * scale)
-    })?;
-    let (i, f, e) = wrong;
-    Some(format!("element {i} is {f}, the reference says {e}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn halves_convert_exactly() {
-        for (bits, value) in
-            [(0x3c00, 1.0), (0xc000, -2.0), (0x3555, 0.333_251_95), (0x0001, 5.960_464_5e-8), (0x7bff, 65504.0)]
-        {
-            assert_eq!(half_to_f32(bits), value);
-        }
-        assert!(half_to_f32(0x7e00).is_nan());
-    }
-
-    #[test]
-    fn a_wrong_value_a_nan_and_a_broken_canary_are_found() {
-        let data = |x: f32| [x.to_le_bytes().to_vec(), 1f32.to_le_bytes().to_vec(), vec![CANARY_BYTE; CANARY]].concat();
-        assert_eq!(difference(&data(0.5), &data(0.5), 4, 0.0), None);
-        assert_eq!(difference(&data(0.5001), &data(0.5), 4, 1e-3), None);
-        assert!(difference(&data(0.6), &data(0.5), 4, 1e-3).is_some_and(|d| d.starts_with("element 0 is 0.6")));
-        assert!(difference(&data(f32::NAN), &data(0.5), 4, 1e-3).is_some());
-        let mut broken = data(0.5);
-        broken[10] = 0;
-        assert_eq!(difference(&broken, &data(0.5), 4, 1e-3).unwrap(), "wrote behind the end of its output");
-    }
 
     #[test]
     fn sampling_stops_when_tight_when_spent_and_when_hopeless() {

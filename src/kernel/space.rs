@@ -195,11 +195,14 @@ impl<'k> ConfigSpace<'k> {
     }
 }
 
+/// A position and the choices before it that constraints from it on read.
+type MemoKey = (u8, Box<[u8]>);
+
 /// Counts the legal configs behind a prefix, and draws uniformly from them.
 pub struct Counter<'s, 'k> {
     space: &'s ConfigSpace<'k>,
     /// Counts per value, by position and the choices that later constraints read.
-    memo: HashMap<(u8, Box<[u8]>), Rc<[u64]>>,
+    memo: HashMap<MemoKey, Rc<[u64]>>,
 }
 
 impl Counter<'_, '_> {

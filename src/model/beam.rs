@@ -135,10 +135,14 @@ mod tests {
         next
     }
 
-    /// A fixed pseudo-random score of a token after a prefix.
+    /// A fixed pseudo-random score of a token after a prefix, mixed well enough that two sequences do not tie.
     fn score_of(tokens: &[u16], token: u16) -> f32 {
-        let h = tokens.iter().chain([&token]).fold(17u32, |h, t| h.wrapping_mul(31).wrapping_add(*t as u32 + 7));
-        (h.wrapping_mul(2_654_435_761) >> 20) as f32 / 512.0
+        let mix = |h: u32, t: &u16| {
+            let h = (h ^ *t as u32).wrapping_mul(2_654_435_761);
+            h ^ h >> 15
+        };
+        let h = tokens.iter().chain([&token]).fold(17, mix);
+        (h >> 8) as f32 / 2_097_152.0
     }
 
     fn search(spaces: &[Vec<Vec<u16>>], width: usize) -> Vec<Vec<Hypothesis>> {

@@ -68,6 +68,8 @@ pub struct Example {
     pub time: Vec<f32>,
     /// Cost relative to the best, 1 for the best.
     pub cost: Vec<f64>,
+    /// Labelled by the teacher instead of measured.
+    pub imagined: bool,
 }
 
 /// One example per problem of `indices` and objective that was measured. With `tau`, the target is
@@ -100,6 +102,7 @@ pub fn examples(
                 target: distribution(&cost, tau),
                 time: costs.iter().map(|(config, _)| time(config)).collect(),
                 cost,
+                imagined: false,
             });
         }
     }
@@ -143,6 +146,7 @@ impl Imagine<'_> {
                 target: distribution(&cost, Some(tau)),
                 time: vec![f32::NAN; ranked.len()],
                 cost,
+                imagined: true,
             });
         }
         Ok(examples)

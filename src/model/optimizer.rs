@@ -33,13 +33,20 @@ impl AdamW {
     /// One update from the gradients, clipped to norm 1; returns the norm before clipping. Matrices decay, vectors do not.
     pub fn update(&mut self, weights: &mut Weights, rate: f64, decay: f64) -> f64 {
         self.step += 1;
-        let norm = weights.values().map(|w| w.grad().square().sum(None).double_value(&[])).sum::<f64>().sqrt();
+        // what the loss of this batch did not depend on has no gradient
+        let has_gradient = |w: &Tensor| w.grad().defined();
+        let norm = weights
+            .values()
+            .filter(|w| has_gradient(w))
+            .map(|w| w.grad().square().sum(None).double_value(&[]))
+            .sum::<f64>()
+            .sqrt();
         let clip = (1.0 / norm.max(1e-12)).min(1.0);
         let (correct1, correct2) = (1.0 - BETA1.powf(self.step as f64), 1.0 - BETA2.powf(self.step as f64));
         // early averages would keep the random start
         let keep = AVERAGE.min((1.0 + self.step as f64) / (10.0 + self.step as f64));
         no_grad(|| {
-            for (name, weight) in weights.iter_mut() {
+            for (name, weight) in weights.iter_mut().filter(|(_, w)| has_gradient(w)) {
                 let (Some(m), Some(v), Some(mean)) =
                     (self.first.get_mut(name), self.second.get_mut(name), self.average.get_mut(name))
                 else {

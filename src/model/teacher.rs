@@ -42,7 +42,8 @@ impl<'k> Teacher<'k> {
             }
         }
         let (data, columns) = column_major(&rows);
-        let fit = |member: u64| {
+        let (data, rows, target, weights) = (&data, rows.len(), &target, &weights);
+        let fit = move |member: u64| {
             let mut trees = GradientBooster::default()
                 .set_objective_type(ObjectiveType::SquaredLoss)
                 .set_iterations(400)
@@ -52,13 +53,20 @@ impl<'k> Teacher<'k> {
                 .set_sample_method(SampleMethod::Random)
                 .set_subsample(0.7)
                 .set_colsample_bytree(0.6)
+                // in parallel its sums depend on the schedule
+                .set_parallel(false)
                 .set_seed(seed.wrapping_add(member));
             trees
-                .fit(&Matrix::new(&data, rows.len(), columns), &target, &weights, None)
+                .fit(&Matrix::new(data, rows, columns), target, weights, None)
                 .map_err(|e| Error::Failed(format!("fitting boosted trees: {e}")))?;
             Ok(trees)
         };
-        Ok(Teacher { kernel, trees: (0..MEMBERS).map(fit).collect::<Result<_>>()? })
+        let trees: Result<Vec<GradientBooster>> = std::thread::scope(|scope| {
+            let fits: Vec<_> = (0..MEMBERS).map(|member| scope.spawn(move || fit(member))).collect();
+            let died = |_| Error::Failed("a thread that fits boosted trees panicked".into());
+            fits.into_iter().map(|thread| thread.join().map_err(died)?).collect()
+        });
+        Ok(Teacher { kernel, trees: trees? })
     }
 
     /// Predicted ln(cost) of each config, comparable within the problem.

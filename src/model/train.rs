@@ -116,7 +116,7 @@ pub struct Epoch {
 /// How well held-out problems are predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Kullback-Leibler divergence from the soft target in nats: the criterion that keeps weights.
+    /// Kullback-Leibler divergence from the soft target, among the measured configs, in nats: the criterion that keeps weights.
     pub divergence: f64,
     /// Mean share of the best speed of the most probable measured config.
     pub share: f64,
@@ -161,8 +161,8 @@ pub fn train(
     let vocab = Vocab::new(kernel, table, &train);
     let tau = (settings.target == Target::Soft).then_some(settings.tau);
     let mut training = examples(kernel, &vocab, table, &train, &objectives, tau)?;
-    // judged by the soft target, whatever is trained towards, so that scores compare
-    let validation = examples(kernel, &vocab, table, &validation, &objectives, Some(settings.tau))?;
+    // judged by one target, whatever is trained towards, so that scores compare
+    let validation = examples(kernel, &vocab, table, &validation, &objectives, Some(0.05))?;
     let wanted = (settings.imagined * train.len()).min(MOST_IMAGINED);
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
     for objective in &objectives {
@@ -323,7 +323,14 @@ impl<'a> Run<'a> {
             }
             let batch = Batch::new(self.vocab, self.step_width, &sources, settings.configs, &sequences);
             let (log, head) = batch.forward(&self.net);
-            let likelihood = -(log * Tensor::from_slice(&target)).sum(None) / chunk.len() as f64;
+            // among the chosen for measured problems, among all that is legal for those that the teacher labels: of what was
+            // not measured nothing is known, so nothing is said against it
+            let log = log.view([chunk.len() as i64, settings.configs as i64]); // (B, R)
+            let listwise: Vec<f32> =
+                chunk.iter().map(|i| (!training[*i].imagined && settings.imagined > 0) as u8 as f32).collect();
+            let among = log.logsumexp([1], true) * Tensor::from_slice(&listwise).unsqueeze(1);
+            let target = Tensor::from_slice(&target).view_as(&log);
+            let likelihood = -((log - among) * target).sum(None) / chunk.len() as f64;
             let known: Vec<i64> = (0..time.len() as i64).filter(|i| !time[*i as usize].is_nan()).collect();
             let mut loss = likelihood.shallow_clone();
             if !known.is_empty() {
@@ -401,6 +408,8 @@ fn score(net: &Net, vocab: &Vocab, step_width: usize, examples: &[Example]) -> R
         let sequences: Vec<&Sequence> = example.sequences.iter().collect();
         let batch = Batch::new(vocab, step_width, &[&example.source], sequences.len(), &sequences);
         let (log, head) = batch.forward(net);
+        // the probability among the measured configs: what a replay ranks by
+        let log = &log - log.logsumexp([0], true);
         let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
         for (i, log) in log.iter().enumerate() {
             let p = example.target[i] as f64;

@@ -225,8 +225,8 @@ fn spell_size(x: f64) -> Vec<f32> {
         let phase = std::f64::consts::TAU * log / octaves;
         numbers.extend([phase.sin() as f32, phase.cos() as f32]);
     }
-    numbers.extend([3, 5, 7].map(|d| (whole % d == 0) as u8 as f32));
-    numbers.extend([8, 16, 32, 64, 128].map(|d| (whole % d == 0) as u8 as f32));
+    numbers.extend([3, 5, 7].map(|d| whole.is_multiple_of(d) as u8 as f32));
+    numbers.extend([8, 16, 32, 64, 128].map(|d| whole.is_multiple_of(d) as u8 as f32));
     numbers.extend([1, 2, 4, 8, 16, 32, 64].map(|bound| (whole <= bound) as u8 as f32));
     numbers
 }
