@@ -46,6 +46,11 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
             true
         });
         let scored = predictor.score(&problem, &device, Objective::Time, &legal).unwrap();
+        let trained = predictor.score_by_libtorch(&problem, &device, Objective::Time, &legal).unwrap();
+        for (a, b) in scored.iter().zip(&trained) {
+            assert!((a.log_probability - b.log_probability).abs() < 1e-4, "the runtime agrees with libtorch");
+            assert!((a.time_us / b.time_us - 1.0).abs() < 1e-4);
+        }
         let mut expected: Vec<(f64, f64, &Config)> =
             scored.iter().zip(&legal).map(|(s, c)| (s.log_probability, s.time_us, c)).collect();
         expected.sort_by(|a, b| b.0.total_cmp(&a.0));

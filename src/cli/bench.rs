@@ -42,7 +42,6 @@ pub fn run(args: Args) -> Result<()> {
     let predictor = Predictor::new(&kernel, &model)?;
     let device = super::device_for(&model, None)?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    tch::set_num_threads(1);
     let latency = latency(&kernel, &predictor, &device, args.latency, args.width, args.seed)?;
     let throughput = throughput(&kernel, &predictor, &device, (args.batch, args.width), threads, args.seed)?;
     let mut devices = Device::shipped()?;

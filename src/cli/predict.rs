@@ -46,7 +46,6 @@ pub fn run(args: Args) -> Result<()> {
     super::check_objective(&model, args.objective)?;
     let device = super::device_for(&model, args.device.as_deref())?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    tch::set_num_threads(1);
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
         let answers = predictor.predict(portion, &device, args.objective, (args.top, args.width), threads)?;

@@ -84,7 +84,6 @@ pub fn run(args: Args) -> Result<()> {
     super::check_objective(&model, args.objective)?;
     let device = live_device(&args.device)?;
     super::device_for(&model, Some(&args.device))?;
-    tch::set_num_threads(1);
     let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(5)), 1)?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
     let mut bench = Bench::new(setup, args.search, args.seed);

@@ -1,13 +1,14 @@
 //! What should be chosen? The sequence model: problem and device in, parameters out, token by token.
 //!
-//! [`vocab`] spells, [`net`] is the network, [`beam`] searches, [`predict`] joins them, [`train`] makes the weights and
-//! [`store`] keeps them. Description, weights and search know nothing of training.
+//! `vocab` spells, `net` is the network as it is trained, `runtime` the same for prediction, `beam` searches, `predict` joins
+//! them, `train` makes the weights and `store` keeps them. Description, weights and search know nothing of training.
 
 pub mod beam;
 mod examples;
 mod net;
 mod optimizer;
 mod predict;
+mod runtime;
 mod store;
 pub mod teacher;
 mod train;

@@ -94,18 +94,6 @@ impl SelfAttention {
         let (q, k, v) = self.project(x);
         x + self.out.forward(&merge(&attend(&q, &k, &v, causal)))
     }
-
-    /// One step: `x` (N, 1, D) attends to itself and to the keys and values of the steps before, which it joins.
-    fn step(&self, x: &Tensor, cache: &mut Option<(Tensor, Tensor)>) -> Tensor {
-        let (q, mut k, mut v) = self.project(x);
-        if let Some((keys, values)) = cache.take() {
-            k = Tensor::cat(&[keys, k], 2);
-            v = Tensor::cat(&[values, v], 2);
-        }
-        let x = x + self.out.forward(&merge(&attend(&q, &k, &v, false)));
-        *cache = Some((k, v));
-        x
-    }
 }
 
 /// Attention to the encoder's memory, whose keys and values are projected once per problem.
@@ -183,10 +171,6 @@ pub struct Steps {
     /// Features of the prefix.
     pub features: Tensor,
 }
-
-/// Keys and values of the steps so far, per layer.
-#[derive(Default)]
-pub struct Cache(Vec<Option<(Tensor, Tensor)>>);
 
 impl Net {
     /// Builds the network on `weights`, whose tensors it shares.
@@ -304,18 +288,6 @@ impl Net {
         self.decoder_norm.forward(&x)
     }
 
-    /// One more step (T = 1) after those in `cache`: hidden states (N, 1, D).
-    pub fn decode_step(&self, memory: &Memory, steps: &Steps, cache: &mut Cache) -> Tensor {
-        cache.0.resize_with(self.decoder.len(), || None);
-        let mut x = self.embed(steps);
-        for ((layer, memory), cache) in self.decoder.iter().zip(&memory.0).zip(&mut cache.0) {
-            x = layer.attention.step(&x, cache);
-            x = layer.cross.forward(&x, memory);
-            x = layer.feed_forward.forward(&x);
-        }
-        self.decoder_norm.forward(&x)
-    }
-
     /// Scores of all target tokens (.., V) from hidden states (.., D).
     pub fn logits(&self, hidden: &Tensor) -> Tensor {
         self.logits.forward(hidden)
@@ -324,16 +296,6 @@ impl Net {
     /// What the time head says (..) of hidden states (.., D) at "finished".
     pub fn head(&self, hidden: &Tensor) -> Tensor {
         self.head.1.forward(&self.head.0.forward(hidden).gelu("none")).squeeze_dim(-1)
-    }
-}
-
-impl Cache {
-    /// Makes the cache follow a beam: new row `i` continues old row `parents[i]`.
-    pub fn reorder(&mut self, parents: &Tensor) {
-        for (keys, values) in self.0.iter_mut().flatten() {
-            *keys = keys.index_select(0, parents);
-            *values = values.index_select(0, parents);
-        }
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::beam::{Hypothesis, Next, beam_search};
 use super::examples::{Batch, Sequence, last_token};
-use super::net::{Cache, Net, Steps, Weights};
+use super::net::{Net, Weights};
+use super::runtime::{Row, Runtime, Session};
 use super::store::{Meta, Model};
-use super::vocab::{Spelled, Vocab, WIDTH};
+use super::vocab::{Spelled, Vocab};
 use crate::dataset::Objective;
 use crate::error::{Error, Result, input};
 use crate::kernel::{Config, Device, Kernel, Problem};
-use tch::{Tensor, no_grad};
+use tch::no_grad;
 
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +33,8 @@ pub struct Scored {
 pub struct Predictor<'k> {
     kernel: &'k Kernel,
     meta: Meta,
+    runtime: Runtime,
     weights: Weights,
-    net: Net,
 }
 
 /// Problems per batch: more gain nothing on a CPU.
@@ -44,7 +45,8 @@ impl<'k> Predictor<'k> {
     pub fn new(kernel: &'k Kernel, model: &Model) -> Result<Predictor<'k>> {
         model.check(kernel)?;
         let weights = model.weights.iter().map(|(n, t)| (n.clone(), t.shallow_clone())).collect();
-        Ok(Predictor { kernel, meta: model.meta.clone(), weights, net: model.net()? })
+        let runtime = Runtime::new(&model.meta.hparams, &model.weights)?;
+        Ok(Predictor { kernel, meta: model.meta.clone(), runtime, weights })
     }
 
     /// Whether the model was trained on `device` (by name).
@@ -62,35 +64,21 @@ impl<'k> Predictor<'k> {
         (top, width): (usize, usize),
         threads: usize,
     ) -> Result<Vec<Vec<Candidate>>> {
-        let width = width.max(top);
-        let run = |with: With, problems: &[Problem]| -> Result<Vec<Vec<Candidate>>> {
+        let with = self.with();
+        let run = |problems: &[Problem]| -> Result<Vec<Vec<Candidate>>> {
             let mut answers = Vec::new();
             for batch in problems.chunks(BATCH) {
-                answers.extend(with.batch(batch, device, objective, top, width, None)?);
+                answers.extend(with.batch(batch, device, objective, (top, width.max(top)), None)?);
             }
             Ok(answers)
         };
         let threads = threads.min(problems.len().div_ceil(BATCH)).max(1);
         if threads == 1 {
-            return run(self.with(&self.net), problems);
+            return run(problems);
         }
         let share = problems.len().div_ceil(threads).next_multiple_of(BATCH);
-        // a tensor may be sent to another thread but not shared with it: each gets handles of its own
-        let parts: Vec<(&[Problem], Weights)> = problems
-            .chunks(share)
-            .map(|part| (part, self.weights.iter().map(|(n, t)| (n.clone(), t.shallow_clone())).collect()))
-            .collect();
-        let (kernel, meta) = (self.kernel, &self.meta);
         std::thread::scope(|scope| {
-            let mut running = Vec::new();
-            for (part, weights) in parts {
-                running.push(scope.spawn(move || {
-                    // libtorch's own threads would fight with these
-                    tch::set_num_threads(1);
-                    let net = Net::new(&meta.hparams, &weights)?;
-                    run(With { kernel, vocab: &meta.vocab, net: &net }, part)
-                }));
-            }
+            let running: Vec<_> = problems.chunks(share).map(|part| scope.spawn(move || run(part))).collect();
             let mut answers = Vec::new();
             for thread in running {
                 answers.extend(thread.join().map_err(|_| Error::Failed("a prediction thread panicked".into()))??);
@@ -110,7 +98,7 @@ impl<'k> Predictor<'k> {
         configs: &[Config],
     ) -> Result<Vec<Candidate>> {
         let problems = std::slice::from_ref(problem);
-        let mut found = self.with(&self.net).batch(problems, device, objective, top, width.max(top), Some(configs))?;
+        let mut found = self.with().batch(problems, device, objective, (top, width.max(top)), Some(configs))?;
         Ok(found.remove(0))
     }
 
@@ -123,30 +111,54 @@ impl<'k> Predictor<'k> {
         configs: &[Config],
     ) -> Result<Vec<Scored>> {
         let spelled = Spelled::new(self.kernel, problem, device);
-        let lists = [configs.iter().collect::<Vec<_>>()];
-        Ok(self.with(&self.net).score(&[spelled], objective, &lists)?.remove(0))
+        self.with().score(&spelled, objective, configs)
     }
 
-    fn with<'a>(&'a self, net: &'a Net) -> With<'a, 'k> {
-        With { kernel: self.kernel, vocab: &self.meta.vocab, net }
+    /// As [`Predictor::score`], by the network that is trained, in libtorch: what the runtime is tested against.
+    pub fn score_by_libtorch(
+        &self,
+        problem: &Problem,
+        device: &Device,
+        objective: Objective,
+        configs: &[Config],
+    ) -> Result<Vec<Scored>> {
+        let vocab = &self.meta.vocab;
+        let spelled = Spelled::new(self.kernel, problem, device);
+        let sequences =
+            configs.iter().map(|c| Sequence::new(vocab, self.kernel, &spelled, c)).collect::<Result<Vec<_>>>()?;
+        let source = vocab.source(self.kernel, &spelled, objective);
+        let rows: Vec<&Sequence> = sequences.iter().collect();
+        let batch = Batch::new(vocab, Vocab::step_width(self.kernel), &[&source], rows.len(), &rows);
+        let net = Net::new(&self.meta.hparams, &self.weights)?;
+        let (log, head) = no_grad(|| batch.forward(&net));
+        let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
+        let scored = log
+            .iter()
+            .zip(&head)
+            .map(|(log, head)| Scored { log_probability: *log as f64, time_us: vocab.read_time(&spelled, *head) });
+        Ok(scored.collect())
+    }
+
+    fn with(&self) -> With<'_, 'k> {
+        With { kernel: self.kernel, vocab: &self.meta.vocab, runtime: &self.runtime }
     }
 }
 
-/// A network with what it is asked about: one thread's view of a predictor.
+/// What a thread needs of a predictor.
+#[derive(Clone, Copy)]
 struct With<'a, 'k> {
     kernel: &'k Kernel,
     vocab: &'a Vocab,
-    net: &'a Net,
+    runtime: &'a Runtime,
 }
 
 impl With<'_, '_> {
     fn batch(
-        &self,
+        self,
         problems: &[Problem],
         device: &Device,
         objective: Objective,
-        top: usize,
-        width: usize,
+        (top, width): (usize, usize),
         among: Option<&[Config]>,
     ) -> Result<Vec<Vec<Candidate>>> {
         let spelled: Vec<Spelled> = problems.iter().map(|p| Spelled::new(self.kernel, p, device)).collect();
@@ -159,44 +171,50 @@ impl With<'_, '_> {
                 ));
             }
         }
-        let found = no_grad(|| self.search(&spelled, objective, width, among))?;
-        let configs: Vec<Vec<Config>> =
-            found.iter().map(|list| list.iter().take(top).map(|h| Config(self.choices(&h.tokens))).collect()).collect();
-        let lists: Vec<Vec<&Config>> = configs.iter().map(|list| list.iter().collect()).collect();
-        let scored = self.score(&spelled, objective, &lists)?;
-        let answers = found.iter().zip(&configs).zip(scored).map(|((found, configs), scored)| {
-            found
-                .iter()
-                .zip(configs)
-                .zip(scored)
-                .map(|((h, config), scored)| Candidate {
-                    config: config.clone(),
-                    probability: h.log_probability.exp(),
-                    time_us: scored.time_us,
-                })
-                .collect()
-        });
-        Ok(answers.collect())
+        let (found, mut session, histories) = self.search(&spelled, objective, width, among)?;
+        // the step at "finished" of every answer, for its time
+        let (mut rows, mut features, mut configs) = (Vec::new(), Vec::new(), Vec::new());
+        for (problem, beam) in found.iter().enumerate() {
+            for hypothesis in beam.iter().take(top) {
+                let choices = self.choices(&hypothesis.tokens);
+                self.vocab.step(self.kernel, &spelled[problem], &choices, &mut features);
+                rows.push(Row {
+                    problem,
+                    token: last_token(self.vocab, &choices) as usize,
+                    position: choices.len(),
+                    history: histories.get(problem).and_then(|h| h.get(hypothesis.parent)).map_or(&[], Vec::as_slice),
+                });
+                configs.push((choices, hypothesis.log_probability));
+            }
+        }
+        let (hidden, _) = self.runtime.step(&mut session, &rows, &features);
+        let mut answers = vec![Vec::new(); problems.len()];
+        for ((row, head), (choices, log_probability)) in rows.iter().zip(self.runtime.head(&hidden)).zip(configs) {
+            let time_us = self.vocab.read_time(&spelled[row.problem], head);
+            let (config, probability) = (Config(choices), log_probability.exp());
+            answers[row.problem].push(Candidate { config, probability, time_us });
+        }
+        Ok(answers)
     }
 
     /// The choices that tokens stand for.
-    fn choices(&self, tokens: &[u16]) -> Vec<u8> {
+    fn choices(self, tokens: &[u16]) -> Vec<u8> {
         tokens.iter().enumerate().map(|(at, t)| (t - self.vocab.offsets[at]) as u8).collect()
     }
 
+    /// The beam of each problem, with the session, and the history of each row of the last step that was scored.
+    #[allow(clippy::type_complexity)] // named once, read once
     fn search(
-        &self,
+        self,
         spelled: &[Spelled],
         objective: Objective,
         width: usize,
         among: Option<&[Config]>,
-    ) -> Result<Vec<Vec<Hypothesis>>> {
+    ) -> Result<(Vec<Vec<Hypothesis>>, Session, Vec<Vec<Vec<u32>>>)> {
         let vocab = self.vocab;
         let source: Vec<f32> = spelled.iter().flat_map(|s| vocab.source(self.kernel, s, objective)).collect();
-        let source = Tensor::from_slice(&source).reshape([spelled.len() as i64, -1, WIDTH as i64]);
-        let memory = self.net.encode(&source);
-        let mut cache = Cache::default();
-        let mut rows_before = 0;
+        let mut session = self.runtime.encode(&source, spelled.len());
+        let mut histories: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new()]; spelled.len()];
         let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Next> {
             let mut prefix = self.choices(tokens);
             while prefix.len() < vocab.positions() {
@@ -219,69 +237,81 @@ impl With<'_, '_> {
             Ok(Next::default())
         };
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
-            let rows = beams[0].len();
-            let n = beams.len() * rows;
-            let (mut tokens, mut positions, mut parents) = (Vec::new(), Vec::new(), Vec::new());
-            let mut features = Vec::with_capacity(n * Vocab::step_width(self.kernel));
+            let (mut rows, mut features) = (Vec::new(), Vec::new());
             for (problem, beam) in beams.iter().enumerate() {
-                for h in beam {
-                    parents.push((problem * rows_before + h.parent) as i64);
-                    if h.next.open.is_empty() {
-                        tokens.push(vocab.tokens() as i64);
-                        positions.push(vocab.positions() as i64);
-                        features.resize(features.len() + Vocab::step_width(self.kernel), 0.0);
-                    } else {
-                        let prefix = self.choices(&h.tokens);
-                        tokens.push(last_token(vocab, &prefix));
-                        positions.push(prefix.len() as i64);
-                        vocab.step(self.kernel, &spelled[problem], &prefix, &mut features);
-                    }
+                for hypothesis in beam.iter().filter(|h| !h.next.open.is_empty()) {
+                    let prefix = self.choices(&hypothesis.tokens);
+                    vocab.step(self.kernel, &spelled[problem], &prefix, &mut features);
+                    let token = last_token(vocab, &prefix) as usize;
+                    let history = &histories[problem][hypothesis.parent];
+                    rows.push(Row { problem, token, position: prefix.len(), history });
                 }
             }
-            if rows_before > 0 {
-                cache.reorder(&Tensor::from_slice(&parents));
+            let (hidden, entries) = self.runtime.step(&mut session, &rows, &features);
+            let live = self.runtime.logits(&hidden);
+            // finished hypotheses and fillers keep their place, with scores that nobody reads
+            let v = vocab.tokens();
+            let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * v];
+            let mut next = 0;
+            let mut at = 0;
+            let mut longer = Vec::with_capacity(beams.len());
+            for (problem, beam) in beams.iter().enumerate() {
+                let mut of_problem = Vec::with_capacity(beam.len());
+                for hypothesis in beam {
+                    let mut history = histories[problem].get(hypothesis.parent).cloned().unwrap_or_default();
+                    if !hypothesis.next.open.is_empty() {
+                        scores[at * v..][..v].copy_from_slice(&live[next * v..][..v]);
+                        history.push(entries[next]);
+                        next += 1;
+                    }
+                    of_problem.push(history);
+                    at += 1;
+                }
+                longer.push(of_problem);
             }
-            rows_before = rows;
-            let n = n as i64;
-            let steps = Steps {
-                tokens: Tensor::from_slice(&tokens).reshape([n, 1]),
-                positions: Tensor::from_slice(&positions).reshape([n, 1]),
-                features: Tensor::from_slice(&features).reshape([n, 1, -1]),
-            };
-            let hidden = self.net.decode_step(&memory, &steps, &mut cache);
-            Ok(Vec::<f32>::try_from(self.net.logits(&hidden).reshape([-1]))?)
+            histories = longer;
+            Ok(scores)
         };
-        beam_search(spelled.len(), width, vocab.tokens(), &mut advance, &mut score)
+        let found = beam_search(spelled.len(), width, vocab.tokens(), &mut advance, &mut score)?;
+        Ok((found, session, histories))
     }
 
-    /// One pass over finished configs, lists of any lengths.
-    fn score(&self, spelled: &[Spelled], objective: Objective, lists: &[Vec<&Config>]) -> Result<Vec<Vec<Scored>>> {
+    /// Finished configs of one problem, all in step.
+    fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
         let vocab = self.vocab;
-        let rows = lists.iter().map(Vec::len).max().unwrap_or(0);
-        let mut sources = Vec::new();
-        let mut sequences = Vec::new();
-        for (spelled, list) in spelled.iter().zip(lists) {
-            sources.push(vocab.source(self.kernel, spelled, objective));
-            for config in list {
-                sequences.push(Sequence::new(vocab, self.kernel, spelled, config)?);
+        let sequences =
+            configs.iter().map(|c| Sequence::new(vocab, self.kernel, spelled, c)).collect::<Result<Vec<_>>>()?;
+        let mut session = self.runtime.encode(&vocab.source(self.kernel, spelled, objective), 1);
+        let width = Vocab::step_width(self.kernel);
+        let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
+        let mut scored = vec![Scored { log_probability: 0.0, time_us: f64::NAN }; configs.len()];
+        for at in 0..sequences.iter().map(|s| s.tokens.len()).max().unwrap_or(0) {
+            let live: Vec<usize> = (0..configs.len()).filter(|i| at < sequences[*i].tokens.len()).collect();
+            let features: Vec<f32> =
+                live.iter().flat_map(|i| &sequences[*i].features[at * width..][..width]).copied().collect();
+            let row = |i: &usize| Row {
+                problem: 0,
+                token: sequences[*i].tokens[at] as usize,
+                position: sequences[*i].positions[at] as usize,
+                history: &histories[*i],
+            };
+            let rows: Vec<Row> = live.iter().map(row).collect();
+            let (hidden, entries) = self.runtime.step(&mut session, &rows, &features);
+            let (scores, times) = (self.runtime.logits(&hidden), self.runtime.head(&hidden));
+            for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
+                histories[*i].push(entry);
+                let sequence = &sequences[*i];
+                let Some(legal) = sequence.legal.get(at) else {
+                    scored[*i].time_us = vocab.read_time(spelled, times[row]);
+                    continue;
+                };
+                let scores = &scores[row * vocab.tokens()..][..vocab.tokens()];
+                let first = vocab.offsets[sequence.positions[at] as usize] as usize;
+                let legal = (0..64).filter(|b| legal >> b & 1 == 1).map(|b| scores[first + b] as f64);
+                let sum: f64 = legal.map(f64::exp).sum();
+                scored[*i].log_probability += scores[sequence.targets[at] as usize] as f64 - sum.ln();
             }
-            // every problem gets the same number of rows: the box is filled with what is not read
-            let filler = sequences[sequences.len() - list.len().max(1)].clone();
-            sequences.resize(sources.len() * rows, filler);
         }
-        let sources: Vec<&[f32]> = sources.iter().map(Vec::as_slice).collect();
-        let rows_of: Vec<&Sequence> = sequences.iter().collect();
-        let batch = Batch::new(vocab, Vocab::step_width(self.kernel), &sources, rows, &rows_of);
-        let (log, head) = no_grad(|| batch.forward(self.net));
-        let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
-        let scored = |(p, list): (usize, &Vec<&Config>)| {
-            (0..list.len())
-                .map(|i| Scored {
-                    log_probability: log[p * rows + i] as f64,
-                    time_us: vocab.read_time(&spelled[p], head[p * rows + i]),
-                })
-                .collect()
-        };
-        Ok(lists.iter().enumerate().map(scored).collect())
+        Ok(scored)
     }
 }

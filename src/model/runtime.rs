@@ -1,0 +1,331 @@
+//! The network of [`super::net`] for prediction, without libtorch: plain slices, and cached keys and values that the
+//! hypotheses of a beam share.
+//!
+//! Libtorch needs about 10 us per call, and a decoding step is 80 calls on tiny matrices. Here only matrix products are
+//! calls. Shapes as in `net`; rows are the live hypotheses of all problems, one after the other.
+
+use super::Hparams;
+use super::net::Weights;
+use super::vocab::WIDTH;
+use crate::error::{Error, Result};
+use tch::{Kind, Tensor};
+
+struct Linear {
+    weight: Vec<f32>, // (in, out): in this order it is copied fast into the cache blocks of a product
+    bias: Vec<f32>,   // (out)
+}
+
+struct Norm {
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+struct FeedForward {
+    norm: Norm,
+    up: Linear,
+    down: Linear,
+}
+
+struct SelfAttention {
+    norm: Norm,
+    qkv: Linear,
+    out: Linear,
+}
+
+struct CrossAttention {
+    norm: Norm,
+    q: Linear,
+    kv: Linear,
+    out: Linear,
+}
+
+/// The network's weights as plain numbers; may be shared between threads.
+pub struct Runtime {
+    d: usize,
+    heads: usize,
+    source: (Vec<f32>, Vec<f32>), // weight (S, W, D), bias (S, D)
+    encoder: Vec<(SelfAttention, FeedForward)>,
+    encoder_norm: Norm,
+    tokens: Vec<f32>,
+    positions: Vec<f32>,
+    features: Linear,
+    decoder: Vec<(SelfAttention, CrossAttention, FeedForward)>,
+    decoder_norm: Norm,
+    logits: Linear,
+    head: (Linear, Linear),
+}
+
+/// One row of a decoding step.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    pub problem: usize,
+    /// Token before, and parameter that is asked for.
+    pub token: usize,
+    pub position: usize,
+    /// Steps that it continues.
+    pub history: &'a [u32],
+}
+
+/// Keys and values of a batch of problems.
+pub struct Session {
+    /// Per decoder layer: the encoder's memory, keys and values side by side (B S, 2 D).
+    memory: Vec<Vec<f32>>,
+    source_length: usize,
+    /// Per decoder layer: keys and values side by side (steps, 2 D), one entry per row and step so far.
+    steps: Vec<Vec<f32>>,
+}
+
+impl Linear {
+    fn new(weights: &Weights, name: &str) -> Result<Linear> {
+        let (weight, bias) = (get(weights, name, "weight")?, get(weights, name, "bias")?);
+        let (outputs, inputs) = (bias.len(), weight.len() / bias.len().max(1));
+        let transposed =
+            (0..inputs).flat_map(|i| (0..outputs).map(move |o| (i, o))).map(|(i, o)| weight[o * inputs + i]);
+        Ok(Linear { weight: transposed.collect(), bias })
+    }
+
+    /// `x` (n, in) to (n, out).
+    fn forward(&self, x: &[f32]) -> Vec<f32> {
+        let outputs = self.bias.len();
+        let inputs = self.weight.len() / outputs;
+        let n = x.len() / inputs;
+        let mut y = Vec::with_capacity(n * outputs);
+        for _ in 0..n {
+            y.extend_from_slice(&self.bias);
+        }
+        product((n, inputs, outputs), (x, inputs), &self.weight, (&mut y, outputs));
+        y
+    }
+}
+
+/// c (m, n) += a (m, k) b (k, n), b dense; the strides are those of the rows of a and c.
+fn product((m, k, n): (usize, usize, usize), (a, a_row): (&[f32], usize), b: &[f32], (c, c_row): (&mut [f32], usize)) {
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    assert!(a.len() >= (m - 1) * a_row + k && c.len() >= (m - 1) * c_row + n);
+    assert!(b.len() >= k * n);
+    let stride = |s: usize| s as isize;
+    // SAFETY: the last element that the strides reach lies within each slice
+    unsafe {
+        matrixmultiply::sgemm(
+            m,
+            k,
+            n,
+            1.0,
+            a.as_ptr(),
+            stride(a_row),
+            1,
+            b.as_ptr(),
+            stride(n),
+            1,
+            1.0,
+            c.as_mut_ptr(),
+            stride(c_row),
+            1,
+        );
+    }
+}
+
+impl Norm {
+    fn new(weights: &Weights, name: &str) -> Result<Norm> {
+        Ok(Norm { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
+    }
+
+    fn forward(&self, x: &[f32]) -> Vec<f32> {
+        let d = self.weight.len();
+        let mut y = Vec::with_capacity(x.len());
+        for row in x.chunks_exact(d) {
+            let mean = row.iter().sum::<f32>() / d as f32;
+            let variance = row.iter().map(|v| (v - mean) * (v - mean)).sum::<f32>() / d as f32;
+            let scale = 1.0 / (variance + 1e-5).sqrt();
+            y.extend((0..d).map(|i| (row[i] - mean) * scale * self.weight[i] + self.bias[i]));
+        }
+        y
+    }
+}
+
+impl FeedForward {
+    fn new(weights: &Weights, name: &str) -> Result<FeedForward> {
+        Ok(FeedForward {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            up: Linear::new(weights, &format!("{name}.up"))?,
+            down: Linear::new(weights, &format!("{name}.down"))?,
+        })
+    }
+
+    fn forward(&self, x: &mut [f32]) {
+        let mut up = self.up.forward(&self.norm.forward(x));
+        up.iter_mut().for_each(|v| *v = gelu(*v));
+        add(x, &self.down.forward(&up));
+    }
+}
+
+impl SelfAttention {
+    fn new(weights: &Weights, name: &str) -> Result<SelfAttention> {
+        Ok(SelfAttention {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            qkv: Linear::new(weights, &format!("{name}.qkv"))?,
+            out: Linear::new(weights, &format!("{name}.out"))?,
+        })
+    }
+}
+
+impl Runtime {
+    /// Copies the weights out of libtorch.
+    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Runtime> {
+        let encoder = |i: usize| -> Result<_> {
+            let part = |part: &str| format!("encoder.{i}.{part}");
+            let attention = SelfAttention::new(weights, &part("attention"))?;
+            Ok((attention, FeedForward::new(weights, &part("feed_forward"))?))
+        };
+        let decoder = |i: usize| -> Result<_> {
+            let part = |part: &str| format!("decoder.{i}.{part}");
+            let cross = CrossAttention {
+                norm: Norm::new(weights, &part("cross.norm"))?,
+                q: Linear::new(weights, &part("cross.q"))?,
+                kv: Linear::new(weights, &part("cross.kv"))?,
+                out: Linear::new(weights, &part("cross.out"))?,
+            };
+            let attention = SelfAttention::new(weights, &part("attention"))?;
+            Ok((attention, cross, FeedForward::new(weights, &part("feed_forward"))?))
+        };
+        Ok(Runtime {
+            d: hparams.width,
+            heads: hparams.heads,
+            source: (get(weights, "source", "weight")?, get(weights, "source", "bias")?),
+            encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
+            encoder_norm: Norm::new(weights, "encoder.norm")?,
+            tokens: get(weights, "tokens", "weight")?,
+            positions: get(weights, "positions", "weight")?,
+            features: Linear::new(weights, "features")?,
+            decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
+            decoder_norm: Norm::new(weights, "decoder.norm")?,
+            logits: Linear::new(weights, "logits")?,
+            head: (Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+        })
+    }
+
+    /// Encodes `problems` sources (B, S, W).
+    pub fn encode(&self, source: &[f32], problems: usize) -> Session {
+        let d = self.d;
+        let length = source.len() / problems / WIDTH;
+        let mut x: Vec<f32> = Vec::with_capacity(problems * length * d);
+        for _ in 0..problems {
+            x.extend_from_slice(&self.source.1);
+        }
+        for token in 0..length {
+            let weight = &self.source.0[token * WIDTH * d..][..WIDTH * d];
+            let rows = (&source[token * WIDTH..], length * WIDTH);
+            product((problems, WIDTH, d), rows, weight, (&mut x[token * d..], length * d));
+        }
+        for (attention, feed_forward) in &self.encoder {
+            let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (B S, 3 D)
+            let mut seen = vec![0.0; x.len()];
+            for (row, out) in seen.chunks_exact_mut(d).enumerate() {
+                let first = row / length * length;
+                let kv = |i: usize| &qkv[(first + i) * 3 * d + d..][..2 * d];
+                self.attend(&qkv[row * 3 * d..][..d], length, kv, out);
+            }
+            add(&mut x, &attention.out.forward(&seen));
+            feed_forward.forward(&mut x);
+        }
+        let x = self.encoder_norm.forward(&x);
+        let memory = self.decoder.iter().map(|(_, cross, _)| cross.kv.forward(&x)).collect();
+        Session { memory, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
+    }
+
+    /// One decoding step of `rows` with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
+    /// its history.
+    pub fn step(&self, session: &mut Session, rows: &[Row], features: &[f32]) -> (Vec<f32>, Vec<u32>) {
+        let d = self.d;
+        let mut x = self.features.forward(features);
+        for (row, x) in rows.iter().zip(x.chunks_exact_mut(d)) {
+            add(x, &self.tokens[row.token * d..][..d]);
+            add(x, &self.positions[row.position * d..][..d]);
+        }
+        let first = session.steps.first().map_or(0, |s| s.len() / (2 * d)) as u32;
+        let mut seen = vec![0.0; x.len()];
+        for (layer, (attention, cross, feed_forward)) in self.decoder.iter().enumerate() {
+            let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (n, 3 D)
+            let steps = &mut session.steps[layer];
+            qkv.chunks_exact(3 * d).for_each(|row| steps.extend_from_slice(&row[d..]));
+            for (i, (row, out)) in rows.iter().zip(seen.chunks_exact_mut(d)).enumerate() {
+                let entry = |at: usize| row.history.get(at).copied().unwrap_or(first + i as u32) as usize;
+                let kv = |at: usize| &steps[entry(at) * 2 * d..][..2 * d];
+                self.attend(&qkv[i * 3 * d..][..d], row.history.len() + 1, kv, out);
+            }
+            add(&mut x, &attention.out.forward(&seen));
+            let q = cross.q.forward(&cross.norm.forward(&x));
+            let memory = &session.memory[layer];
+            for (i, (row, out)) in rows.iter().zip(seen.chunks_exact_mut(d)).enumerate() {
+                let kv = |at: usize| &memory[(row.problem * session.source_length + at) * 2 * d..][..2 * d];
+                self.attend(&q[i * d..][..d], session.source_length, kv, out);
+            }
+            add(&mut x, &cross.out.forward(&seen));
+            feed_forward.forward(&mut x);
+        }
+        (self.decoder_norm.forward(&x), (0..rows.len() as u32).map(|i| first + i).collect())
+    }
+
+    /// Scores of all target tokens (n, V) from hidden states (n, D).
+    pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
+        self.logits.forward(hidden)
+    }
+
+    /// What the time head says (n) of hidden states (n, D) at "finished".
+    pub fn head(&self, hidden: &[f32]) -> Vec<f32> {
+        let mut up = self.head.0.forward(hidden);
+        up.iter_mut().for_each(|v| *v = gelu(*v));
+        self.head.1.forward(&up)
+    }
+
+    /// Softmax attention of one query to `count` keys and values, head by head.
+    fn attend<'a>(&self, q: &[f32], count: usize, kv: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
+        let size = self.d / self.heads;
+        let scale = 1.0 / (size as f32).sqrt();
+        let mut scores = [0f32; 256];
+        let scores = &mut scores[..count];
+        for head in 0..self.heads {
+            let part = head * size..(head + 1) * size;
+            let q = &q[part.clone()];
+            let mut highest = f32::NEG_INFINITY;
+            for (i, score) in scores.iter_mut().enumerate() {
+                let k = &kv(i)[part.clone()];
+                *score = q.iter().zip(k).map(|(a, b)| a * b).sum::<f32>() * scale;
+                highest = highest.max(*score);
+            }
+            let mut sum = 0.0;
+            for score in scores.iter_mut() {
+                *score = (*score - highest).exp();
+                sum += *score;
+            }
+            let out = &mut out[part];
+            out.fill(0.0);
+            for (i, score) in scores.iter().enumerate() {
+                let v = &kv(i)[self.d + head * size..][..size];
+                out.iter_mut().zip(v).for_each(|(o, v)| *o += score / sum * v);
+            }
+        }
+    }
+}
+
+fn add(x: &mut [f32], y: &[f32]) {
+    x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+}
+
+/// x Phi(x), with the error function after Abramowitz and Stegun 7.1.26 (error below 1.5e-7).
+fn gelu(x: f32) -> f32 {
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let poly = ((((1.061_405_4 * t - 1.453_152_1) * t + 1.421_413_8) * t - 0.284_496_72) * t + 0.254_829_6) * t;
+    let erf = (1.0 - poly * (-z * z).exp()).copysign(x);
+    0.5 * x * (1.0 + erf)
+}
+
+fn get(weights: &Weights, name: &str, part: &str) -> Result<Vec<f32>> {
+    let missing =
+        || Error::Input(format!("the model has no weights `{name}.{part}`: the file is damaged or of another version"));
+    let tensor: &Tensor = weights.get(&format!("{name}.{part}")).ok_or_else(missing)?;
+    Ok(Vec::<f32>::try_from(tensor.to_kind(Kind::Float).reshape([-1]))?)
+}
