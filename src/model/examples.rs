@@ -122,8 +122,8 @@ pub struct Imagine<'a> {
 
 impl Imagine<'_> {
     /// Examples of `count` problems: the teacher says what each contender would cost, and the best `keep` make up the target
-    /// of temperature `tau`. They say nothing of the time.
-    pub fn examples(&self, count: usize, keep: usize, tau: f64, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
+    /// as in [`examples`]. They say nothing of the time.
+    pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
         let tried: Vec<&Tried> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
         let known = contenders(&tried, self.objective);
         let mut examples = Vec::with_capacity(count);
@@ -143,7 +143,7 @@ impl Imagine<'_> {
                     .iter()
                     .map(|(config, _)| Sequence::new(self.vocab, self.kernel, &spelled, config))
                     .collect::<Result<_>>()?,
-                target: distribution(&cost, Some(tau)),
+                target: distribution(&cost, tau),
                 time: vec![f32::NAN; ranked.len()],
                 cost,
                 imagined: true,
