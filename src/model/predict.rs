@@ -37,8 +37,8 @@ pub struct Predictor<'k> {
     weights: Weights,
 }
 
-/// Problems per batch: more gain nothing on a CPU.
-const BATCH: usize = 48;
+/// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
+const BATCH: usize = 12;
 
 impl<'k> Predictor<'k> {
     /// Refuses a model that was made for another kernel or space.

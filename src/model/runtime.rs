@@ -136,8 +136,8 @@ impl Norm {
         let d = self.weight.len();
         let mut y = Vec::with_capacity(x.len());
         for row in x.chunks_exact(d) {
-            let mean = row.iter().sum::<f32>() / d as f32;
-            let variance = row.iter().map(|v| (v - mean) * (v - mean)).sum::<f32>() / d as f32;
+            let mean = lanes(row, row, |a, _| a) / d as f32;
+            let variance = lanes(row, row, |a, _| (a - mean) * (a - mean)) / d as f32;
             let scale = 1.0 / (variance + 1e-5).sqrt();
             y.extend((0..d).map(|i| (row[i] - mean) * scale * self.weight[i] + self.bias[i]));
         }
@@ -292,7 +292,7 @@ impl Runtime {
             let mut highest = f32::NEG_INFINITY;
             for (i, score) in scores.iter_mut().enumerate() {
                 let k = &kv(i)[part.clone()];
-                *score = q.iter().zip(k).map(|(a, b)| a * b).sum::<f32>() * scale;
+                *score = dot(q, k) * scale;
                 highest = highest.max(*score);
             }
             let mut sum = 0.0;
@@ -304,10 +304,28 @@ impl Runtime {
             out.fill(0.0);
             for (i, score) in scores.iter().enumerate() {
                 let v = &kv(i)[self.d + head * size..][..size];
-                out.iter_mut().zip(v).for_each(|(o, v)| *o += score / sum * v);
+                let share = score / sum;
+                out.iter_mut().zip(v).for_each(|(o, v)| *o += share * v);
             }
         }
     }
+}
+
+/// Sum of `f` over pairs, in eight partial sums, so that it can be vectorised.
+fn lanes(a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut sums = [0f32; 8];
+    let (whole_a, whole_b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f32 = whole_a.remainder().iter().zip(whole_b.remainder()).map(|(a, b)| f(*a, *b)).sum();
+    for (a, b) in whole_a.zip(whole_b) {
+        for i in 0..8 {
+            sums[i] += f(a[i], b[i]);
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    lanes(a, b, |a, b| a * b)
 }
 
 fn add(x: &mut [f32], y: &[f32]) {
