@@ -5,6 +5,7 @@
 mod config;
 mod device;
 pub mod expr;
+mod parse;
 mod problem;
 mod space;
 pub mod spec;

@@ -9,11 +9,13 @@ mod net;
 mod optimizer;
 mod predict;
 mod runtime;
+mod settings;
 mod store;
 pub mod teacher;
 mod train;
 pub mod vocab;
 
 pub use predict::{Candidate, Predictor, Scored};
+pub use settings::{Settings, Target};
 pub use store::{Hparams, Meta, Model};
-pub use train::{Epoch, Progress, Settings, Target, train};
+pub use train::{Epoch, Progress, train};
