@@ -34,7 +34,7 @@ fn draw(
         let width = (groups.len() as u32 * 90 + 160).clamp(640, 2_400);
         let root = SVGBackend::with_string(&mut text, (width, 480)).into_drawing_area();
         root.fill(&WHITE)?;
-        let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max) * 1.15;
+        let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max) * 1.5;
         let mut chart = ChartBuilder::on(&root)
             .caption(title, ("sans-serif", 18))
             .margin(12)

@@ -108,7 +108,7 @@ pub fn evaluate(
         let ranked = teacher.rank(&tried.problem, &spelled, &configs);
         Some(ranked.into_iter().map(|(c, _)| c.clone()).collect())
     };
-    judge("boosted trees, all ranked", tests.iter().map(rank).collect());
+    judge("boosted trees (rank all)", tests.iter().map(rank).collect());
     let mut rows = judged;
     rows.push(random_row(&tests, objective));
     Ok(Report {
