@@ -51,6 +51,7 @@ pub enum Expr {
 }
 
 impl Unary {
+    #[inline(always)]
     fn apply(self, a: f64) -> f64 {
         match self {
             Unary::Neg => -a,
@@ -71,6 +72,7 @@ fn whole(a: f64, b: f64, f: impl Fn(i64, i64) -> i64) -> f64 {
 }
 
 impl Binary {
+    #[inline(always)]
     fn apply(self, a: f64, b: f64) -> f64 {
         let truth = |t: bool| t as u8 as f64;
         match self {
