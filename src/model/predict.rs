@@ -49,11 +49,6 @@ impl<'k> Predictor<'k> {
         Ok(Predictor { kernel, meta: model.meta.clone(), runtime, weights })
     }
 
-    /// Whether the model was trained on `device` (by name).
-    pub fn knows(&self, device: &Device) -> bool {
-        self.meta.devices.iter().any(|d| d.name == device.name)
-    }
-
     /// The `top` most probable legal configs of each problem, best first, by a beam of `width` (at least `top`). Problems are
     /// spread over `threads` threads.
     pub fn predict(
