@@ -36,7 +36,6 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
     let (kernel, table) = super::table(&args.datasets, args.kernel.as_deref())?;
-    super::check_objective(&model, args.objective)?;
     let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
     if !unknown.is_empty() {
         eprintln!(

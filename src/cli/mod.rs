@@ -140,13 +140,18 @@ fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
         (None, Some(trained)) => trained.clone(),
         (None, None) => device("live")?,
     };
+    warn_of_unseen(model, &device);
+    Ok(device)
+}
+
+/// Warns of a device that the model was not trained on.
+fn warn_of_unseen(model: &Model, device: &Device) {
     if !model.meta.devices.iter().any(|d| d.name == device.name) {
         eprintln!(
             "seqtune: warning: the model never saw {}; its configs are legal there, its ranking is a guess",
             device.name
         );
     }
-    Ok(device)
 }
 
 /// Reads `90s`, `10m`, `2h` or plain seconds.
@@ -170,14 +175,4 @@ fn command_line() -> String {
         *first = "seqtune".into();
     }
     words.join(" ")
-}
-
-/// Refuses an objective that the model's data did not measure.
-fn check_objective(model: &Model, objective: crate::dataset::Objective) -> Result<()> {
-    match model.meta.objectives.contains(&objective) {
-        true => Ok(()),
-        false => crate::error::input(format!(
-            "the model was not trained for objective {objective:?}: its data had no energy"
-        )),
-    }
 }

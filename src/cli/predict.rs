@@ -43,7 +43,7 @@ pub fn run(args: Args) -> Result<()> {
     let problems = super::problems(&kernel, &args.problems)?;
     let model = Model::load(&args.model)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    super::check_objective(&model, args.objective)?;
+    model.check_objective(args.objective)?;
     let device = super::device_for(&model, args.device.as_deref())?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     // in portions, so that answers flow while thousands are asked

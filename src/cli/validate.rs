@@ -81,9 +81,9 @@ pub fn run(args: Args) -> Result<()> {
     let problems = super::problems(&kernel, &args.problems)?;
     let model = Model::load(&args.model)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    super::check_objective(&model, args.objective)?;
+    model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;
-    super::device_for(&model, Some(&args.device))?;
+    super::warn_of_unseen(&model, &device);
     let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(5)), 1)?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
     let mut bench = Bench::new(setup, args.search, args.seed);

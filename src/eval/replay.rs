@@ -64,9 +64,7 @@ pub fn evaluate(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report> {
     let predictor = Predictor::new(kernel, model)?;
-    if !model.meta.objectives.contains(&objective) {
-        return input(format!("the model was not trained for objective {objective:?}: its data had no energy"));
-    }
+    model.check_objective(objective)?;
     let split = &model.meta.split;
     let train = table.part(kernel, split, Part::Train, objective);
     let test = table.part(kernel, split, Part::Test, objective);

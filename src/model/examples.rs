@@ -118,6 +118,8 @@ pub struct Imagine<'a> {
     pub indices: &'a [usize],
     pub objective: Objective,
     pub teacher: &'a Teacher<'a>,
+    /// Configs that the teacher is asked about, see [`contenders`].
+    pub contenders: &'a [&'a Config],
 }
 
 impl Imagine<'_> {
@@ -125,12 +127,11 @@ impl Imagine<'_> {
     /// as in [`examples`]. They say nothing of the time.
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
         let tried: Vec<&Tried> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
-        let known = contenders(&tried, self.objective);
         let mut examples = Vec::with_capacity(count);
         for _ in 0..count {
             let (problem, device) = between(self.kernel, &tried, rng);
             let spelled = Spelled::new(self.kernel, &problem, &self.table.devices[device]);
-            let legal: Vec<&Config> = known.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
+            let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
             if legal.len() < 2 {
                 continue;
             }
@@ -154,9 +155,9 @@ impl Imagine<'_> {
 }
 
 /// Configs that somewhere came within twice the best cost: others need not be asked about.
-fn contenders<'t>(tried: &[&'t Tried], objective: Objective) -> Vec<&'t Config> {
+pub fn contenders<'t>(table: &'t Table, indices: &[usize], objective: Objective) -> Vec<&'t Config> {
     let mut known = Vec::new();
-    for tried in tried {
+    for tried in indices.iter().map(|i| &table.tried[*i]) {
         let costs = tried.costs(objective);
         known.extend(costs.iter().take_while(|(_, cost)| *cost <= 2.0 * costs[0].1).map(|(c, _)| *c));
     }

@@ -112,6 +112,14 @@ impl Model {
         self.meta.vocab.check(kernel)
     }
 
+    /// Refuses an objective that the model's data did not measure.
+    pub fn check_objective(&self, objective: Objective) -> Result<()> {
+        match self.meta.objectives.contains(&objective) {
+            true => Ok(()),
+            false => input(format!("the model was not trained for objective {objective:?}: its data had no energy")),
+        }
+    }
+
     /// The network on these weights.
     pub fn net(&self) -> Result<Net> {
         Net::new(&self.meta.hparams, &self.weights)

@@ -1,6 +1,6 @@
 //! Training: weights from tables of measured configs.
 
-use super::examples::{Batch, Example, Imagine, Sequence, examples};
+use super::examples::{Batch, Example, Imagine, Sequence, contenders, examples};
 use super::net::{Net, Weights};
 use super::optimizer::{AdamW, copy};
 use super::settings::{STEPS, Settings, Target};
@@ -100,8 +100,16 @@ pub fn train(
         }
         progress(Progress::Labelling(0, wanted));
         let teacher = Teacher::fit(kernel, table, &train, *objective, settings.seed)?;
-        let imagine =
-            Imagine { kernel, vocab: &vocab, table, indices: &train, objective: *objective, teacher: &teacher };
+        let contenders = contenders(table, &train, *objective);
+        let imagine = Imagine {
+            kernel,
+            vocab: &vocab,
+            table,
+            indices: &train,
+            objective: *objective,
+            teacher: &teacher,
+            contenders: &contenders,
+        };
         // in portions, so that progress can be told
         for done in (0..wanted).step_by(50) {
             let count = (wanted - done).min(50);
