@@ -1,9 +1,11 @@
 //! `seqtune evaluate`
 
-use crate::dataset::Objective;
-use crate::error::Result;
+use crate::dataset::{Objective, Table};
+use crate::error::{Result, input};
+use crate::eval::tuned::{Asked, judge, majority, model_answers, nearest};
 use crate::eval::{evaluate, plot};
-use crate::model::Model;
+use crate::kernel::Kernel;
+use crate::model::{Model, Predictor};
 use std::path::PathBuf;
 
 /// Judges a model and baselines on held-out problems of datasets, by replay
@@ -35,15 +37,46 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model)?;
-    let (kernel, table) = super::table(&args.datasets, args.kernel.as_deref())?;
-    let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
+    let corpus = super::tables(&args.datasets, args.kernel.as_deref())?;
+    let unknown: Vec<&String> =
+        corpus.iter().flat_map(|(_, t)| &t.hashes).filter(|h| !model.meta.data.contains(h)).collect();
     if !unknown.is_empty() {
         eprintln!(
             "seqtune: warning: the model was not trained on data {unknown:?}; shapes are held out by the same hash all the same"
         );
     }
-    let report =
-        evaluate(&kernel, &model, &table, args.objective, args.seed, &mut |what| eprintln!("evaluate: {what}"))?;
+    if corpus.iter().all(|(_, table)| table.is_tuned()) {
+        return tuned(&args, &model, &corpus);
+    }
+    match &corpus[..] {
+        [(kernel, table)] => swept(&args, &model, kernel, table),
+        _ => input("sweeps are judged one kernel at a time"),
+    }
+}
+
+/// Judges by what tuners chose.
+fn tuned(args: &Args, model: &Model, corpus: &[(Kernel, Table)]) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    for (kernel, table) in corpus {
+        let asked = Asked::new(kernel, table, model, None);
+        if asked.test.is_empty() {
+            continue;
+        }
+        let predictor = Predictor::new(kernel, model)?;
+        let mut rows = vec![judge(&asked, "seqtune", &model_answers(&asked, &predictor, threads)?)];
+        rows.push(judge(&asked, "nearest neighbour", &nearest(&asked, threads)?));
+        rows.push(judge(&asked, "majority", &majority(&asked)));
+        for r in &rows {
+            super::answer(&format!("{} {} n {} exact {:.1?} free {:.1} forced {:.1?} nats {:.3?} illegal {}", kernel.name, r.method, asked.test.len(), r.exact.map(|x| 100.0 * x), 100.0 * r.free, r.forced.map(|x| 100.0 * x), r.nats, r.illegal));
+        }
+    }
+    let _ = args;
+    Ok(())
+}
+
+/// Judges by replay of sweeps.
+fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
+    let report = evaluate(kernel, model, table, args.objective, args.seed, &mut |what| eprintln!("evaluate: {what}"))?;
     if let Some(path) = &args.plot {
         let groups: Vec<plot::Group> = report
             .rows

@@ -4,6 +4,7 @@ mod bench;
 mod convert;
 mod devices;
 mod evaluate;
+mod import;
 mod predict;
 mod progress;
 mod space;
@@ -40,6 +41,7 @@ enum Verb {
     Validate(validate::Args),
     Evaluate(evaluate::Args),
     Convert(convert::Args),
+    Import(import::Args),
     Bench(bench::Args),
     #[command(hide = true)]
     Worker(WorkerArgs),
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args),
         Verb::Convert(args) => convert::run(args),
+        Verb::Import(args) => import::run(args),
         Verb::Bench(args) => bench::run(args),
         Verb::Worker(args) => crate::executor::worker::serve(&args.kernel, &args.device),
     };
@@ -123,14 +126,40 @@ fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     }
 }
 
-/// Reads datasets with the kernel they are of, unless another is given.
-fn table(paths: &[PathBuf], kernel: Option<&str>) -> Result<(Kernel, Table)> {
-    let datasets =
-        paths.iter().map(|p| Ok((p.display().to_string(), Dataset::load(p)?))).collect::<Result<Vec<_>>>()?;
-    let named = datasets.first().map_or("", |(_, d)| d.header.kernel.as_str());
-    let kernel = Kernel::open(kernel.unwrap_or(named))?;
-    let table = Table::new(&kernel, &datasets)?;
-    Ok((kernel, table))
+/// Reads datasets, those in named folders included, with the kernels they are of, unless one is given for all.
+fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(io(path))?.flatten().map(|e| e.path());
+        let mut inside: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == "sqt" || e == "jsonl")).collect();
+        inside.sort();
+        if inside.is_empty() {
+            return crate::error::input(format!("{}: the folder holds no dataset (.sqt or .jsonl)", path.display()));
+        }
+        files.extend(inside);
+    }
+    let mut by_kernel: Vec<(String, Vec<(String, Dataset)>)> = Vec::new();
+    for path in files {
+        let dataset = Dataset::load(&path)?;
+        let name = dataset.header.kernel.clone();
+        let item = (path.display().to_string(), dataset);
+        match by_kernel.iter_mut().find(|(k, _)| *k == name || kernel.is_some()) {
+            Some((_, datasets)) => datasets.push(item),
+            None => by_kernel.push((name, vec![item])),
+        }
+    }
+    by_kernel
+        .into_iter()
+        .map(|(name, datasets)| {
+            let kernel = Kernel::open(kernel.unwrap_or(&name))?;
+            let table = Table::new(&kernel, &datasets)?;
+            Ok((kernel, table))
+        })
+        .collect()
 }
 
 /// The device to predict for: the one named, or the first that the model was trained on. Warns of one it never saw.

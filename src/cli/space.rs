@@ -47,7 +47,7 @@ pub fn run(args: Args) -> Result<()> {
             Some(_) => input(format!("the config is illegal on {}", device.name)),
         };
     }
-    let show = |config: &[u8]| {
+    let show = |config: &[crate::kernel::Choice]| {
         let text = kernel.show_config(&crate::kernel::Config(config.to_vec()));
         super::answer(&if args.json { serde_json::json!({ "config": text }).to_string() } else { text });
     };

@@ -57,6 +57,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
+    kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;
     let device = live_device(&args.device)?;
     let policy = Policy { cache: args.cache, ..Policy::default() };

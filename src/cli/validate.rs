@@ -78,6 +78,7 @@ pub fn run(args: Args) -> Result<()> {
         return input("--top must be at least 1");
     }
     let kernel = Kernel::open(&args.kernel)?;
+    kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;
     let model = Model::load(&args.model)?;
     let predictor = Predictor::new(&kernel, &model)?;

@@ -4,12 +4,13 @@
 //! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
 
 mod journal;
+pub mod miopen;
 mod packed;
 mod record;
 mod table;
 
 pub use journal::Journal;
-pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Objective, Outcome, Record, quantile};
+pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Objective, Outcome, Record, Tuned, quantile};
 pub use table::{Part, Split, Table, Tried};
 
 use crate::error::{Error, Result, io};

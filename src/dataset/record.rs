@@ -61,11 +61,19 @@ pub fn quantile<T: Copy + Into<f64>>(sorted: &[T], q: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
+/// The config that somebody's tuner chose: what it was compared with is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tuned {
+    /// Microseconds, where they were recorded.
+    pub time_us: Option<f32>,
+}
+
 /// What a config did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
     Measured(Measurement),
     Invalid(Invalidity),
+    Tuned(Tuned),
 }
 
 impl Outcome {
@@ -78,6 +86,7 @@ impl Outcome {
     pub fn time_us(&self) -> Option<f64> {
         match self {
             Outcome::Measured(m) => Some(m.median_us()),
+            Outcome::Tuned(tuned) => tuned.time_us.map(f64::from),
             Outcome::Invalid(_) => None,
         }
     }
@@ -86,7 +95,7 @@ impl Outcome {
     pub fn joules(&self) -> Option<f64> {
         match self {
             Outcome::Measured(m) => m.energy.map(|e| e.joules),
-            Outcome::Invalid(_) => None,
+            Outcome::Invalid(_) | Outcome::Tuned(_) => None,
         }
     }
 }

@@ -22,6 +22,11 @@ impl Tried {
         costs.sort_by(|a, b| a.1.total_cmp(&b.1));
         costs
     }
+
+    /// The config that a tuner chose, with its outcome, where the problem was not swept.
+    pub fn tuned(&self) -> Option<&(Config, Outcome)> {
+        self.results.iter().find(|(_, o)| matches!(o, Outcome::Tuned(_)))
+    }
 }
 
 /// One kernel's datasets, read for learning.
@@ -112,6 +117,17 @@ impl Table {
     /// Number of records.
     pub fn records(&self) -> usize {
         self.tried.iter().map(|t| t.results.len()).sum()
+    }
+
+    /// Whether it holds what tuners chose, not what sweeps measured.
+    pub fn is_tuned(&self) -> bool {
+        self.tried.iter().all(|t| t.tuned().is_some())
+    }
+
+    /// Indices of the problems whose shape falls into `part` and that a tuner chose a config for.
+    pub fn tuned_part(&self, kernel: &Kernel, split: &Split, part: Part) -> Vec<usize> {
+        let fits = |t: &Tried| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();
+        (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
     }
 
     /// Indices of the problems whose shape falls into `part` and of which `objective` was measured for two configs or more.

@@ -33,7 +33,7 @@ impl Average {
     }
 }
 
-/// The configs of the nearest training problems, by Euclidean distance in log sizes; another choice counts as four octaves.
+/// The configs of the nearest training problems, by [`distance`].
 pub struct Neighbours<'a> {
     kernel: &'a Kernel,
     learned: &'a [&'a Tried],
@@ -45,19 +45,10 @@ impl<'a> Neighbours<'a> {
         Neighbours { kernel, learned, objective }
     }
 
-    fn distance(&self, a: &Problem, b: &Problem) -> f64 {
-        let fields = self.kernel.fields.iter().zip(std::iter::zip(&a.values, &b.values));
-        let square = fields.map(|(field, (a, b))| match field.kind {
-            FieldKind::Choice => ((a != b) as u8 as f64 * 4.0).powi(2),
-            _ => ((a.abs() + 1e-3).log2() - (b.abs() + 1e-3).log2()).powi(2),
-        });
-        square.sum::<f64>().sqrt()
-    }
-
     /// The nearest problem's configs, best first, then the next one's, as far as needed.
     pub fn ranking(&self, tried: &Tried) -> Vec<Config> {
         let mut near: Vec<(&&Tried, f64)> =
-            self.learned.iter().map(|t| (t, self.distance(&t.problem, &tried.problem))).collect();
+            self.learned.iter().map(|t| (t, distance(self.kernel, &t.problem, &tried.problem))).collect();
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut ranking: Vec<Config> = Vec::new();
         for (neighbour, _) in near.into_iter().take(5) {
@@ -69,6 +60,16 @@ impl<'a> Neighbours<'a> {
         }
         ranking
     }
+}
+
+/// Euclidean distance in log sizes; another choice counts as four octaves.
+pub fn distance(kernel: &Kernel, a: &Problem, b: &Problem) -> f64 {
+    let fields = kernel.fields.iter().zip(std::iter::zip(&a.values, &b.values));
+    let square = fields.map(|(field, (a, b))| match field.kind {
+        FieldKind::Choice => ((a != b) as u8 as f64 * 4.0).powi(2),
+        _ => ((a.abs() + 1e-3).log2() - (b.abs() + 1e-3).log2()).powi(2),
+    });
+    square.sum::<f64>().sqrt()
 }
 
 /// Expected best of `draws` different values drawn from `sorted` (best first).

@@ -63,7 +63,7 @@ pub fn legality(
             .map(|_| {
                 loop {
                     let problem = random_problem(kernel, f64::INFINITY, &mut rng);
-                    if ConfigSpace::new(kernel, &problem, device).completions(&[]).is_ok_and(|m| m != 0) {
+                    if ConfigSpace::new(kernel, &problem, device).completions(&[]).is_ok_and(|m| !m.is_empty()) {
                         return problem;
                     }
                 }

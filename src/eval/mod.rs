@@ -3,6 +3,7 @@
 mod baselines;
 pub mod bench;
 pub mod plot;
+pub mod tuned;
 mod replay;
 
 pub use replay::{Report, Row, evaluate};

@@ -41,6 +41,7 @@ impl Fake {
             ..Limits::default()
         };
         let device = Device {
+            aliases: Vec::new(),
             name: "fake".into(),
             vendor: "seqtune".into(),
             architecture: "fake".into(),

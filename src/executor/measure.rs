@@ -6,7 +6,7 @@ use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
 use crate::dataset::{InvalidityKind, Measurement, Outcome, quantile};
 use crate::error::Result;
 use crate::kernel::spec::ArgumentKind;
-use crate::kernel::{Config, Kernel, Launch, Problem};
+use crate::kernel::{Config, Kernel, Launch, Problem, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,7 @@ const PROGRAMS: usize = 1_024;
 /// A device with the data of one problem on it, and programs compiled so far.
 pub struct Bench<'k> {
     kernel: &'k Kernel,
+    source: &'k Source,
     executor: Box<dyn Executor>,
     programs: HashMap<String, ProgramId>,
     loaded: Option<Loaded>,
@@ -101,8 +102,9 @@ struct Candidate {
 }
 
 impl<'k> Bench<'k> {
-    pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Bench<'k> {
-        Bench { kernel, executor, programs: HashMap::new(), loaded: None }
+    /// Refuses a kernel without a source.
+    pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Result<Bench<'k>> {
+        Ok(Bench { kernel, source: kernel.source()?, executor, programs: HashMap::new(), loaded: None })
     }
 
     /// The compiled program of `config` for `problem`'s data type and layout.
@@ -117,7 +119,7 @@ impl<'k> Bench<'k> {
                 self.executor.release(program);
             }
         }
-        let launch = &self.kernel.program;
+        let launch = &self.source.program;
         let program = self.executor.compile(&self.kernel.files[&launch.file], &launch.entry, &defines)?;
         self.programs.insert(key, program);
         Ok(program)
@@ -134,7 +136,7 @@ impl<'k> Bench<'k> {
         if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
             self.loaded = Some(self.fill(&smallest)?);
         }
-        let geometry = self.geometry(&self.kernel.program, &smallest, Some(config));
+        let geometry = self.geometry(&self.source.program, &smallest, Some(config));
         let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
         Ok(self.executor.launch(program, &values, &geometry, 1, false).err())
     }
@@ -149,7 +151,7 @@ impl<'k> Bench<'k> {
             return Ok(());
         }
         let mut loaded = self.fill(problem)?;
-        let launch = &self.kernel.reference;
+        let launch = &self.source.reference;
         let defines = self.kernel.field_defines(problem);
         let wrong = |f: Fault| {
             crate::Error::Failed(format!(
@@ -178,7 +180,7 @@ impl<'k> Bench<'k> {
         let env = self.kernel.env(problem, None);
         let mut rng = ChaCha8Rng::seed_from_u64(0x5e97);
         let (mut values, mut outputs) = (Vec::new(), Vec::new());
-        for argument in &self.kernel.arguments {
+        for argument in &self.source.arguments {
             let amount = argument.amount.eval(&env);
             let value = match argument.kind {
                 ArgumentKind::Int => Value::Int(amount as i32),
@@ -200,7 +202,7 @@ impl<'k> Bench<'k> {
             };
             values.push(value);
         }
-        Ok(Loaded { problem: problem.clone(), values, outputs, tolerance: self.kernel.tolerance.eval(&env) })
+        Ok(Loaded { problem: problem.clone(), values, outputs, tolerance: self.source.tolerance.eval(&env) })
     }
 
     fn geometry(&self, launch: &Launch, problem: &Problem, config: Option<&Config>) -> Geometry {
@@ -284,7 +286,7 @@ impl<'k> Bench<'k> {
             Ok(program) => program,
             Err(fault) => return Ok(Err(fault)),
         };
-        let geometry = self.geometry(&self.kernel.program, &loaded.problem, Some(config));
+        let geometry = self.geometry(&self.source.program, &loaded.problem, Some(config));
         for output in &loaded.outputs {
             self.executor.write(output.buffer, &output.before)?;
         }

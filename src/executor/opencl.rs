@@ -82,6 +82,7 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
         is_cpu: Some(is_cpu as u8 as f64),
     };
     Ok(Device {
+        aliases: Vec::new(),
         name: d.name()?.trim().into(),
         vendor: d.vendor()?.trim().into(),
         architecture: if is_cpu { "cpu".into() } else { String::new() },

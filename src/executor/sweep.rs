@@ -166,7 +166,7 @@ impl Run {
                 |config: &Config, outcome: Outcome, report: &mut Report, progress: &mut dyn FnMut(usize, &str)| {
                     match &outcome {
                         Outcome::Measured(_) => report.measured += 1,
-                        Outcome::Invalid(_) => report.invalid += 1,
+                        Outcome::Invalid(_) | Outcome::Tuned(_) => report.invalid += 1,
                     }
                     progress(report.found + report.measured + report.invalid, &place);
                     journal.append(Record { problem: text.clone(), config: kernel.show_config(config), outcome })

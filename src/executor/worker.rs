@@ -40,8 +40,8 @@ pub enum Event {
 pub fn serve(kernel: &str, device: &str) -> Result<()> {
     die_with_parent();
     let kernel = Kernel::open(kernel)?;
-    let mut bench = match open(device) {
-        Ok(executor) => Bench::new(&kernel, executor),
+    let mut bench = match open(device).and_then(|executor| Bench::new(&kernel, executor)) {
+        Ok(bench) => bench,
         Err(e) => {
             tell(&Event::Error { sentence: e.to_string() });
             return Err(e);

@@ -1,16 +1,16 @@
 //! One setting of all parameters, written `MWG=64,NWG=32,…`.
 
-use super::Kernel;
+use super::{Choice, Kernel};
 use crate::error::{Result, input};
 
 /// The index of each parameter's value in its list, in decoding order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Config(pub Vec<u8>);
+pub struct Config(pub Vec<Choice>);
 
 impl Kernel {
     /// Reads a config; every parameter must be named once with one of its values.
     pub fn config(&self, text: &str) -> Result<Config> {
-        let mut choices: Vec<Option<u8>> = vec![None; self.parameters.len()];
+        let mut choices: Vec<Option<Choice>> = vec![None; self.parameters.len()];
         for part in text.split(',').filter(|p| !p.trim().is_empty()) {
             let Some((name, value)) = part.split_once('=') else {
                 return input(format!("config `{text}`: `{part}` is not written name=value"));
@@ -29,7 +29,7 @@ impl Kernel {
                 Some(_) if choices[i].is_some() => {
                     return input(format!("config `{text}`: parameter `{name}` is given twice"));
                 }
-                Some(choice) => choices[i] = Some(choice as u8),
+                Some(choice) => choices[i] = Some(choice as Choice),
                 None => {
                     let values: Vec<String> = values.iter().map(i64::to_string).collect();
                     return input(format!("config `{text}`: {name}={value} is not one of {}", values.join(", ")));
@@ -50,6 +50,6 @@ impl Kernel {
 
     /// The default config: a safe choice that the kernel's author wrote down. It need not be legal everywhere.
     pub fn default_config(&self) -> Config {
-        Config(self.parameters.iter().map(|p| p.default as u8).collect())
+        Config(self.parameters.iter().map(|p| p.default as Choice).collect())
     }
 }

@@ -16,6 +16,9 @@ const SHIPPED: &str = include_str!("../../kernels/devices.toml");
 pub struct Device {
     /// Short unique name, as `--device` takes it.
     pub name: String,
+    /// Other names of the same, such as those that databases are called by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// Manufacturer.
     #[serde(default)]
     pub vendor: String,
@@ -115,6 +118,11 @@ struct DeviceFile {
 }
 
 impl Device {
+    /// Whether `name` is its name or one of its aliases.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)
+    }
+
     /// Every description in a file of `[[device]]` tables.
     pub fn parse_file(text: &str, place: &str) -> Result<Vec<Device>> {
         match toml::from_str::<DeviceFile>(text) {
@@ -132,7 +140,7 @@ impl Device {
     /// A description by name, or the first of a file by its path.
     pub fn described(name_or_path: &str) -> Result<Device> {
         let shipped = Device::shipped()?;
-        if let Some(found) = shipped.iter().find(|d| d.name.eq_ignore_ascii_case(name_or_path)) {
+        if let Some(found) = shipped.iter().find(|d| d.is_called(name_or_path)) {
             return Ok(found.clone());
         }
         let path = Path::new(name_or_path);

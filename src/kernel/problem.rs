@@ -12,7 +12,7 @@ pub struct Problem {
 
 impl Field {
     /// The value that `text` stands for.
-    fn parse(&self, text: &str) -> Result<f64> {
+    pub fn value(&self, text: &str) -> Result<f64> {
         let name = &self.name;
         match self.kind {
             FieldKind::Size => {
@@ -34,7 +34,7 @@ impl Field {
     }
 
     /// `value` as the user writes it.
-    fn show(&self, value: f64) -> String {
+    pub fn show(&self, value: f64) -> String {
         match self.kind {
             FieldKind::Choice => self.labels[value as usize].clone(),
             _ => format!("{value}"),
@@ -59,12 +59,12 @@ impl Kernel {
             if values[i].is_some() {
                 return input(format!("problem `{text}`: field `{name}` is given twice"));
             }
-            values[i] = Some(self.fields[i].parse(&value).map_err(|e| e.at(format!("problem `{text}`")))?);
+            values[i] = Some(self.fields[i].value(&value).map_err(|e| e.at(format!("problem `{text}`")))?);
         }
         let values: Result<Vec<f64>> = std::iter::zip(&self.fields, values)
             .map(|(field, value)| match (value, &field.default) {
                 (Some(x), _) => Ok(x),
-                (None, Some(default)) => field.parse(default),
+                (None, Some(default)) => field.value(default),
                 (None, None) => input(format!("problem `{text}`: field `{}` is missing", field.name)),
             })
             .collect();
@@ -94,9 +94,13 @@ impl Kernel {
             .join(",")
     }
 
-    /// What makes two problems the same shape: the fields marked so, without batch, data type or layout.
-    /// Datasets are split by it.
+    /// What makes two problems the same shape: the values of the kernel's shape expressions, or the fields marked so, without
+    /// batch, data type or layout. Datasets are split by it.
     pub fn shape(&self, problem: &Problem) -> String {
+        if !self.shape.is_empty() {
+            let env = self.env(problem, None);
+            return self.shape.iter().map(|e| e.eval(&env).to_string()).collect::<Vec<_>>().join(",");
+        }
         let pairs = std::iter::zip(&self.fields, &problem.values).filter(|(f, _)| f.shape);
         pairs.map(|(f, v)| format!("{}={}", f.name, f.show(*v))).collect::<Vec<_>>().join(",")
     }

@@ -5,7 +5,8 @@
 //! a dead end. Counting and uniform sampling memoise on the part of a prefix that later constraints read.
 
 use super::expr::Code;
-use super::{Config, Device, Kernel, Problem, decided_after};
+use super::load::decided_after;
+use super::{Choice, Choices, Config, Device, Kernel, Problem};
 use crate::error::{Error, Result};
 use rand::Rng;
 use std::collections::HashMap;
@@ -67,7 +68,7 @@ impl<'k> ConfigSpace<'k> {
         ConfigSpace { kernel, env, checks, impossible, read_later }
     }
 
-    fn env_with(&self, prefix: &[u8]) -> Vec<f64> {
+    fn env_with(&self, prefix: &[Choice]) -> Vec<f64> {
         let mut env = self.env.clone();
         for (i, choice) in prefix.iter().enumerate() {
             env[i] = self.kernel.parameters[i].values[*choice as usize] as f64;
@@ -79,22 +80,22 @@ impl<'k> ConfigSpace<'k> {
         self.checks[at].iter().all(|c| c.code.eval(env) == 1.0)
     }
 
-    /// The values of the parameter after `prefix` that can still be completed to a legal config: bit `i` for value `i`.
+    /// The values of the parameter after `prefix` that can still be completed to a legal config.
     ///
     /// `prefix` must itself have come from `completions`, or be empty. Errors where the look-ahead needs more than
     /// [`NODE_BUDGET`] nodes: then the kernel's parameters are badly ordered.
-    pub fn completions(&self, prefix: &[u8]) -> Result<u64> {
+    pub fn completions(&self, prefix: &[Choice]) -> Result<Choices> {
         if self.impossible.is_some() {
-            return Ok(0);
+            return Ok(Choices::default());
         }
         let mut env = self.env_with(prefix);
         let at = prefix.len();
-        let mut mask = 0;
+        let mut open = Choices::default();
         let mut nodes = 0;
         for (i, value) in self.kernel.parameters[at].values.iter().enumerate() {
             env[at] = *value as f64;
             if self.passes(at, &env) && self.completable(&mut env, at + 1, &mut nodes) {
-                mask |= 1 << i;
+                open.insert(i as Choice);
             }
         }
         if nodes > NODE_BUDGET {
@@ -104,11 +105,25 @@ impl<'k> ConfigSpace<'k> {
                 prefix.len()
             )));
         }
-        Ok(mask)
+        Ok(open)
+    }
+
+    /// The values of the parameter after `prefix` that break no constraint so far: some may be dead ends.
+    pub fn unbroken(&self, prefix: &[Choice]) -> Choices {
+        let mut env = self.env_with(prefix);
+        let at = prefix.len();
+        let mut open = Choices::default();
+        for (i, value) in self.kernel.parameters[at].values.iter().enumerate() {
+            env[at] = *value as f64;
+            if self.impossible.is_none() && self.passes(at, &env) {
+                open.insert(i as Choice);
+            }
+        }
+        open
     }
 
     /// Settings tried by the look-ahead of `completions(prefix)`.
-    pub fn look_ahead_nodes(&self, prefix: &[u8]) -> usize {
+    pub fn look_ahead_nodes(&self, prefix: &[Choice]) -> usize {
         let mut env = self.env_with(prefix);
         let mut nodes = 0;
         for value in &self.kernel.parameters[prefix.len()].values {
@@ -164,13 +179,13 @@ impl<'k> ConfigSpace<'k> {
     }
 
     /// Calls `visit` with each legal config in lexicographic order until it returns false.
-    pub fn for_each(&self, visit: &mut dyn FnMut(&[u8]) -> bool) {
+    pub fn for_each(&self, visit: &mut dyn FnMut(&[Choice]) -> bool) {
         if self.impossible.is_none() {
             self.walk(&mut self.env.clone(), &mut Vec::new(), visit);
         }
     }
 
-    fn walk(&self, env: &mut [f64], prefix: &mut Vec<u8>, visit: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+    fn walk(&self, env: &mut [f64], prefix: &mut Vec<Choice>, visit: &mut dyn FnMut(&[Choice]) -> bool) -> bool {
         let at = prefix.len();
         if at == self.checks.len() {
             return visit(prefix);
@@ -178,7 +193,7 @@ impl<'k> ConfigSpace<'k> {
         for (i, value) in self.kernel.parameters[at].values.iter().enumerate() {
             env[at] = *value as f64;
             if self.passes(at, env) {
-                prefix.push(i as u8);
+                prefix.push(i as Choice);
                 let go_on = self.walk(env, prefix, visit);
                 prefix.pop();
                 if !go_on {
@@ -196,7 +211,7 @@ impl<'k> ConfigSpace<'k> {
 }
 
 /// A position and the choices before it that constraints from it on read.
-type MemoKey = (u8, Box<[u8]>);
+type MemoKey = (u8, Box<[Choice]>);
 
 /// Counts the legal configs behind a prefix, and draws uniformly from them.
 pub struct Counter<'s, 'k> {
@@ -212,10 +227,10 @@ impl Counter<'_, '_> {
     }
 
     /// For each value of the parameter after `prefix`, the number of legal configs behind it.
-    fn behind(&mut self, prefix: &mut Vec<u8>) -> Rc<[u64]> {
+    fn behind(&mut self, prefix: &mut Vec<Choice>) -> Rc<[u64]> {
         let space = self.space;
         let at = prefix.len();
-        let key = (at as u8, space.read_later[at].iter().map(|s| prefix[*s]).collect::<Box<[u8]>>());
+        let key = (at as u8, space.read_later[at].iter().map(|s| prefix[*s]).collect::<Box<[Choice]>>());
         if let Some(counts) = self.memo.get(&key) {
             return counts.clone();
         }
@@ -225,7 +240,7 @@ impl Counter<'_, '_> {
         for (i, value) in values.iter().enumerate() {
             env[at] = *value as f64;
             if space.impossible.is_none() && space.passes(at, &env) {
-                prefix.push(i as u8);
+                prefix.push(i as Choice);
                 counts[i] = if prefix.len() == space.checks.len() { 1 } else { self.behind(prefix).iter().sum() };
                 prefix.pop();
             }
@@ -250,7 +265,7 @@ impl Counter<'_, '_> {
                 left = left.saturating_sub(*c);
                 here
             });
-            prefix.push(choice? as u8);
+            prefix.push(choice? as Choice);
         }
         Some(Config(prefix))
     }

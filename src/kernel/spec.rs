@@ -30,6 +30,9 @@ pub struct Field {
     pub labels: Vec<String>,
     #[serde(default)]
     pub default: Option<String>,
+    /// Fields and features of one group share a token of the model's source.
+    #[serde(default)]
+    pub group: Option<String>,
     /// Whether the field belongs to the shape that datasets are split by.
     #[serde(default)]
     pub shape: bool,
@@ -62,6 +65,8 @@ pub struct RuleSpec {
 pub struct FeatureSpec {
     pub name: String,
     pub expr: String,
+    #[serde(default)]
+    pub group: Option<String>,
 }
 
 /// A program: file, entry and launch geometry.
@@ -113,8 +118,31 @@ pub struct WorkSpec {
     pub flops: String,
     /// Bytes that must move at least.
     pub bytes: String,
-    /// Largest error allowed, relative to the largest magnitude of the reference.
-    pub tolerance: String,
+    /// Largest error allowed, relative to the largest magnitude of the reference; 0 unless stated.
+    pub tolerance: Option<String>,
+}
+
+/// How another library's database writes a kernel's configs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DatabaseSpec {
+    /// Field that takes the `x` of a solver written `Name<x>`.
+    pub argument: Option<String>,
+    /// What stands between the commas, in order; the parameters in theirs where nothing is said. See
+    /// [`crate::dataset::miopen`].
+    pub columns: Vec<String>,
+}
+
+/// What kernels of a family share: a file that their `base` names. Everything in it is added to the kernel's own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BaseSpec {
+    pub shape: Vec<String>,
+    pub field: Vec<Field>,
+    pub define: BTreeMap<String, String>,
+    pub rule: Vec<RuleSpec>,
+    pub feature: Vec<FeatureSpec>,
+    pub work: Option<WorkSpec>,
 }
 
 /// The whole file.
@@ -123,6 +151,12 @@ pub struct WorkSpec {
 pub struct KernelSpec {
     pub name: String,
     pub meaning: String,
+    /// Path of a [`BaseSpec`], from the kernel's folder.
+    pub base: Option<String>,
+    /// Expressions whose values make two problems the same shape, instead of the fields marked `shape`.
+    #[serde(default)]
+    pub shape: Vec<String>,
+    #[serde(default)]
     pub field: Vec<Field>,
     #[serde(default)]
     pub define: BTreeMap<String, String>,
@@ -134,8 +168,12 @@ pub struct KernelSpec {
     pub constraint: Vec<RuleSpec>,
     #[serde(default)]
     pub feature: Vec<FeatureSpec>,
-    pub program: ProgramSpec,
-    pub reference: ProgramSpec,
+    /// What is compiled and run; a kernel of another library has none.
+    pub program: Option<ProgramSpec>,
+    pub reference: Option<ProgramSpec>,
+    #[serde(default)]
     pub argument: Vec<ArgumentSpec>,
-    pub work: WorkSpec,
+    pub work: Option<WorkSpec>,
+    #[serde(default)]
+    pub database: DatabaseSpec,
 }

@@ -1,15 +1,20 @@
 //! What should be chosen? The sequence model: problem and device in, parameters out, token by token.
 //!
-//! `vocab` spells, `net` is the network as it is trained, `runtime` the same for prediction, `beam` searches, `predict` joins
-//! them, `train` makes the weights and `store` keeps them. Description, weights and search know nothing of training.
+//! `vocab` and `spell` spell, `net` is the network as it is trained, `runtime` the same for prediction, several of which are an
+//! `ensemble`; `beam` searches, `predict` joins them, `train` makes the weights (from `examples` in `batch`es, in a `run` per
+//! member) and `store` keeps them. Description, weights and search know nothing of training.
 
+mod batch;
 pub mod beam;
+mod ensemble;
 mod examples;
 mod net;
 mod optimizer;
 mod predict;
+mod run;
 mod runtime;
 mod settings;
+pub mod spell;
 mod store;
 pub mod teacher;
 mod train;
@@ -18,4 +23,5 @@ pub mod vocab;
 pub use predict::{Candidate, Predictor, Scored};
 pub use settings::{Settings, Target};
 pub use store::{Hparams, Meta, Model};
-pub use train::{Epoch, Progress, train};
+pub use run::{Epoch, Score};
+pub use train::{Progress, train};

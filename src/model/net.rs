@@ -1,10 +1,10 @@
 //! The network: a pre-norm transformer encoder-decoder (Vaswani et al. 2017; Xiong et al. 2020 for the norm's place).
 //!
 //! Letters of the shapes: B problems, R rows (hypotheses or sequences) per problem, T decoding steps, S source tokens,
-//! W numbers per source token, F features per step, D model width, H heads, V target tokens.
+//! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
 use super::Hparams;
-use super::vocab::WIDTH;
+use super::vocab::Vocab;
 use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -60,7 +60,7 @@ impl FeedForward {
     }
 
     fn forward(&self, x: &Tensor) -> Tensor {
-        x + self.down.forward(&self.up.forward(&self.norm.forward(x)).gelu("none"))
+        self.down.forward(&self.up.forward(&self.norm.forward(x)).gelu("none"))
     }
 }
 
@@ -92,7 +92,7 @@ impl SelfAttention {
 
     fn forward(&self, x: &Tensor, causal: bool) -> Tensor {
         let (q, k, v) = self.project(x);
-        x + self.out.forward(&merge(&attend(&q, &k, &v, causal)))
+        self.out.forward(&merge(&attend(&q, &k, &v, causal)))
     }
 }
 
@@ -129,7 +129,7 @@ impl CrossAttention {
         let b = k.size()[0];
         let q = self.q.forward(&self.norm.forward(x)).view([b, n / b * t, self.heads, d / self.heads]);
         let y = merge(&attend(&q.transpose(1, 2), k, v, false)); // (B, R T, D)
-        x + self.out.forward(&y).view([n, t, d])
+        self.out.forward(&y).view([n, t, d])
     }
 }
 
@@ -146,17 +146,22 @@ struct DecoderLayer {
 
 /// The whole network.
 pub struct Net {
-    /// Projection of each source token: weight (S, W, D), bias (S, D).
-    source: (Tensor, Tensor),
+    /// Projection of each source token's numbers, W -> D; the kernel is one token more.
+    source: Vec<Linear>,
+    kernels: Tensor, // (K, D)
     encoder: Vec<EncoderLayer>,
     encoder_norm: Norm,
     tokens: Tensor,    // (V + 1, D), the last is "begin"
     positions: Tensor, // (P + 1, D), the last is "finished"
-    features: Linear,  // F -> D
+    features: Vec<Linear>, // F -> D, by kernel
+    /// Hidden state to the weights of what a choice decides, D -> C, by kernel.
+    weigh: Vec<Linear>,
     decoder: Vec<DecoderLayer>,
     decoder_norm: Norm,
     logits: Linear, // D -> V
     head: (Linear, Linear),
+    /// Share of each layer's output that training leaves out.
+    dropout: f64,
 }
 
 /// What decoding steps read of the encoder, per layer.
@@ -190,26 +195,29 @@ impl Net {
             })
         };
         Ok(Net {
-            source: (get(weights, "source", "weight")?, get(weights, "source", "bias")?),
+            source: linears(weights, "source")?,
+            kernels: get(weights, "kernels", "weight")?,
             encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
             encoder_norm: Norm::new(weights, "encoder.norm")?,
             tokens: get(weights, "tokens", "weight")?,
             positions: get(weights, "positions", "weight")?,
-            features: Linear::new(weights, "features")?,
+            features: linears(weights, "features")?,
+            weigh: linears(weights, "weigh")?,
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
             head: (Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+            dropout: 0.0,
         })
     }
 
+    /// The network for training: a share of each layer's output is left out, by libtorch's generator.
+    pub fn with_dropout(self, dropout: f64) -> Net {
+        Net { dropout, ..self }
+    }
+
     /// Random initial weights, uniform: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for embeddings.
-    pub fn init(
-        hparams: &Hparams,
-        (source_length, step_width): (usize, usize),
-        (tokens, positions): (usize, usize),
-        seed: u64,
-    ) -> Weights {
+    pub fn init(hparams: &Hparams, vocab: &Vocab, seed: u64) -> Weights {
         let options = (Kind::Float, tch::Device::Cpu);
         let (d, ff) = (hparams.width as i64, hparams.feed_forward as i64);
         let mut weights = Weights::new();
@@ -221,17 +229,24 @@ impl Net {
         };
         let bound = |inputs: i64| 1.0 / (inputs as f32).sqrt();
         let mut add = |name: String, tensor: Tensor| drop(weights.insert(name, tensor));
-        let source = source_length as i64;
-        add("source.weight".into(), within(&[source, WIDTH as i64, d], bound(8)));
-        add("source.bias".into(), within(&[source, d], 0.17));
-        add("tokens.weight".into(), within(&[tokens as i64 + 1, d], 0.17));
-        add("positions.weight".into(), within(&[positions as i64 + 1, d], 0.17));
+        let tokens = vocab.tokens() as i64;
+        add("kernels.weight".into(), within(&[vocab.kernels.len() as i64, d], 0.17));
+        add("tokens.weight".into(), within(&[tokens + 1, d], 0.17));
+        add("positions.weight".into(), within(&[vocab.parameters.len() as i64 + 1, d], 0.17));
+        for (i, width) in vocab.source_widths().into_iter().enumerate() {
+            // most of the numbers of a spelling are 0
+            add(format!("source.{i}.weight"), within(&[d, width as i64], bound(8)));
+            add(format!("source.{i}.bias"), within(&[d], 0.17));
+        }
         let mut linears: Vec<(String, i64, i64)> = vec![
-            ("features".into(), step_width as i64, d),
-            ("logits".into(), d, tokens as i64),
+            ("logits".into(), d, tokens),
             ("head.up".into(), d, d),
             ("head.down".into(), d, 1),
         ];
+        for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
+            linears.push((format!("features.{i}"), step as i64, d));
+            linears.push((format!("weigh.{i}"), d, choice as i64));
+        }
         let mut norms = vec!["encoder.norm".to_string(), "decoder.norm".to_string()];
         for (side, layers) in [("encoder", hparams.encoder_layers), ("decoder", hparams.decoder_layers)] {
             for i in 0..layers {
@@ -260,43 +275,67 @@ impl Net {
         weights
     }
 
-    /// Encodes sources (B, S, W).
-    pub fn encode(&self, source: &Tensor) -> Memory {
-        let projected = source.transpose(0, 1).bmm(&self.source.0).transpose(0, 1); // (B, S, D)
-        let mut x = projected + &self.source.1;
+    /// Encodes sources (B, W of all tokens) of one kernel.
+    pub fn encode(&self, source: &Tensor, kernel: usize) -> Memory {
+        let source = source.to_kind(self.tokens.kind());
+        let mut tokens = vec![self.kernels.get(kernel as i64).unsqueeze(0).expand([source.size()[0], -1], false)];
+        let mut first = 0;
+        for linear in &self.source {
+            let width = linear.weight.size()[1];
+            tokens.push(linear.forward(&source.narrow(1, first, width)));
+            first += width;
+        }
+        let mut x = Tensor::stack(&tokens, 1); // (B, S + 1, D)
         for layer in &self.encoder {
-            x = layer.feed_forward.forward(&layer.attention.forward(&x, false));
+            x = &x + self.drop(layer.attention.forward(&x, false));
+            x = &x + self.drop(layer.feed_forward.forward(&x));
         }
         let x = self.encoder_norm.forward(&x);
         Memory(self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect())
     }
 
-    fn embed(&self, steps: &Steps) -> Tensor {
+    fn embed(&self, steps: &Steps, kernel: usize) -> Tensor {
         Tensor::embedding(&self.tokens, &steps.tokens, -1, false, false)
             + Tensor::embedding(&self.positions, &steps.positions, -1, false, false)
-            + self.features.forward(&steps.features)
+            + self.features[kernel].forward(&steps.features.to_kind(self.tokens.kind()))
+            + self.kernels.get(kernel as i64)
+    }
+
+    fn drop(&self, x: Tensor) -> Tensor {
+        if self.dropout > 0.0 { x.dropout(self.dropout, true) } else { x }
     }
 
     /// All steps at once: hidden states (N, T, D). Each step sees those before it.
-    pub fn decode(&self, memory: &Memory, steps: &Steps) -> Tensor {
-        let mut x = self.embed(steps);
+    pub fn decode(&self, memory: &Memory, steps: &Steps, kernel: usize) -> Tensor {
+        let mut x = self.embed(steps, kernel);
         for (layer, memory) in self.decoder.iter().zip(&memory.0) {
-            x = layer.attention.forward(&x, true);
-            x = layer.cross.forward(&x, memory);
-            x = layer.feed_forward.forward(&x);
+            x = &x + self.drop(layer.attention.forward(&x, true));
+            x = &x + self.drop(layer.cross.forward(&x, memory));
+            x = &x + self.drop(layer.feed_forward.forward(&x));
         }
         self.decoder_norm.forward(&x)
     }
 
-    /// Scores of all target tokens (.., V) from hidden states (.., D).
-    pub fn logits(&self, hidden: &Tensor) -> Tensor {
-        self.logits.forward(hidden)
+    /// Scores of the given target tokens (.., V) from hidden states (.., D).
+    pub fn logits(&self, hidden: &Tensor, tokens: &Tensor) -> Tensor {
+        hidden.linear(&self.logits.weight.index_select(0, tokens), Some(&self.logits.bias.index_select(0, tokens)))
+    }
+
+    /// Weights (.., C) of the numbers that a choice's features are spelled by, from hidden states (.., D).
+    pub fn weigh(&self, hidden: &Tensor, kernel: usize) -> Tensor {
+        self.weigh[kernel].forward(hidden)
     }
 
     /// What the time head says (..) of hidden states (.., D) at "finished".
     pub fn head(&self, hidden: &Tensor) -> Tensor {
         self.head.1.forward(&self.head.0.forward(hidden).gelu("none")).squeeze_dim(-1)
     }
+}
+
+/// The parts `name.0`, `name.1`, and so on.
+fn linears(weights: &Weights, name: &str) -> Result<Vec<Linear>> {
+    let is_part = |i: &usize| weights.contains_key(&format!("{name}.{i}.weight"));
+    (0..).take_while(is_part).map(|i| Linear::new(weights, &format!("{name}.{i}"))).collect()
 }
 
 fn get(weights: &Weights, name: &str, part: &str) -> Result<Tensor> {

@@ -1,15 +1,18 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
+use super::batch::Batch;
 use super::beam::{Hypothesis, Next, beam_search};
-use super::examples::{Batch, Sequence, last_token};
-use super::net::{Net, Weights};
-use super::runtime::{Row, Runtime, Session};
+use super::ensemble::{Ensemble, Sessions, member};
+use super::examples::Sequence;
+use super::net::Net;
+use super::runtime::Row;
 use super::store::{Meta, Model};
-use super::vocab::{Spelled, Vocab};
+use super::vocab::{Spelled, Speller};
 use crate::dataset::Objective;
 use crate::error::{Error, Result, input};
-use crate::kernel::{Config, Device, Kernel, Problem};
-use tch::no_grad;
+use crate::kernel::{Choice, Config, Device, Kernel, Problem};
+use std::sync::Arc;
+use tch::{Kind, no_grad};
 
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,19 +25,19 @@ pub struct Candidate {
 }
 
 /// A config with what the model makes of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scored {
     /// Natural logarithm of its probability among legal configs.
     pub log_probability: f64,
+    /// Positions where there was a choice, and whether the config's value was the most probable one there.
+    pub steps: Vec<(usize, bool)>,
     pub time_us: f64,
 }
 
 /// A model ready to predict for one kernel.
 pub struct Predictor<'k> {
-    kernel: &'k Kernel,
-    meta: Meta,
-    runtime: Runtime,
-    weights: Weights,
+    speller: Speller<'k>,
+    ensemble: Ensemble,
 }
 
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
@@ -43,10 +46,9 @@ const BATCH: usize = 12;
 impl<'k> Predictor<'k> {
     /// Refuses a model that was made for another kernel or space.
     pub fn new(kernel: &'k Kernel, model: &Model) -> Result<Predictor<'k>> {
-        model.check(kernel)?;
-        let weights = model.weights.iter().map(|(n, t)| (n.clone(), t.shallow_clone())).collect();
-        let runtime = Runtime::new(&model.meta.hparams, &model.weights)?;
-        Ok(Predictor { kernel, meta: model.meta.clone(), runtime, weights })
+        let Meta { vocab, hparams, members, .. } = &model.meta;
+        let speller = Speller::new(&Arc::new(vocab.clone()), kernel)?;
+        Ok(Predictor { speller, ensemble: Ensemble::new(hparams, &model.weights, *members)? })
     }
 
     /// The `top` most probable legal configs of each problem, best first, by a beam of `width` (at least `top`). Problems are
@@ -105,46 +107,57 @@ impl<'k> Predictor<'k> {
         objective: Objective,
         configs: &[Config],
     ) -> Result<Vec<Scored>> {
-        let spelled = Spelled::new(self.kernel, problem, device);
+        let spelled = Spelled::new(self.speller.kernel, problem, device);
         self.with().score(&spelled, objective, configs)
     }
 
-    /// As [`Predictor::score`], by the network that is trained, in libtorch: what the runtime is tested against.
+    /// As [`Predictor::score`], by the networks that are trained, in libtorch: what the runtime is tested against. Only for a
+    /// model with one member.
     pub fn score_by_libtorch(
         &self,
+        model: &Model,
         problem: &Problem,
         device: &Device,
         objective: Objective,
         configs: &[Config],
     ) -> Result<Vec<Scored>> {
-        let vocab = &self.meta.vocab;
-        let spelled = Spelled::new(self.kernel, problem, device);
-        let sequences =
-            configs.iter().map(|c| Sequence::new(vocab, self.kernel, &spelled, c)).collect::<Result<Vec<_>>>()?;
-        let source = vocab.source(self.kernel, &spelled, objective);
+        if model.meta.members != 1 {
+            return input("libtorch scores models of one member only");
+        }
+        let speller = &self.speller;
+        let spelled = Spelled::new(speller.kernel, problem, device);
+        let sequences = configs.iter().map(|c| Sequence::new(speller, &spelled, c)).collect::<Result<Vec<_>>>()?;
+        let quantities = speller.quantities(&spelled, objective);
         let rows: Vec<&Sequence> = sequences.iter().collect();
-        let batch = Batch::new(vocab, Vocab::step_width(self.kernel), &[&source], rows.len(), &rows);
-        let net = Net::new(&self.meta.hparams, &self.weights)?;
+        let batch = Batch::new(speller, &[&quantities], rows.len(), &rows);
+        let net = Net::new(&model.meta.hparams, &member(&model.weights, 0))?;
         let (log, head) = no_grad(|| batch.forward(&net));
+        let log = batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float);
         let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
         let scored = log
             .iter()
             .zip(&head)
-            .map(|(log, head)| Scored { log_probability: *log as f64, time_us: vocab.read_time(&spelled, *head) });
+            .map(|(log, head)| Scored { log_probability: *log as f64, steps: Vec::new(), time_us: speller.read_time(&spelled, *head) });
         Ok(scored.collect())
     }
 
+    /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
+    /// end), or among all. What masking is compared with.
+    pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
+        let spelled = Spelled::new(self.speller.kernel, problem, device);
+        Ok(self.with().greedy(&spelled, unbroken))
+    }
+
     fn with(&self) -> With<'_, 'k> {
-        With { kernel: self.kernel, vocab: &self.meta.vocab, runtime: &self.runtime }
+        With { speller: &self.speller, ensemble: &self.ensemble }
     }
 }
 
 /// What a thread needs of a predictor.
 #[derive(Clone, Copy)]
 struct With<'a, 'k> {
-    kernel: &'k Kernel,
-    vocab: &'a Vocab,
-    runtime: &'a Runtime,
+    speller: &'a Speller<'k>,
+    ensemble: &'a Ensemble,
 }
 
 impl With<'_, '_> {
@@ -156,48 +169,44 @@ impl With<'_, '_> {
         (top, width): (usize, usize),
         among: Option<&[Config]>,
     ) -> Result<Vec<Vec<Candidate>>> {
-        let spelled: Vec<Spelled> = problems.iter().map(|p| Spelled::new(self.kernel, p, device)).collect();
+        let kernel = self.speller.kernel;
+        let spelled: Vec<Spelled> = problems.iter().map(|p| Spelled::new(kernel, p, device)).collect();
         for (spelled, problem) in spelled.iter().zip(problems) {
-            if spelled.space.completions(&[])? == 0 {
-                let problem = self.kernel.show_problem(problem);
+            if spelled.space.completions(&[])?.is_empty() {
+                let problem = kernel.show_problem(problem);
                 return input(format!(
                     "kernel {} has no legal config for {problem} on {}",
-                    self.kernel.name, device.name
+                    kernel.name, device.name
                 ));
             }
         }
-        let (found, mut session, histories) = self.search(&spelled, objective, width, among)?;
+        let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
         // the step at "finished" of every answer, for its time
         let (mut rows, mut features, mut configs) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in found.iter().enumerate() {
             for hypothesis in beam.iter().take(top) {
-                let choices = self.choices(&hypothesis.tokens);
-                self.vocab.step(self.kernel, &spelled[problem], &choices, &mut features);
+                let choices = self.speller.choices(&hypothesis.tokens);
+                self.speller.step(&spelled[problem], &choices, &mut features);
                 rows.push(Row {
                     problem,
-                    token: last_token(self.vocab, &choices) as usize,
-                    position: choices.len(),
+                    token: self.speller.last_token(&choices),
+                    position: self.speller.parameter(choices.len()),
                     history: histories.get(problem).and_then(|h| h.get(hypothesis.parent)).map_or(&[], Vec::as_slice),
                 });
                 configs.push((choices, hypothesis.log_probability));
             }
         }
-        let (hidden, _) = self.runtime.step(&mut session, &rows, &features);
+        let (hidden, _) = self.ensemble.step(&mut sessions, &rows, &features, self.speller.of);
         let mut answers = vec![Vec::new(); problems.len()];
-        for ((row, head), (choices, log_probability)) in rows.iter().zip(self.runtime.head(&hidden)).zip(configs) {
-            let time_us = self.vocab.read_time(&spelled[row.problem], head);
+        for ((row, head), (choices, log_probability)) in rows.iter().zip(self.ensemble.head(&hidden)).zip(configs) {
+            let time_us = self.speller.read_time(&spelled[row.problem], head);
             let (config, probability) = (Config(choices), log_probability.exp());
             answers[row.problem].push(Candidate { config, probability, time_us });
         }
         Ok(answers)
     }
 
-    /// The choices that tokens stand for.
-    fn choices(self, tokens: &[u16]) -> Vec<u8> {
-        tokens.iter().enumerate().map(|(at, t)| (t - self.vocab.offsets[at]) as u8).collect()
-    }
-
-    /// The beam of each problem, with the session, and the history of each row of the last step that was scored.
+    /// The beam of each problem, with the sessions, and the history of each row of the last step that was scored.
     #[allow(clippy::type_complexity)] // named once, read once
     fn search(
         self,
@@ -205,57 +214,57 @@ impl With<'_, '_> {
         objective: Objective,
         width: usize,
         among: Option<&[Config]>,
-    ) -> Result<(Vec<Vec<Hypothesis>>, Session, Vec<Vec<Vec<u32>>>)> {
-        let vocab = self.vocab;
-        let source: Vec<f32> = spelled.iter().flat_map(|s| vocab.source(self.kernel, s, objective)).collect();
-        let mut session = self.runtime.encode(&source, spelled.len());
+    ) -> Result<(Vec<Vec<Hypothesis>>, Sessions, Vec<Vec<Vec<u32>>>)> {
+        let speller = self.speller;
+        let mut sessions = self.encode(spelled, objective);
         let mut histories: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new()]; spelled.len()];
         let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Next> {
-            let mut prefix = self.choices(tokens);
-            while prefix.len() < vocab.positions() {
+            let mut prefix = speller.choices(tokens);
+            while prefix.len() < speller.kernel.parameters.len() {
                 let at = prefix.len();
                 let legal = spelled[problem].space.completions(&prefix)?;
-                if legal.count_ones() == 1 {
-                    prefix.push(legal.trailing_zeros() as u8);
-                    tokens.push(vocab.token(at, legal.trailing_zeros() as u8));
+                if let Some(forced) = legal.only() {
+                    prefix.push(forced);
+                    tokens.push(speller.token(at, forced));
                     continue;
                 }
-                let open = among.map_or(legal, |configs| {
-                    let here = configs.iter().filter(|c| c.0.starts_with(&prefix));
-                    here.fold(0, |mask, c| mask | 1u64 << c.0[at]) & legal
+                let wanted = among.map_or(legal, |configs| {
+                    configs.iter().filter(|c| c.0.starts_with(&prefix)).map(|c| c.0[at]).collect()
                 });
-                let tokens = |mask: u64| {
-                    (0..64u8).filter(|i| mask >> i & 1 == 1).map(|i| vocab.token(at, i)).collect::<Vec<u16>>()
-                };
-                return Ok(Next { open: tokens(open), closed: tokens(legal & !open) });
+                let (open, closed): (Vec<Choice>, Vec<Choice>) = legal.iter().partition(|c| wanted.contains(*c));
+                let tokens = |choices: Vec<Choice>| choices.into_iter().map(|c| speller.token(at, c)).collect();
+                return Ok(Next { open: tokens(open), closed: tokens(closed) });
             }
             Ok(Next::default())
         };
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
-            let (mut rows, mut features) = (Vec::new(), Vec::new());
+            let (mut rows, mut features, mut asked) = (Vec::new(), Vec::new(), Vec::new());
             for (problem, beam) in beams.iter().enumerate() {
                 for hypothesis in beam.iter().filter(|h| !h.next.open.is_empty()) {
-                    let prefix = self.choices(&hypothesis.tokens);
-                    vocab.step(self.kernel, &spelled[problem], &prefix, &mut features);
-                    let token = last_token(vocab, &prefix) as usize;
+                    let prefix = speller.choices(&hypothesis.tokens);
+                    speller.step(&spelled[problem], &prefix, &mut features);
+                    let token = speller.last_token(&prefix);
                     let history = &histories[problem][hypothesis.parent];
-                    rows.push(Row { problem, token, position: prefix.len(), history });
+                    rows.push(Row { problem, token, position: speller.parameter(prefix.len()), history });
+                    asked.push((prefix, &hypothesis.next));
                 }
             }
-            let (hidden, entries) = self.runtime.step(&mut session, &rows, &features);
-            let live = self.runtime.logits(&hidden);
+            let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
             // finished hypotheses and fillers keep their place, with scores that nobody reads
-            let v = vocab.tokens();
+            let v = speller.vocab.tokens();
             let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * v];
-            let mut next = 0;
-            let mut at = 0;
+            let (mut next, mut at) = (0, 0);
             let mut longer = Vec::with_capacity(beams.len());
             for (problem, beam) in beams.iter().enumerate() {
                 let mut of_problem = Vec::with_capacity(beam.len());
                 for hypothesis in beam {
                     let mut history = histories[problem].get(hypothesis.parent).cloned().unwrap_or_default();
                     if !hypothesis.next.open.is_empty() {
-                        scores[at * v..][..v].copy_from_slice(&live[next * v..][..v]);
+                        let (prefix, legal) = &asked[next];
+                        let first = speller.token(prefix.len(), 0);
+                        let choices: Vec<Choice> = legal.open.iter().chain(&legal.closed).map(|t| t - first).collect();
+                        let log = self.ensemble.choose(speller, &spelled[problem], (&hidden, next), prefix, &choices);
+                        choices.iter().zip(log).for_each(|(c, log)| scores[at * v + (first + c) as usize] = log as f32);
                         history.push(entries[next]);
                         next += 1;
                     }
@@ -267,44 +276,80 @@ impl With<'_, '_> {
             histories = longer;
             Ok(scores)
         };
-        let found = beam_search(spelled.len(), width, vocab.tokens(), &mut advance, &mut score)?;
-        Ok((found, session, histories))
+        let found = beam_search(spelled.len(), width, speller.vocab.tokens(), &mut advance, &mut score)?;
+        Ok((found, sessions, histories))
+    }
+
+    fn encode(self, spelled: &[Spelled], objective: Objective) -> Sessions {
+        let mut source = Vec::new();
+        for spelled in spelled {
+            self.speller.vocab.spell(&self.speller.quantities(spelled, objective), &mut source);
+        }
+        self.ensemble.encode(&source, spelled.len(), self.speller.of)
+    }
+
+    fn greedy(self, spelled: &Spelled, unbroken: bool) -> Option<Config> {
+        let speller = self.speller;
+        let mut sessions = self.encode(std::slice::from_ref(spelled), Objective::Time);
+        let (mut prefix, mut history) = (Vec::new(), Vec::new());
+        for (at, parameter) in speller.kernel.parameters.iter().enumerate() {
+            let open: Vec<Choice> = match unbroken {
+                true => spelled.space.unbroken(&prefix).iter().collect(),
+                false => (0..parameter.values.len() as Choice).collect(),
+            };
+            if open.len() < 2 {
+                prefix.push(*open.first()?);
+                continue;
+            }
+            let mut features = Vec::new();
+            speller.step(spelled, &prefix, &mut features);
+            let (token, position) = (speller.last_token(&prefix), speller.parameter(at));
+            let row = Row { problem: 0, token, position, history: &history };
+            let (hidden, entries) = self.ensemble.step(&mut sessions, &[row], &features, speller.of);
+            let log = self.ensemble.choose(speller, spelled, (&hidden, 0), &prefix, &open);
+            let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b]))?;
+            history.push(entries[0]);
+            prefix.push(open[best]);
+        }
+        Some(Config(prefix))
     }
 
     /// Finished configs of one problem, all in step.
     fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
-        let vocab = self.vocab;
-        let sequences =
-            configs.iter().map(|c| Sequence::new(vocab, self.kernel, spelled, c)).collect::<Result<Vec<_>>>()?;
-        let mut session = self.runtime.encode(&vocab.source(self.kernel, spelled, objective), 1);
-        let width = Vocab::step_width(self.kernel);
+        let speller = self.speller;
+        let sequences = configs.iter().map(|c| Sequence::new(speller, spelled, c)).collect::<Result<Vec<_>>>()?;
+        let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
+        let width = speller.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
-        let mut scored = vec![Scored { log_probability: 0.0, time_us: f64::NAN }; configs.len()];
-        for at in 0..sequences.iter().map(|s| s.tokens.len()).max().unwrap_or(0) {
-            let live: Vec<usize> = (0..configs.len()).filter(|i| at < sequences[*i].tokens.len()).collect();
+        let mut scored = vec![Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN }; configs.len()];
+        for at in 0..sequences.iter().map(|s| s.asked.len()).max().unwrap_or(0) {
+            let live: Vec<usize> = (0..configs.len()).filter(|i| at < sequences[*i].asked.len()).collect();
             let features: Vec<f32> =
                 live.iter().flat_map(|i| &sequences[*i].features[at * width..][..width]).copied().collect();
-            let row = |i: &usize| Row {
-                problem: 0,
-                token: sequences[*i].tokens[at] as usize,
-                position: sequences[*i].positions[at] as usize,
-                history: &histories[*i],
+            let row = |i: &usize| {
+                let position = sequences[*i].asked[at] as usize;
+                let prefix = &configs[*i].0[..position];
+                let (token, position) = (speller.last_token(prefix), speller.parameter(position));
+                Row { problem: 0, token, position, history: &histories[*i] }
             };
             let rows: Vec<Row> = live.iter().map(row).collect();
-            let (hidden, entries) = self.runtime.step(&mut session, &rows, &features);
-            let (scores, times) = (self.runtime.logits(&hidden), self.runtime.head(&hidden));
+            let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
+            let times = self.ensemble.head(&hidden);
             for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
                 histories[*i].push(entry);
                 let sequence = &sequences[*i];
                 let Some(legal) = sequence.legal.get(at) else {
-                    scored[*i].time_us = vocab.read_time(spelled, times[row]);
+                    scored[*i].time_us = speller.read_time(spelled, times[row]);
                     continue;
                 };
-                let scores = &scores[row * vocab.tokens()..][..vocab.tokens()];
-                let first = vocab.offsets[sequence.positions[at] as usize] as usize;
-                let legal = (0..64).filter(|b| legal >> b & 1 == 1).map(|b| scores[first + b] as f64);
-                let sum: f64 = legal.map(f64::exp).sum();
-                scored[*i].log_probability += scores[sequence.targets[at] as usize] as f64 - sum.ln();
+                let position = sequence.asked[at] as usize;
+                let (prefix, wanted) = (&configs[*i].0[..position], configs[*i].0[position]);
+                let choices: Vec<Choice> = legal.iter().collect();
+                let log = self.ensemble.choose(speller, spelled, (&hidden, row), prefix, &choices);
+                let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
+                let of_wanted = choices.iter().zip(&log).find(|(c, _)| **c == wanted).map_or(f64::NAN, |(_, log)| *log);
+                scored[*i].log_probability += of_wanted;
+                scored[*i].steps.push((position, choices[best] == wanted));
             }
         }
         Ok(scored)

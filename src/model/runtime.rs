@@ -6,7 +6,6 @@
 
 use super::Hparams;
 use super::net::Weights;
-use super::vocab::WIDTH;
 use crate::error::{Error, Result};
 use tch::{Kind, Tensor};
 
@@ -43,12 +42,14 @@ struct CrossAttention {
 pub struct Runtime {
     d: usize,
     heads: usize,
-    source: (Vec<f32>, Vec<f32>), // weight (S, W, D), bias (S, D)
+    source: Vec<Linear>,
+    kernels: Vec<f32>,
     encoder: Vec<(SelfAttention, FeedForward)>,
     encoder_norm: Norm,
     tokens: Vec<f32>,
     positions: Vec<f32>,
-    features: Linear,
+    features: Vec<Linear>,
+    weigh: Vec<Linear>,
     decoder: Vec<(SelfAttention, CrossAttention, FeedForward)>,
     decoder_norm: Norm,
     logits: Linear,
@@ -193,12 +194,14 @@ impl Runtime {
         Ok(Runtime {
             d: hparams.width,
             heads: hparams.heads,
-            source: (get(weights, "source", "weight")?, get(weights, "source", "bias")?),
+            source: linears(weights, "source")?,
+            kernels: get(weights, "kernels", "weight")?,
             encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
             encoder_norm: Norm::new(weights, "encoder.norm")?,
             tokens: get(weights, "tokens", "weight")?,
             positions: get(weights, "positions", "weight")?,
-            features: Linear::new(weights, "features")?,
+            features: linears(weights, "features")?,
+            weigh: linears(weights, "weigh")?,
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
@@ -206,18 +209,22 @@ impl Runtime {
         })
     }
 
-    /// Encodes `problems` sources (B, S, W).
-    pub fn encode(&self, source: &[f32], problems: usize) -> Session {
+    /// Encodes `problems` sources (B, W of all tokens) of one kernel.
+    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> Session {
         let d = self.d;
-        let length = source.len() / problems / WIDTH;
+        let length = self.source.len() + 1;
+        let numbers = source.len() / problems;
         let mut x: Vec<f32> = Vec::with_capacity(problems * length * d);
         for _ in 0..problems {
-            x.extend_from_slice(&self.source.1);
+            x.extend_from_slice(&self.kernels[kernel * d..][..d]);
+            self.source.iter().for_each(|token| x.extend_from_slice(&token.bias));
         }
-        for token in 0..length {
-            let weight = &self.source.0[token * WIDTH * d..][..WIDTH * d];
-            let rows = (&source[token * WIDTH..], length * WIDTH);
-            product((problems, WIDTH, d), rows, weight, (&mut x[token * d..], length * d));
+        let mut first = 0;
+        for (i, token) in self.source.iter().enumerate() {
+            let width = token.weight.len() / d;
+            let out = (&mut x[(i + 1) * d..], length * d);
+            product((problems, width, d), (&source[first..], numbers), &token.weight, out);
+            first += width;
         }
         for (attention, feed_forward) in &self.encoder {
             let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (B S, 3 D)
@@ -235,14 +242,15 @@ impl Runtime {
         Session { memory, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
     }
 
-    /// One decoding step of `rows` with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
+    /// One decoding step of `rows` of one kernel with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
     /// its history.
-    pub fn step(&self, session: &mut Session, rows: &[Row], features: &[f32]) -> (Vec<f32>, Vec<u32>) {
+    pub fn step(&self, session: &mut Session, rows: &[Row], features: &[f32], kernel: usize) -> (Vec<f32>, Vec<u32>) {
         let d = self.d;
-        let mut x = self.features.forward(features);
+        let mut x = self.features[kernel].forward(features);
         for (row, x) in rows.iter().zip(x.chunks_exact_mut(d)) {
             add(x, &self.tokens[row.token * d..][..d]);
             add(x, &self.positions[row.position * d..][..d]);
+            add(x, &self.kernels[kernel * d..][..d]);
         }
         let first = session.steps.first().map_or(0, |s| s.len() / (2 * d)) as u32;
         let mut seen = vec![0.0; x.len()];
@@ -271,6 +279,11 @@ impl Runtime {
     /// Scores of all target tokens (n, V) from hidden states (n, D).
     pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
         self.logits.forward(hidden)
+    }
+
+    /// Weights (n, C) of the numbers that a choice's features are spelled by, from hidden states (n, D).
+    pub fn weigh(&self, hidden: &[f32], kernel: usize) -> Vec<f32> {
+        self.weigh[kernel].forward(hidden)
     }
 
     /// What the time head says (n) of hidden states (n, D) at "finished".
@@ -339,6 +352,12 @@ fn gelu(x: f32) -> f32 {
     let poly = ((((1.061_405_4 * t - 1.453_152_1) * t + 1.421_413_8) * t - 0.284_496_72) * t + 0.254_829_6) * t;
     let erf = (1.0 - poly * (-z * z).exp()).copysign(x);
     0.5 * x * (1.0 + erf)
+}
+
+/// The parts `name.0`, `name.1`, and so on.
+fn linears(weights: &Weights, name: &str) -> Result<Vec<Linear>> {
+    let is_part = |i: &usize| weights.contains_key(&format!("{name}.{i}.weight"));
+    (0..).take_while(is_part).map(|i| Linear::new(weights, &format!("{name}.{i}"))).collect()
 }
 
 fn get(weights: &Weights, name: &str, part: &str) -> Result<Vec<f32>> {

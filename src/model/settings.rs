@@ -3,7 +3,7 @@
 use super::store::Hparams;
 use crate::dataset::Split;
 
-/// What the decoder is trained towards.
+/// What the decoder is trained towards, where whole sweeps were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
     /// The best measured config.
@@ -16,6 +16,8 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub hparams: Hparams,
+    /// Networks that are trained from different seeds, and whose probabilities are averaged.
+    pub members: usize,
     pub target: Target,
     /// Temperature of the soft target: 0.2 halves a config's weight at 14 % above the best.
     pub tau: f64,
@@ -23,11 +25,17 @@ pub struct Settings {
     pub epochs: Option<usize>,
     /// Problems per update.
     pub batch: usize,
-    /// Configs of each problem per update: half by target weight, half at random.
+    /// Configs of each problem per update: half by target weight, half at random. 1 for tuned configs.
     pub configs: usize,
     /// Highest learning rate.
     pub rate: f64,
     pub decay: f64,
+    /// Share of each layer's output that training leaves out.
+    pub dropout: f64,
+    /// Share of the target that goes to all legal values alike.
+    pub smoothing: f64,
+    /// Compute in bfloat16; weights and their averages stay in single precision.
+    pub half: bool,
     /// Problems per measured one that the teacher labels; 0 trains on measured problems alone.
     pub imagined: usize,
     /// Weight of the time head's loss.
@@ -44,9 +52,11 @@ pub struct Settings {
 pub const STEPS: usize = 1_500;
 
 impl Default for Settings {
+    /// For sweeps.
     fn default() -> Self {
         Settings {
             hparams: Hparams::default(),
+            members: 1,
             target: Target::Soft,
             tau: 0.2,
             epochs: None,
@@ -54,6 +64,9 @@ impl Default for Settings {
             configs: 24,
             rate: 1.5e-3,
             decay: 0.05,
+            dropout: 0.0,
+            smoothing: 0.0,
+            half: false,
             imagined: 12,
             head: 0.3,
             split: Split { seed: 1, test: 0.2, validation: 0.1 },
@@ -65,13 +78,41 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// For what tuners chose: one config per problem, and many problems.
+    pub fn tuned() -> Settings {
+        Settings {
+            hparams: Hparams { width: 96, heads: 4, feed_forward: 192, encoder_layers: 2, decoder_layers: 2 },
+            target: Target::Best,
+            epochs: Some(14),
+            batch: 256,
+            configs: 1,
+            dropout: 0.1,
+            half: fast_bfloat16(),
+            imagined: 0,
+            head: 0.03,
+            split: Split { seed: 1, test: 0.1, validation: 0.05 },
+            ..Settings::default()
+        }
+    }
+
     /// One line for a model's description.
     pub fn describe(&self, epochs: usize) -> String {
-        let Settings { hparams: h, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
+        let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
+        let Settings { dropout, smoothing, half, .. } = self;
         format!(
-            "d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, {batch} problems of {configs} configs an update; \
-             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}; head {head}; seed {seed}",
-            h.width, h.heads, h.feed_forward, h.encoder_layers, h.decoder_layers
+            "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, {batch} problems of {configs} configs an update; \
+             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}; \
+             {}; seed {seed}",
+            h.width, h.heads, h.feed_forward, h.encoder_layers, h.decoder_layers,
+            if *half { "bf16" } else { "f32" }
         )
     }
+}
+
+/// Whether the processor multiplies matrices of bfloat16 faster than of f32.
+fn fast_bfloat16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
 }

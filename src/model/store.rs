@@ -1,10 +1,10 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
-use super::net::{Net, Weights};
+use super::net::Weights;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Split, write_whole};
 use crate::error::{Error, Result, input, io};
-use crate::kernel::{Device, Kernel};
+use crate::kernel::Device;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -32,10 +32,10 @@ impl Default for Hparams {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     pub format: String,
-    pub kernel: String,
-    /// [`Kernel::space_hash`] at training.
-    pub space: String,
     pub hparams: Hparams,
+    /// Networks whose probabilities are averaged; the weights of member `i` are named `i.…`.
+    pub members: usize,
+    /// With the kernels that it was made for.
     pub vocab: Vocab,
     /// Devices it was trained on.
     pub devices: Vec<Device>,
@@ -53,7 +53,7 @@ pub struct Meta {
     pub date: String,
 }
 
-const FORMAT: &str = "seqtune-model-1";
+const FORMAT: &str = "seqtune-model-2";
 
 /// A trained model.
 pub struct Model {
@@ -88,6 +88,7 @@ impl Model {
         if meta.format != FORMAT {
             return Err(at(Error::Input(format!("format {} is not {FORMAT}; train the model again", meta.format))));
         }
+        meta.vocab.check().map_err(at)?;
         Ok(Model { meta, weights })
     }
 
@@ -96,20 +97,9 @@ impl Model {
         FORMAT.into()
     }
 
-    /// Refuses a kernel that the model was not trained for.
-    pub fn check(&self, kernel: &Kernel) -> Result<()> {
-        if self.meta.kernel != kernel.name {
-            return input(format!("the model was made for kernel {}, not {}", self.meta.kernel, kernel.name));
-        }
-        if self.meta.space != kernel.space_hash() {
-            return input(format!(
-                "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
-                kernel.name,
-                self.meta.space,
-                kernel.space_hash()
-            ));
-        }
-        self.meta.vocab.check(kernel)
+    /// Names of the kernels that it was made for.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.meta.vocab.kernels.iter().map(|k| k.kernel.as_str()).collect()
     }
 
     /// Refuses an objective that the model's data did not measure.
@@ -118,11 +108,6 @@ impl Model {
             true => Ok(()),
             false => input(format!("the model was not trained for objective {objective:?}: its data had no energy")),
         }
-    }
-
-    /// The network on these weights.
-    pub fn net(&self) -> Result<Net> {
-        Net::new(&self.meta.hparams, &self.weights)
     }
 
     /// Number of weights.

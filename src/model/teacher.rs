@@ -3,7 +3,7 @@
 //! Alone it ranks all candidates, as the published predictors do. For training it labels problems that nobody measured:
 //! sizes between the measured ones, and every config that was measured for any problem.
 
-use super::vocab::{Spelled, Vocab};
+use super::vocab::Spelled;
 use crate::dataset::{Objective, Table, Tried};
 use crate::error::{Error, Result};
 use crate::kernel::spec::FieldKind;
@@ -125,7 +125,7 @@ fn row(kernel: &Kernel, problem: &Problem, spelled: &Spelled, config: &Config) -
         fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v }).collect();
     row.extend(kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize] as f64));
     row.extend(spelled.limits());
-    row.extend(Vocab::features_of(kernel, spelled, config));
+    row.extend(spelled.features_of(config));
     row
 }
 

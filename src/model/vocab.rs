@@ -1,53 +1,70 @@
 //! How problems, devices and configs are spelled for the network. Nothing else knows.
 //!
-//! Source: one token per problem field, one for the objective, one for the device and as many as needed for the derived
-//! quantities that need no parameter. Each token is a vector of [`WIDTH`] numbers with a projection of its own.
-//! Target: one token per parameter value. At each decoding step the network also sees the features that the prefix
-//! decides. Encoding of sizes after the comparison in the project's log: log-scaled features beat digits and value
-//! vocabularies.
+//! One vocabulary serves all kernels of a model. What has the same name in two kernels (a field, a feature, a parameter with the
+//! same values) is the same to the network. Source: one token per group of quantities (a field or feature without a group is a
+//! token of its own), one for device and objective, one for the kernel. Target: one token per parameter value. At each decoding
+//! step the network also sees the features that the prefix decides, and for each value that may be chosen those that the value
+//! decides: what an expert would weigh.
 
+use super::spell::{CHOICE_INTERVALS, INTERVALS, Kind, Quantity, Scale};
 use crate::dataset::{Objective, Table};
-use crate::error::{Result, input};
+use crate::error::{Error, Result, input};
 use crate::kernel::expr::Code;
 use crate::kernel::spec::FieldKind;
-use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use crate::kernel::{Choice, Config, ConfigSpace, Device, Feature, Kernel, LIMIT_NAMES, Problem};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Numbers per source token.
-pub const WIDTH: usize = 32;
-
-/// Mean and standard deviation that make a quantity comparable.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scale {
-    pub mean: f64,
-    pub deviation: f64,
-}
-
-impl Scale {
-    /// Of the finite values; a constant keeps deviation 1.
-    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Scale {
-        let finite = || values.clone().filter(|v| v.is_finite());
-        let n = finite().count().max(1) as f64;
-        let mean = finite().sum::<f64>() / n;
-        let deviation = (finite().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        Scale { mean, deviation: if deviation > 1e-6 { deviation } else { 1.0 } }
-    }
-
-    /// In deviations from the mean, within +-5; 0 where the value is unknown.
-    pub fn apply(&self, value: f64) -> f32 {
-        if value.is_finite() { ((value - self.mean) / self.deviation).clamp(-5.0, 5.0) as f32 } else { 0.0 }
-    }
-}
-
-/// The spelling of one kernel's problems and configs, fixed when a model is trained.
+/// The spelling of the kernels of one model, fixed when it is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vocab {
+    pub kernels: Vec<Spelling>,
+    /// Quantities of each source token.
+    pub source: Vec<Vec<Quantity>>,
+    /// Parameters of all kernels, with their values.
+    pub parameters: Vec<(String, Vec<i64>)>,
     /// First token of each parameter; the last entry is the number of tokens.
     pub offsets: Vec<u16>,
-    /// Scale of each feature of the kernel, in its order.
-    pub features: Vec<Scale>,
     /// Natural logarithm of operations per microsecond, what the time head predicts.
     pub rate: Scale,
+}
+
+/// What a vocabulary knows of one kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spelling {
+    pub kernel: String,
+    /// [`Kernel::space_hash`] at training.
+    pub space: String,
+    /// Index of each of the kernel's parameters in [`Vocab::parameters`].
+    pub parameters: Vec<u16>,
+    /// The kernel's features that need a parameter, in its order.
+    pub features: Vec<Quantity>,
+}
+
+/// Where a quantity comes from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    Slot(usize),
+    Feature(usize),
+    Objective,
+    /// The kernel does not have it.
+    Nowhere,
+}
+
+/// Spells one kernel's problems and configs.
+#[derive(Clone)]
+pub struct Speller<'k> {
+    pub vocab: Arc<Vocab>,
+    pub kernel: &'k Kernel,
+    /// Index of the kernel in the vocabulary.
+    pub of: usize,
+    origins: Vec<Origin>,
+    /// Features that need a parameter: their indices in the kernel.
+    late: Vec<usize>,
+    /// By position: those of `late` that setting it decides, and the columns of their spelling in one of all of `late`.
+    decided: Vec<Vec<usize>>,
+    columns: Vec<Vec<u16>>,
 }
 
 /// One problem on one device, ready to be spelled: its space and compiled features.
@@ -59,28 +76,95 @@ pub struct Spelled<'k> {
     flops: f64,
 }
 
+/// Name of the quantity that says what is minimised.
+const OBJECTIVE: &str = "objective";
+
+fn is_late(feature: &Feature) -> bool {
+    feature.known_after > 0
+}
+
 impl Vocab {
-    /// Learns the scales from the problems `train` of a table.
-    pub fn new(kernel: &Kernel, table: &Table, train: &[usize]) -> Vocab {
-        let mut offsets = vec![0];
-        for p in &kernel.parameters {
-            offsets.push(offsets[offsets.len() - 1] + p.values.len() as u16);
-        }
-        let mut columns: Vec<Vec<f64>> = vec![Vec::new(); kernel.features.len()];
-        let mut rates = Vec::new();
-        for tried in train.iter().map(|i| &table.tried[*i]) {
-            let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
-            for (config, outcome) in &tried.results {
-                let mut env = spelled.env.clone();
-                set(&mut env, kernel, &config.0);
-                for (column, code) in columns.iter_mut().zip(&spelled.codes) {
-                    column.push(code.eval(&env));
-                }
-                rates.extend(outcome.time_us().map(|t| (spelled.flops / t).ln()));
+    /// Learns the spelling of kernels from the problems `train` of their tables.
+    pub fn learn(corpus: &[(&Kernel, &Table, &[usize])]) -> Vocab {
+        let mut vocab = Vocab {
+            kernels: Vec::new(),
+            source: Vec::new(),
+            parameters: Vec::new(),
+            offsets: vec![0],
+            rate: Scale { mean: 0.0, deviation: 1.0 },
+        };
+        // names of the quantities of each token, in order, and all values seen of each
+        let mut groups: Vec<(String, Vec<(String, Kind)>)> = Vec::new();
+        let mut values: HashMap<String, Vec<f32>> = HashMap::new();
+        let mut add = |group: &Option<String>, name: &str, kind: Kind| {
+            let group = group.as_deref().unwrap_or(name);
+            let at = groups.iter().position(|(g, _)| g == group).unwrap_or_else(|| {
+                groups.push((group.into(), Vec::new()));
+                groups.len() - 1
+            });
+            if !groups[at].1.iter().any(|(n, _)| n == name) {
+                groups[at].1.push((name.into(), kind));
             }
+        };
+        let mut rates = Vec::new();
+        for (kernel, table, train) in corpus {
+            for field in &kernel.fields {
+                let kind = match field.kind {
+                    FieldKind::Size => Kind::Size,
+                    FieldKind::Real => Kind::Real,
+                    FieldKind::Choice => Kind::Choice(field.labels.len()),
+                };
+                add(&field.group, &field.name, kind);
+            }
+            let derived = Some("derived".to_string());
+            for feature in kernel.features.iter().filter(|f| !is_late(f)) {
+                add(&feature.group.clone().or(derived.clone()), &feature.name, Kind::Derived);
+            }
+            let mut late: Vec<Vec<f32>> = vec![Vec::new(); kernel.features.len()];
+            for tried in train.iter().map(|i| &table.tried[*i]) {
+                let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+                for (field, value) in kernel.fields.iter().zip(&tried.problem.values) {
+                    values.entry(field.name.clone()).or_default().push(*value as f32);
+                }
+                for (feature, code) in kernel.features.iter().zip(&spelled.codes).filter(|(f, _)| !is_late(f)) {
+                    values.entry(feature.name.clone()).or_default().push(code.eval(&spelled.env) as f32);
+                }
+                for (config, outcome) in &tried.results {
+                    let mut env = spelled.env.clone();
+                    set(&mut env, kernel, &config.0);
+                    for (i, code) in spelled.codes.iter().enumerate().filter(|(i, _)| is_late(&kernel.features[*i])) {
+                        late[i].push(code.eval(&env) as f32);
+                    }
+                    rates.extend(outcome.time_us().map(|t| (spelled.flops / t).ln()));
+                }
+            }
+            let named = |p: &crate::kernel::Parameter| {
+                let same = vocab.parameters.iter().position(|(n, v)| *n == p.name && *v == p.values);
+                same.unwrap_or_else(|| {
+                    vocab.parameters.push((p.name.clone(), p.values.clone()));
+                    vocab.offsets.push(vocab.offsets[vocab.offsets.len() - 1] + p.values.len() as u16);
+                    vocab.parameters.len() - 1
+                }) as u16
+            };
+            let parameters = kernel.parameters.iter().map(named).collect();
+            let features = kernel.features.iter().zip(&late).filter(|(f, _)| is_late(f));
+            vocab.kernels.push(Spelling {
+                kernel: kernel.name.clone(),
+                space: kernel.space_hash(),
+                parameters,
+                features: features.map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS)).collect(),
+            });
         }
-        let features = columns.iter().map(|c| Scale::of(c.iter().copied())).collect();
-        Vocab { offsets, features, rate: Scale::of(rates.iter().copied()) }
+        for name in LIMIT_NAMES {
+            add(&Some("device".into()), name, Kind::Limit);
+        }
+        add(&Some("device".into()), OBJECTIVE, Kind::Choice(Objective::ALL.len()));
+        let learn = |(name, kind): &(String, Kind)| {
+            Quantity::learn(name, *kind, values.get(name).map_or(&[], Vec::as_slice), INTERVALS)
+        };
+        vocab.source = groups.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
+        vocab.rate = Scale::of(rates.iter().copied());
+        vocab
     }
 
     /// Number of target tokens; the same number stands for "begin".
@@ -88,94 +172,179 @@ impl Vocab {
         self.offsets[self.offsets.len() - 1] as usize
     }
 
-    /// Number of parameters.
-    pub fn positions(&self) -> usize {
-        self.offsets.len() - 1
+    /// Numbers of each source token.
+    pub fn source_widths(&self) -> Vec<usize> {
+        self.source.iter().map(|token| token.iter().map(Quantity::width).sum()).collect()
+    }
+
+    /// Numbers per decoding step of each kernel: its features that need a parameter; one that stays 0 where there are none.
+    pub fn step_widths(&self) -> Vec<usize> {
+        self.kernels.iter().map(|k| k.features.len().max(1)).collect()
+    }
+
+    /// Numbers per value that may be chosen: the spelling of a kernel's features that need a parameter.
+    pub fn choice_widths(&self) -> Vec<usize> {
+        self.kernels.iter().map(|k| k.features.iter().map(Quantity::width).sum::<usize>().max(1)).collect()
+    }
+
+    /// Appends the spelling of raw quantities, see [`Speller::quantities`].
+    pub fn spell(&self, quantities: &[f32], out: &mut Vec<f32>) {
+        self.source.iter().flatten().zip(quantities).for_each(|(quantity, value)| quantity.spell(*value, out));
+    }
+}
+
+impl<'k> Speller<'k> {
+    /// Refuses a kernel that the vocabulary was not made for.
+    pub fn new(vocab: &Arc<Vocab>, kernel: &'k Kernel) -> Result<Speller<'k>> {
+        let Some(of) = vocab.kernels.iter().position(|k| k.kernel == kernel.name) else {
+            let known: Vec<&str> = vocab.kernels.iter().map(|k| k.kernel.as_str()).collect();
+            return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));
+        };
+        let spelling = &vocab.kernels[of];
+        if spelling.space != kernel.space_hash() {
+            return input(format!(
+                "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
+                kernel.name,
+                spelling.space,
+                kernel.space_hash()
+            ));
+        }
+        let late: Vec<usize> = (0..kernel.features.len()).filter(|i| is_late(&kernel.features[*i])).collect();
+        if late.len() != spelling.features.len() {
+            return input(format!("the features of kernel {} are not those of the model; train it again", kernel.name));
+        }
+        let count = kernel.parameters.len();
+        let origin = |quantity: &Quantity| {
+            let name = &quantity.name;
+            let field = kernel.fields.iter().position(|f| f.name == *name).map(|i| Origin::Slot(count + i));
+            let feature = || kernel.features.iter().position(|f| f.name == *name).map(Origin::Feature);
+            let limit = || {
+                let at = LIMIT_NAMES.iter().position(|l| l == name)?;
+                Some(Origin::Slot(count + kernel.fields.len() + at))
+            };
+            match quantity.kind {
+                Kind::Derived => feature(),
+                Kind::Limit => limit(),
+                Kind::Choice(_) if name == OBJECTIVE => Some(Origin::Objective),
+                _ => field,
+            }
+            .unwrap_or(Origin::Nowhere)
+        };
+        let (mut decided, mut columns) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        let mut column = 0;
+        for (i, quantity) in spelling.features.iter().enumerate() {
+            let position = kernel.features[late[i]].known_after - 1;
+            decided[position].push(i);
+            columns[position].extend(column..column + quantity.width() as u16);
+            column += quantity.width() as u16;
+        }
+        let origins = vocab.source.iter().flatten().map(origin).collect();
+        Ok(Speller { vocab: vocab.clone(), kernel, of, origins, late, decided, columns })
+    }
+
+    fn spelling(&self) -> &Spelling {
+        &self.vocab.kernels[self.of]
+    }
+
+    /// Vocabulary index of the parameter at `position`; that after the last is "finished".
+    pub fn parameter(&self, position: usize) -> usize {
+        self.spelling().parameters.get(position).map_or(self.vocab.parameters.len(), |p| *p as usize)
     }
 
     /// Token of value `choice` of the parameter at `position`.
-    pub fn token(&self, position: usize, choice: u8) -> u16 {
-        self.offsets[position] + choice as u16
+    pub fn token(&self, position: usize, choice: Choice) -> u16 {
+        self.vocab.offsets[self.parameter(position)] + choice
     }
 
-    /// Number of source tokens of `kernel`.
-    pub fn source_length(kernel: &Kernel) -> usize {
-        kernel.fields.len() + 2 + problem_features(kernel).div_ceil(WIDTH)
-    }
-
-    /// Numbers per decoding step: the features that need a parameter; one that stays 0 where there are none.
-    pub fn step_width(kernel: &Kernel) -> usize {
-        (kernel.features.len() - problem_features(kernel)).max(1)
-    }
-
-    /// The source of a problem: `source_length * WIDTH` numbers.
-    pub fn source(&self, kernel: &Kernel, spelled: &Spelled, objective: Objective) -> Vec<f32> {
-        let mut source = Vec::with_capacity(Self::source_length(kernel) * WIDTH);
-        let mut token = |numbers: &[f32]| {
-            source.extend_from_slice(&numbers[..numbers.len().min(WIDTH)]);
-            source.resize(source.len().next_multiple_of(WIDTH), 0.0);
-        };
-        let count = kernel.parameters.len();
-        for (i, field) in kernel.fields.iter().enumerate() {
-            let value = spelled.env[count + i];
-            match field.kind {
-                FieldKind::Size => token(&spell_size(value)),
-                FieldKind::Real => token(&spell_real(value)),
-                FieldKind::Choice => token(&one_hot(value as usize, field.labels.len())),
-            }
+    /// The token before the next step: that of the last parameter set, or "begin".
+    pub fn last_token(&self, prefix: &[Choice]) -> usize {
+        match prefix {
+            [] => self.vocab.tokens(),
+            [.., choice] => self.token(prefix.len() - 1, *choice) as usize,
         }
-        token(&one_hot(objective as usize, Objective::ALL.len()));
-        let limits = &spelled.env[count + kernel.fields.len()..];
-        // logarithm to base 2, in units of its usual spread, and whether it is known
-        let spell = |v: &f64| if v.is_nan() { [0.0, 0.0] } else { [(v + 1.0).log2() as f32 / 8.0, 1.0] };
-        token(&limits.iter().flat_map(spell).collect::<Vec<f32>>());
-        let known: Vec<f32> = (0..kernel.features.len())
-            .filter(|i| kernel.features[*i].known_after == 0)
-            .map(|i| self.features[i].apply(spelled.codes[i].eval(&spelled.env)))
-            .collect();
-        known.chunks(WIDTH).for_each(token);
-        source
+    }
+
+    /// The choices that tokens stand for.
+    pub fn choices(&self, tokens: &[u16]) -> Vec<Choice> {
+        tokens.iter().enumerate().map(|(at, t)| t - self.token(at, 0)).collect()
+    }
+
+    /// The raw quantities of a problem: what [`Vocab::spell`] makes a source of. NaN for what is unknown.
+    pub fn quantities(&self, spelled: &Spelled, objective: Objective) -> Vec<f32> {
+        let value = |origin: &Origin| match *origin {
+            Origin::Slot(slot) => spelled.env[slot],
+            Origin::Feature(i) => spelled.codes[i].eval(&spelled.env),
+            Origin::Objective => objective as usize as f64,
+            Origin::Nowhere => f64::NAN,
+        };
+        self.origins.iter().map(|origin| value(origin) as f32).collect()
+    }
+
+    /// Numbers per decoding step.
+    pub fn step_width(&self) -> usize {
+        self.late.len().max(1)
+    }
+
+    /// Numbers per value that may be chosen.
+    pub fn choice_width(&self) -> usize {
+        self.spelling().features.iter().map(Quantity::width).sum::<usize>().max(1)
     }
 
     /// The features that a prefix decides, scaled, 0 for those it does not: `step_width` numbers appended to `out`.
-    pub fn step(&self, kernel: &Kernel, spelled: &Spelled, prefix: &[u8], out: &mut Vec<f32>) {
+    pub fn step(&self, spelled: &Spelled, prefix: &[Choice], out: &mut Vec<f32>) {
         let mut env = spelled.env.clone();
-        set(&mut env, kernel, prefix);
-        if problem_features(kernel) == kernel.features.len() {
+        set(&mut env, self.kernel, prefix);
+        if self.late.is_empty() {
             out.push(0.0);
         }
-        for (i, feature) in kernel.features.iter().enumerate() {
-            if feature.known_after > 0 {
-                let decided = feature.known_after <= prefix.len();
-                out.push(if decided { self.features[i].apply(spelled.codes[i].eval(&env)) } else { 0.0 });
-            }
+        for (feature, quantity) in self.late.iter().zip(&self.spelling().features) {
+            let decided = self.kernel.features[*feature].known_after <= prefix.len();
+            out.push(if decided { quantity.scale.apply(spelled.codes[*feature].eval(&env)) } else { 0.0 });
         }
     }
 
-    /// All features of a finished config, unscaled, for other learners.
-    pub fn features_of(kernel: &Kernel, spelled: &Spelled, config: &Config) -> Vec<f64> {
+    /// Number of features that the parameter at `position` decides.
+    pub fn decides(&self, position: usize) -> usize {
+        self.decided[position].len()
+    }
+
+    /// Raw values of the features that each of `choices` decides after `prefix`: [`Speller::decides`] numbers per choice.
+    pub fn weigh(&self, spelled: &Spelled, prefix: &[Choice], choices: impl Iterator<Item = Choice>, out: &mut Vec<f32>) {
+        let decided = &self.decided[prefix.len()];
+        if decided.is_empty() {
+            return;
+        }
         let mut env = spelled.env.clone();
-        set(&mut env, kernel, &config.0);
-        spelled.codes.iter().map(|c| c.eval(&env)).collect()
+        set(&mut env, self.kernel, prefix);
+        let values = &self.kernel.parameters[prefix.len()].values;
+        for choice in choices {
+            env[prefix.len()] = values[choice as usize] as f64;
+            out.extend(decided.iter().map(|i| spelled.codes[self.late[*i]].eval(&env) as f32));
+        }
+    }
+
+    /// Columns, in a spelling of all late features, of those that the parameter at `position` decides.
+    pub fn choice_columns(&self, position: usize) -> &[u16] {
+        &self.columns[position]
+    }
+
+    /// Spells raw values from [`Speller::weigh`] for one choice of the parameter at `position`: a number for each of its
+    /// [`Speller::choice_columns`].
+    pub fn spell_choice(&self, position: usize, raw: &[f32], out: &mut Vec<f32>) {
+        for (i, value) in self.decided[position].iter().zip(raw) {
+            self.spelling().features[*i].spell(*value, out);
+        }
     }
 
     /// What the time head is to say of a time in microseconds.
     pub fn spell_time(&self, spelled: &Spelled, time_us: f64) -> f32 {
-        self.rate.apply((spelled.flops / time_us).ln())
+        let rate = (spelled.flops / time_us).ln();
+        if rate.is_finite() { self.vocab.rate.apply(rate) } else { f32::NAN }
     }
 
     /// Microseconds from what the time head says.
     pub fn read_time(&self, spelled: &Spelled, head: f32) -> f64 {
-        spelled.flops / (head as f64 * self.rate.deviation + self.rate.mean).exp()
-    }
-
-    /// Refuses a kernel that this vocabulary was not made for.
-    pub fn check(&self, kernel: &Kernel) -> Result<()> {
-        let values = kernel.parameters.iter().map(|p| p.values.len()).sum::<usize>();
-        match self.tokens() == values && self.features.len() == kernel.features.len() {
-            true => Ok(()),
-            false => input("the model's vocabulary does not fit the kernel; train it again"),
-        }
+        spelled.flops / (head as f64 * self.vocab.rate.deviation + self.vocab.rate.mean).exp()
     }
 }
 
@@ -190,47 +359,35 @@ impl<'k> Spelled<'k> {
             env,
         }
     }
-}
 
-impl Spelled<'_> {
     /// The device's limits, NaN where unknown.
     pub fn limits(&self) -> &[f64] {
         let kernel = self.space.kernel;
         &self.env[kernel.parameters.len() + kernel.fields.len()..]
     }
+
+    /// All features of a finished config, unscaled, for other learners.
+    pub fn features_of(&self, config: &Config) -> Vec<f64> {
+        let mut env = self.env.clone();
+        set(&mut env, self.space.kernel, &config.0);
+        self.codes.iter().map(|c| c.eval(&env)).collect()
+    }
 }
 
-fn problem_features(kernel: &Kernel) -> usize {
-    kernel.features.iter().filter(|f| f.known_after == 0).count()
-}
-
-fn set(env: &mut [f64], kernel: &Kernel, prefix: &[u8]) {
+fn set(env: &mut [f64], kernel: &Kernel, prefix: &[Choice]) {
     for ((slot, p), choice) in env.iter_mut().zip(&kernel.parameters).zip(prefix) {
         *slot = p.values[*choice as usize] as f64;
     }
 }
 
-fn one_hot(index: usize, of: usize) -> Vec<f32> {
-    (0..of).map(|i| (i == index) as u8 as f32).collect()
-}
-
-/// Logarithm and its square, divisibility by powers of two, low bits, phases of the logarithm, small divisors.
-fn spell_size(x: f64) -> Vec<f32> {
-    let log = (x + 1e-9).max(0.5).log2();
-    let whole = x as u64;
-    let mut numbers = vec![(log / 8.0) as f32, (log * log / 64.0) as f32];
-    numbers.push(whole.max(1).trailing_zeros().min(8) as f32 / 4.0);
-    numbers.extend((0..3).map(|bit| (whole >> bit & 1) as f32));
-    for octaves in [1.0, 2.0, 4.0, 8.0] {
-        let phase = std::f64::consts::TAU * log / octaves;
-        numbers.extend([phase.sin() as f32, phase.cos() as f32]);
+impl Vocab {
+    /// Refuses a vocabulary that contradicts itself: of a file that was changed by hand.
+    pub fn check(&self) -> Result<()> {
+        let tokens: usize = self.parameters.iter().map(|(_, values)| values.len()).sum();
+        let known = |k: &Spelling| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());
+        match self.offsets.len() == self.parameters.len() + 1 && self.tokens() == tokens && self.kernels.iter().all(known) {
+            true => Ok(()),
+            false => Err(Error::Input("the model's vocabulary contradicts itself; fetch or train it again".into())),
+        }
     }
-    numbers.extend([3, 5, 7].map(|d| whole.is_multiple_of(d) as u8 as f32));
-    numbers.extend([8, 16, 32, 64, 128].map(|d| whole.is_multiple_of(d) as u8 as f32));
-    numbers.extend([1, 2, 4, 8, 16, 32, 64].map(|bound| (whole <= bound) as u8 as f32));
-    numbers
-}
-
-fn spell_real(x: f64) -> Vec<f32> {
-    vec![(x == 0.0) as u8 as f32, (x == 1.0) as u8 as f32, x.signum() as f32, (x.abs() + 1.0).log2() as f32]
 }

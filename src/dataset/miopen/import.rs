@@ -1,0 +1,176 @@
+//! Databases' rows as datasets: one per device and solver.
+
+use super::params::Columns;
+use super::{Convolution, Row, Times};
+use crate::dataset::{Dataset, FORMAT, Header, Outcome, Record, Tuned, today};
+use crate::error::Result;
+use crate::kernel::{Checker, Config, Device, Kernel, Problem};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// What to import and how.
+pub struct Import<'a> {
+    /// Solvers wanted, without arguments; all that have a kernel where empty.
+    pub solvers: &'a [String],
+    pub times: &'a Times,
+    /// Command line, kept with the datasets.
+    pub command: String,
+}
+
+/// Rows that are not in the datasets for one reason, and the first of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Counts {
+    pub rows: usize,
+    pub example: String,
+}
+
+/// The datasets, and what became of the rows.
+#[derive(Default)]
+pub struct Imported {
+    /// By device and solver.
+    pub datasets: BTreeMap<(String, String), Dataset>,
+    pub rows: usize,
+    /// Records that carry a time.
+    pub timed: usize,
+    /// Rows left out, by solver and reason.
+    pub left_out: BTreeMap<(String, String), Counts>,
+}
+
+struct Solver<'k> {
+    kernel: &'k Kernel,
+    columns: Columns<'k>,
+    checker: Checker<'k>,
+}
+
+/// Milliseconds by what SQLite tells of a convolution; `None` where several outputs' sizes share it.
+fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
+    let mut known: HashMap<(Convolution, &str), Option<f64>> = HashMap::new();
+    for ((convolution, solver), ms) in times {
+        known
+            .entry((convolution.without_output(), solver.as_str()))
+            .and_modify(|ms| *ms = None)
+            .or_insert(Some(*ms));
+    }
+    known
+}
+
+/// Reads `databases` (each with its name in messages and its device) into datasets. A row that no kernel describes, or that
+/// breaks a rule of its kernel, is left out and counted. Of several rows for one problem on one device the last one stays.
+pub fn import(
+    databases: &[(String, Device, Vec<Row>)],
+    ask: &Import,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Imported> {
+    let by_input = by_input(ask.times);
+    let mut kernels: BTreeMap<String, Option<Kernel>> = BTreeMap::new();
+    for (_, _, rows) in databases {
+        for row in rows {
+            let name = plain(&row.solver).0;
+            if !kernels.contains_key(name) {
+                kernels.insert(name.into(), Kernel::open(name).ok());
+            }
+        }
+    }
+    let mut solvers: HashMap<&str, Solver> = HashMap::new();
+    for (name, kernel) in kernels.iter().filter_map(|(name, kernel)| Some((name, kernel.as_ref()?))) {
+        let solver = Solver { kernel, columns: Columns::new(kernel)?, checker: Checker::new(kernel) };
+        solvers.insert(name, solver);
+    }
+    let mut imported = Imported::default();
+    for (place, device, rows) in databases {
+        let mut places: HashMap<(&str, String), usize> = HashMap::new();
+        for row in rows {
+            let (name, argument) = plain(&row.solver);
+            if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
+                continue;
+            }
+            imported.rows += 1;
+            if imported.rows.is_multiple_of(5_000) {
+                progress(imported.rows);
+            }
+            let found = match solvers.get(name) {
+                Some(solver) => solver.read(row, argument, device).map(|found| (solver.kernel, found)),
+                None => Err("no kernel describes this solver".into()),
+            };
+            let (kernel, (problem, config)) = match found {
+                Ok(found) => found,
+                Err(reason) => {
+                    let counts = imported.left_out.entry((name.into(), reason)).or_default();
+                    counts.rows += 1;
+                    if counts.example.is_empty() {
+                        let Convolution { direction, dtype, sizes, .. } = &row.convolution;
+                        counts.example = format!("{place}: {direction} {dtype} {sizes:?} {}:{}", row.solver, row.params);
+                    }
+                    continue;
+                }
+            };
+            let ms = match row.convolution.output {
+                Some(_) => ask.times.get(&(row.convolution.clone(), row.solver.clone())).copied(),
+                None => by_input.get(&(row.convolution.clone(), row.solver.as_str())).copied().flatten(),
+            };
+            imported.timed += ms.is_some() as usize;
+            let dataset = imported
+                .datasets
+                .entry((device.name.clone(), name.to_string()))
+                .or_insert_with(|| Dataset { header: header(kernel, device, place, ask), records: Vec::new() });
+            let record = Record {
+                problem: kernel.show_problem(&problem),
+                config: kernel.show_config(&config),
+                outcome: Outcome::Tuned(Tuned { time_us: ms.map(|ms| (ms * 1e3) as f32) }),
+            };
+            match places.get(&(name, record.problem.clone())) {
+                Some(at) => dataset.records[*at] = record,
+                None => {
+                    places.insert((name, record.problem.clone()), dataset.records.len());
+                    dataset.records.push(record);
+                }
+            }
+        }
+    }
+    Ok(imported)
+}
+
+/// A solver's name without its argument, and the argument.
+pub(super) fn plain(solver: &str) -> (&str, Option<&str>) {
+    match solver.split_once('<') {
+        Some((name, rest)) => (name, Some(rest.trim_end_matches('>'))),
+        None => (solver, None),
+    }
+}
+
+fn header(kernel: &Kernel, device: &Device, place: &str, ask: &Import) -> Header {
+    Header {
+        format: FORMAT.into(),
+        kernel: kernel.name.clone(),
+        space: kernel.space_hash(),
+        device: device.clone(),
+        tool: env!("CARGO_PKG_VERSION").into(),
+        seed: 0,
+        policy: format!("tuned by MIOpen's search, imported from {place}: the best config that it found"),
+        command: ask.command.clone(),
+        date: today(),
+    }
+}
+
+impl Solver<'_> {
+    /// Problem and config of a row, or the rule that it breaks.
+    fn read(
+        &self,
+        row: &Row,
+        argument: Option<&str>,
+        device: &Device,
+    ) -> std::result::Result<(Problem, Config), String> {
+        if !row.convolution.beyond.is_empty() {
+            return Err(format!("a convolution with {}", row.convolution.beyond));
+        }
+        let problem = row.convolution.problem(self.kernel, argument).map_err(|e| e.to_string())?;
+        if let Some(rule) = self.checker.broken_rule(&self.kernel.env(&problem, None)) {
+            return Err(format!("{} ({})", rule.reason, rule.text));
+        }
+        let config = self.columns.read(&problem, &row.params).map_err(|e| e.to_string())?;
+        match self.checker.broken_constraint(&self.kernel.env_of(&problem, Some(device), &config)) {
+            Some(constraint) => Err(format!("{} ({})", constraint.reason, constraint.text)),
+            None => Ok((problem, config)),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Judging by what tuners chose: how often a method names the very config, and how probable it held it.
+//!
+//! Only one config per problem is known, and near ties are decided by chance; how far the labels reproduce bounds every
+//! method. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
+//! right in the shares per parameter, for every method alike.
+
+use crate::dataset::{Objective, Part, Table, Tried};
+use crate::error::Result;
+use crate::kernel::{Config, ConfigSpace, Device, Kernel};
+use crate::model::{Model, Predictor};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Sizes of the short lists that are judged, the longest last.
+pub const TOPS: [usize; 3] = [1, 5, 10];
+
+/// A method's answer to one problem.
+pub struct Answer {
+    /// Best first.
+    pub ranking: Vec<Config>,
+    /// Natural logarithm of the probability of the tuned config, among legal ones.
+    pub log_probability: Option<f64>,
+    /// Positions where there was a choice, and whether the method's most probable value after the tuned prefix was the tuned one.
+    pub steps: Option<Vec<(usize, bool)>>,
+}
+
+/// One method's quality on one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub method: String,
+    /// Share of problems whose tuned config is among the first 1, 5, 10.
+    pub exact: [f64; TOPS.len()],
+    /// Mean share of parameters that the first choice has right, and by parameter.
+    pub free: f64,
+    pub free_by_parameter: Vec<f64>,
+    /// The same after the tuned config's prefix.
+    pub forced: Option<f64>,
+    pub forced_by_parameter: Vec<f64>,
+    /// Mean nats per config.
+    pub nats: Option<f64>,
+    /// Share of first choices that are illegal.
+    pub illegal: f64,
+}
+
+/// An evaluation of one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub kernel: String,
+    pub records: usize,
+    pub train_problems: usize,
+    pub test_problems: usize,
+    pub rows: Vec<Row>,
+    pub unmasked: Unmasked,
+    pub labels: Labels,
+}
+
+/// What greedy decoding does without look-ahead.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Unmasked {
+    /// Share of illegal configs where every value may follow.
+    pub illegal: f64,
+    /// Share of problems that end without a legal value where only broken prefixes are masked.
+    pub dead_ends: f64,
+}
+
+/// How far labels reproduce: the share of twins that were tuned to the same config, with their number.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Labels {
+    /// Test problems and the training or test problem that differs from them in the batch size alone, at most by a factor of 2.
+    pub batch: (f64, usize),
+    /// The same problem on another device, legal there too.
+    pub device: (f64, usize),
+}
+
+/// What a method is asked: test problems with what is known of their device.
+pub struct Asked<'a> {
+    pub kernel: &'a Kernel,
+    pub table: &'a Table,
+    pub train: Vec<&'a Tried>,
+    pub test: Vec<&'a Tried>,
+}
+
+impl<'a> Asked<'a> {
+    /// The split of a model; `device` restricts the test problems to one device.
+    pub fn new(kernel: &'a Kernel, table: &'a Table, model: &Model, device: Option<&Device>) -> Asked<'a> {
+        let part = |part| -> Vec<&Tried> {
+            let indices = table.tuned_part(kernel, &model.meta.split, part);
+            indices.into_iter().map(|i| &table.tried[i]).collect()
+        };
+        let mut test = part(Part::Test);
+        test.retain(|t| device.is_none_or(|d| table.devices[t.device] == *d));
+        Asked { kernel, table, train: part(Part::Train), test }
+    }
+
+    pub fn device(&self, tried: &Tried) -> &'a Device {
+        &self.table.devices[tried.device]
+    }
+}
+
+/// The tuned config of a problem; the caller has asked for tuned problems only.
+pub fn tuned(tried: &Tried) -> &Config {
+    tried.tuned().map_or(&tried.results[0].0, |(config, _)| config)
+}
+
+/// The model's answers, on `threads` threads.
+pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<Vec<Answer>> {
+    let most = TOPS[TOPS.len() - 1];
+    let answer = |tried: &&Tried| -> Result<Answer> {
+        let device = asked.device(tried);
+        let problem = std::slice::from_ref(&tried.problem);
+        let found = predictor.predict(problem, device, Objective::Time, (most, most), 1)?.remove(0);
+        let scored = predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
+        Ok(Answer {
+            ranking: found.into_iter().map(|c| c.config).collect(),
+            log_probability: Some(scored.log_probability),
+            steps: Some(scored.steps),
+        })
+    };
+    on_threads(&asked.test, threads, answer)
+}
+
+/// `make` of every item, in order, on `threads` threads.
+pub fn on_threads<T: Sync, A: Send>(
+    items: &[T],
+    threads: usize,
+    make: impl Fn(&T) -> Result<A> + Sync,
+) -> Result<Vec<A>> {
+    let share = items.len().div_ceil(threads.max(1)).max(1);
+    let make = &make;
+    std::thread::scope(|scope| {
+        let parts: Vec<_> =
+            items.chunks(share).map(|part| scope.spawn(move || part.iter().map(make).collect::<Result<Vec<A>>>())).collect();
+        let mut made = Vec::with_capacity(items.len());
+        for part in parts {
+            made.extend(part.join().map_err(|_| crate::Error::Failed("a thread of the evaluation panicked".into()))??);
+        }
+        Ok(made)
+    })
+}
+
+/// Judges answers to the test problems.
+pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
+    let n = asked.test.len() as f64;
+    let count = asked.kernel.parameters.len();
+    let mut exact = [0.0; TOPS.len()];
+    let (mut free, mut wrong) = (vec![0.0; count], vec![0.0; count]);
+    let (mut nats, mut illegal) = (0.0, 0.0);
+    for (tried, answer) in asked.test.iter().zip(answers) {
+        let wanted = tuned(tried);
+        let rank = answer.ranking.iter().position(|c| c == wanted);
+        exact.iter_mut().zip(TOPS).for_each(|(share, top)| *share += rank.is_some_and(|r| r < top) as u8 as f64 / n);
+        match answer.ranking.first() {
+            Some(first) => {
+                free.iter_mut().zip(first.0.iter().zip(&wanted.0)).for_each(|(f, (a, b))| *f += (a == b) as u8 as f64 / n);
+                let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
+                illegal += !space.is_legal(first) as u8 as f64 / n;
+            }
+            None => illegal += 1.0 / n,
+        }
+        nats -= answer.log_probability.unwrap_or(f64::NAN) / n;
+        let missed = answer.steps.iter().flatten().filter(|(_, right)| !right);
+        missed.for_each(|(position, _)| wrong[*position] += 1.0 / n);
+    }
+    let forced = answers.iter().all(|a| a.steps.is_some());
+    let forced_by_parameter: Vec<f64> = if forced { wrong.iter().map(|w| 1.0 - w).collect() } else { Vec::new() };
+    Row {
+        method: method.into(),
+        exact,
+        free: free.iter().sum::<f64>() / count as f64,
+        free_by_parameter: free,
+        forced: forced.then(|| forced_by_parameter.iter().sum::<f64>() / count as f64),
+        forced_by_parameter,
+        nats: nats.is_finite().then_some(nats),
+        illegal,
+    }
+}
+
+/// The most frequent configs of the training problems that are legal for each test problem.
+pub fn majority(asked: &Asked) -> Vec<Answer> {
+    let mut counts: HashMap<&Config, usize> = HashMap::new();
+    asked.train.iter().for_each(|t| *counts.entry(tuned(t)).or_default() += 1);
+    let mut frequent: Vec<(&Config, usize)> = counts.into_iter().collect();
+    frequent.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let answer = |tried: &&Tried| {
+        let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
+        let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
+        Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None }
+    };
+    asked.test.iter().map(answer).collect()
+}
+
+/// The configs of the nearest training problems that are legal, by Euclidean distance in log sizes; another choice or device
+/// counts as four octaves.
+pub fn nearest(asked: &Asked, threads: usize) -> Result<Vec<Answer>> {
+    let answer = |tried: &&Tried| {
+        let far = |t: &&&Tried| {
+            let other = if t.device == tried.device { 0.0 } else { 16.0 };
+            super::baselines::distance(asked.kernel, &t.problem, &tried.problem) + other
+        };
+        let mut near: Vec<(f64, &&Tried)> = asked.train.iter().map(|t| (far(&t), t)).collect();
+        let most = 40.min(near.len().saturating_sub(1));
+        if near.len() > most {
+            near.select_nth_unstable_by(most, |a, b| a.0.total_cmp(&b.0));
+            near.truncate(most + 1);
+        }
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
+        let mut ranking: Vec<Config> = Vec::new();
+        for (_, t) in near {
+            let config = tuned(t);
+            if ranking.len() < TOPS[TOPS.len() - 1] && !ranking.contains(config) && space.is_legal(config) {
+                ranking.push(config.clone());
+            }
+        }
+        Ok(Answer { ranking, log_probability: None, steps: None })
+    };
+    on_threads(&asked.test, threads, answer)
+}
+
+/// How far labels reproduce.
+pub fn labels(asked: &Asked) -> Labels {
+    let kernel = asked.kernel;
+    let batch = kernel.fields.iter().position(|f| f.name == "N");
+    let mut twins: HashMap<(usize, String), Vec<&Tried>> = HashMap::new();
+    let mut elsewhere: HashMap<String, Vec<&Tried>> = HashMap::new();
+    let key = |t: &Tried| {
+        let mut problem = t.problem.clone();
+        if let Some(i) = batch {
+            problem.values[i] = 1.0;
+        }
+        (t.device, kernel.show_problem(&problem))
+    };
+    for tried in asked.table.tried.iter().filter(|t| t.tuned().is_some()) {
+        twins.entry(key(tried)).or_default().push(tried);
+        elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
+    }
+    let mut labels = Labels::default();
+    let count = |(share, n): &mut (f64, usize), same: bool| {
+        *share += same as u8 as f64;
+        *n += 1;
+    };
+    for tried in &asked.test {
+        if let Some(i) = batch {
+            let ratio = |t: &Tried| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
+            let others = twins.get(&key(tried)).into_iter().flatten().filter(|t| ratio(t) > 0.0 && ratio(t) <= 1.0);
+            if let Some(twin) = others.min_by(|a, b| ratio(a).total_cmp(&ratio(b))) {
+                count(&mut labels.batch, tuned(twin) == tuned(tried));
+            }
+        }
+        let space = ConfigSpace::new(kernel, &tried.problem, asked.device(tried));
+        let others = elsewhere.get(&kernel.show_problem(&tried.problem)).into_iter().flatten();
+        for other in others.filter(|t| t.device != tried.device && space.is_legal(tuned(t))) {
+            count(&mut labels.device, tuned(other) == tuned(tried));
+        }
+    }
+    for (share, n) in [&mut labels.batch, &mut labels.device] {
+        *share /= (*n).max(1) as f64;
+    }
+    labels
+}
+
+/// What greedy decoding does without the look-ahead.
+pub fn unmasked(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
+    let greedy = |tried: &&Tried| {
+        let device = asked.device(tried);
+        let free = predictor.greedy(&tried.problem, device, false)?;
+        let space = ConfigSpace::new(asked.kernel, &tried.problem, device);
+        let illegal = free.is_none_or(|config| !space.is_legal(&config));
+        Ok((illegal, predictor.greedy(&tried.problem, device, true)?.is_none()))
+    };
+    let found = on_threads(&asked.test, threads, greedy)?;
+    let share = |count: usize| count as f64 / found.len().max(1) as f64;
+    let illegal = share(found.iter().filter(|(illegal, _)| *illegal).count());
+    Ok(Unmasked { illegal, dead_ends: share(found.iter().filter(|(_, dead)| *dead).count()) })
+}

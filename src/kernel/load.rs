@@ -1,0 +1,266 @@
+//! Kernels from their folders: the shipped ones, inside the program, and the user's.
+
+use super::expr::{self, Expr};
+use super::spec::{BaseSpec, Field, FieldKind, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
+use super::{Argument, Constraint, Feature, Kernel, LIMIT_NAMES, Launch, MOST_VALUES, Parameter, Source, device};
+use crate::error::{Error, Result, input, io};
+use include_dir::{Dir, include_dir};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+static SHIPPED: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels");
+
+impl Kernel {
+    /// Opens a kernel: a folder's path, or a name looked up in `./kernels` and then among the shipped ones.
+    pub fn open(name_or_path: &str) -> Result<Kernel> {
+        let mut candidates = vec![PathBuf::from(name_or_path), Path::new("kernels").join(name_or_path)];
+        // families are one folder deeper
+        let families = std::fs::read_dir("kernels").into_iter().flatten().flatten();
+        candidates.extend(families.map(|family| family.path().join(name_or_path)));
+        if let Some(folder) = candidates.iter().find(|p| p.join("kernel.toml").is_file()) {
+            return Kernel::from_folder(folder);
+        }
+        let found = shipped().into_iter().find(|d| d.path().ends_with(name_or_path));
+        match found.filter(|_| !name_or_path.is_empty()) {
+            Some(dir) => {
+                let text = |f: &include_dir::File| {
+                    Some((f.path().file_name()?.to_str()?.to_string(), f.contents_utf8()?.to_string()))
+                };
+                let mut files: BTreeMap<String, String> = dir.files().filter_map(text).collect();
+                if let Some(base) = base_of(&files)
+                    && let Some(family) = dir.path().parent()
+                    && let Some(file) = SHIPPED.get_file(family.join(base.trim_start_matches("../")))
+                {
+                    files.insert(base, file.contents_utf8().unwrap_or_default().to_string());
+                }
+                Kernel::from_files(files, &format!("kernels/{}/kernel.toml", dir.path().display()))
+            }
+            None => input(format!(
+                "no kernel `{name_or_path}`: name one of {}, or the path of a folder with a kernel.toml",
+                Kernel::shipped().join(", ")
+            )),
+        }
+    }
+
+    /// Names of the kernels that ship with the program.
+    pub fn shipped() -> Vec<String> {
+        let name = |d: &Dir| d.path().file_name().map(|n| n.to_string_lossy().into_owned());
+        shipped().into_iter().filter_map(name).collect()
+    }
+
+    fn from_folder(folder: &Path) -> Result<Kernel> {
+        let mut files = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).map_err(io(folder))? {
+            let path = entry.map_err(io(folder))?.path();
+            if let (true, Some(name)) = (path.is_file(), path.file_name().and_then(|n| n.to_str())) {
+                files.insert(name.to_string(), std::fs::read_to_string(&path).map_err(io(&path))?);
+            }
+        }
+        if let Some(base) = base_of(&files) {
+            let path = folder.join(&base);
+            files.insert(base, std::fs::read_to_string(&path).map_err(io(&path))?);
+        }
+        Kernel::from_files(files, &folder.join("kernel.toml").display().to_string())
+    }
+
+    /// Builds a kernel from the texts of its folder, that of its base under the name it is called by; `place` names
+    /// `kernel.toml` in errors.
+    pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
+        let at = |e: Error| e.at(place);
+        let text = files.get("kernel.toml").map_or("", String::as_str);
+        let spec: KernelSpec = toml::from_str(text).map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
+        let base: BaseSpec = match &spec.base {
+            None => BaseSpec::default(),
+            Some(name) => toml::from_str(files.get(name).map_or("", String::as_str)).map_err(|e| {
+                at(Error::Input(format!("its base `{name}`: {}", device::one_line(&e.to_string()))))
+            })?,
+        };
+        build(spec, base, files).map_err(at)
+    }
+}
+
+/// Folders of the shipped kernels, those in families included.
+fn shipped() -> Vec<&'static Dir<'static>> {
+    let is_kernel = |d: &&Dir| d.get_file(d.path().join("kernel.toml")).is_some();
+    let (mut kernels, families): (Vec<&Dir>, Vec<&Dir>) = SHIPPED.dirs().partition(is_kernel);
+    kernels.extend(families.iter().flat_map(|family| family.dirs()).filter(is_kernel));
+    kernels
+}
+
+/// The base that a kernel names. Whatever else is wrong with the file is said when it is built.
+fn base_of(files: &BTreeMap<String, String>) -> Option<String> {
+    let table: toml::Table = toml::from_str(files.get("kernel.toml")?).ok()?;
+    Some(table.get("base")?.as_str()?.to_string())
+}
+
+/// Resolves the names of expressions: parameters, fields, `field.label`, limits and definitions.
+struct Names {
+    slots: BTreeMap<String, Expr>,
+}
+
+impl Names {
+    fn expr(&self, text: &str) -> Result<Expr> {
+        Expr::parse(text, &|name| self.slots.get(name).cloned())
+    }
+}
+
+fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> Result<Kernel> {
+    let (mut fields, mut define) = (base.field, base.define);
+    fields.extend(spec.field);
+    for (name, text) in spec.define {
+        if define.insert(name.clone(), text).is_some() {
+            return input(format!("definition `{name}` is already made by the base"));
+        }
+    }
+    let features = base.feature.into_iter().chain(spec.feature);
+    let rules = base.rule.into_iter().chain(spec.rule).collect();
+    let Some(WorkSpec { flops, bytes, tolerance }) = spec.work.or(base.work) else {
+        return input("there is no [work] table");
+    };
+    let parameters = spec.parameter.into_iter().map(|p| {
+        let default = p.values.iter().position(|v| *v == p.default);
+        match default {
+            Some(default) if p.values.len() <= MOST_VALUES => {
+                Ok(Parameter { name: p.name, values: p.values, default, meaning: p.meaning })
+            }
+            Some(_) => input(format!("parameter `{}` has more than {MOST_VALUES} values", p.name)),
+            None => input(format!("parameter `{}`: the default {} is not one of its values", p.name, p.default)),
+        }
+    });
+    let parameters = parameters.collect::<Result<Vec<_>>>()?;
+    let names = names(&parameters, &fields, &define)?;
+    let count = parameters.len();
+    let exprs = |texts: Vec<String>| texts.iter().map(|t| names.expr(t)).collect::<Result<Vec<_>>>();
+    let launch = |p: ProgramSpec| -> Result<Launch> {
+        if !files.contains_key(&p.file) {
+            return input(format!("the source `{}` is not in the kernel's folder", p.file));
+        }
+        Ok(Launch { file: p.file, entry: p.entry, global: exprs(p.global)?, local: exprs(p.local)? })
+    };
+    let features = features.map(|f| {
+        let expr = names.expr(&f.expr)?;
+        Ok(Feature { known_after: decided_after(&expr, count), name: f.name, group: f.group, expr })
+    });
+    let arguments = spec.argument.into_iter().map(|a| {
+        let amount = a.length.or(a.value).unwrap_or_default();
+        let element = a.element.unwrap_or("0".into());
+        Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, name: a.name, kind: a.kind })
+    });
+    let source = match (spec.program, spec.reference) {
+        (Some(program), Some(reference)) => Some(Source {
+            program: launch(program)?,
+            reference: launch(reference)?,
+            arguments: arguments.collect::<Result<_>>()?,
+            tolerance: names.expr(&tolerance.unwrap_or("0".into()))?,
+        }),
+        (None, None) => None,
+        _ => return input("[program] and [reference] belong together: one of them is missing"),
+    };
+    let constraints = load_constraints(&names, spec.constraint)?;
+    Ok(Kernel {
+        identity: identity(&parameters, &fields, &constraints, &define, source.as_ref().map(|s| &files[&s.program.file])),
+        name: spec.name,
+        meaning: spec.meaning,
+        rules: load_constraints(&names, rules)?,
+        constraints,
+        features: features.collect::<Result<_>>()?,
+        shape: exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
+        flops: names.expr(&flops)?,
+        bytes: names.expr(&bytes)?,
+        source,
+        database: spec.database,
+        fields,
+        parameters,
+        files,
+    })
+}
+
+/// What gives meaning to a recorded config: parameters with values, fields, constraints and, where there is one, the source;
+/// where there is none, the definitions that the constraints rest on.
+fn identity(
+    parameters: &[Parameter],
+    fields: &[Field],
+    constraints: &[Constraint],
+    define: &BTreeMap<String, String>,
+    source: Option<&String>,
+) -> String {
+    let mut text = String::new();
+    for p in parameters {
+        text += &format!("{} {:?}\n", p.name, p.values);
+    }
+    for f in fields {
+        text += &format!("{} {:?} {:?}\n", f.name, f.kind, f.labels);
+    }
+    for c in constraints {
+        text += &format!("{}\n", c.text);
+    }
+    match source {
+        Some(source) => text += source,
+        None => text += &format!("{define:?}"),
+    }
+    text
+}
+
+fn load_constraints(names: &Names, rules: Vec<RuleSpec>) -> Result<Vec<Constraint>> {
+    rules
+        .into_iter()
+        .map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason }))
+        .collect()
+}
+
+/// Number of leading parameters that must be set before `expr` has a value.
+pub(super) fn decided_after(expr: &Expr, parameters: usize) -> usize {
+    let mut after = 0;
+    expr.slots(&mut |s| {
+        if s < parameters {
+            after = after.max(s + 1);
+        }
+    });
+    after
+}
+
+fn names(parameters: &[Parameter], fields: &[Field], define: &BTreeMap<String, String>) -> Result<Names> {
+    let mut names = Names { slots: BTreeMap::new() };
+    let mut add = |name: String, expr: Expr| match names.slots.insert(name.clone(), expr) {
+        None => Ok(()),
+        Some(_) => input(format!("the name `{name}` stands for two things")),
+    };
+    for (i, p) in parameters.iter().enumerate() {
+        add(p.name.clone(), Expr::Slot(i))?;
+    }
+    for (i, f) in fields.iter().enumerate() {
+        let slot = Expr::Slot(parameters.len() + i);
+        match f.kind {
+            FieldKind::Choice => {
+                for (k, label) in f.labels.iter().enumerate() {
+                    let is = Expr::Binary(expr::Binary::Eq, Box::new(slot.clone()), Box::new(Expr::Number(k as f64)));
+                    add(format!("{}.{label}", f.name), is)?;
+                }
+            }
+            _ => add(f.name.clone(), slot)?,
+        }
+    }
+    for (i, name) in LIMIT_NAMES.iter().enumerate() {
+        add(name.to_string(), Expr::Slot(parameters.len() + fields.len() + i))?;
+    }
+    // Definitions may use one another: resolve what can be resolved until nothing is left or nothing moves.
+    let mut open: Vec<(&String, &String)> = define.iter().collect();
+    while !open.is_empty() {
+        let before = open.len();
+        let mut fault = None;
+        open.retain(|(name, text)| match names.expr(text) {
+            Ok(expr) => {
+                names.slots.insert(name.to_string(), expr);
+                false
+            }
+            Err(e) => {
+                fault = Some(e.at(format!("definition `{name}`")));
+                true
+            }
+        });
+        if let (true, Some(fault)) = (open.len() == before, fault) {
+            return Err(fault);
+        }
+    }
+    Ok(names)
+}
