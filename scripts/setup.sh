@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Puts in place what seqtune builds and runs on: libtorch 2.11.0 (CPU) under .libtorch, and an OpenCL CPU device (PoCL).
+# Puts in place what seqtune builds and runs on: libtorch 2.11.0 (CPU) under .libtorch, and an OpenCL CPU device (PoCL); and LightGBM
+# under .lightgbm, which `evaluate` compares with.
 # Does nothing where both are there. SEQTUNE_TORCH_DIR names an existing torch 2.11.0 directory (with include/ and lib/) to use instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 torch_version=2.11.0
+lightgbm_version=4.6.0
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -74,6 +76,27 @@ PY
     mv .libtorch.part .libtorch
 }
 
+# Only a comparison needs it: without it everything else works.
+download_lightgbm() {
+    local wheels
+    wheels=$(mktemp -d)
+    trap 'rm -rf "$wheels"' RETURN
+    say "downloading LightGBM $lightgbm_version (4 MB)"
+    PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 \
+        --platform manylinux_2_28_x86_64 -d "$wheels" "lightgbm==$lightgbm_version" \
+        || { say "the download of LightGBM failed: \`evaluate\` of tuned datasets needs --no-trees"; return 0; }
+    mkdir -p .lightgbm
+    python3 - "$wheels" <<'PY'
+import pathlib, shutil, sys, zipfile
+for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+    with zipfile.ZipFile(wheel) as z, z.open("lightgbm/lib/lib_lightgbm.so") as src, open(".lightgbm/lib_lightgbm.so", "wb") as dst:
+        shutil.copyfileobj(src, dst)
+PY
+    echo "$lightgbm_version" > .lightgbm/version
+}
+
+lightgbm_ready() { [ "$(cat .lightgbm/version 2>/dev/null)" = "$lightgbm_version" ] && [ -e .lightgbm/lib_lightgbm.so ]; }
+
 opencl_ready() { ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && ldconfig -p | grep -q 'libOpenCL\.so\.1'; }
 
 install_pocl() {
@@ -86,5 +109,6 @@ install_pocl() {
 }
 
 libtorch_ready || link_installed_torch || download_libtorch
+lightgbm_ready || download_lightgbm
 opencl_ready || install_pocl
 say "ready"

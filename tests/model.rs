@@ -28,7 +28,7 @@ fn table(kernel: &Kernel) -> Table {
 }
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
-    train(kernel, &table(kernel), &settings(epochs), folder, &mut |_| {}).unwrap()
+    train(&[(kernel.clone(), table(kernel))], &settings(epochs), folder, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
             true
         });
         let scored = predictor.score(&problem, &device, Objective::Time, &legal).unwrap();
-        let trained = predictor.score_by_libtorch(&problem, &device, Objective::Time, &legal).unwrap();
+        let trained = predictor.score_by_libtorch(&model, &problem, &device, Objective::Time, &legal).unwrap();
         for (a, b) in scored.iter().zip(&trained) {
             assert!((a.log_probability - b.log_probability).abs() < 1e-4, "the runtime agrees with libtorch");
             assert!((a.time_us / b.time_us - 1.0).abs() < 1e-4);
@@ -107,14 +107,14 @@ fn interrupted_training_goes_on_to_the_same_weights() {
     let expected = fit(&kernel, 6, whole.path());
     let interrupted = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&kernel, &table(&kernel), &settings, parts.path(), &mut |p| {
+        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, parts.path(), &mut |p| {
             assert!(!matches!(p, Progress::Epoch(e) if e.epoch >= 3), "interrupted")
         });
     });
     assert!(interrupted.is_err());
-    assert!(parts.path().join("checkpoint.safetensors").exists());
+    assert!(parts.path().join("checkpoint-0.safetensors").exists());
     let mut first = None;
-    let resumed = train(&kernel, &table(&kernel), &settings(6), parts.path(), &mut |p| {
+    let resumed = train(&[(kernel.clone(), table(&kernel))], &settings(6), parts.path(), &mut |p| {
         if let Progress::Epoch(e) = p {
             first.get_or_insert(e.epoch);
         }
@@ -124,7 +124,7 @@ fn interrupted_training_goes_on_to_the_same_weights() {
     for (name, weight) in &expected.weights {
         assert_eq!(weight, &resumed.weights[name], "{name}");
     }
-    assert!(!parts.path().join("checkpoint.safetensors").exists());
+    assert!(!parts.path().join("checkpoint-0.safetensors").exists());
 }
 
 #[test]
@@ -133,11 +133,11 @@ fn a_checkpoint_of_other_settings_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let _ = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&kernel, &table(&kernel), &settings, folder.path(), &mut |p| {
+        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, folder.path(), &mut |p| {
             assert!(!matches!(p, Progress::Epoch(_)), "interrupted")
         });
     });
-    let error = train(&kernel, &table(&kernel), &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
+    let error = train(&[(kernel.clone(), table(&kernel))], &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
     assert!(error.contains("was made with other data or settings; delete it to begin anew"), "{error}");
 }
 

@@ -30,6 +30,7 @@ fn set(path: &Path) -> BTreeSet<String> {
         let outcome = match &r.outcome {
             Outcome::Measured(m) => format!("{:.3}", m.samples_us[0]),
             Outcome::Invalid(i) => format!("{:?}", i.kind),
+            Outcome::Tuned(_) => unreachable!("a sweep measures"),
         };
         format!("{} {} {outcome}", r.problem, r.config)
     };
@@ -90,6 +91,7 @@ fn configs_that_fail_hang_or_kill_their_process_are_booked_and_the_sweep_goes_on
                 *kinds.entry(format!("{:?}", i.kind)).or_default() += 1;
                 details.insert(i.detail);
             }
+            Outcome::Tuned(_) => unreachable!("a sweep measures"),
         }
     }
     for kind in [InvalidityKind::Compile, InvalidityKind::Runtime, InvalidityKind::Timeout, InvalidityKind::Correctness]
@@ -227,6 +229,7 @@ fn a_kernel_that_writes_out_of_bounds_does_not_end_the_sweep() {
         .map(|r| match &r.outcome {
             Outcome::Measured(_) => format!("{} measured", r.config),
             Outcome::Invalid(i) => format!("{} {:?}", r.config, i.kind),
+            Outcome::Tuned(_) => unreachable!("a sweep measures"),
         })
         .collect();
     for expected in ["FAR=1 measured", "FAR=2 Correctness", "FAR=100000000 Runtime"] {

@@ -2,10 +2,11 @@
 
 use crate::dataset::{Objective, Table};
 use crate::error::{Result, input};
-use crate::eval::tuned::{Asked, judge, majority, model_answers, nearest};
-use crate::eval::{evaluate, plot};
+use crate::eval::lightgbm::LightGbm;
+use crate::eval::tuned::{Ask, evaluate as evaluate_tuned};
+use crate::eval::{evaluate, plot, report};
 use crate::kernel::Kernel;
-use crate::model::{Model, Predictor};
+use crate::model::Model;
 use std::path::PathBuf;
 
 /// Judges a model and baselines on held-out problems of datasets, by replay
@@ -21,6 +22,12 @@ pub struct Args {
     kernel: Option<String>,
     #[arg(long, value_enum, default_value_t = Objective::Time)]
     objective: Objective,
+    /// Judges problems of this device only (tuned datasets)
+    #[arg(long)]
+    device: Option<String>,
+    /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
+    #[arg(long)]
+    no_trees: bool,
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -56,21 +63,25 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Judges by what tuners chose.
 fn tuned(args: &Args, model: &Model, corpus: &[(Kernel, Table)]) -> Result<()> {
+    let device = args.device.as_deref().map(super::device).transpose()?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    for (kernel, table) in corpus {
-        let asked = Asked::new(kernel, table, model, None);
-        if asked.test.is_empty() {
-            continue;
-        }
-        let predictor = Predictor::new(kernel, model)?;
-        let mut rows = vec![judge(&asked, "seqtune", &model_answers(&asked, &predictor, threads)?)];
-        rows.push(judge(&asked, "nearest neighbour", &nearest(&asked, threads)?));
-        rows.push(judge(&asked, "majority", &majority(&asked)));
-        for r in &rows {
-            super::answer(&format!("{} {} n {} exact {:.1?} free {:.1} forced {:.1?} nats {:.3?} illegal {}", kernel.name, r.method, asked.test.len(), r.exact.map(|x| 100.0 * x), 100.0 * r.free, r.forced.map(|x| 100.0 * x), r.nats, r.illegal));
-        }
+    let library = match args.no_trees {
+        true => None,
+        false => Some(LightGbm::open()?),
+    };
+    let ask = Ask { device: device.as_ref(), library: library.as_ref(), threads, seed: args.seed };
+    let mut reports = Vec::new();
+    for (i, (kernel, table)) in corpus.iter().enumerate() {
+        let mut tell = |what: &str| eprintln!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len());
+        reports.extend(evaluate_tuned(kernel, table, model, &ask, &mut tell)?);
     }
-    let _ = args;
+    if reports.is_empty() {
+        return input("none of the problem shapes falls into the test part of the model's split");
+    }
+    if args.json {
+        return super::answer_json(&reports);
+    }
+    super::answer(report::text(&reports).trim_end());
     Ok(())
 }
 

@@ -4,6 +4,7 @@ mod bench;
 mod convert;
 mod devices;
 mod evaluate;
+mod export;
 mod import;
 mod predict;
 mod progress;
@@ -42,6 +43,7 @@ enum Verb {
     Evaluate(evaluate::Args),
     Convert(convert::Args),
     Import(import::Args),
+    Export(export::Args),
     Bench(bench::Args),
     #[command(hide = true)]
     Worker(WorkerArgs),
@@ -68,6 +70,7 @@ pub fn main() -> ExitCode {
         Verb::Evaluate(args) => evaluate::run(args),
         Verb::Convert(args) => convert::run(args),
         Verb::Import(args) => import::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Bench(args) => bench::run(args),
         Verb::Worker(args) => crate::executor::worker::serve(&args.kernel, &args.device),
     };

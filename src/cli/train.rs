@@ -26,16 +26,16 @@ pub struct Args {
     /// Temperature of the soft target
     #[arg(long, default_value_t = Settings::default().tau)]
     tau: f64,
-    /// Passes over the training problems [default: enough for about 1500 updates/see the README]
+    /// Passes over the training problems [default: enough for about 1500 updates/14]
     #[arg(long)]
     epochs: Option<usize>,
-    /// Problems per update [default: 16/256]
+    /// Problems per update [default: 16/128]
     #[arg(long)]
     batch: Option<usize>,
-    /// Networks whose probabilities are averaged
+    /// Networks whose probabilities are averaged [default: 1/2]
     #[arg(long)]
     members: Option<usize>,
-    /// Share of each layer's output that training leaves out
+    /// Share of each layer's output that training leaves out [default: 0/0.05]
     #[arg(long)]
     dropout: Option<f64>,
     /// Share of the target that goes to all legal values alike
@@ -47,10 +47,10 @@ pub struct Args {
     /// Unmeasured problems per measured one that a cost model labels for the decoder; 0 for none
     #[arg(long, default_value_t = Settings::default().imagined, value_name = "N")]
     imagined: usize,
-    /// Highest learning rate
-    #[arg(long, default_value_t = Settings::default().rate)]
-    rate: f64,
-    /// Width of the network
+    /// Highest learning rate [default: 0.0015/0.001]
+    #[arg(long)]
+    rate: Option<f64>,
+    /// Width of the network [default: 64/128]
     #[arg(long)]
     width: Option<usize>,
     /// Encoder and decoder layers, each
@@ -112,7 +112,7 @@ pub fn run(args: Args) -> Result<()> {
         smoothing: args.smoothing.unwrap_or(default.smoothing),
         half: default.half && !args.single,
         imagined: args.imagined,
-        rate: args.rate,
+        rate: args.rate.unwrap_or(default.rate),
         split,
         seed: args.seed,
         command: super::command_line(),
@@ -123,7 +123,7 @@ pub fn run(args: Args) -> Result<()> {
     let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
     eprintln!("{} kernels, {problems} problems, {records} records", corpus.len());
     let mut preparing: Option<Bar> = None;
-    let mut epochs: Option<Bar> = None;
+    let (mut epochs, mut trained): (Option<Bar>, Vec<usize>) = (None, Vec::new());
     let what = if tuned { "problems are spelled" } else { "problems are labelled by the cost model" };
     let model = train(&corpus, &settings, &args.output, &mut |progress| match progress {
         Progress::Preparing(done, all) => {
@@ -141,7 +141,9 @@ pub fn run(args: Args) -> Result<()> {
                 v.divergence, v.share
             );
             let all = (members * e.epochs) as u64;
-            epochs.get_or_insert_with(|| Bar::new("train", all)).at(member * e.epochs + epoch, &message);
+            trained.resize(members, 0);
+            trained[member] = epoch;
+            epochs.get_or_insert_with(|| Bar::new("train", all)).at(trained.iter().sum(), &message);
         }
     })?;
     if let Some(bar) = epochs {

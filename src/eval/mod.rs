@@ -2,8 +2,11 @@
 
 mod baselines;
 pub mod bench;
+pub mod chain;
+pub mod lightgbm;
 pub mod plot;
 pub mod tuned;
 mod replay;
+pub mod report;
 
 pub use replay::{Report, Row, evaluate};

@@ -4,12 +4,16 @@
 //! method. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
 //! right in the shares per parameter, for every method alike.
 
+use super::chain::Chain;
+use super::lightgbm::LightGbm;
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
 use crate::kernel::{Config, ConfigSpace, Device, Kernel};
+use crate::model::vocab::Speller;
 use crate::model::{Model, Predictor};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Sizes of the short lists that are judged, the longest last.
 pub const TOPS: [usize; 3] = [1, 5, 10];
@@ -49,9 +53,88 @@ pub struct Report {
     pub records: usize,
     pub train_problems: usize,
     pub test_problems: usize,
+    /// The model first.
     pub rows: Vec<Row>,
+    /// The model less the boosted trees, where these were fitted.
+    pub margins: Option<Margins>,
     pub unmasked: Unmasked,
     pub labels: Labels,
+}
+
+/// Differences between two methods on the same problems, each with its standard error.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Margins {
+    /// Of the shares of problems whose config is among the first 1, 5, 10.
+    pub exact: [(f64, f64); TOPS.len()],
+    /// Of the mean nats: negative where the first is better.
+    pub nats: (f64, f64),
+}
+
+/// What to judge, and with what means.
+pub struct Ask<'a> {
+    pub device: Option<&'a Device>,
+    /// The boosted trees' library; `None` leaves them out.
+    pub library: Option<&'a LightGbm>,
+    pub threads: usize,
+    pub seed: u64,
+}
+
+/// Judges a model on one kernel's test problems, beside what could be done without it; `None` where there is no test problem.
+pub fn evaluate(
+    kernel: &Kernel,
+    table: &Table,
+    model: &Model,
+    ask: &Ask,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Option<Report>> {
+    let asked = Asked::new(kernel, table, model, ask.device);
+    if asked.test.is_empty() {
+        return Ok(None);
+    }
+    progress("model");
+    let predictor = Predictor::new(kernel, model)?;
+    let by_model = model_answers(&asked, &predictor, ask.threads)?;
+    let mut rows = vec![judge(&asked, "seqtune", &by_model)];
+    let mut margins = None;
+    if let Some(library) = ask.library {
+        progress("boosted trees");
+        let speller = Speller::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
+        let valid = table.tuned_part(kernel, &model.meta.split, Part::Validation);
+        let valid: Vec<&Tried> = valid.into_iter().map(|i| &table.tried[i]).collect();
+        let by_trees = Chain::fit(library, &asked, &valid, &speller, (ask.threads, ask.seed))?.answers()?;
+        rows.push(judge(&asked, "boosted trees, chained", &by_trees));
+        margins = Some(compare(&asked, &by_model, &by_trees));
+    }
+    progress("neighbours");
+    rows.push(judge(&asked, "nearest neighbour", &nearest(&asked, ask.threads)?));
+    rows.push(judge(&asked, "majority", &majority(&asked)));
+    Ok(Some(Report {
+        kernel: kernel.name.clone(),
+        records: table.records(),
+        train_problems: asked.train.len(),
+        test_problems: asked.test.len(),
+        rows,
+        margins,
+        unmasked: unmasked(&asked, &predictor, ask.threads)?,
+        labels: labels(&asked),
+    }))
+}
+
+/// Paired differences of two methods.
+fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Margins {
+    let difference = |of: &dyn Fn(&Tried, &Answer) -> f64| {
+        let each: Vec<f64> =
+            asked.test.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
+        let n = each.len() as f64;
+        let mean = each.iter().sum::<f64>() / n;
+        let variance = each.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        (mean, (variance / n).sqrt())
+    };
+    let found = |top: usize| move |t: &Tried, x: &Answer| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
+    Margins {
+        exact: TOPS.map(|top| difference(&found(top))),
+        nats: difference(&|_, x| -x.log_probability.unwrap_or(f64::NAN)),
+    }
 }
 
 /// What greedy decoding does without look-ahead.

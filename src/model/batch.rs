@@ -17,7 +17,7 @@ pub struct Batch {
     vocabulary: Tensor,
     /// Legal tokens, true where not: (N, T - 1, V).
     illegal: Tensor,
-    /// What each legal choice decides: spelling (N (T - 1), C, W), its columns (N, T - 1, W), its token (N, T - 1, C). `None` where
+    /// What each legal choice decides: spelling (N, T - 1, C, W), its columns (N, T - 1, W), its token (N, T - 1, C). `None` where
     /// no choice decides anything.
     weighed: Option<(Tensor, Tensor, Tensor)>,
     /// Chosen tokens, 0 in the padding: (N, T - 1, 1).
@@ -101,7 +101,7 @@ impl Batch {
             illegal: Tensor::from_slice(&illegal).reshape([n, t - 1, v]).to_kind(Kind::Bool),
             weighed: (columns > 0).then(|| {
                 (
-                    box_of(&spelled, &[n * (t - 1), choices, columns]),
+                    box_of(&spelled, &[n, t - 1, choices, columns]),
                     whole(&column, &[n, t - 1, columns]),
                     whole(&token, &[n, t - 1, choices]),
                 )
@@ -120,11 +120,10 @@ impl Batch {
         let steps = hidden.narrow(1, 0, t - 1);
         let mut scores = net.logits(&steps, &self.vocabulary).to_kind(Kind::Float);
         if let Some((spelled, columns, tokens)) = &self.weighed {
-            let query = net.weigh(&steps, self.kernel).gather(2, columns, false); // (N, T - 1, W)
-            let spelled = spelled.to_kind(query.kind());
-            let size = columns.size();
-            let weights = spelled.bmm(&query.reshape([size[0] * size[1], size[2], 1])); // (N (T - 1), C, 1)
-            scores = scores.scatter_add(2, tokens, &weights.view_as(tokens).to_kind(Kind::Float));
+            let query = net.weigh(&steps, self.kernel).to_kind(Kind::Float).gather(2, columns, false); // (N, T - 1, W)
+            // not as a product of matrices: of thousands of tiny ones each costs a call
+            let weights = (spelled * query.unsqueeze(2)).sum_dim_intlist(-1, false, Kind::Float); // (N, T - 1, C)
+            scores = scores.scatter_add(2, tokens, &weights);
         }
         let log = scores.masked_fill(&self.illegal, -1e9).log_softmax(-1, Kind::Float);
         let at_end = hidden.reshape([-1, hidden.size()[2]]).index_select(0, &self.last);

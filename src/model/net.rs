@@ -6,8 +6,9 @@
 use super::Hparams;
 use super::vocab::Vocab;
 use crate::error::{Error, Result};
-use rand::{Rng, SeedableRng};
+use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use tch::{Kind, Tensor};
 
@@ -160,8 +161,32 @@ pub struct Net {
     decoder_norm: Norm,
     logits: Linear, // D -> V
     head: (Linear, Linear),
-    /// Share of each layer's output that training leaves out.
-    dropout: f64,
+    /// In training, a share of each layer's outputs is left out.
+    dropout: Option<RefCell<Dropout>>,
+}
+
+/// Leaves out a share of a layer's outputs, the same ones at all tokens of a sequence: fewer random numbers, and as good. Not
+/// libtorch's, whose generator all threads share.
+pub struct Dropout {
+    share: f64,
+    rng: ChaCha8Rng,
+}
+
+impl Dropout {
+    pub fn new(share: f64, seed: u64) -> Option<Dropout> {
+        (share > 0.0).then(|| Dropout { share, rng: ChaCha8Rng::seed_from_u64(seed) })
+    }
+
+    /// `x` (N, T, D) with outputs left out, the others scaled so that the mean stays.
+    fn apply(&mut self, x: &Tensor) -> Tensor {
+        let (n, _, d) = dims(x);
+        let mut bytes = vec![0u8; (n * d) as usize];
+        self.rng.fill_bytes(&mut bytes);
+        let limit = (self.share * 256.0).round();
+        let kept = (256.0 / (256.0 - limit)) as f32;
+        let mask: Vec<f32> = bytes.iter().map(|b| if (*b as f64) < limit { 0.0 } else { kept }).collect();
+        x * Tensor::from_slice(&mask).reshape([n, 1, d]).to_kind(x.kind())
+    }
 }
 
 /// What decoding steps read of the encoder, per layer.
@@ -207,13 +232,13 @@ impl Net {
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
             head: (Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
-            dropout: 0.0,
+            dropout: None,
         })
     }
 
-    /// The network for training: a share of each layer's output is left out, by libtorch's generator.
-    pub fn with_dropout(self, dropout: f64) -> Net {
-        Net { dropout, ..self }
+    /// The network for training.
+    pub fn with_dropout(self, dropout: Option<Dropout>) -> Net {
+        Net { dropout: dropout.map(RefCell::new), ..self }
     }
 
     /// Random initial weights, uniform: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for embeddings.
@@ -302,7 +327,10 @@ impl Net {
     }
 
     fn drop(&self, x: Tensor) -> Tensor {
-        if self.dropout > 0.0 { x.dropout(self.dropout, true) } else { x }
+        match &self.dropout {
+            Some(dropout) => dropout.borrow_mut().apply(&x),
+            None => x,
+        }
     }
 
     /// All steps at once: hidden states (N, T, D). Each step sees those before it.
@@ -353,7 +381,17 @@ fn dims(x: &Tensor) -> (i64, i64, i64) {
 }
 
 fn attend(q: &Tensor, k: &Tensor, v: &Tensor, causal: bool) -> Tensor {
-    Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, causal, None, false)
+    if q.kind() == Kind::Float {
+        return Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, causal, None, false);
+    }
+    // in bfloat16 libtorch's own goes through a library call per head and problem
+    let size = q.size();
+    let mut scores = q.matmul(&k.transpose(-1, -2)) / (size[3] as f64).sqrt(); // (N, H, T, S)
+    if causal {
+        let later = Tensor::ones([size[2], size[2]], (Kind::Bool, tch::Device::Cpu)).triu(1);
+        scores = scores.masked_fill(&later, f64::NEG_INFINITY);
+    }
+    scores.softmax(-1, None::<Kind>).matmul(v)
 }
 
 /// (N, H, T, D/H) to (N, T, D).

@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::examples::{Example, Sequence};
-use super::net::{Net, Weights};
+use super::net::{Dropout, Net, Weights};
 use super::optimizer::{AdamW, copy};
 use super::settings::Settings;
 use super::store::{decode, encode};
@@ -11,6 +11,7 @@ use crate::dataset::write_whole;
 use crate::error::{Error, Result, io};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
+use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -58,7 +59,6 @@ pub struct Lesson<'k> {
 #[derive(Serialize, Deserialize)]
 struct State {
     key: String,
-    member: usize,
     epoch: usize,
     step: i64,
     best: Score,
@@ -83,8 +83,6 @@ pub struct Run<'a> {
     pub kept: Weights,
     pub best: Score,
     pub latest: Score,
-    /// Kept weights of finished members, named `member.name`.
-    pub finished: Weights,
     checkpoint: &'a Checkpoint,
     saved: std::time::Instant,
 }
@@ -98,20 +96,19 @@ impl<'a> Run<'a> {
         lessons: &'a [Lesson<'a>],
         vocab: &Vocab,
         settings: &'a Settings,
-        checkpoint: &'a Checkpoint,
+        (member, checkpoint): (usize, &'a Checkpoint),
     ) -> Result<Run<'a>> {
-        let weights = Net::init(&settings.hparams, vocab, settings.seed);
+        let weights = Net::init(&settings.hparams, vocab, settings.seed + 7_919 * member as u64);
         let mut run = Run {
             lessons,
             settings,
             optimizer: AdamW::new(&weights),
             kept: copy(&weights),
             weights,
-            member: 0,
+            member,
             epoch: 0,
             best: Score { divergence: f64::MAX, ..Score::default() },
             latest: Score::default(),
-            finished: Weights::new(),
             checkpoint,
             saved: std::time::Instant::now(),
         };
@@ -131,26 +128,14 @@ impl<'a> Run<'a> {
                 let named = tensors.iter().filter_map(|(n, t)| Some((n.strip_prefix(prefix)?.to_string(), t.copy())));
                 named.collect()
             };
-            (run.weights, run.kept, run.finished) = (part("weights."), part("kept."), part("finished."));
+            (run.weights, run.kept) = (part("weights."), part("kept."));
             let (first, second, average) = (part("first."), part("second."), part("average."));
             run.optimizer = AdamW { first, second, average, step: state.step };
-            (run.member, run.epoch, run.best) = (state.member, state.epoch, state.best);
+            (run.epoch, run.best) = (state.epoch, state.best);
             run.latest = run.best;
         }
         run.learn();
         Ok(run)
-    }
-
-    /// Puts the kept weights by, and begins the next member.
-    pub fn next_member(&mut self, vocab: &Vocab) {
-        self.finished.extend(self.kept.iter().map(|(name, t)| (format!("{}.{name}", self.member), t.copy())));
-        self.member += 1;
-        self.weights = Net::init(&self.settings.hparams, vocab, self.settings.seed + 7_919 * self.member as u64);
-        self.optimizer = AdamW::new(&self.weights);
-        self.kept = copy(&self.weights);
-        self.epoch = 0;
-        self.best = Score { divergence: f64::MAX, ..Score::default() };
-        self.learn();
     }
 
     fn learn(&mut self) {
@@ -168,8 +153,6 @@ impl<'a> Run<'a> {
         let (settings, lessons) = (self.settings, self.lessons);
         let seed = (settings.seed + self.member as u64).wrapping_mul(1_000_003).wrapping_add(self.epoch as u64);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        // for the dropout
-        tch::manual_seed(seed as i64);
         let mut batches: Vec<(&Lesson, Vec<usize>)> = Vec::new();
         for lesson in lessons {
             let mut order: Vec<usize> = (0..lesson.training.len()).collect();
@@ -202,7 +185,7 @@ impl<'a> Run<'a> {
         } else {
             Net::new(hparams, &self.weights)?
         };
-        let net = net.with_dropout(*dropout);
+        let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
         let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
         let (mut target, mut time) = (Vec::new(), Vec::new());
         for example in chunk.iter().map(|i| &lesson.training[*i]) {
@@ -254,7 +237,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Writes the checkpoint, at most as often as the settings say unless it is the last of a member.
+    /// Writes the checkpoint, at most as often as the settings say unless it is the last.
     pub fn save_if_due(&mut self, last: bool) -> Result<()> {
         if !last && self.saved.elapsed().as_secs() < self.settings.checkpoint {
             return Ok(());
@@ -265,7 +248,6 @@ impl<'a> Run<'a> {
         let parts = [
             ("weights", &self.weights),
             ("kept", &self.kept),
-            ("finished", &self.finished),
             ("first", first),
             ("second", second),
             ("average", average),
@@ -273,10 +255,10 @@ impl<'a> Run<'a> {
         for (prefix, part) in parts {
             tensors.extend(part.iter().map(|(n, t)| (format!("{prefix}.{n}"), t.detach())));
         }
-        let Run { member, epoch, best, .. } = self;
-        let state = State { key: self.checkpoint.key.clone(), member: *member, epoch: *epoch, step: *step, best: *best };
+        let Run { epoch, best, .. } = self;
+        let state = State { key: self.checkpoint.key.clone(), epoch: *epoch, step: *step, best: *best };
         let state = serde_json::to_string(&state).map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
-        write_whole(&self.checkpoint.path, &encode(&tensors, HashMap::from([("state".to_string(), state)]))?)
+        write_whole(&self.checkpoint.path, &encode(&tensors, HashMap::from([("state".to_string(), state)]), Dtype::F32)?)
     }
 }
 

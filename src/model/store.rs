@@ -71,7 +71,7 @@ impl Model {
     pub fn save(&self, folder: &Path) -> Result<()> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
         let meta = HashMap::from([("seqtune".to_string(), meta)]);
-        write_whole(&Model::file(folder), &encode(&self.weights, meta)?)
+        write_whole(&Model::file(folder), &encode(&self.weights, meta, Dtype::F16)?)
     }
 
     /// Reads a model's folder (or its file).
@@ -116,18 +116,22 @@ impl Model {
     }
 }
 
-/// Tensors and metadata as safetensors bytes.
-pub(super) fn encode(tensors: &Weights, meta: HashMap<String, String>) -> Result<Vec<u8>> {
+/// Tensors and metadata as safetensors bytes, in single precision or, half as large, in half precision: weights are of order 1, and
+/// what rounding moves is far below the difference between two trainings.
+pub(super) fn encode(tensors: &Weights, meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
     let mut raw = Vec::new();
     for (name, tensor) in tensors {
         let values = Vec::<f32>::try_from(tensor.to_kind(Kind::Float).reshape([-1])).map_err(|e| failed(&e))?;
-        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let bytes: Vec<u8> = match dtype {
+            Dtype::F16 => values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect(),
+            _ => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        };
         let shape: Vec<usize> = tensor.size().iter().map(|s| *s as usize).collect();
         raw.push((name.clone(), shape, bytes));
     }
     let views = raw.iter().map(|(name, shape, bytes)| {
-        Ok((name.clone(), TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(|e| failed(&e))?))
+        Ok((name.clone(), TensorView::new(dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
     });
     safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(meta)).map_err(|e| failed(&e))
 }
@@ -141,8 +145,15 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, HashMap<String, String>)>
     let meta = header.metadata().clone().unwrap_or_default();
     let mut weights = Weights::new();
     for (name, view) in SafeTensors::deserialize(bytes).map_err(damaged)?.tensors() {
-        let values: Vec<f32> =
-            view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let values: Vec<f32> = match view.dtype() {
+            Dtype::F16 => {
+                view.data().chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
+            }
+            Dtype::F32 => {
+                view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+            }
+            other => return input(format!("weights of type {other:?} are not read; train the model again")),
+        };
         let shape: Vec<i64> = view.shape().iter().map(|s| *s as i64).collect();
         weights.insert(name, Tensor::from_slice(&values).reshape(shape));
     }

@@ -1,19 +1,22 @@
 //! Training: weights from tables of measured or tuned configs.
 
 use super::examples::{Example, Imagine, contenders, examples, tuned_examples};
-use super::run::{Checkpoint, Epoch, Lesson, Run};
+use super::net::Weights;
+use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
 use super::settings::{STEPS, Settings, Target};
 use super::store::{Meta, Model};
 use super::teacher::Teacher;
 use super::vocab::{Speller, Vocab};
 use crate::dataset::{Objective, Part, Table, today};
-use crate::error::{Result, input, io};
+use crate::error::{Error, Result, input, io};
 use crate::kernel::{Device, Kernel};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 
 /// Most problems that the teacher labels.
 const MOST_IMAGINED: usize = 2_000;
@@ -36,8 +39,8 @@ struct Problems {
 /// Trains on the tables of one kernel or several, and returns the model with the best validation score. Tables hold sweeps, or
 /// what tuners chose; not both.
 ///
-/// `folder/checkpoint.safetensors` is written as it goes; when it is there, and was made from the same data and settings,
-/// training goes on from it. It is removed at the end. Training may differ between machines in the last digits; on one
+/// `folder/checkpoint-0.safetensors` (a file per network) is written as it goes; when it is there, and was made from the same
+/// data and settings, training goes on from it. It is removed at the end. Training may differ between machines in the last digits; on one
 /// machine with one number of threads, the same seed gives the same weights.
 pub fn train(
     corpus: &[(Kernel, Table)],
@@ -45,6 +48,7 @@ pub fn train(
     folder: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
+    keep_memory();
     let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
     let measured =
         |o: &Objective| corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= if tuned { 1 } else { 2 });
@@ -87,38 +91,28 @@ pub fn train(
     let updates = Run::updates(&lessons);
     let epochs = settings.epochs.unwrap_or_else(|| STEPS.div_ceil(updates).clamp(10, 400));
     let hashes: Vec<&String> = corpus.iter().flat_map(|(_, table)| &table.hashes).collect();
-    let checkpoint = Checkpoint {
-        path: folder.join("checkpoint.safetensors"),
-        key: format!("{} {:?} {hashes:?}", settings.describe(epochs), settings.split),
+    let key = format!("{} {:?} {hashes:?}", settings.describe(epochs), settings.split);
+    let checkpoint = |member| Checkpoint {
+        path: folder.join(format!("checkpoint-{member}.safetensors")),
+        key: format!("{key} member {member}"),
     };
-    let mut run = Run::begin(&lessons, &vocab, settings, &checkpoint)?;
-    let every = (epochs / 40).max(1);
+    let checkpoints: Vec<Checkpoint> = (0..settings.members).map(checkpoint).collect();
+    let trained = members(&lessons, &vocab, settings, epochs, &checkpoints, progress)?;
     let mut scores = BTreeMap::new();
-    while run.member < settings.members {
-        for epoch in run.epoch..epochs {
-            let loss = run.epoch_of((epochs * updates) as f64)?;
-            if (epoch + 1) % every == 0 || epoch + 1 == epochs {
-                run.validate()?;
-            }
-            run.epoch = epoch + 1;
-            run.save_if_due(epoch + 1 == epochs)?;
-            let (member, validation, best) = (run.member, run.latest, run.best.divergence);
-            let members = settings.members;
-            progress(Progress::Epoch(Epoch { member, members, epoch: epoch + 1, epochs, loss, validation, best }));
-        }
+    let mut weights = Weights::new();
+    for (member, (kept, best)) in trained.into_iter().enumerate() {
         let name = |what: &str| match settings.members {
             1 => format!("validation {what}"),
-            _ => format!("validation {what}, member {}", run.member + 1),
+            _ => format!("validation {what}, network {}", member + 1),
         };
         let share = if tuned { "greedy exact" } else { "share of best, by likelihood" };
-        scores.insert(name("divergence (nats)"), run.best.divergence);
-        scores.insert(name(share), run.best.share);
-        if run.best.time_error.is_finite() {
-            scores.insert(name("time error (ln)"), run.best.time_error);
+        scores.insert(name("divergence (nats)"), best.divergence);
+        scores.insert(name(share), best.share);
+        if best.time_error.is_finite() {
+            scores.insert(name("time error (ln)"), best.time_error);
         }
-        run.next_member(&vocab);
+        weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
     }
-    let weights = run.finished;
     let mut devices: Vec<Device> = Vec::new();
     for device in corpus.iter().flat_map(|(_, table)| &table.devices) {
         if !devices.contains(device) {
@@ -144,8 +138,82 @@ pub fn train(
         weights,
     };
     model.save(folder)?;
-    std::fs::remove_file(&checkpoint.path).map_err(io(&checkpoint.path))?;
+    for Checkpoint { path, .. } in &checkpoints {
+        std::fs::remove_file(path).map_err(io(path))?;
+    }
     Ok(model)
+}
+
+/// Trains the networks of an ensemble, as many at a time as there are cores.
+fn members(
+    lessons: &[Lesson],
+    vocab: &Vocab,
+    settings: &Settings,
+    epochs: usize,
+    checkpoints: &[Checkpoint],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<(Weights, Score)>> {
+    let cores = tch::get_num_threads().max(1) as usize;
+    let together = cores.min(checkpoints.len());
+    let updates = (epochs * Run::updates(lessons)) as f64;
+    let (tell, told) = std::sync::mpsc::channel();
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    // `None` where another network has failed
+    let member = |member: usize, tell: &Sender<Epoch>| -> Result<Option<(Weights, Score)>> {
+        let mut run = Run::begin(lessons, vocab, settings, (member, &checkpoints[member]))?;
+        let every = (epochs / 40).max(1);
+        for epoch in run.epoch..epochs {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let loss = run.epoch_of(updates)?;
+            if (epoch + 1) % every == 0 || epoch + 1 == epochs {
+                run.validate()?;
+            }
+            run.epoch = epoch + 1;
+            run.save_if_due(epoch + 1 == epochs)?;
+            let (members, validation, best) = (settings.members, run.latest, run.best.divergence);
+            // nobody listens any more where the run has failed
+            let _ = tell.send(Epoch { member, members, epoch: epoch + 1, epochs, loss, validation, best });
+        }
+        Ok(Some((run.kept, run.best)))
+    };
+    let work = |tell: Sender<Epoch>| -> Result<Vec<(usize, (Weights, Score))>> {
+        let mut done = Vec::new();
+        // libtorch's number of threads is the calling thread's
+        tch::set_num_threads((cores / together) as i32);
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= checkpoints.len() {
+                return Ok(done);
+            }
+            match member(at, &tell) {
+                Ok(Some(trained)) => done.push((at, trained)),
+                Ok(None) => return Ok(done),
+                Err(e) => {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(e);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..together)
+            .map(|_| {
+                let (tell, work) = (tell.clone(), &work);
+                scope.spawn(move || work(tell))
+            })
+            .collect();
+        drop(tell);
+        told.iter().for_each(|epoch| progress(Progress::Epoch(epoch)));
+        let mut trained = Vec::new();
+        for thread in threads {
+            trained.extend(thread.join().map_err(|_| Error::Failed("a training thread panicked".into()))??);
+        }
+        trained.sort_by_key(|(at, _)| *at);
+        Ok(trained.into_iter().map(|(_, member)| member).collect())
+    })
 }
 
 fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> Problems {
@@ -159,6 +227,18 @@ fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> P
         validation = train.clone();
     }
     Problems { train, validation }
+}
+
+/// Tells malloc to keep what large temporaries leave: mapping and unmapping them anew at each operation costs more than the
+/// operation.
+fn keep_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: sets three limits of the allocator; no pointer is involved
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 30);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
+        libc::mallopt(libc::M_TOP_PAD, 1 << 28);
+    }
 }
 
 /// Adds examples of unmeasured problems that the teacher labels.

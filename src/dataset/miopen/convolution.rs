@@ -105,30 +105,8 @@ impl Convolution {
         Ok(Problem { values: kernel.fields.iter().map(value).collect::<Result<_>>()? })
     }
 
-    /// The convolution that a problem of `kernel` stands for, with the output's size that the kernel's definitions give.
-    pub fn of(kernel: &Kernel, problem: &Problem) -> Result<Convolution> {
-        let shown = |name: &str| match kernel.fields.iter().position(|f| f.name == name) {
-            Some(i) => Ok((kernel.fields[i].show(problem.values[i]), problem.values[i])),
-            None => input(format!("kernel {} is no solver of MIOpen: it has no field `{name}`", kernel.name)),
-        };
-        let mut sizes = [0; 14];
-        for (size, name) in sizes.iter_mut().zip(SIZES) {
-            *size = shown(name)?.1 as u32;
-        }
-        let mut convolution = Convolution {
-            direction: shown("direction")?.0,
-            dtype: shown("dtype")?.0,
-            layout: shown("layout")?.0,
-            sizes,
-            output: None,
-            beyond: String::new(),
-        };
-        convolution.output = Some(convolution.smallest_output());
-        Ok(convolution)
-    }
-
     /// Rows and columns of the output: of a forward convolution exactly, else those of the smallest image that fits.
-    fn smallest_output(&self) -> (u32, u32) {
+    pub(super) fn smallest_output(&self) -> (u32, u32) {
         let [_, _, h, w, _, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, _] = self.sizes.map(i64::from);
         let size = |x: i64, taps: i64, pad: i64, stride: i64, dilation: i64| match self.direction.as_str() {
             "F" => (x + 2 * pad - dilation * (taps - 1) - 1).div_euclid(stride) + 1,

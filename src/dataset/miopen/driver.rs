@@ -1,6 +1,8 @@
-//! Command lines of MIOpenDriver, as MIOpen's logs and people's scripts have them.
+//! Convolutions as people write them: command lines of MIOpenDriver, as MIOpen's logs and scripts have them, database keys,
+//! name=value pairs.
 
 use super::Convolution;
+use super::convolution::SIZES;
 use crate::error::{Error, Result, input};
 
 /// An option's short and long name, and its default.
@@ -24,7 +26,7 @@ const OPTIONS: [(&str, &str, u32); 15] = [
 
 /// The convolutions that `MIOpenDriver conv… options` stands for: one per direction that `-F` asks for (1 forward, 2 backward
 /// data, 4 backward weights, 0 all). Options that do not change the convolution are passed over.
-pub fn problem_of_command(line: &str) -> Result<Vec<Convolution>> {
+pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
     let words: Vec<&str> = line.split_whitespace().collect();
     let Some(at) = words.iter().position(|w| w.ends_with("MIOpenDriver")) else {
@@ -86,4 +88,57 @@ pub fn problem_of_command(line: &str) -> Result<Vec<Convolution>> {
     };
     let asked = |(_, bit): &(&str, u32)| directions == 0 || directions & bit != 0;
     Ok([("F", 1), ("B", 2), ("W", 4)].into_iter().filter(asked).map(|(d, _)| convolution(d)).collect())
+}
+
+/// The convolutions of lines in any of the notations; empty lines and `#` comments are skipped.
+pub fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
+    let mut all = Vec::new();
+    for (i, line) in text.lines().enumerate().map(|(i, line)| (i, line.trim())) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let found = if line.contains("MIOpenDriver") {
+            convolutions_of_command(line)
+        } else if line.contains('=') && line.split(',').all(|pair| pair.contains('=')) && !line.contains(':') {
+            of_pairs(line).map(|c| vec![c])
+        } else {
+            // the key of a database's line, with or without what follows it
+            Convolution::parse(line.split('=').next().unwrap_or_default()).map(|c| vec![c])
+        };
+        all.extend(found.map_err(|e| e.at(format!("line {}", i + 1)))?);
+    }
+    Ok(all)
+}
+
+/// `direction=F,N=…`, kernel-side as in a problem.
+fn of_pairs(line: &str) -> Result<Convolution> {
+    let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
+    let (mut direction, mut dtype, mut layout) = (None, "FP32".to_string(), "NCHW".to_string());
+    let mut sizes = SIZES.map(|name| match name {
+        "pad_h" | "pad_w" => Some(0),
+        name if name.starts_with("stride") || name.starts_with("dilation") || name == "groups" => Some(1),
+        _ => None,
+    });
+    for pair in line.split(',') {
+        let (name, value) = pair.split_once('=').map_or((pair, ""), |(n, v)| (n.trim(), v.trim()));
+        match name {
+            "direction" => direction = Some(value.to_string()),
+            "dtype" => dtype = value.into(),
+            "layout" => layout = value.into(),
+            _ => match SIZES.iter().position(|s| *s == name) {
+                Some(i) => sizes[i] = Some(value.parse().map_err(|_| bad(format!("{name}={value} is not a number")))?),
+                None => return Err(bad(format!("there is no field `{name}`"))),
+            },
+        }
+    }
+    let missing = SIZES.iter().zip(&sizes).find(|(_, s)| s.is_none()).map(|(name, _)| *name);
+    match (direction, missing) {
+        (None, _) => Err(bad("direction= is missing (F, B or W)".into())),
+        (_, Some(name)) => Err(bad(format!("{name}= is missing"))),
+        (Some(direction), None) => {
+            let sizes = sizes.map(|s| s.unwrap_or(0));
+            let convolution = Convolution { direction, dtype, layout, sizes, output: None, beyond: String::new() };
+            Ok(Convolution { output: Some(convolution.smallest_output()), ..convolution })
+        }
+    }
 }

@@ -21,7 +21,7 @@ mod sqlite;
 mod text;
 
 pub use convolution::Convolution;
-pub use driver::problem_of_command;
+pub use driver::{convolutions_of_command, convolutions_of_lines};
 pub use export::{Export, solver_name};
 pub use import::{Counts, Import, Imported, import};
 

@@ -1,0 +1,150 @@
+//! `seqtune export`
+
+use super::progress::Bar;
+use crate::dataset::miopen::{Convolution, Export, convolutions_of_lines};
+use crate::dataset::{Objective, write_whole};
+use crate::error::{Result, input, io};
+use crate::kernel::spec::Field;
+use crate::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
+use crate::model::{Model, Predictor};
+use clap::Subcommand;
+use std::path::{Path, PathBuf};
+
+/// Writes predictions in the formats of others
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    to: To,
+}
+
+#[derive(Subcommand)]
+enum To {
+    Miopen(MiopenArgs),
+}
+
+/// A user database of MIOpen: for each convolution a line with the predicted config of every solver that serves it
+///
+/// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.<backend>.<version>.updb.txt
+#[derive(clap::Args)]
+struct MiopenArgs {
+    /// Folder of the model
+    model: PathBuf,
+    /// Files of convolutions, or `-` for standard input; one a line: a MIOpenDriver command, a database key, or name=value pairs
+    #[arg(required = true)]
+    problems: Vec<PathBuf>,
+    /// The user database
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
+    #[arg(long)]
+    device: Option<String>,
+    /// Solvers to export, separated by commas [default: all of the model]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    solver: Vec<String>,
+    /// Width of the beam
+    #[arg(long, default_value_t = 10)]
+    width: usize,
+    /// Replaces the file
+    #[arg(long)]
+    overwrite: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    match args.to {
+        To::Miopen(args) => miopen(args),
+    }
+}
+
+/// Convolutions of all files.
+fn convolutions(paths: &[PathBuf]) -> Result<Vec<Convolution>> {
+    let mut all = Vec::new();
+    for path in paths {
+        let place = path.display().to_string();
+        let text = match place.as_str() {
+            "-" => std::io::read_to_string(std::io::stdin()).map_err(io(Path::new("standard input")))?,
+            _ => std::fs::read_to_string(path).map_err(io(path))?,
+        };
+        all.extend(convolutions_of_lines(&text).map_err(|e| e.at(&place))?);
+    }
+    match all.is_empty() {
+        true => input("no convolution is given: write one a line, as a MIOpenDriver command, a key or name=value pairs"),
+        false => Ok(all),
+    }
+}
+
+/// A kernel's problems that stand for a convolution: one per label of the field that takes a solver's argument.
+fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
+    let argument = kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().find(|f| f.name == *name));
+    let labels: Vec<Option<&str>> = match argument {
+        Some(Field { labels, .. }) => labels.iter().map(|l| Some(l.as_str())).collect(),
+        None => vec![None],
+    };
+    // a convolution beyond the kernel's fields has no problem
+    labels.into_iter().filter_map(|label| convolution.problem(kernel, label).ok()).collect()
+}
+
+fn miopen(args: MiopenArgs) -> Result<()> {
+    if args.output.exists() && !args.overwrite {
+        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
+    }
+    if args.width == 0 {
+        return input("--width must be at least 1");
+    }
+    let model = Model::load(&args.model)?;
+    let known = model.kernels();
+    if let Some(unknown) = args.solver.iter().find(|s| !known.contains(&s.as_str())) {
+        return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));
+    }
+    let device = super::device_for(&model, args.device.as_deref())?;
+    let convolutions = convolutions(&args.problems)?;
+    let mut found: Vec<Vec<(Kernel, Problem, crate::kernel::Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
+    let wanted: Vec<&str> =
+        known.into_iter().filter(|k| args.solver.is_empty() || args.solver.iter().any(|s| s == k)).collect();
+    let mut bar = Bar::new("export", wanted.len() as u64);
+    for (i, name) in wanted.iter().enumerate() {
+        let kernel = Kernel::open(name)?;
+        if !kernel.fields.iter().any(|f| f.name == "direction") {
+            return input(format!("kernel {name} is no solver of MIOpen"));
+        }
+        let (places, problems) = served(&kernel, &device, &convolutions)?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let predictor = Predictor::new(&kernel, &model)?;
+        let predicted = predictor.predict(&problems, &device, Objective::Time, (1, args.width), threads)?;
+        for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
+            found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
+        }
+        bar.at(i + 1, name);
+    }
+    bar.end();
+    let mut export = Export::default();
+    let mut entries = 0;
+    for (convolution, configs) in convolutions.iter().zip(&found) {
+        for (kernel, problem, config) in configs {
+            export.add(convolution, kernel, problem, config)?;
+            entries += 1;
+        }
+    }
+    let unserved = found.iter().filter(|configs| configs.is_empty()).count();
+    if unserved > 0 {
+        eprintln!("seqtune: warning: {unserved} of {} convolutions are served by no solver of the model", found.len());
+    }
+    write_whole(&args.output, export.text().as_bytes())?;
+    super::answer(&format!("{}: {entries} configs for {} convolutions", args.output.display(), found.len() - unserved));
+    Ok(())
+}
+
+/// The convolutions that a kernel serves on a device, by index, and their problems.
+fn served(kernel: &Kernel, device: &Device, convolutions: &[Convolution]) -> Result<(Vec<usize>, Vec<Problem>)> {
+    let checker = Checker::new(kernel);
+    let (mut places, mut problems) = (Vec::new(), Vec::new());
+    for (at, convolution) in convolutions.iter().enumerate() {
+        for problem in problems_of(kernel, convolution) {
+            let serves = checker.broken_rule(&kernel.env(&problem, None)).is_none();
+            if serves && !ConfigSpace::new(kernel, &problem, device).completions(&[])?.is_empty() {
+                places.push(at);
+                problems.push(problem);
+            }
+        }
+    }
+    Ok((places, problems))
+}

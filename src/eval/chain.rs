@@ -1,0 +1,199 @@
+//! Boosted trees chained per parameter, decoded by the same constrained beam: what published predictors do, as strong as it gets.
+//!
+//! Each parameter has a classifier of its own, which sees the model's quantities of problem and device (unscaled) and the
+//! values of the parameters before.
+
+use super::lightgbm::{Classifier, LightGbm, Samples};
+use super::tuned::{Answer, Asked, TOPS, on_threads, tuned};
+use crate::dataset::{Objective, Tried};
+use crate::error::Result;
+use crate::kernel::{Choice, ConfigSpace};
+use crate::model::beam::{Hypothesis, Next, beam_search};
+use crate::model::vocab::{Spelled, Speller};
+
+/// Trees of one kernel.
+pub struct Chain<'a> {
+    asked: &'a Asked<'a>,
+    speller: &'a Speller<'a>,
+    /// By position: the choices that occur, and the trees where there are several.
+    links: Vec<(Vec<Choice>, Option<Classifier>)>,
+    /// Probability of a choice that never occurred: half a record's worth.
+    floor: f64,
+    threads: usize,
+}
+
+/// Problems that are decoded together.
+const TOGETHER: usize = 400;
+
+impl<'a> Chain<'a> {
+    /// Fits on the training problems of `asked`; `valid` stops each fit.
+    pub fn fit(
+        library: &LightGbm,
+        asked: &'a Asked,
+        valid: &[&Tried],
+        speller: &'a Speller<'a>,
+        (threads, seed): (usize, u64),
+    ) -> Result<Chain<'a>> {
+        let rows = |tried: &[&Tried]| on_threads(tried, threads, |t| Ok(problem_row(asked, speller, t)));
+        let (train_rows, valid_rows) = (rows(&asked.train)?, rows(valid)?);
+        let mut links = Vec::new();
+        for at in 0..asked.kernel.parameters.len() {
+            let mut occurring: Vec<Choice> = asked.train.iter().map(|t| tuned(t).0[at]).collect();
+            occurring.sort_unstable();
+            occurring.dedup();
+            if occurring.len() < 2 {
+                links.push((occurring, None));
+                continue;
+            }
+            let samples = |tried: &[&Tried], rows: &[Vec<f64>]| {
+                let mut samples = Samples { rows: Vec::new(), columns: 0, classes: Vec::new() };
+                for (t, row) in tried.iter().zip(rows) {
+                    // a value that training never saw cannot judge the fit
+                    if let Ok(class) = occurring.binary_search(&tuned(t).0[at]) {
+                        let first = samples.rows.len();
+                        samples.rows.extend(row);
+                        prefix_row(asked, &tuned(t).0[..at], &mut samples.rows);
+                        samples.columns = samples.rows.len() - first;
+                        samples.classes.push(class as f32);
+                    }
+                }
+                samples
+            };
+            let train = samples(&asked.train, &train_rows);
+            let mut valid = samples(valid, &valid_rows);
+            if valid.classes.is_empty() {
+                valid = samples(&asked.train, &train_rows);
+            }
+            let trees = library.fit(&train, &valid, occurring.len(), threads, seed)?;
+            links.push((occurring, Some(trees)));
+        }
+        Ok(Chain { asked, speller, links, floor: 0.5 / asked.train.len() as f64, threads })
+    }
+
+    /// Answers to the test problems.
+    pub fn answers(&self) -> Result<Vec<Answer>> {
+        let most = TOPS[TOPS.len() - 1];
+        let mut answers = Vec::new();
+        for part in self.asked.test.chunks(TOGETHER) {
+            let rows = on_threads(part, self.threads, |t| Ok(problem_row(self.asked, self.speller, t)))?;
+            let spaces: Vec<ConfigSpace> = part
+                .iter()
+                .map(|t| ConfigSpace::new(self.asked.kernel, &t.problem, self.asked.device(t)))
+                .collect();
+            let mut forced = self.forced(part, &rows, &spaces)?.into_iter();
+            for beam in self.search(&rows, &spaces, most)? {
+                let ranking = beam.iter().map(|h| crate::kernel::Config(self.choices(&h.tokens))).collect();
+                let (log_probability, steps) = forced.next().unwrap_or_default();
+                answers.push(Answer { ranking, log_probability: Some(log_probability), steps: Some(steps) });
+            }
+        }
+        Ok(answers)
+    }
+
+    fn offset(&self, at: usize) -> u16 {
+        self.asked.kernel.parameters[..at].iter().map(|p| p.values.len() as u16).sum()
+    }
+
+    fn choices(&self, tokens: &[u16]) -> Vec<Choice> {
+        tokens.iter().enumerate().map(|(at, t)| t - self.offset(at)).collect()
+    }
+
+    /// Natural logarithms of the probabilities of all choices at `at`, row after row; `rows` are problems' with their prefixes.
+    fn log_probabilities(&self, at: usize, rows: &[f64], count: usize) -> Result<Vec<f64>> {
+        let values = self.asked.kernel.parameters[at].values.len();
+        let (occurring, trees) = &self.links[at];
+        let mut log = vec![self.floor.ln(); count * values];
+        let found = match trees {
+            Some(trees) => trees.predict(rows, self.threads)?,
+            None => vec![1.0; count * occurring.len()],
+        };
+        for (row, probabilities) in found.chunks(occurring.len().max(1)).enumerate() {
+            for (choice, p) in occurring.iter().zip(probabilities) {
+                log[row * values + *choice as usize] = p.max(self.floor).ln();
+            }
+        }
+        Ok(log)
+    }
+
+    fn search(&self, rows: &[Vec<f64>], spaces: &[ConfigSpace], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
+        let count = self.asked.kernel.parameters.len();
+        let vocabulary = self.offset(count) as usize;
+        let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Next> {
+            while tokens.len() < count {
+                let (at, first) = (tokens.len(), self.offset(tokens.len()));
+                let legal = spaces[problem].completions(&self.choices(tokens))?;
+                match legal.only() {
+                    Some(forced) => tokens.push(first + forced),
+                    None => return Ok(Next { open: legal.iter().map(|c| self.offset(at) + c).collect(), closed: Vec::new() }),
+                }
+            }
+            Ok(Next::default())
+        };
+        let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
+            let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * vocabulary];
+            // rows that ask for the same parameter go together
+            let mut by_position: Vec<Vec<(usize, usize, &Hypothesis)>> = vec![Vec::new(); count];
+            let mut at_row = 0;
+            for (problem, beam) in beams.iter().enumerate() {
+                for hypothesis in beam {
+                    if !hypothesis.next.open.is_empty() {
+                        by_position[hypothesis.tokens.len()].push((at_row, problem, hypothesis));
+                    }
+                    at_row += 1;
+                }
+            }
+            for (at, asked) in by_position.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
+                let mut matrix = Vec::new();
+                for (_, problem, hypothesis) in asked {
+                    matrix.extend(&rows[*problem]);
+                    prefix_row(self.asked, &self.choices(&hypothesis.tokens), &mut matrix);
+                }
+                let log = self.log_probabilities(at, &matrix, asked.len())?;
+                let (values, first) = (self.asked.kernel.parameters[at].values.len(), self.offset(at) as usize);
+                for ((row, _, _), log) in asked.iter().zip(log.chunks(values)) {
+                    log.iter().enumerate().for_each(|(c, l)| scores[row * vocabulary + first + c] = *l as f32);
+                }
+            }
+            Ok(scores)
+        };
+        beam_search(rows.len(), width, vocabulary, &mut advance, &mut score)
+    }
+
+    /// Log-probability of the tuned config of each problem among legal ones, and its steps.
+    #[allow(clippy::type_complexity)] // read once, by `answers`
+    fn forced(&self, tests: &[&Tried], rows: &[Vec<f64>], spaces: &[ConfigSpace]) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
+        let mut found = vec![(0.0, Vec::new()); tests.len()];
+        for at in 0..self.asked.kernel.parameters.len() {
+            let mut matrix = Vec::new();
+            for (t, row) in tests.iter().zip(rows) {
+                matrix.extend(row);
+                prefix_row(self.asked, &tuned(t).0[..at], &mut matrix);
+            }
+            let log = self.log_probabilities(at, &matrix, tests.len())?;
+            let values = self.asked.kernel.parameters[at].values.len();
+            for (((t, space), log), (sum, steps)) in tests.iter().zip(spaces).zip(log.chunks(values)).zip(&mut found) {
+                let legal = space.completions(&tuned(t).0[..at])?;
+                if legal.only().is_some() {
+                    continue;
+                }
+                let total: f64 = legal.iter().map(|c| log[c as usize].exp()).sum();
+                let wanted = tuned(t).0[at];
+                let best = legal.iter().max_by(|a, b| log[*a as usize].total_cmp(&log[*b as usize]));
+                *sum += log[wanted as usize] - total.ln();
+                steps.push((at, best == Some(wanted)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What trees see of a problem and its device.
+fn problem_row(asked: &Asked, speller: &Speller, tried: &Tried) -> Vec<f64> {
+    let spelled = Spelled::new(asked.kernel, &tried.problem, asked.device(tried));
+    speller.quantities(&spelled, Objective::Time).into_iter().map(f64::from).collect()
+}
+
+/// Appends the values of the parameters set so far.
+fn prefix_row(asked: &Asked, prefix: &[Choice], row: &mut Vec<f64>) {
+    row.extend(asked.kernel.parameters.iter().zip(prefix).map(|(p, c)| p.values[*c as usize] as f64));
+}

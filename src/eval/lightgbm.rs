@@ -1,0 +1,199 @@
+//! LightGBM (Ke et al. 2017), opened at run time: the boosted trees that models are compared with.
+//!
+//! Its crates want a newer CMake than most systems have; the shared library of its Python wheel needs nothing.
+//! `scripts/setup.sh` fetches it.
+
+use crate::error::{Error, Result};
+use libloading::Library;
+use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+type Handle = *mut c_void;
+type CreateFromMat = unsafe extern "C" fn(
+    *const c_void, c_int, i32, i32, c_int, *const c_char, Handle, *mut Handle,
+) -> c_int;
+type SetField = unsafe extern "C" fn(Handle, *const c_char, *const c_void, c_int, c_int) -> c_int;
+type BoosterCreate = unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
+type AddValid = unsafe extern "C" fn(Handle, Handle) -> c_int;
+type Update = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+type GetEval = unsafe extern "C" fn(Handle, c_int, *mut c_int, *mut c_double) -> c_int;
+type Predict = unsafe extern "C" fn(
+    Handle, *const c_void, c_int, i32, i32, c_int, c_int, c_int, c_int, *const c_char, *mut i64, *mut c_double,
+) -> c_int;
+type Free = unsafe extern "C" fn(Handle) -> c_int;
+type LastError = unsafe extern "C" fn() -> *const c_char;
+
+/// The library.
+#[derive(Clone)]
+pub struct LightGbm(Arc<Library>);
+
+/// Rows of numbers with a class each.
+pub struct Samples {
+    /// Row after row.
+    pub rows: Vec<f64>,
+    pub columns: usize,
+    pub classes: Vec<f32>,
+}
+
+/// Trees that give a probability to each class.
+pub struct Classifier {
+    library: LightGbm,
+    booster: Handle,
+    train: Handle,
+    valid: Handle,
+    classes: usize,
+    rounds: c_int,
+    columns: usize,
+}
+
+const FLOAT32: c_int = 0;
+const FLOAT64: c_int = 1;
+/// Rounds without a better validation loss before fitting stops.
+const PATIENCE: usize = 20;
+
+impl LightGbm {
+    /// Opens `$SEQTUNE_LIGHTGBM`, `.lightgbm/lib_lightgbm.so` or the system's library.
+    pub fn open() -> Result<LightGbm> {
+        let named = std::env::var("SEQTUNE_LIGHTGBM").ok();
+        let mut places: Vec<String> = named.into_iter().collect();
+        places.extend([".lightgbm/lib_lightgbm.so", "lib_lightgbm.so"].map(String::from));
+        for place in &places {
+            // SAFETY: loading runs the library's initialisers, which is what loading LightGBM means
+            if let Ok(library) = unsafe { Library::new(place) } {
+                return Ok(LightGbm(Arc::new(library)));
+            }
+        }
+        Err(Error::Unavailable(format!(
+            "LightGBM is not installed (looked for {}): run scripts/setup.sh, or name its shared library in SEQTUNE_LIGHTGBM",
+            places.join(", ")
+        )))
+    }
+
+    fn function<T: Copy>(&self, name: &str) -> Result<T> {
+        // SAFETY: the types above are those of LightGBM's c_api.h, stable since version 3
+        unsafe { self.0.get::<T>(name.as_bytes()) }
+            .map(|symbol| *symbol)
+            .map_err(|e| Error::Unavailable(format!("LightGBM has no {name}: {e}")))
+    }
+
+    fn check(&self, code: c_int) -> Result<()> {
+        if code == 0 {
+            return Ok(());
+        }
+        let last: LastError = self.function("LGBM_GetLastError")?;
+        // SAFETY: the library returns a string that ends with 0 and lives until its next call
+        let text = unsafe { CStr::from_ptr(last()) }.to_string_lossy().into_owned();
+        Err(Error::Failed(format!("LightGBM: {text}")))
+    }
+
+    fn dataset(&self, samples: &Samples, parameters: &CStr, reference: Handle) -> Result<Handle> {
+        let create: CreateFromMat = self.function("LGBM_DatasetCreateFromMat")?;
+        let set: SetField = self.function("LGBM_DatasetSetField")?;
+        let n = samples.classes.len() as i32;
+        let mut dataset = null_mut();
+        // SAFETY: the pointers are to n rows of `columns` numbers and n classes, which live through the calls
+        unsafe {
+            let data = samples.rows.as_ptr().cast();
+            self.check(create(data, FLOAT64, n, samples.columns as i32, 1, parameters.as_ptr(), reference, &mut dataset))?;
+            self.check(set(dataset, c"label".as_ptr(), samples.classes.as_ptr().cast(), n, FLOAT32))?;
+        }
+        Ok(dataset)
+    }
+
+    /// Fits trees for `classes` classes, until the loss on `valid` has not improved for [`PATIENCE`] rounds.
+    pub fn fit(&self, train: &Samples, valid: &Samples, classes: usize, threads: usize, seed: u64) -> Result<Classifier> {
+        // many classes make a tree each per round
+        let (rate, most) = if classes > 40 { (0.12, 150) } else { (0.06, 400) };
+        let parameters = format!(
+            "objective=multiclass metric=multi_logloss num_class={classes} learning_rate={rate} num_leaves=31 \
+             min_data_in_leaf=20 feature_fraction=0.8 bagging_fraction=0.8 bagging_freq=1 num_threads={threads} seed={seed} \
+             deterministic=true force_row_wise=true verbosity=-1"
+        );
+        let parameters = CString::new(parameters).map_err(|e| Error::Failed(format!("LightGBM: {e}")))?;
+        let mut classifier = Classifier {
+            library: self.clone(),
+            booster: null_mut(),
+            train: self.dataset(train, &parameters, null_mut())?,
+            valid: null_mut(),
+            classes,
+            rounds: 0,
+            columns: train.columns,
+        };
+        classifier.valid = self.dataset(valid, &parameters, classifier.train)?;
+        let (create, add): (BoosterCreate, AddValid) =
+            (self.function("LGBM_BoosterCreate")?, self.function("LGBM_BoosterAddValidData")?);
+        let (update, eval): (Update, GetEval) =
+            (self.function("LGBM_BoosterUpdateOneIter")?, self.function("LGBM_BoosterGetEval")?);
+        // SAFETY: the handles were made above and are freed with the classifier
+        unsafe {
+            self.check(create(classifier.train, parameters.as_ptr(), &mut classifier.booster))?;
+            self.check(add(classifier.booster, classifier.valid))?;
+        }
+        let mut best = (f64::INFINITY, 0);
+        for round in 1..=most {
+            let (mut finished, mut count, mut loss) = (0, 0, [0.0; 4]);
+            // SAFETY: one metric was asked for, so one number is written
+            unsafe {
+                self.check(update(classifier.booster, &mut finished))?;
+                self.check(eval(classifier.booster, 1, &mut count, loss.as_mut_ptr()))?;
+            }
+            if loss[0] < best.0 {
+                best = (loss[0], round);
+            }
+            if finished != 0 || round >= best.1 + PATIENCE {
+                break;
+            }
+        }
+        classifier.rounds = best.1.max(1) as c_int;
+        Ok(classifier)
+    }
+}
+
+impl Classifier {
+    /// Probabilities of the classes, row after row.
+    pub fn predict(&self, rows: &[f64], threads: usize) -> Result<Vec<f64>> {
+        let n = rows.len() / self.columns;
+        let mut out = vec![0.0; n * self.classes];
+        let predict: Predict = self.library.function("LGBM_BoosterPredictForMat")?;
+        let parameters = CString::new(format!("num_threads={threads} verbosity=-1")).unwrap_or_default();
+        let mut written = 0;
+        // SAFETY: `out` has room for one number per row and class
+        let code = unsafe {
+            predict(
+                self.booster,
+                rows.as_ptr().cast(),
+                FLOAT64,
+                n as i32,
+                self.columns as i32,
+                1,
+                0,
+                0,
+                self.rounds,
+                parameters.as_ptr(),
+                &mut written,
+                out.as_mut_ptr(),
+            )
+        };
+        self.library.check(code)?;
+        Ok(out)
+    }
+}
+
+impl Drop for Classifier {
+    fn drop(&mut self) {
+        let booster = self.library.function::<Free>("LGBM_BoosterFree");
+        let dataset = self.library.function::<Free>("LGBM_DatasetFree");
+        // SAFETY: each handle was made by the library and is freed once
+        unsafe {
+            if let (Ok(free), false) = (booster, self.booster.is_null()) {
+                free(self.booster);
+            }
+            for handle in [self.train, self.valid] {
+                if let (Ok(free), false) = (&dataset, handle.is_null()) {
+                    free(handle);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Reports on tuned datasets as Markdown tables.
+
+use super::tuned::{Margins, Report, Row};
+
+fn percent(x: f64) -> String {
+    if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
+}
+
+fn row<'r>(report: &'r Report, method: &str) -> Option<&'r Row> {
+    report.rows.iter().find(|r| r.method == method)
+}
+
+const TREES: &str = "boosted trees, chained";
+
+/// The comparison, what masking does and how far the labels reproduce, most problems first.
+pub fn text(reports: &[Report]) -> String {
+    let mut reports: Vec<&Report> = reports.iter().collect();
+    reports.sort_by(|a, b| b.test_problems.cmp(&a.test_problems).then(a.kernel.cmp(&b.kernel)));
+    let mut text = String::from(
+        "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config.\n\n\
+         | solver | test | majority | neighbour | trees | trees nats | seqtune | seqtune nats | margin top-1 | margin top-5 | margin nats |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    let tops = |r: Option<&Row>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
+    let nats = |r: Option<&Row>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
+    for r in &reports {
+        let signed = |(d, e): (f64, f64), factor: f64, digits: usize| format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e);
+        let margins = match &r.margins {
+            Some(Margins { exact, nats }) => {
+                [signed(exact[0], 100.0, 1), signed(exact[1], 100.0, 1), signed(*nats, 1.0, 3)]
+            }
+            None => ["-".into(), "-".into(), "-".into()],
+        };
+        let methods = ["majority", "nearest neighbour", TREES, "seqtune"].map(|m| row(r, m));
+        text += &format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            r.kernel,
+            r.test_problems,
+            tops(methods[0]),
+            tops(methods[1]),
+            tops(methods[2]),
+            nats(methods[2]),
+            tops(methods[3]),
+            nats(methods[3]),
+            margins.join(" | ")
+        );
+    }
+    text += "\nParameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
+             in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (the ceiling).\n\n\
+             | solver | free trees | free seqtune | forced trees | forced seqtune | illegal | illegal unmasked | dead ends | twins by batch | by device |\n\
+             |---|---|---|---|---|---|---|---|---|---|\n";
+    for r in &reports {
+        let (trees, model) = (row(r, TREES), row(r, "seqtune"));
+        let free = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.free));
+        let forced = |r: Option<&Row>| r.and_then(|r| r.forced).map_or("-".into(), percent);
+        let twins = |(share, n): (f64, usize)| if n == 0 { "-".into() } else { format!("{} of {n}", percent(share)) };
+        text += &format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            r.kernel,
+            free(trees),
+            free(model),
+            forced(trees),
+            forced(model),
+            model.map_or("-".into(), |m| percent(m.illegal)),
+            percent(r.unmasked.illegal),
+            percent(r.unmasked.dead_ends),
+            twins(r.labels.batch),
+            twins(r.labels.device)
+        );
+    }
+    text + "\n" + &summary(&reports)
+}
+
+/// Averages over all solvers, and who is above 90 % per parameter.
+fn summary(reports: &[&Report]) -> String {
+    let mean = |of: &dyn Fn(&Report) -> Option<f64>| {
+        let values: Vec<f64> = reports.iter().filter_map(|r| of(r)).collect();
+        percent(values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let above: Vec<&str> = reports
+        .iter()
+        .filter(|r| row(r, "seqtune").and_then(|m| m.forced).is_some_and(|f| f > 0.9))
+        .map(|r| r.kernel.as_str())
+        .collect();
+    format!(
+        "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\nTeacher-forced above 90 %: {}.\n",
+        reports.len(),
+        mean(&|r| row(r, "seqtune").map(|m| m.exact[0])),
+        mean(&|r| row(r, TREES).map(|m| m.exact[0])),
+        mean(&|r| row(r, "seqtune").map(|m| m.exact[1])),
+        mean(&|r| row(r, TREES).map(|m| m.exact[1])),
+        mean(&|r| row(r, "seqtune").and_then(|m| m.forced)),
+        mean(&|r| row(r, TREES).and_then(|m| m.forced)),
+        if above.is_empty() { "none".into() } else { above.join(", ") }
+    )
+}
