@@ -105,7 +105,7 @@ fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() 
     assert_eq!(answer["predictions"].as_array().unwrap().len(), 3);
     assert!(answer["predictions"][0]["predicted_us"].as_f64().unwrap() > 0.0);
     let (_, err, code) = run(&["predict", &model, "conv2d", "N=1,C=1,H=8,W=8,K=1,R=1,S=1"]);
-    assert_eq!((err.as_str(), code), ("seqtune: the model was made for kernel gemm, not conv2d\n", 2));
+    assert_eq!((err.as_str(), code), ("seqtune: the model was made for gemm, not kernel conv2d\n", 2));
     let (_, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--device", "MI300X"]);
     assert_eq!(code, 0);
     assert!(err.contains("the model never saw MI300X"), "{err}");

@@ -137,7 +137,8 @@ fn a_checkpoint_of_other_settings_is_refused() {
             assert!(!matches!(p, Progress::Epoch(_)), "interrupted")
         });
     });
-    let error = train(&[(kernel.clone(), table(&kernel))], &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
+    let error =
+        train(&[(kernel.clone(), table(&kernel))], &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
     assert!(error.contains("was made with other data or settings; delete it to begin anew"), "{error}");
 }
 
@@ -151,7 +152,7 @@ fn a_model_is_read_as_it_was_written_and_refused_for_another_kernel() {
     assert_eq!(read.weights, model.weights);
     let gemm = Kernel::open("gemm").unwrap();
     let error = Predictor::new(&gemm, &read).err().unwrap().to_string();
-    assert_eq!(error, "the model was made for kernel toy, not gemm");
+    assert_eq!(error, "the model was made for toy, not kernel gemm");
     let file = Model::file(folder.path());
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();

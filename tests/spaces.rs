@@ -42,7 +42,9 @@ fn all_combinations(kernel: &Kernel) -> Vec<Config> {
     for p in &kernel.parameters {
         all = all
             .into_iter()
-            .flat_map(|prefix: Vec<Choice>| (0..p.values.len() as Choice).map(move |c| [prefix.clone(), vec![c]].concat()))
+            .flat_map(|prefix: Vec<Choice>| {
+                (0..p.values.len() as Choice).map(move |c| [prefix.clone(), vec![c]].concat())
+            })
             .collect();
     }
     all.into_iter().map(Config).collect()
@@ -69,7 +71,8 @@ fn completions_counts_and_samples_agree_with_brute_force_on_random_spaces() {
         for config in all {
             for at in 0..config.0.len() {
                 let prefix = &config.0[..at];
-                let expected: HashSet<Choice> = legal.iter().filter(|c| c.0.starts_with(prefix)).map(|c| c.0[at]).collect();
+                let expected: HashSet<Choice> =
+                    legal.iter().filter(|c| c.0.starts_with(prefix)).map(|c| c.0[at]).collect();
                 if at > 0 && !legal.iter().any(|c| c.0.starts_with(prefix)) {
                     break;
                 }

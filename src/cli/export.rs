@@ -67,7 +67,9 @@ fn convolutions(paths: &[PathBuf]) -> Result<Vec<Convolution>> {
         all.extend(convolutions_of_lines(&text).map_err(|e| e.at(&place))?);
     }
     match all.is_empty() {
-        true => input("no convolution is given: write one a line, as a MIOpenDriver command, a key or name=value pairs"),
+        true => {
+            input("no convolution is given: write one a line, as a MIOpenDriver command, a key or name=value pairs")
+        }
         false => Ok(all),
     }
 }
@@ -97,7 +99,8 @@ fn miopen(args: MiopenArgs) -> Result<()> {
     }
     let device = super::device_for(&model, args.device.as_deref())?;
     let convolutions = convolutions(&args.problems)?;
-    let mut found: Vec<Vec<(Kernel, Problem, crate::kernel::Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
+    let mut found: Vec<Vec<(Kernel, Problem, crate::kernel::Config)>> =
+        convolutions.iter().map(|_| Vec::new()).collect();
     let wanted: Vec<&str> =
         known.into_iter().filter(|k| args.solver.is_empty() || args.solver.iter().any(|s| s == k)).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);

@@ -96,12 +96,8 @@ fn miopen(args: MiopenArgs) -> Result<()> {
 fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     let records: usize = imported.datasets.values().map(|d| d.records.len()).sum();
     if args.json {
-        let of = |((device, solver), d): (&(String, String), &crate::dataset::Dataset)| {
-            serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() })
-        };
-        let left_out = |((solver, reason), c): (&(String, String), &miopen::Counts)| {
-            serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example })
-        };
+        let of = |((device, solver), d): (&(String, String), &crate::dataset::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
+        let left_out = |((solver, reason), c): (&(String, String), &miopen::Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
         return super::answer_json(&serde_json::json!({
             "rows": imported.rows, "records": records, "timed": imported.timed,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),

@@ -138,7 +138,8 @@ fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)
             continue;
         }
         let entries = std::fs::read_dir(path).map_err(io(path))?.flatten().map(|e| e.path());
-        let mut inside: Vec<PathBuf> = entries.filter(|p| p.extension().is_some_and(|e| e == "sqt" || e == "jsonl")).collect();
+        let mut inside: Vec<PathBuf> =
+            entries.filter(|p| p.extension().is_some_and(|e| e == "sqt" || e == "jsonl")).collect();
         inside.sort();
         if inside.is_empty() {
             return crate::error::input(format!("{}: the folder holds no dataset (.sqt or .jsonl)", path.display()));

@@ -160,7 +160,12 @@ pub fn run(args: Args) -> Result<()> {
 /// Refuses settings that cannot work.
 fn check(settings: &Settings) -> Result<()> {
     let Settings { tau, rate, split, dropout, smoothing, batch, members, hparams, .. } = settings;
-    if !(*tau > 0.0 && *rate > 0.0 && split.test >= 0.0 && split.validation >= 0.0 && split.test + split.validation < 1.0) {
+    if !(*tau > 0.0
+        && *rate > 0.0
+        && split.test >= 0.0
+        && split.validation >= 0.0
+        && split.test + split.validation < 1.0)
+    {
         return input(
             "--tau and --rate must be positive, --test and --validation shares that leave something to train on",
         );

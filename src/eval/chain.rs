@@ -76,10 +76,8 @@ impl<'a> Chain<'a> {
         let mut answers = Vec::new();
         for part in self.asked.test.chunks(TOGETHER) {
             let rows = on_threads(part, self.threads, |t| Ok(problem_row(self.asked, self.speller, t)))?;
-            let spaces: Vec<ConfigSpace> = part
-                .iter()
-                .map(|t| ConfigSpace::new(self.asked.kernel, &t.problem, self.asked.device(t)))
-                .collect();
+            let spaces: Vec<ConfigSpace> =
+                part.iter().map(|t| ConfigSpace::new(self.asked.kernel, &t.problem, self.asked.device(t))).collect();
             let mut forced = self.forced(part, &rows, &spaces)?.into_iter();
             for beam in self.search(&rows, &spaces, most)? {
                 let ranking = beam.iter().map(|h| crate::kernel::Config(self.choices(&h.tokens))).collect();
@@ -124,7 +122,12 @@ impl<'a> Chain<'a> {
                 let legal = spaces[problem].completions(&self.choices(tokens))?;
                 match legal.only() {
                     Some(forced) => tokens.push(first + forced),
-                    None => return Ok(Next { open: legal.iter().map(|c| self.offset(at) + c).collect(), closed: Vec::new() }),
+                    None => {
+                        return Ok(Next {
+                            open: legal.iter().map(|c| self.offset(at) + c).collect(),
+                            closed: Vec::new(),
+                        });
+                    }
                 }
             }
             Ok(Next::default())
@@ -161,7 +164,12 @@ impl<'a> Chain<'a> {
 
     /// Log-probability of the tuned config of each problem among legal ones, and its steps.
     #[allow(clippy::type_complexity)] // read once, by `answers`
-    fn forced(&self, tests: &[&Tried], rows: &[Vec<f64>], spaces: &[ConfigSpace]) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
+    fn forced(
+        &self,
+        tests: &[&Tried],
+        rows: &[Vec<f64>],
+        spaces: &[ConfigSpace],
+    ) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
         let mut found = vec![(0.0, Vec::new()); tests.len()];
         for at in 0..self.asked.kernel.parameters.len() {
             let mut matrix = Vec::new();

@@ -10,16 +10,26 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 
 type Handle = *mut c_void;
-type CreateFromMat = unsafe extern "C" fn(
-    *const c_void, c_int, i32, i32, c_int, *const c_char, Handle, *mut Handle,
-) -> c_int;
+type CreateFromMat =
+    unsafe extern "C" fn(*const c_void, c_int, i32, i32, c_int, *const c_char, Handle, *mut Handle) -> c_int;
 type SetField = unsafe extern "C" fn(Handle, *const c_char, *const c_void, c_int, c_int) -> c_int;
 type BoosterCreate = unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
 type AddValid = unsafe extern "C" fn(Handle, Handle) -> c_int;
 type Update = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type GetEval = unsafe extern "C" fn(Handle, c_int, *mut c_int, *mut c_double) -> c_int;
 type Predict = unsafe extern "C" fn(
-    Handle, *const c_void, c_int, i32, i32, c_int, c_int, c_int, c_int, *const c_char, *mut i64, *mut c_double,
+    Handle,
+    *const c_void,
+    c_int,
+    i32,
+    i32,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const c_char,
+    *mut i64,
+    *mut c_double,
 ) -> c_int;
 type Free = unsafe extern "C" fn(Handle) -> c_int;
 type LastError = unsafe extern "C" fn() -> *const c_char;
@@ -95,14 +105,30 @@ impl LightGbm {
         // SAFETY: the pointers are to n rows of `columns` numbers and n classes, which live through the calls
         unsafe {
             let data = samples.rows.as_ptr().cast();
-            self.check(create(data, FLOAT64, n, samples.columns as i32, 1, parameters.as_ptr(), reference, &mut dataset))?;
+            self.check(create(
+                data,
+                FLOAT64,
+                n,
+                samples.columns as i32,
+                1,
+                parameters.as_ptr(),
+                reference,
+                &mut dataset,
+            ))?;
             self.check(set(dataset, c"label".as_ptr(), samples.classes.as_ptr().cast(), n, FLOAT32))?;
         }
         Ok(dataset)
     }
 
     /// Fits trees for `classes` classes, until the loss on `valid` has not improved for [`PATIENCE`] rounds.
-    pub fn fit(&self, train: &Samples, valid: &Samples, classes: usize, threads: usize, seed: u64) -> Result<Classifier> {
+    pub fn fit(
+        &self,
+        train: &Samples,
+        valid: &Samples,
+        classes: usize,
+        threads: usize,
+        seed: u64,
+    ) -> Result<Classifier> {
         // many classes make a tree each per round
         let (rate, most) = if classes > 40 { (0.12, 150) } else { (0.06, 400) };
         let parameters = format!(

@@ -5,8 +5,8 @@ pub mod bench;
 pub mod chain;
 pub mod lightgbm;
 pub mod plot;
-pub mod tuned;
 mod replay;
 pub mod report;
+pub mod tuned;
 
 pub use replay::{Report, Row, evaluate};

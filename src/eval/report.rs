@@ -24,7 +24,9 @@ pub fn text(reports: &[Report]) -> String {
     let tops = |r: Option<&Row>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
     let nats = |r: Option<&Row>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
     for r in &reports {
-        let signed = |(d, e): (f64, f64), factor: f64, digits: usize| format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e);
+        let signed = |(d, e): (f64, f64), factor: f64, digits: usize| {
+            format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e)
+        };
         let margins = match &r.margins {
             Some(Margins { exact, nats }) => {
                 [signed(exact[0], 100.0, 1), signed(exact[1], 100.0, 1), signed(*nats, 1.0, 3)]

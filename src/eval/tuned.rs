@@ -123,14 +123,14 @@ pub fn evaluate(
 /// Paired differences of two methods.
 fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Margins {
     let difference = |of: &dyn Fn(&Tried, &Answer) -> f64| {
-        let each: Vec<f64> =
-            asked.test.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
+        let each: Vec<f64> = asked.test.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
         let n = each.len() as f64;
         let mean = each.iter().sum::<f64>() / n;
         let variance = each.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
         (mean, (variance / n).sqrt())
     };
-    let found = |top: usize| move |t: &Tried, x: &Answer| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
+    let found =
+        |top: usize| move |t: &Tried, x: &Answer| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
     Margins {
         exact: TOPS.map(|top| difference(&found(top))),
         nats: difference(&|_, x| -x.log_probability.unwrap_or(f64::NAN)),
@@ -192,7 +192,8 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
         let device = asked.device(tried);
         let problem = std::slice::from_ref(&tried.problem);
         let found = predictor.predict(problem, device, Objective::Time, (most, most), 1)?.remove(0);
-        let scored = predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
+        let scored =
+            predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
         Ok(Answer {
             ranking: found.into_iter().map(|c| c.config).collect(),
             log_probability: Some(scored.log_probability),
@@ -211,8 +212,10 @@ pub fn on_threads<T: Sync, A: Send>(
     let share = items.len().div_ceil(threads.max(1)).max(1);
     let make = &make;
     std::thread::scope(|scope| {
-        let parts: Vec<_> =
-            items.chunks(share).map(|part| scope.spawn(move || part.iter().map(make).collect::<Result<Vec<A>>>())).collect();
+        let parts: Vec<_> = items
+            .chunks(share)
+            .map(|part| scope.spawn(move || part.iter().map(make).collect::<Result<Vec<A>>>()))
+            .collect();
         let mut made = Vec::with_capacity(items.len());
         for part in parts {
             made.extend(part.join().map_err(|_| crate::Error::Failed("a thread of the evaluation panicked".into()))??);
@@ -234,7 +237,9 @@ pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
         exact.iter_mut().zip(TOPS).for_each(|(share, top)| *share += rank.is_some_and(|r| r < top) as u8 as f64 / n);
         match answer.ranking.first() {
             Some(first) => {
-                free.iter_mut().zip(first.0.iter().zip(&wanted.0)).for_each(|(f, (a, b))| *f += (a == b) as u8 as f64 / n);
+                free.iter_mut()
+                    .zip(first.0.iter().zip(&wanted.0))
+                    .for_each(|(f, (a, b))| *f += (a == b) as u8 as f64 / n);
                 let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
                 illegal += !space.is_legal(first) as u8 as f64 / n;
             }

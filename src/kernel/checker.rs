@@ -30,9 +30,8 @@ impl<'k> Checker<'k> {
 
     /// The first constraint that a config breaks; `env` is [`Kernel::env_of`].
     pub fn broken_constraint(&self, env: &[f64]) -> Option<&'k Constraint> {
-        let breaks = |(code, slots): &(Code, Vec<usize>)| {
-            code.eval(env) != 1.0 && !slots.iter().any(|s| env[*s].is_nan())
-        };
+        let breaks =
+            |(code, slots): &(Code, Vec<usize>)| code.eval(env) != 1.0 && !slots.iter().any(|s| env[*s].is_nan());
         Some(&self.kernel.constraints[self.constraints.iter().position(breaks)?])
     }
 }

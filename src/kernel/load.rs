@@ -35,10 +35,15 @@ impl Kernel {
                 }
                 Kernel::from_files(files, &format!("kernels/{}/kernel.toml", dir.path().display()))
             }
-            None => input(format!(
-                "no kernel `{name_or_path}`: name one of {}, or the path of a folder with a kernel.toml",
-                Kernel::shipped().join(", ")
-            )),
+            None => {
+                let own = |d: &&Dir| d.path().components().count() == 1;
+                let own: Vec<String> =
+                    shipped().into_iter().filter(own).map(|d| d.path().display().to_string()).collect();
+                input(format!(
+                    "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
+                    own.join(", ")
+                ))
+            }
         }
     }
 
@@ -71,9 +76,8 @@ impl Kernel {
         let spec: KernelSpec = toml::from_str(text).map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
         let base: BaseSpec = match &spec.base {
             None => BaseSpec::default(),
-            Some(name) => toml::from_str(files.get(name).map_or("", String::as_str)).map_err(|e| {
-                at(Error::Input(format!("its base `{name}`: {}", device::one_line(&e.to_string()))))
-            })?,
+            Some(name) => toml::from_str(files.get(name).map_or("", String::as_str))
+                .map_err(|e| at(Error::Input(format!("its base `{name}`: {}", device::one_line(&e.to_string())))))?,
         };
         build(spec, base, files).map_err(at)
     }
@@ -158,7 +162,13 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
     };
     let constraints = load_constraints(&names, spec.constraint)?;
     Ok(Kernel {
-        identity: identity(&parameters, &fields, &constraints, &define, source.as_ref().map(|s| &files[&s.program.file])),
+        identity: identity(
+            &parameters,
+            &fields,
+            &constraints,
+            &define,
+            source.as_ref().map(|s| &files[&s.program.file]),
+        ),
         name: spec.name,
         meaning: spec.meaning,
         rules: load_constraints(&names, rules)?,
@@ -202,10 +212,7 @@ fn identity(
 }
 
 fn load_constraints(names: &Names, rules: Vec<RuleSpec>) -> Result<Vec<Constraint>> {
-    rules
-        .into_iter()
-        .map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason }))
-        .collect()
+    rules.into_iter().map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason })).collect()
 }
 
 /// Number of leading parameters that must be set before `expr` has a value.

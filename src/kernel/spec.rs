@@ -128,8 +128,8 @@ pub struct WorkSpec {
 pub struct DatabaseSpec {
     /// Field that takes the `x` of a solver written `Name<x>`.
     pub argument: Option<String>,
-    /// What stands between the commas, in order; the parameters in theirs where nothing is said. See
-    /// [`crate::dataset::miopen`].
+    /// What stands between the commas, in order; the parameters in theirs where nothing is said. The
+    /// notation is explained where databases are read, in `dataset::miopen`.
     pub columns: Vec<String>,
 }
 

@@ -192,4 +192,3 @@ fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
     let total: f64 = weights.iter().sum();
     weights.iter().map(|w| (w / total) as f32).collect()
 }
-

@@ -21,7 +21,7 @@ mod train;
 pub mod vocab;
 
 pub use predict::{Candidate, Predictor, Scored};
+pub use run::{Epoch, Score};
 pub use settings::{Settings, Target};
 pub use store::{Hparams, Meta, Model};
-pub use run::{Epoch, Score};
 pub use train::{Progress, train};

@@ -152,8 +152,8 @@ pub struct Net {
     kernels: Tensor, // (K, D)
     encoder: Vec<EncoderLayer>,
     encoder_norm: Norm,
-    tokens: Tensor,    // (V + 1, D), the last is "begin"
-    positions: Tensor, // (P + 1, D), the last is "finished"
+    tokens: Tensor,        // (V + 1, D), the last is "begin"
+    positions: Tensor,     // (P + 1, D), the last is "finished"
     features: Vec<Linear>, // F -> D, by kernel
     /// Hidden state to the weights of what a choice decides, D -> C, by kernel.
     weigh: Vec<Linear>,
@@ -263,11 +263,8 @@ impl Net {
             add(format!("source.{i}.weight"), within(&[d, width as i64], bound(8)));
             add(format!("source.{i}.bias"), within(&[d], 0.17));
         }
-        let mut linears: Vec<(String, i64, i64)> = vec![
-            ("logits".into(), d, tokens),
-            ("head.up".into(), d, d),
-            ("head.down".into(), d, 1),
-        ];
+        let mut linears: Vec<(String, i64, i64)> =
+            vec![("logits".into(), d, tokens), ("head.up".into(), d, d), ("head.down".into(), d, 1)];
         for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
             linears.push((format!("features.{i}"), step as i64, d));
             linears.push((format!("weigh.{i}"), d, choice as i64));

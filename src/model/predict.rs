@@ -134,10 +134,11 @@ impl<'k> Predictor<'k> {
         let (log, head) = no_grad(|| batch.forward(&net));
         let log = batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float);
         let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
-        let scored = log
-            .iter()
-            .zip(&head)
-            .map(|(log, head)| Scored { log_probability: *log as f64, steps: Vec::new(), time_us: speller.read_time(&spelled, *head) });
+        let scored = log.iter().zip(&head).map(|(log, head)| Scored {
+            log_probability: *log as f64,
+            steps: Vec::new(),
+            time_us: speller.read_time(&spelled, *head),
+        });
         Ok(scored.collect())
     }
 
@@ -174,10 +175,7 @@ impl With<'_, '_> {
         for (spelled, problem) in spelled.iter().zip(problems) {
             if spelled.space.completions(&[])?.is_empty() {
                 let problem = kernel.show_problem(problem);
-                return input(format!(
-                    "kernel {} has no legal config for {problem} on {}",
-                    kernel.name, device.name
-                ));
+                return input(format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name));
             }
         }
         let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;

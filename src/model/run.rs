@@ -121,7 +121,8 @@ impl<'a> Run<'a> {
                 .map_err(|_| at(Error::Input("is not a checkpoint of this version; delete it".into())))?;
             if state.key != checkpoint.key {
                 return Err(at(Error::Input(
-                    "was made with other data or settings; delete it to begin anew, or train into another folder".into(),
+                    "was made with other data or settings; delete it to begin anew, or train into another folder"
+                        .into(),
                 )));
             }
             let part = |prefix: &str| -> Weights {
@@ -258,7 +259,10 @@ impl<'a> Run<'a> {
         let Run { epoch, best, .. } = self;
         let state = State { key: self.checkpoint.key.clone(), epoch: *epoch, step: *step, best: *best };
         let state = serde_json::to_string(&state).map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
-        write_whole(&self.checkpoint.path, &encode(&tensors, HashMap::from([("state".to_string(), state)]), Dtype::F32)?)
+        write_whole(
+            &self.checkpoint.path,
+            &encode(&tensors, HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
+        )
     }
 }
 
@@ -316,5 +320,9 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
         }
     }
     let deviation = lessons.first().map_or(1.0, |l| l.speller.vocab.rate.deviation);
-    Ok(Score { divergence: divergence / count, share: share / count, time_error: f64::sqrt(squares / timed) * deviation })
+    Ok(Score {
+        divergence: divergence / count,
+        share: share / count,
+        time_error: f64::sqrt(squares / timed) * deviation,
+    })
 }

@@ -105,7 +105,11 @@ impl Settings {
             "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, {batch} problems of {configs} configs an update; \
              {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}; \
              {}; seed {seed}",
-            h.width, h.heads, h.feed_forward, h.encoder_layers, h.decoder_layers,
+            h.width,
+            h.heads,
+            h.feed_forward,
+            h.encoder_layers,
+            h.decoder_layers,
             if *half { "bf16" } else { "f32" }
         )
     }

@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn a_value_fills_the_intervals_below_it_and_part_of_its_own() {
-        let quantity = Quantity { edges: vec![0.0, 1.0, 3.0], ..Quantity::learn("x", Kind::Derived, &[5.0], INTERVALS) };
+        let quantity =
+            Quantity { edges: vec![0.0, 1.0, 3.0], ..Quantity::learn("x", Kind::Derived, &[5.0], INTERVALS) };
         let mut out = Vec::new();
         quantity.spell(2.0, &mut out);
         assert_eq!(out[1..], [1.0, 0.5]);

@@ -149,9 +149,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, HashMap<String, String>)>
             Dtype::F16 => {
                 view.data().chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect()
             }
-            Dtype::F32 => {
-                view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-            }
+            Dtype::F32 => view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
             other => return input(format!("weights of type {other:?} are not read; train the model again")),
         };
         let shape: Vec<i64> = view.shape().iter().map(|s| *s as i64).collect();

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
+use tch::{Kind, Tensor};
 
 /// Most problems that the teacher labels.
 const MOST_IMAGINED: usize = 2_000;
@@ -50,8 +51,9 @@ pub fn train(
 ) -> Result<Model> {
     keep_memory();
     let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
-    let measured =
-        |o: &Objective| corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= if tuned { 1 } else { 2 });
+    let measured = |o: &Objective| {
+        corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= if tuned { 1 } else { 2 })
+    };
     let objectives: Vec<Objective> = match tuned {
         true => vec![Objective::Time],
         false => Objective::ALL.into_iter().filter(measured).collect(),
@@ -111,7 +113,9 @@ pub fn train(
         if best.time_error.is_finite() {
             scores.insert(name("time error (ln)"), best.time_error);
         }
-        weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
+        // as they are stored, so that the model in hand is the model on disk
+        let rounded = |t: Tensor| t.to_kind(Kind::Half).to_kind(Kind::Float);
+        weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), rounded(t))));
     }
     let mut devices: Vec<Device> = Vec::new();
     for device in corpus.iter().flat_map(|(_, table)| &table.devices) {
@@ -160,7 +164,7 @@ fn members(
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     // `None` where another network has failed
-    let member = |member: usize, tell: &Sender<Epoch>| -> Result<Option<(Weights, Score)>> {
+    let member = |member: usize, tell: &mut dyn FnMut(Epoch)| -> Result<Option<(Weights, Score)>> {
         let mut run = Run::begin(lessons, vocab, settings, (member, &checkpoints[member]))?;
         let every = (epochs / 40).max(1);
         for epoch in run.epoch..epochs {
@@ -174,11 +178,14 @@ fn members(
             run.epoch = epoch + 1;
             run.save_if_due(epoch + 1 == epochs)?;
             let (members, validation, best) = (settings.members, run.latest, run.best.divergence);
-            // nobody listens any more where the run has failed
-            let _ = tell.send(Epoch { member, members, epoch: epoch + 1, epochs, loss, validation, best });
+            tell(Epoch { member, members, epoch: epoch + 1, epochs, loss, validation, best });
         }
         Ok(Some((run.kept, run.best)))
     };
+    if together == 1 {
+        let all = (0..checkpoints.len()).map(|at| member(at, &mut |epoch| progress(Progress::Epoch(epoch))));
+        return Ok(all.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect());
+    }
     let work = |tell: Sender<Epoch>| -> Result<Vec<(usize, (Weights, Score))>> {
         let mut done = Vec::new();
         // libtorch's number of threads is the calling thread's
@@ -188,7 +195,11 @@ fn members(
             if at >= checkpoints.len() {
                 return Ok(done);
             }
-            match member(at, &tell) {
+            // nobody listens any more where the run has failed
+            let mut tell = |epoch| {
+                let _ = tell.send(epoch);
+            };
+            match member(at, &mut tell) {
                 Ok(Some(trained)) => done.push((at, trained)),
                 Ok(None) => return Ok(done),
                 Err(e) => {

@@ -152,7 +152,9 @@ impl Vocab {
                 kernel: kernel.name.clone(),
                 space: kernel.space_hash(),
                 parameters,
-                features: features.map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS)).collect(),
+                features: features
+                    .map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))
+                    .collect(),
             });
         }
         for name in LIMIT_NAMES {
@@ -309,7 +311,13 @@ impl<'k> Speller<'k> {
     }
 
     /// Raw values of the features that each of `choices` decides after `prefix`: [`Speller::decides`] numbers per choice.
-    pub fn weigh(&self, spelled: &Spelled, prefix: &[Choice], choices: impl Iterator<Item = Choice>, out: &mut Vec<f32>) {
+    pub fn weigh(
+        &self,
+        spelled: &Spelled,
+        prefix: &[Choice],
+        choices: impl Iterator<Item = Choice>,
+        out: &mut Vec<f32>,
+    ) {
         let decided = &self.decided[prefix.len()];
         if decided.is_empty() {
             return;
@@ -385,7 +393,10 @@ impl Vocab {
     pub fn check(&self) -> Result<()> {
         let tokens: usize = self.parameters.iter().map(|(_, values)| values.len()).sum();
         let known = |k: &Spelling| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());
-        match self.offsets.len() == self.parameters.len() + 1 && self.tokens() == tokens && self.kernels.iter().all(known) {
+        match self.offsets.len() == self.parameters.len() + 1
+            && self.tokens() == tokens
+            && self.kernels.iter().all(known)
+        {
             true => Ok(()),
             false => Err(Error::Input("the model's vocabulary contradicts itself; fetch or train it again".into())),
         }

@@ -21,9 +21,8 @@ pub struct Convolution {
 }
 
 /// Fields of the sizes.
-pub const SIZES: [&str; 14] = [
-    "N", "C", "H", "W", "K", "R", "S", "pad_h", "pad_w", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups",
-];
+pub const SIZES: [&str; 14] =
+    ["N", "C", "H", "W", "K", "R", "S", "pad_h", "pad_w", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups"];
 
 impl Convolution {
     /// Reads a key: `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, and `_gG` for
@@ -62,7 +61,8 @@ impl Convolution {
         };
         let ([r, s], [pad_h, pad_w]) = (last(part(3))?, last(part(8))?);
         let ([stride_h, stride_w], [dilation_h, dilation_w]) = (last(part(9))?, last(part(10))?);
-        let (c, h, w, k, n) = (number(part(0))?, number(part(1))?, number(part(2))?, number(part(4))?, number(part(7))?);
+        let (c, h, w, k, n) =
+            (number(part(0))?, number(part(1))?, number(part(2))?, number(part(4))?, number(part(7))?);
         Ok(Convolution {
             direction: parts[parts.len() - 1].into(),
             dtype: parts[parts.len() - 2].into(),
@@ -107,7 +107,8 @@ impl Convolution {
 
     /// Rows and columns of the output: of a forward convolution exactly, else those of the smallest image that fits.
     pub(super) fn smallest_output(&self) -> (u32, u32) {
-        let [_, _, h, w, _, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, _] = self.sizes.map(i64::from);
+        let [_, _, h, w, _, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, _] =
+            self.sizes.map(i64::from);
         let size = |x: i64, taps: i64, pad: i64, stride: i64, dilation: i64| match self.direction.as_str() {
             "F" => (x + 2 * pad - dilation * (taps - 1) - 1).div_euclid(stride) + 1,
             _ => (x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1,

@@ -49,7 +49,9 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
         match name {
             "-m" | "--mode" if value() != "conv" => return input(format!("`{line}`: only the mode conv is described")),
             "-m" | "--mode" => {}
-            "-_" | "--spatial_dim" if value() != "2" => return input(format!("`{line}`: only 2 dimensions are described")),
+            "-_" | "--spatial_dim" if value() != "2" => {
+                return input(format!("`{line}`: only 2 dimensions are described"));
+            }
             "-_" | "--spatial_dim" => {}
             "-I" | "--in_layout" => layout = value(),
             _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
@@ -71,7 +73,8 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
         let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
         Some(span.checked_div(stride)? + 1)
     };
-    let (Some(oh), Some(ow)) = (size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w)) else {
+    let (Some(oh), Some(ow)) = (size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w))
+    else {
         return Err(bad("the filter does not fit into the padded image".into()));
     };
     let convolution = |direction: &str| {

@@ -37,7 +37,8 @@ impl Export {
 
 /// The solver as MIOpen calls it: with its argument, where it has one.
 pub fn solver_name(kernel: &Kernel, problem: &Problem) -> String {
-    let argument = kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().position(|f| f.name == *name));
+    let argument =
+        kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().position(|f| f.name == *name));
     match argument {
         Some(i) => format!("{}<{}>", kernel.name, kernel.fields[i].show(problem.values[i])),
         None => kernel.name.clone(),

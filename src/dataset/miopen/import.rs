@@ -46,10 +46,7 @@ struct Solver<'k> {
 fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
     let mut known: HashMap<(Convolution, &str), Option<f64>> = HashMap::new();
     for ((convolution, solver), ms) in times {
-        known
-            .entry((convolution.without_output(), solver.as_str()))
-            .and_modify(|ms| *ms = None)
-            .or_insert(Some(*ms));
+        known.entry((convolution.without_output(), solver.as_str())).and_modify(|ms| *ms = None).or_insert(Some(*ms));
     }
     known
 }
@@ -99,7 +96,8 @@ pub fn import(
                     counts.rows += 1;
                     if counts.example.is_empty() {
                         let Convolution { direction, dtype, sizes, .. } = &row.convolution;
-                        counts.example = format!("{place}: {direction} {dtype} {sizes:?} {}:{}", row.solver, row.params);
+                        counts.example =
+                            format!("{place}: {direction} {dtype} {sizes:?} {}:{}", row.solver, row.params);
                     }
                     continue;
                 }

@@ -85,7 +85,10 @@ impl<'k> Columns<'k> {
                 Column::Field(i, labels) if texts.next() == labels.get(problem.values[*i] as usize).copied() => {}
                 Column::Literal(literal) => return input(format!("a column is not `{literal}`")),
                 Column::Field(i, _) => {
-                    return input(format!("a column does not agree with the problem's {}", self.kernel.fields[*i].name));
+                    return input(format!(
+                        "a column does not agree with the problem's {}",
+                        self.kernel.fields[*i].name
+                    ));
                 }
             }
         }

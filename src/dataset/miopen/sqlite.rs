@@ -14,7 +14,8 @@ const QUERY: &str = "SELECT solver, params, direction, data_type, layout, \
 
 /// All rows, in the order of their ids.
 pub fn read(bytes: &[u8]) -> Result<Vec<Row>> {
-    let failed = |e: rusqlite::Error| Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"));
+    let failed =
+        |e: rusqlite::Error| Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"));
     let mut connection = Connection::open_in_memory().map_err(failed)?;
     connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true).map_err(failed)?;
     let check: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
@@ -28,7 +29,9 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Row>> {
         let number = rows.len() + 1;
         let fault = |i: usize| {
             let column = row.as_ref().column_name(i).unwrap_or("?");
-            Error::Input(format!("row {number} of perf_db: column {column} is missing or of the wrong type; the database is damaged"))
+            Error::Input(format!(
+                "row {number} of perf_db: column {column} is missing or of the wrong type; the database is damaged"
+            ))
         };
         let text = |i: usize| match row.get_ref(i) {
             Ok(ValueRef::Text(text)) => std::str::from_utf8(text).map_err(|_| fault(i)),
