@@ -3,8 +3,10 @@
 use super::{Convolution, Row, Times};
 use crate::error::{Error, Result, input};
 
-/// Key and entries (name before the colon, rest after it) of each line.
-fn lines(text: &str) -> impl Iterator<Item = Result<(usize, Convolution, Vec<(&str, &str)>)>> {
+/// A line: its number, its key, and its entries' names before the colon with the rest after it.
+type Line<'t> = (usize, Convolution, Vec<(&'t str, &'t str)>);
+
+fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>>> {
     let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     numbered.map(|(i, line)| {
         let at = |e: Error| e.at(format!("line {}", i + 1));
