@@ -74,7 +74,8 @@ impl Quantity {
         if edges.len() < 2 {
             edges.clear();
         }
-        Quantity { name: name.into(), kind, scale: Scale::of(values.iter().map(|v| *v as f64)), edges }
+        let on_axis = |v: &f32| if kind == Kind::Limit { (v + 1.0).log2() as f64 } else { *v as f64 };
+        Quantity { name: name.into(), kind, scale: Scale::of(values.iter().map(on_axis)), edges }
     }
 
     /// Numbers that it is spelled by.
@@ -84,7 +85,7 @@ impl Quantity {
             Kind::Real => REAL_WIDTH,
             Kind::Choice(labels) => labels,
             Kind::Derived => 1,
-            Kind::Limit => 2,
+            Kind::Limit => 3,
         };
         plain + self.edges.len().saturating_sub(1)
     }
@@ -103,8 +104,12 @@ impl Quantity {
             }
             Kind::Choice(labels) => out.extend((0..labels).map(|i| (i == value as usize) as u8 as f32)),
             Kind::Derived => out.push(self.scale.apply(value as f64)),
-            // in units of the logarithm's usual spread, and that it is known
-            Kind::Limit => out.extend([(value + 1.0).log2() / 8.0, 1.0]),
+            // that it is known, and its logarithm twice: as it is, for devices far from those of the training, and by how these
+            // differ, which may be little (56 compute units or 60)
+            Kind::Limit => {
+                let log = (value + 1.0).log2();
+                out.extend([1.0, log / 8.0, self.scale.apply(log as f64)]);
+            }
         }
         let at = place(self.kind, value);
         out.extend(self.edges.windows(2).map(|edge| ((at - edge[0]) / (edge[1] - edge[0])).clamp(0.0, 1.0)));

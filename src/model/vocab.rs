@@ -126,6 +126,9 @@ impl Vocab {
                 for (field, value) in kernel.fields.iter().zip(&tried.problem.values) {
                     values.entry(field.name.clone()).or_default().push(*value as f32);
                 }
+                for (name, limit) in LIMIT_NAMES.iter().zip(spelled.limits()) {
+                    values.entry(name.to_string()).or_default().push(*limit as f32);
+                }
                 for (feature, code) in kernel.features.iter().zip(&spelled.codes).filter(|(f, _)| !is_late(f)) {
                     values.entry(feature.name.clone()).or_default().push(code.eval(&spelled.env) as f32);
                 }
