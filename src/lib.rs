@@ -11,5 +11,6 @@ pub mod eval;
 pub mod executor;
 pub mod kernel;
 pub mod model;
+pub mod threads;
 
 pub use error::{Error, Result};

@@ -4,12 +4,13 @@
 //! values of the parameters before.
 
 use super::lightgbm::{Classifier, LightGbm, Samples};
-use super::tuned::{Answer, Asked, TOPS, on_threads, tuned};
+use super::tuned::{Answer, Asked, TOPS, tuned};
 use crate::dataset::{Objective, Tried};
 use crate::error::Result;
 use crate::kernel::{Choice, ConfigSpace};
 use crate::model::beam::{Hypothesis, Next, beam_search};
 use crate::model::vocab::{Spelled, Speller};
+use crate::threads::on_threads;
 
 /// Trees of one kernel.
 pub struct Chain<'a> {

@@ -1,6 +1,6 @@
 //! Reports on tuned datasets as Markdown tables.
 
-use super::tuned::{Margins, Report, Row};
+use super::tuned::{MAJORITY, MODEL, Margins, NEIGHBOUR, Report, Row, TREES};
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
@@ -9,8 +9,6 @@ fn percent(x: f64) -> String {
 fn row<'r>(report: &'r Report, method: &str) -> Option<&'r Row> {
     report.rows.iter().find(|r| r.method == method)
 }
-
-const TREES: &str = "boosted trees, chained";
 
 /// The comparison, what masking does and how far the labels reproduce, most problems first.
 pub fn text(reports: &[Report]) -> String {
@@ -33,7 +31,7 @@ pub fn text(reports: &[Report]) -> String {
             }
             None => ["-".into(), "-".into(), "-".into()],
         };
-        let methods = ["majority", "nearest neighbour", TREES, "seqtune"].map(|m| row(r, m));
+        let methods = [MAJORITY, NEIGHBOUR, TREES, MODEL].map(|m| row(r, m));
         text += &format!(
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             r.kernel,
@@ -52,7 +50,7 @@ pub fn text(reports: &[Report]) -> String {
              | solver | free trees | free seqtune | forced trees | forced seqtune | illegal | illegal unmasked | dead ends | twins by batch | by device |\n\
              |---|---|---|---|---|---|---|---|---|---|\n";
     for r in &reports {
-        let (trees, model) = (row(r, TREES), row(r, "seqtune"));
+        let (trees, model) = (row(r, TREES), row(r, MODEL));
         let free = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.free));
         let forced = |r: Option<&Row>| r.and_then(|r| r.forced).map_or("-".into(), percent);
         let twins = |(share, n): (f64, usize)| if n == 0 { "-".into() } else { format!("{} of {n}", percent(share)) };
@@ -81,17 +79,17 @@ fn summary(reports: &[&Report]) -> String {
     };
     let above: Vec<&str> = reports
         .iter()
-        .filter(|r| row(r, "seqtune").and_then(|m| m.forced).is_some_and(|f| f > 0.9))
+        .filter(|r| row(r, MODEL).and_then(|m| m.forced).is_some_and(|f| f > 0.9))
         .map(|r| r.kernel.as_str())
         .collect();
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\nTeacher-forced above 90 %: {}.\n",
         reports.len(),
-        mean(&|r| row(r, "seqtune").map(|m| m.exact[0])),
+        mean(&|r| row(r, MODEL).map(|m| m.exact[0])),
         mean(&|r| row(r, TREES).map(|m| m.exact[0])),
-        mean(&|r| row(r, "seqtune").map(|m| m.exact[1])),
+        mean(&|r| row(r, MODEL).map(|m| m.exact[1])),
         mean(&|r| row(r, TREES).map(|m| m.exact[1])),
-        mean(&|r| row(r, "seqtune").and_then(|m| m.forced)),
+        mean(&|r| row(r, MODEL).and_then(|m| m.forced)),
         mean(&|r| row(r, TREES).and_then(|m| m.forced)),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )

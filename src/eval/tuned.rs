@@ -11,12 +11,19 @@ use crate::error::Result;
 use crate::kernel::{Config, ConfigSpace, Device, Kernel};
 use crate::model::vocab::Speller;
 use crate::model::{Model, Predictor};
+use crate::threads::on_threads;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Sizes of the short lists that are judged, the longest last.
 pub const TOPS: [usize; 3] = [1, 5, 10];
+
+/// Names of the methods in reports.
+pub const MODEL: &str = "seqtune";
+pub const TREES: &str = "boosted trees, chained";
+pub const NEIGHBOUR: &str = "nearest neighbour";
+pub const MAJORITY: &str = "majority";
 
 /// A method's answer to one problem.
 pub struct Answer {
@@ -94,7 +101,7 @@ pub fn evaluate(
     progress("model");
     let predictor = Predictor::new(kernel, model)?;
     let by_model = model_answers(&asked, &predictor, ask.threads)?;
-    let mut rows = vec![judge(&asked, "seqtune", &by_model)];
+    let mut rows = vec![judge(&asked, MODEL, &by_model)];
     let mut margins = None;
     if let Some(library) = ask.library {
         progress("boosted trees");
@@ -102,12 +109,12 @@ pub fn evaluate(
         let valid = table.tuned_part(kernel, &model.meta.split, Part::Validation);
         let valid: Vec<&Tried> = valid.into_iter().map(|i| &table.tried[i]).collect();
         let by_trees = Chain::fit(library, &asked, &valid, &speller, (ask.threads, ask.seed))?.answers()?;
-        rows.push(judge(&asked, "boosted trees, chained", &by_trees));
+        rows.push(judge(&asked, TREES, &by_trees));
         margins = Some(compare(&asked, &by_model, &by_trees));
     }
     progress("neighbours");
-    rows.push(judge(&asked, "nearest neighbour", &nearest(&asked, ask.threads)?));
-    rows.push(judge(&asked, "majority", &majority(&asked)));
+    rows.push(judge(&asked, NEIGHBOUR, &nearest(&asked, ask.threads)?));
+    rows.push(judge(&asked, MAJORITY, &majority(&asked)));
     Ok(Some(Report {
         kernel: kernel.name.clone(),
         records: table.records(),
@@ -201,27 +208,6 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
         })
     };
     on_threads(&asked.test, threads, answer)
-}
-
-/// `make` of every item, in order, on `threads` threads.
-pub fn on_threads<T: Sync, A: Send>(
-    items: &[T],
-    threads: usize,
-    make: impl Fn(&T) -> Result<A> + Sync,
-) -> Result<Vec<A>> {
-    let share = items.len().div_ceil(threads.max(1)).max(1);
-    let make = &make;
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = items
-            .chunks(share)
-            .map(|part| scope.spawn(move || part.iter().map(make).collect::<Result<Vec<A>>>()))
-            .collect();
-        let mut made = Vec::with_capacity(items.len());
-        for part in parts {
-            made.extend(part.join().map_err(|_| crate::Error::Failed("a thread of the evaluation panicked".into()))??);
-        }
-        Ok(made)
-    })
 }
 
 /// Judges answers to the test problems.

@@ -3,8 +3,9 @@
 use super::teacher::{Teacher, between};
 use super::vocab::{Spelled, Speller};
 use crate::dataset::{Objective, Table, Tried};
-use crate::error::{Error, Result, input};
+use crate::error::{Result, input};
 use crate::kernel::{Choices, Config};
+use crate::threads::on_threads;
 use rand_chacha::ChaCha8Rng;
 
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
@@ -110,19 +111,7 @@ pub fn tuned_examples(speller: &Speller, table: &Table, indices: &[usize]) -> Re
             among_legal: true,
         })
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = indices.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = indices
-            .chunks(share)
-            .map(|part| scope.spawn(move || part.iter().map(make).collect::<Result<Vec<_>>>()))
-            .collect();
-        let mut examples = Vec::with_capacity(indices.len());
-        for part in parts {
-            examples.extend(part.join().map_err(|_| Error::Failed("a thread that spells examples panicked".into()))??);
-        }
-        Ok(examples)
-    })
+    on_threads(indices, std::thread::available_parallelism().map_or(1, usize::from), make)
 }
 
 /// What examples of unmeasured problems are made from.

@@ -9,8 +9,9 @@ use super::runtime::Row;
 use super::store::{Meta, Model};
 use super::vocab::{Spelled, Speller};
 use crate::dataset::Objective;
-use crate::error::{Error, Result, input};
+use crate::error::{Result, input};
 use crate::kernel::{Choice, Config, Device, Kernel, Problem};
+use crate::threads::on_threads;
 use std::sync::Arc;
 use tch::{Kind, no_grad};
 
@@ -62,26 +63,10 @@ impl<'k> Predictor<'k> {
         threads: usize,
     ) -> Result<Vec<Vec<Candidate>>> {
         let with = self.with();
-        let run = |problems: &[Problem]| -> Result<Vec<Vec<Candidate>>> {
-            let mut answers = Vec::new();
-            for batch in problems.chunks(BATCH) {
-                answers.extend(with.batch(batch, device, objective, (top, width.max(top)), None)?);
-            }
-            Ok(answers)
-        };
-        let threads = threads.min(problems.len().div_ceil(BATCH)).max(1);
-        if threads == 1 {
-            return run(problems);
-        }
-        let share = problems.len().div_ceil(threads).next_multiple_of(BATCH);
-        std::thread::scope(|scope| {
-            let running: Vec<_> = problems.chunks(share).map(|part| scope.spawn(move || run(part))).collect();
-            let mut answers = Vec::new();
-            for thread in running {
-                answers.extend(thread.join().map_err(|_| Error::Failed("a prediction thread panicked".into()))??);
-            }
-            Ok(answers)
-        })
+        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+        let answers =
+            on_threads(&batches, threads, |batch| with.batch(batch, device, objective, (top, width.max(top)), None))?;
+        Ok(answers.into_iter().flatten().collect())
     }
 
     /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are

@@ -51,9 +51,7 @@ pub fn train(
 ) -> Result<Model> {
     keep_memory();
     let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
-    let measured = |o: &Objective| {
-        corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= if tuned { 1 } else { 2 })
-    };
+    let measured = |o: &Objective| corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= 2);
     let objectives: Vec<Objective> = match tuned {
         true => vec![Objective::Time],
         false => Objective::ALL.into_iter().filter(measured).collect(),

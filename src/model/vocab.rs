@@ -42,6 +42,16 @@ pub struct Spelling {
     pub features: Vec<Quantity>,
 }
 
+impl Spelling {
+    fn step_width(&self) -> usize {
+        self.features.len().max(1)
+    }
+
+    fn choice_width(&self) -> usize {
+        self.features.iter().map(Quantity::width).sum::<usize>().max(1)
+    }
+}
+
 /// Where a quantity comes from.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
@@ -184,12 +194,12 @@ impl Vocab {
 
     /// Numbers per decoding step of each kernel: its features that need a parameter; one that stays 0 where there are none.
     pub fn step_widths(&self) -> Vec<usize> {
-        self.kernels.iter().map(|k| k.features.len().max(1)).collect()
+        self.kernels.iter().map(Spelling::step_width).collect()
     }
 
     /// Numbers per value that may be chosen: the spelling of a kernel's features that need a parameter.
     pub fn choice_widths(&self) -> Vec<usize> {
-        self.kernels.iter().map(|k| k.features.iter().map(Quantity::width).sum::<usize>().max(1)).collect()
+        self.kernels.iter().map(Spelling::choice_width).collect()
     }
 
     /// Appends the spelling of raw quantities, see [`Speller::quantities`].
@@ -287,12 +297,12 @@ impl<'k> Speller<'k> {
 
     /// Numbers per decoding step.
     pub fn step_width(&self) -> usize {
-        self.late.len().max(1)
+        self.spelling().step_width()
     }
 
     /// Numbers per value that may be chosen.
     pub fn choice_width(&self) -> usize {
-        self.spelling().features.iter().map(Quantity::width).sum::<usize>().max(1)
+        self.spelling().choice_width()
     }
 
     /// The features that a prefix decides, scaled, 0 for those it does not: `step_width` numbers appended to `out`.
