@@ -1,6 +1,6 @@
 //! `seqtune evaluate`
 
-use crate::dataset::{Objective, Table};
+use crate::dataset::{Objective, Part, Table};
 use crate::error::{Result, input};
 use crate::eval::lightgbm::LightGbm;
 use crate::eval::tuned::{Ask, evaluate as evaluate_tuned};
@@ -25,6 +25,9 @@ pub struct Args {
     /// Judges problems of this device only (tuned datasets)
     #[arg(long)]
     device: Option<String>,
+    /// Problems to judge by (tuned datasets): validation is for choosing settings without looking at the test
+    #[arg(long, value_enum, default_value_t = Part::Test)]
+    part: Part,
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
     no_trees: bool,
@@ -69,14 +72,14 @@ fn tuned(args: &Args, model: &Model, corpus: &[(Kernel, Table)]) -> Result<()> {
         true => None,
         false => Some(LightGbm::open()?),
     };
-    let ask = Ask { device: device.as_ref(), library: library.as_ref(), threads, seed: args.seed };
+    let ask = Ask { device: device.as_ref(), part: args.part, library: library.as_ref(), threads, seed: args.seed };
     let mut reports = Vec::new();
     for (i, (kernel, table)) in corpus.iter().enumerate() {
         let mut tell = |what: &str| eprintln!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len());
         reports.extend(evaluate_tuned(kernel, table, model, &ask, &mut tell)?);
     }
     if reports.is_empty() {
-        return input("none of the problem shapes falls into the test part of the model's split");
+        return input("none of the problem shapes falls into that part of the model's split");
     }
     if args.json {
         return super::answer_json(&reports);

@@ -39,7 +39,7 @@ pub struct Table {
 }
 
 /// Which part of a split a shape belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
     Train,
     Validation,

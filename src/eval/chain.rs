@@ -7,8 +7,9 @@ use super::lightgbm::{Classifier, LightGbm, Samples};
 use super::tuned::{Answer, Asked, TOPS, tuned};
 use crate::dataset::{Objective, Tried};
 use crate::error::Result;
-use crate::kernel::{Choice, ConfigSpace};
-use crate::model::beam::{Hypothesis, Next, beam_search};
+use crate::kernel::{Choice, Config};
+use crate::model::advance;
+use crate::model::beam::{Hypothesis, beam_search};
 use crate::model::vocab::{Spelled, Speller};
 use crate::threads::on_threads;
 
@@ -35,7 +36,8 @@ impl<'a> Chain<'a> {
         speller: &'a Speller<'a>,
         (threads, seed): (usize, u64),
     ) -> Result<Chain<'a>> {
-        let rows = |tried: &[&Tried]| on_threads(tried, threads, |t| Ok(problem_row(asked, speller, t)));
+        let row = |t: &&Tried| Ok(problem_row(speller, &Spelled::new(asked.kernel, &t.problem, asked.device(t))));
+        let rows = |tried: &[&Tried]| on_threads(tried, threads, row);
         let (train_rows, valid_rows) = (rows(&asked.train)?, rows(valid)?);
         let mut links = Vec::new();
         for at in 0..asked.kernel.parameters.len() {
@@ -76,25 +78,17 @@ impl<'a> Chain<'a> {
         let most = TOPS[TOPS.len() - 1];
         let mut answers = Vec::new();
         for part in self.asked.test.chunks(TOGETHER) {
-            let rows = on_threads(part, self.threads, |t| Ok(problem_row(self.asked, self.speller, t)))?;
-            let spaces: Vec<ConfigSpace> =
-                part.iter().map(|t| ConfigSpace::new(self.asked.kernel, &t.problem, self.asked.device(t))).collect();
-            let mut forced = self.forced(part, &rows, &spaces)?.into_iter();
-            for beam in self.search(&rows, &spaces, most)? {
-                let ranking = beam.iter().map(|h| crate::kernel::Config(self.choices(&h.tokens))).collect();
+            let spell = |t: &&Tried| Ok(Spelled::new(self.asked.kernel, &t.problem, self.asked.device(t)));
+            let spelled = on_threads(part, self.threads, spell)?;
+            let rows: Vec<Vec<f64>> = spelled.iter().map(|s| problem_row(self.speller, s)).collect();
+            let mut forced = self.forced(part, &rows, &spelled)?.into_iter();
+            for beam in self.search(&rows, &spelled, most)? {
+                let ranking = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
                 let (log_probability, steps) = forced.next().unwrap_or_default();
                 answers.push(Answer { ranking, log_probability: Some(log_probability), steps: Some(steps) });
             }
         }
         Ok(answers)
-    }
-
-    fn offset(&self, at: usize) -> u16 {
-        self.asked.kernel.parameters[..at].iter().map(|p| p.values.len() as u16).sum()
-    }
-
-    fn choices(&self, tokens: &[u16]) -> Vec<Choice> {
-        tokens.iter().enumerate().map(|(at, t)| t - self.offset(at)).collect()
     }
 
     /// Natural logarithms of the probabilities of all choices at `at`, row after row; `rows` are problems' with their prefixes.
@@ -114,25 +108,11 @@ impl<'a> Chain<'a> {
         Ok(log)
     }
 
-    fn search(&self, rows: &[Vec<f64>], spaces: &[ConfigSpace], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
+    fn search(&self, rows: &[Vec<f64>], spelled: &[Spelled], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
         let count = self.asked.kernel.parameters.len();
-        let vocabulary = self.offset(count) as usize;
-        let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Next> {
-            while tokens.len() < count {
-                let (at, first) = (tokens.len(), self.offset(tokens.len()));
-                let legal = spaces[problem].completions(&self.choices(tokens))?;
-                match legal.only() {
-                    Some(forced) => tokens.push(first + forced),
-                    None => {
-                        return Ok(Next {
-                            open: legal.iter().map(|c| self.offset(at) + c).collect(),
-                            closed: Vec::new(),
-                        });
-                    }
-                }
-            }
-            Ok(Next::default())
-        };
+        let vocabulary = self.speller.vocab.tokens();
+        let mut advance =
+            |problem: usize, tokens: &mut Vec<u16>| advance(self.speller, &spelled[problem], None, tokens);
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
             let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * vocabulary];
             // rows that ask for the same parameter go together
@@ -150,10 +130,11 @@ impl<'a> Chain<'a> {
                 let mut matrix = Vec::new();
                 for (_, problem, hypothesis) in asked {
                     matrix.extend(&rows[*problem]);
-                    prefix_row(self.asked, &self.choices(&hypothesis.tokens), &mut matrix);
+                    prefix_row(self.asked, &self.speller.choices(&hypothesis.tokens), &mut matrix);
                 }
                 let log = self.log_probabilities(at, &matrix, asked.len())?;
-                let (values, first) = (self.asked.kernel.parameters[at].values.len(), self.offset(at) as usize);
+                let (values, first) =
+                    (self.asked.kernel.parameters[at].values.len(), self.speller.token(at, 0) as usize);
                 for ((row, _, _), log) in asked.iter().zip(log.chunks(values)) {
                     log.iter().enumerate().for_each(|(c, l)| scores[row * vocabulary + first + c] = *l as f32);
                 }
@@ -169,7 +150,7 @@ impl<'a> Chain<'a> {
         &self,
         tests: &[&Tried],
         rows: &[Vec<f64>],
-        spaces: &[ConfigSpace],
+        spelled: &[Spelled],
     ) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
         let mut found = vec![(0.0, Vec::new()); tests.len()];
         for at in 0..self.asked.kernel.parameters.len() {
@@ -180,8 +161,9 @@ impl<'a> Chain<'a> {
             }
             let log = self.log_probabilities(at, &matrix, tests.len())?;
             let values = self.asked.kernel.parameters[at].values.len();
-            for (((t, space), log), (sum, steps)) in tests.iter().zip(spaces).zip(log.chunks(values)).zip(&mut found) {
-                let legal = space.completions(&tuned(t).0[..at])?;
+            for (((t, spelled), log), (sum, steps)) in tests.iter().zip(spelled).zip(log.chunks(values)).zip(&mut found)
+            {
+                let legal = spelled.space.completions(&tuned(t).0[..at])?;
                 if legal.only().is_some() {
                     continue;
                 }
@@ -197,9 +179,8 @@ impl<'a> Chain<'a> {
 }
 
 /// What trees see of a problem and its device.
-fn problem_row(asked: &Asked, speller: &Speller, tried: &Tried) -> Vec<f64> {
-    let spelled = Spelled::new(asked.kernel, &tried.problem, asked.device(tried));
-    speller.quantities(&spelled, Objective::Time).into_iter().map(f64::from).collect()
+fn problem_row(speller: &Speller, spelled: &Spelled) -> Vec<f64> {
+    speller.quantities(spelled, Objective::Time).into_iter().map(f64::from).collect()
 }
 
 /// Appends the values of the parameters set so far.

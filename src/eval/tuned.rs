@@ -8,7 +8,7 @@ use super::chain::Chain;
 use super::lightgbm::LightGbm;
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
-use crate::kernel::{Config, ConfigSpace, Device, Kernel};
+use crate::kernel::{Checker, Config, ConfigSpace, Device, Kernel};
 use crate::model::vocab::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
@@ -80,6 +80,8 @@ pub struct Margins {
 /// What to judge, and with what means.
 pub struct Ask<'a> {
     pub device: Option<&'a Device>,
+    /// Problems to judge by.
+    pub part: Part,
     /// The boosted trees' library; `None` leaves them out.
     pub library: Option<&'a LightGbm>,
     pub threads: usize,
@@ -94,7 +96,7 @@ pub fn evaluate(
     ask: &Ask,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Report>> {
-    let asked = Asked::new(kernel, table, model, ask.device);
+    let asked = Asked::new(kernel, table, model, ask.part, ask.device);
     if asked.test.is_empty() {
         return Ok(None);
     }
@@ -171,13 +173,19 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The split of a model; `device` restricts the test problems to one device.
-    pub fn new(kernel: &'a Kernel, table: &'a Table, model: &Model, device: Option<&Device>) -> Asked<'a> {
+    /// By the split of a model; `device` restricts the problems of `judged` to one device.
+    pub fn new(
+        kernel: &'a Kernel,
+        table: &'a Table,
+        model: &Model,
+        judged: Part,
+        device: Option<&Device>,
+    ) -> Asked<'a> {
         let part = |part| -> Vec<&Tried> {
             let indices = table.tuned_part(kernel, &model.meta.split, part);
             indices.into_iter().map(|i| &table.tried[i]).collect()
         };
-        let mut test = part(Part::Test);
+        let mut test = part(judged);
         test.retain(|t| device.is_none_or(|d| table.devices[t.device] == *d));
         Asked { kernel, table, train: part(Part::Train), test }
     }
@@ -214,6 +222,7 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
 pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
     let n = asked.test.len() as f64;
     let count = asked.kernel.parameters.len();
+    let checker = Checker::new(asked.kernel);
     let mut exact = [0.0; TOPS.len()];
     let (mut free, mut wrong) = (vec![0.0; count], vec![0.0; count]);
     let (mut nats, mut illegal) = (0.0, 0.0);
@@ -226,8 +235,8 @@ pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
                 free.iter_mut()
                     .zip(first.0.iter().zip(&wanted.0))
                     .for_each(|(f, (a, b))| *f += (a == b) as u8 as f64 / n);
-                let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
-                illegal += !space.is_legal(first) as u8 as f64 / n;
+                let env = asked.kernel.env_of(&tried.problem, Some(asked.device(tried)), first);
+                illegal += checker.broken_constraint(&env).is_some() as u8 as f64 / n;
             }
             None => illegal += 1.0 / n,
         }

@@ -20,7 +20,7 @@ pub mod teacher;
 mod train;
 pub mod vocab;
 
-pub use predict::{Candidate, Predictor, Scored};
+pub use predict::{Candidate, Predictor, Scored, advance};
 pub use run::{Epoch, Score};
 pub use settings::{Settings, Target};
 pub use store::{Hparams, Meta, Model};

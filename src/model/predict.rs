@@ -139,6 +139,27 @@ impl<'k> Predictor<'k> {
     }
 }
 
+/// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
+/// its configs are followed.
+pub fn advance(speller: &Speller, spelled: &Spelled, among: Option<&[Config]>, tokens: &mut Vec<u16>) -> Result<Next> {
+    let mut prefix = speller.choices(tokens);
+    while prefix.len() < speller.kernel.parameters.len() {
+        let at = prefix.len();
+        let legal = spelled.space.completions(&prefix)?;
+        if let Some(forced) = legal.only() {
+            prefix.push(forced);
+            tokens.push(speller.token(at, forced));
+            continue;
+        }
+        let wanted = among
+            .map_or(legal, |configs| configs.iter().filter(|c| c.0.starts_with(&prefix)).map(|c| c.0[at]).collect());
+        let (open, closed): (Vec<Choice>, Vec<Choice>) = legal.iter().partition(|c| wanted.contains(*c));
+        let tokens = |choices: Vec<Choice>| choices.into_iter().map(|c| speller.token(at, c)).collect();
+        return Ok(Next { open: tokens(open), closed: tokens(closed) });
+    }
+    Ok(Next::default())
+}
+
 /// What a thread needs of a predictor.
 #[derive(Clone, Copy)]
 struct With<'a, 'k> {
@@ -201,25 +222,7 @@ impl With<'_, '_> {
         let speller = self.speller;
         let mut sessions = self.encode(spelled, objective);
         let mut histories: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new()]; spelled.len()];
-        let mut advance = |problem: usize, tokens: &mut Vec<u16>| -> Result<Next> {
-            let mut prefix = speller.choices(tokens);
-            while prefix.len() < speller.kernel.parameters.len() {
-                let at = prefix.len();
-                let legal = spelled[problem].space.completions(&prefix)?;
-                if let Some(forced) = legal.only() {
-                    prefix.push(forced);
-                    tokens.push(speller.token(at, forced));
-                    continue;
-                }
-                let wanted = among.map_or(legal, |configs| {
-                    configs.iter().filter(|c| c.0.starts_with(&prefix)).map(|c| c.0[at]).collect()
-                });
-                let (open, closed): (Vec<Choice>, Vec<Choice>) = legal.iter().partition(|c| wanted.contains(*c));
-                let tokens = |choices: Vec<Choice>| choices.into_iter().map(|c| speller.token(at, c)).collect();
-                return Ok(Next { open: tokens(open), closed: tokens(closed) });
-            }
-            Ok(Next::default())
-        };
+        let mut advance = |problem: usize, tokens: &mut Vec<u16>| advance(speller, &spelled[problem], among, tokens);
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
             let (mut rows, mut features, mut asked) = (Vec::new(), Vec::new(), Vec::new());
             for (problem, beam) in beams.iter().enumerate() {
