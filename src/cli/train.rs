@@ -26,7 +26,7 @@ pub struct Args {
     /// Temperature of the soft target
     #[arg(long, default_value_t = Settings::default().tau)]
     tau: f64,
-    /// Passes over the training problems [default: enough for about 1500 updates/14]
+    /// Passes over the training problems [default: enough for about 1500 updates/10]
     #[arg(long)]
     epochs: Option<usize>,
     /// Problems per update [default: 16/128]
@@ -35,7 +35,7 @@ pub struct Args {
     /// Networks whose probabilities are averaged [default: 1/2]
     #[arg(long)]
     members: Option<usize>,
-    /// Share of each layer's output that training leaves out [default: 0/0.05]
+    /// Share of each layer's output that training leaves out [default: 0/0.1]
     #[arg(long)]
     dropout: Option<f64>,
     /// Share of the target that goes to all legal values alike

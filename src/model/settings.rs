@@ -23,7 +23,7 @@ pub struct Settings {
     pub tau: f64,
     /// Passes over the training problems; `None` chooses for about [`STEPS`] updates.
     pub epochs: Option<usize>,
-    /// Problems per update.
+    /// Problems per update; fewer for a kernel of few tuned configs.
     pub batch: usize,
     /// Configs of each problem per update: half by target weight, half at random. 1 for tuned configs.
     pub configs: usize,
@@ -84,11 +84,11 @@ impl Settings {
             hparams: Hparams { width: 128, heads: 4, feed_forward: 256, encoder_layers: 2, decoder_layers: 2 },
             target: Target::Best,
             members: 2,
-            epochs: Some(14),
+            epochs: Some(10),
             batch: 128,
             configs: 1,
             rate: 1e-3,
-            dropout: 0.05,
+            dropout: 0.1,
             half: fast_bfloat16(),
             imagined: 0,
             head: 0.03,

@@ -53,7 +53,7 @@ pub struct Quantity {
 }
 
 /// Intervals between quantiles, for quantities of a problem.
-pub const INTERVALS: usize = 16;
+pub const INTERVALS: usize = 40;
 /// The same for what a parameter's value decides: it is spelled for every value that may be chosen.
 pub const CHOICE_INTERVALS: usize = 8;
 /// Numbers that a size is spelled by beside its place between the quantiles.

@@ -22,6 +22,10 @@ use tch::{Kind, Tensor};
 /// Most problems that the teacher labels.
 const MOST_IMAGINED: usize = 2_000;
 
+/// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
+const UPDATES: usize = 100;
+const SMALLEST_BATCH: usize = 16;
+
 /// What a training run tells as it goes.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
@@ -76,7 +80,9 @@ pub fn train(
             let validation = tuned_examples(&speller, table, &p.validation)?;
             spelled += p.train.len() + p.validation.len();
             progress(Progress::Preparing(spelled, all));
-            lessons.push(Lesson { speller, training, validation, rows: 1, batch: settings.batch });
+            // a kernel of few problems in smaller batches, or it would hardly be updated
+            let batch = (training.len() / UPDATES).clamp(SMALLEST_BATCH.min(settings.batch), settings.batch);
+            lessons.push(Lesson { speller, training, validation, rows: 1, batch });
             continue;
         }
         let tau = (settings.target == Target::Soft).then_some(settings.tau);
