@@ -50,7 +50,6 @@ impl AdamW {
             decay: decay as f32,
             correct1: (1.0 - BETA1.powf(self.step as f64)) as f32,
             correct2: (1.0 - BETA2.powf(self.step as f64)) as f32,
-            keep: keep as f32,
         };
         for (name, weight) in weights.iter_mut() {
             let (Some(m), Some(v), Some(mean)) =
@@ -58,15 +57,13 @@ impl AdamW {
             else {
                 continue;
             };
-            let grad = weight.grad();
-            let decays = weight.dim() > 1;
-            if grad.defined() {
-                let gradient = grad.to_kind(Kind::Float).contiguous();
+            if has_gradient(weight) {
+                let (gradient, decays) = (weight.grad().contiguous(), weight.dim() > 1);
                 step.apply(slice(&gradient), [slice_mut(weight), slice_mut(m), slice_mut(v)], decays);
                 weight.zero_grad();
             }
             let (mean, weight) = (slice_mut(mean), slice(weight));
-            mean.iter_mut().zip(weight).for_each(|(a, w)| *a += (w - *a) * (1.0 - step.keep));
+            mean.iter_mut().zip(weight).for_each(|(a, w)| *a += (w - *a) * (1.0 - keep as f32));
         }
         norm
     }
@@ -79,7 +76,6 @@ struct Step {
     decay: f32,
     correct1: f32,
     correct2: f32,
-    keep: f32,
 }
 
 impl Step {

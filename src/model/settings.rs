@@ -102,7 +102,7 @@ impl Settings {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
         let Settings { dropout, smoothing, half, .. } = self;
         format!(
-            "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, {batch} problems of {configs} configs an update; \
+            "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, at most {batch} problems of {configs} configs an update; \
              {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}; \
              {}; seed {seed}",
             h.width,
