@@ -6,6 +6,7 @@ use common::run;
 use seqtune::dataset::miopen::{self, Convolution, Import, Row, Times, convolutions_of_command, convolutions_of_lines};
 use seqtune::dataset::{Dataset, Outcome, Split};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune::model::Model;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -182,11 +183,8 @@ fn a_convolution_has_the_same_shape_in_every_direction_batch_type_and_solver() {
     assert_eq!(split.part(&shapes[0]), split.part(&shapes[0]));
 }
 
-#[test]
-fn a_model_of_several_solvers_is_trained_judged_exported_and_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    // a few dozen problems whose best config follows their size
+/// Imports a few dozen problems of three solvers, whose best config follows their size, into `folder/data`.
+fn import_three_solvers(folder: &Path) {
     let mut rows = String::new();
     for (i, c) in [32, 64, 96, 128, 192, 256, 384, 512].iter().enumerate() {
         for (j, side) in [7, 14, 28, 56].iter().enumerate() {
@@ -196,39 +194,86 @@ fn a_model_of_several_solvers_is_trained_judged_exported_and_read_back() {
                 "{key}=ConvAsm1x1U:1,16,{per_wave},16,1,1,2,2;ConvMlirIgemmFwd:128,64,64,{},4,4\n",
                 [4, 8][j % 2]
             );
-            rows += &format!(
-                "{c}-{side}-{side}-5x5-{c}-{side}-{side}-16-2x2-1x1-1x1-0-NCHW-FP32-W=ConvOclBwdWrW2<2>:8,6,1,1,5\n"
-            );
+            if j < 3 {
+                rows += &format!(
+                    "{c}-{side}-{side}-5x5-{c}-{side}-{side}-16-2x2-1x1-1x1-0-NCHW-FP32-W=ConvOclBwdWrW2<2>:8,6,1,1,5\n"
+                );
+            }
         }
     }
-    write(folder.path(), "gfx906_60.db.txt", rows.as_bytes());
-    let (_, err, code) = run(&["import", "miopen", &at("gfx906_60.db.txt"), "-o", &at("data")]);
+    let database = write(folder, "gfx906_60.db.txt", rows.as_bytes());
+    let (_, err, code) = run(&["import", "miopen", &database, "-o", &folder.join("data").display().to_string()]);
     assert_eq!(code, 0, "{err}");
-    let train =
-        ["train", &at("data"), "-o", &at("model"), "--epochs", "2", "--members", "2", "--width", "16", "--test", "0.3"];
-    let (_, err, code) = run(&train);
-    assert_eq!(code, 0, "{err}");
-    let (out, err, code) = run(&["evaluate", &at("model"), &at("data"), "--no-trees"]);
-    assert_eq!(code, 0, "{err}");
-    for solver in ["ConvAsm1x1U", "ConvMlirIgemmFwd", "ConvOclBwdWrW2"] {
-        assert!(out.contains(&format!("| {solver} |")), "{out}");
-    }
+}
+
+#[test]
+fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    import_three_solvers(folder.path());
     let commands = "MIOpenDriver conv -n 16 -c 64 -H 28 -W 28 -k 64 -y 1 -x 1 -F 1\nMIOpenDriver conv -n 16 -c 64 -H 28 -W 28 -k 64 -y 5 -x 5 -p 2 -q 2 -F 4\n";
     write(folder.path(), "net.txt", commands.as_bytes());
-    let export = ["export", "miopen", &at("model"), &at("net.txt"), "-o", &at("gfx906_60.updb.txt")];
-    let (out, err, code) = run(&export);
+    // one model for all, one for each solver, and one for each solver of 30 problems, which is two of the three
+    for (name, sharing) in [("all", ["--apart", "33"]), ("each", ["--apart", "0"]), ("large", ["--apart", "30"])] {
+        let mut train = vec!["train", "--epochs", "2", "--members", "2", "--width", "16", "--test", "0.3"];
+        let (data, model) = (at("data"), at(name));
+        train.extend([&data, "-o", &model]);
+        train.extend(sharing);
+        let (_, err, code) = run(&train);
+        assert_eq!(code, 0, "{err}");
+        let (out, err, code) = run(&["evaluate", &model, &data, "--no-trees"]);
+        assert_eq!(code, 0, "{err}");
+        for solver in ["ConvAsm1x1U", "ConvMlirIgemmFwd", "ConvOclBwdWrW2"] {
+            assert!(out.contains(&format!("| {solver} |")), "{out}");
+        }
+        let (user, back) = (at(&format!("gfx906_60.{name}.updb.txt")), at(&format!("back-{name}")));
+        let export = ["export", "miopen", &model, &at("net.txt"), "-o", &user];
+        let (out, err, code) = run(&export);
+        assert_eq!(code, 0, "{err}");
+        assert!(out.contains("7 configs for 2 convolutions"), "two of the first, five variants of the second: {out}");
+        let (_, err, code) = run(&export);
+        assert!(code == 2 && err.contains("--overwrite"), "{err}");
+        let (out, err, code) = run(&["import", "miopen", &user, "-o", &back, "--json"]);
+        assert_eq!(code, 0, "{err}");
+        let counts: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let found = (&counts["rows"], &counts["records"]);
+        assert_eq!(found, (&7.into(), &7.into()), "all that is exported is legal: {counts}");
+    }
+    let folders = |name: &str| Model::folders(&folder.path().join(name)).unwrap().len();
+    assert_eq!((folders("all"), folders("each"), folders("large")), (1, 3, 3));
+}
+
+#[test]
+fn training_apart_goes_on_where_it_was_stopped_and_replaces_models_only_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    import_three_solvers(folder.path());
+    let (data, model) = (at("data"), at("model"));
+    let train = |more: &[&str]| {
+        let mut words = vec!["train", &data, "-o", &model, "--members", "1", "--width", "16", "--test", "0.3"];
+        words.extend(more);
+        run(&words)
+    };
+    let file = |name: &str| Model::file(&folder.path().join("model").join(name));
+    let written = |name: &str| std::fs::metadata(file(name)).unwrap().modified().unwrap();
+    let (_, err, code) = train(&["--epochs", "1", "--apart", "0"]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("7 configs for 2 convolutions"), "two of the first, five variants of the second: {out}");
-    let (_, err, code) = run(&export);
-    assert!(code == 2 && err.contains("--overwrite"), "{err}");
-    let (out, err, code) = run(&["import", "miopen", &at("gfx906_60.updb.txt"), "-o", &at("back"), "--json"]);
+    // as an interruption leaves it
+    std::fs::remove_file(file("ConvMlirIgemmFwd")).unwrap();
+    let before = written("ConvAsm1x1U");
+    let (_, err, code) = train(&["--epochs", "2", "--apart", "0"]);
+    assert!(code == 2 && err.contains("other data or settings") && err.contains("--overwrite"), "{err}");
+    let (_, err, code) = train(&["--epochs", "1", "--apart", "0"]);
     assert_eq!(code, 0, "{err}");
-    let counts: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(
-        (&counts["rows"], &counts["records"]),
-        (&7.into(), &7.into()),
-        "all that is exported is legal: {counts}"
-    );
+    assert!(file("ConvMlirIgemmFwd").exists());
+    assert_eq!(written("ConvAsm1x1U"), before, "what is there is not trained again");
+    let (_, err, code) = train(&["--epochs", "1", "--together"]);
+    assert!(code == 2 && err.contains("already holds a model"), "{err}");
+    let (_, err, code) = train(&["--epochs", "1", "--together", "--overwrite"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(!file("ConvAsm1x1U").exists() && file("").exists(), "models that the new one replaces are gone");
+    let (_, err, code) = run(&["predict", &model, "gemm", "M=64,N=64,K=64"]);
+    assert!(code == 2 && err.contains("gemm"), "{err}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use common::{toy, toy_dataset};
 use seqtune::dataset::{Objective, Split, Table};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune::model::{Hparams, Model, Predictor, Progress, Settings, train};
+use seqtune::model::{Existing, Hparams, Model, Predictor, Progress, Settings, train};
 use std::path::Path;
 
 fn settings(epochs: usize) -> Settings {
@@ -28,7 +28,7 @@ fn table(kernel: &Kernel) -> Table {
 }
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
-    train(&[(kernel.clone(), table(kernel))], &settings(epochs), folder, &mut |_| {}).unwrap()
+    train(&[(kernel.clone(), table(kernel))], &settings(epochs), (folder, Existing::Keep), &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -107,14 +107,14 @@ fn interrupted_training_goes_on_to_the_same_weights() {
     let expected = fit(&kernel, 6, whole.path());
     let interrupted = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, parts.path(), &mut |p| {
+        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, (parts.path(), Existing::Keep), &mut |p| {
             assert!(!matches!(p, Progress::Epoch(e) if e.epoch >= 3), "interrupted")
         });
     });
     assert!(interrupted.is_err());
     assert!(parts.path().join("checkpoint-0.safetensors").exists());
     let mut first = None;
-    let resumed = train(&[(kernel.clone(), table(&kernel))], &settings(6), parts.path(), &mut |p| {
+    let resumed = train(&[(kernel.clone(), table(&kernel))], &settings(6), (parts.path(), Existing::Keep), &mut |p| {
         if let Progress::Epoch(e) = p {
             first.get_or_insert(e.epoch);
         }
@@ -133,12 +133,14 @@ fn a_checkpoint_of_other_settings_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let _ = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, folder.path(), &mut |p| {
+        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, (folder.path(), Existing::Keep), &mut |p| {
             assert!(!matches!(p, Progress::Epoch(_)), "interrupted")
         });
     });
-    let error =
-        train(&[(kernel.clone(), table(&kernel))], &settings(7), folder.path(), &mut |_| {}).err().unwrap().to_string();
+    let error = train(&[(kernel.clone(), table(&kernel))], &settings(7), (folder.path(), Existing::Keep), &mut |_| {})
+        .err()
+        .unwrap()
+        .to_string();
     assert!(error.contains("was made with other data or settings; delete it to begin anew"), "{error}");
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Judges a model and baselines on held-out problems of datasets, by replay
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder of the model
+    /// Folder of the model or models
     model: PathBuf,
     /// Datasets: journals or packed files
     #[arg(required = true)]
@@ -46,26 +46,31 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let model = Model::load(&args.model)?;
     let corpus = super::tables(&args.datasets, args.kernel.as_deref())?;
-    let unknown: Vec<&String> =
-        corpus.iter().flat_map(|(_, t)| &t.hashes).filter(|h| !model.meta.data.contains(h)).collect();
-    if !unknown.is_empty() {
-        eprintln!(
-            "seqtune: warning: the model was not trained on data {unknown:?}; shapes are held out by the same hash all the same"
-        );
-    }
     if corpus.iter().all(|(_, table)| table.is_tuned()) {
-        return tuned(&args, &model, &corpus);
+        return tuned(&args, &corpus);
     }
     match &corpus[..] {
-        [(kernel, table)] => swept(&args, &model, kernel, table),
+        [(kernel, table)] => swept(&args, &model(&args, kernel, table)?, kernel, table),
         _ => input("sweeps are judged one kernel at a time"),
     }
 }
 
+/// The model to judge on a kernel; warns if it was trained on other data.
+fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
+    let model = Model::load_for(&args.model, &kernel.name)?;
+    let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
+    if !unknown.is_empty() {
+        eprintln!(
+            "seqtune: warning: the model of {} was not trained on data {unknown:?}; shapes are held out by the same hash all the same",
+            kernel.name
+        );
+    }
+    Ok(model)
+}
+
 /// Judges by what tuners chose.
-fn tuned(args: &Args, model: &Model, corpus: &[(Kernel, Table)]) -> Result<()> {
+fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     let device = args.device.as_deref().map(super::device).transpose()?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let library = match args.no_trees {
@@ -76,7 +81,7 @@ fn tuned(args: &Args, model: &Model, corpus: &[(Kernel, Table)]) -> Result<()> {
     let mut reports = Vec::new();
     for (i, (kernel, table)) in corpus.iter().enumerate() {
         let mut tell = |what: &str| eprintln!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len());
-        reports.extend(evaluate_tuned(kernel, table, model, &ask, &mut tell)?);
+        reports.extend(evaluate_tuned(kernel, table, &model(args, kernel, table)?, &ask, &mut tell)?);
     }
     if reports.is_empty() {
         return input("none of the problem shapes falls into that part of the model's split");

@@ -27,7 +27,7 @@ enum To {
 /// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.<backend>.<version>.updb.txt
 #[derive(clap::Args)]
 struct MiopenArgs {
-    /// Folder of the model
+    /// Folder of the model or models
     model: PathBuf,
     /// Files of convolutions, or `-` for standard input; one a line: a MIOpenDriver command, a database key, or name=value pairs
     #[arg(required = true)]
@@ -92,17 +92,19 @@ fn miopen(args: MiopenArgs) -> Result<()> {
     if args.width == 0 {
         return input("--width must be at least 1");
     }
-    let model = Model::load(&args.model)?;
-    let known = model.kernels();
-    if let Some(unknown) = args.solver.iter().find(|s| !known.contains(&s.as_str())) {
+    let known = Model::kernels_in(&args.model)?;
+    if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
         return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));
     }
-    let device = super::device_for(&model, args.device.as_deref())?;
+    let mut wanted = known;
+    wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
+    let Some(first) = wanted.first() else {
+        return input(format!("{} holds no model; fetch or train one", args.model.display()));
+    };
+    let device = super::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
     let convolutions = convolutions(&args.problems)?;
     let mut found: Vec<Vec<(Kernel, Problem, crate::kernel::Config)>> =
         convolutions.iter().map(|_| Vec::new()).collect();
-    let wanted: Vec<&str> =
-        known.into_iter().filter(|k| args.solver.is_empty() || args.solver.iter().any(|s| s == k)).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
     for (i, name) in wanted.iter().enumerate() {
         let kernel = Kernel::open(name)?;
@@ -111,7 +113,7 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         }
         let (places, problems) = served(&kernel, &device, &convolutions)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let predictor = Predictor::new(&kernel, &model)?;
+        let predictor = Predictor::new(&kernel, &Model::load_for(&args.model, name)?)?;
         let predicted = predictor.predict(&problems, &device, Objective::Time, (1, args.width), threads)?;
         for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
             found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));

@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let kernel = Kernel::open(&args.kernel)?;
     let problems = super::problems(&kernel, &args.problems)?;
-    let model = Model::load(&args.model)?;
+    let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
     model.check_objective(args.objective)?;
     let device = super::device_for(&model, args.device.as_deref())?;

@@ -2,8 +2,8 @@
 
 use super::progress::Bar;
 use crate::dataset::Split;
-use crate::error::{Result, input};
-use crate::model::{Epoch, Hparams, Model, Progress, Settings, Target, train};
+use crate::error::{Result, input, io};
+use crate::model::{Epoch, Existing, Group, Hparams, Model, Progress, Settings, Target, groups, train};
 use std::path::PathBuf;
 
 /// Trains a model on datasets; started again after an interruption, it goes on
@@ -14,7 +14,7 @@ pub struct Args {
     /// Datasets: journals, packed files, or folders of them; of one kernel or several
     #[arg(required = true)]
     datasets: Vec<PathBuf>,
-    /// Folder of the model
+    /// Folder of the model or models
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
     /// Kernel name or folder [default: the one that the datasets name]
@@ -68,7 +68,13 @@ pub struct Args {
     /// Seed of weights and order
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Replaces a model that is already in the folder
+    /// Tuned kernels of at least so many problems get a model each, in FOLDER/<kernel>; the others share one
+    #[arg(long, default_value_t = 1_000, value_name = "PROBLEMS")]
+    apart: usize,
+    /// One model for all kernels
+    #[arg(long, conflicts_with = "apart")]
+    together: bool,
+    /// Replaces models that are already in the folder
     #[arg(long)]
     overwrite: bool,
     /// The scores as one JSON object
@@ -77,12 +83,6 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    if Model::file(&args.output).exists() && !args.overwrite {
-        return input(format!(
-            "{} already holds a model; name another folder, or pass --overwrite",
-            args.output.display()
-        ));
-    }
     let corpus = super::tables(&args.datasets, args.kernel.as_deref())?;
     let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
     if !tuned && (corpus.len() > 1 || corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some()))) {
@@ -121,40 +121,129 @@ pub fn run(args: Args) -> Result<()> {
     check(&settings)?;
     let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
     let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
-    eprintln!("{} kernels, {problems} problems, {records} records", corpus.len());
-    let mut preparing: Option<Bar> = None;
-    let (mut epochs, mut trained): (Option<Bar>, Vec<usize>) = (None, Vec::new());
-    let what = if tuned { "problems are spelled" } else { "problems are labelled by the cost model" };
-    let model = train(&corpus, &settings, &args.output, &mut |progress| match progress {
-        Progress::Preparing(done, all) => {
-            preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).at(done, what);
-        }
-        Progress::Epoch(e) => {
-            if let Some(bar) = preparing.take() {
-                bar.end();
-            }
-            let Epoch { member, members, epoch, loss, validation: v, best, .. } = e;
-            let of = if members > 1 { format!("network {} of {members}: ", member + 1) } else { String::new() };
-            let (nats, share) = if tuned { ("nats", "greedy exact") } else { ("divergence", "share of best") };
-            let message = format!(
-                "{of}loss {loss:.3}, validation {nats} {:.3} (best {best:.3}), {share} {:.3}",
-                v.divergence, v.share
-            );
-            let all = (members * e.epochs) as u64;
-            trained.resize(members, 0);
-            trained[member] = epoch;
-            epochs.get_or_insert_with(|| Bar::new("train", all)).at(trained.iter().sum(), &message);
-        }
-    })?;
-    if let Some(bar) = epochs {
-        bar.end();
+    let kernels = corpus.len();
+    let groups = groups(corpus, &args.output, if args.together { usize::MAX } else { args.apart });
+    let existing = existing(&args, &groups)?;
+    let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
+    eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
+    let mut teller = Teller { tuned, ..Teller::new(&groups) };
+    let mut models = Vec::new();
+    for group in &groups {
+        models.push(train(&group.corpus, &settings, (&group.folder, existing), &mut |p| teller.tell(group, p))?);
+        teller.next(group);
+    }
+    teller.end();
+    for stale in stale(&args, &groups)? {
+        std::fs::remove_file(&stale).map_err(io(&stale))?;
     }
     if args.json {
-        return super::answer_json(&model.meta);
+        return match &models[..] {
+            [model] => super::answer_json(&model.meta),
+            _ => super::answer_json(&models.iter().map(|m| &m.meta).collect::<Vec<_>>()),
+        };
     }
-    let scores: Vec<String> = model.meta.scores.iter().map(|(name, score)| format!("  {name}: {score:.4}")).collect();
-    super::answer(&format!("{}: {} weights\n{}", Model::file(&args.output).display(), model.size(), scores.join("\n")));
+    for (group, model) in groups.iter().zip(&models) {
+        let scores: Vec<String> =
+            model.meta.scores.iter().map(|(name, score)| format!("  {name}: {score:.4}")).collect();
+        let file = Model::file(&group.folder);
+        super::answer(&format!("{}: {} weights\n{}", file.display(), model.size(), scores.join("\n")));
+    }
     Ok(())
+}
+
+/// Files of models in the folder that these groups do not replace.
+fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
+    let mut folders = Model::folders(&args.output)?;
+    folders.retain(|folder| !groups.iter().any(|g| g.folder == *folder));
+    Ok(folders.iter().map(|f| Model::file(f)).collect())
+}
+
+/// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
+/// are replaced only when asked.
+fn existing(args: &Args, groups: &[Group]) -> Result<Existing> {
+    let complete = groups.iter().all(|g| Model::file(&g.folder).exists());
+    let stale = stale(args, groups)?;
+    match (complete || !stale.is_empty(), args.overwrite) {
+        (true, false) => {
+            input(format!("{} already holds a model; name another folder, or pass --overwrite", args.output.display()))
+        }
+        (true, true) if complete => Ok(Existing::Anew),
+        (_, true) => Ok(Existing::Replace),
+        (false, false) => Ok(Existing::Keep),
+    }
+}
+
+/// Tells how training goes on.
+struct Teller {
+    tuned: bool,
+    groups: usize,
+    preparing: Option<Bar>,
+    /// Over passes through problems, of all groups and networks.
+    passes: Option<Bar>,
+    all_problems: usize,
+    /// Groups that are done, and their problems.
+    done: (usize, usize),
+    /// Epochs of the group's networks.
+    trained: Vec<usize>,
+}
+
+impl Teller {
+    fn new(groups: &[Group]) -> Teller {
+        let all_problems = groups.iter().map(Group::problems).sum();
+        Teller {
+            tuned: false,
+            groups: groups.len(),
+            preparing: None,
+            passes: None,
+            all_problems,
+            done: (0, 0),
+            trained: Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, group: &Group, progress: Progress) {
+        match progress {
+            // the bar over the whole training is there: no second one
+            Progress::Preparing(..) if self.passes.is_some() => (),
+            Progress::Preparing(done, all) => {
+                let what = if self.tuned { "problems are spelled" } else { "problems are labelled by the cost model" };
+                self.preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).at(done, what);
+            }
+            Progress::Epoch(e) => self.epoch(group, e),
+        }
+    }
+
+    fn epoch(&mut self, group: &Group, e: Epoch) {
+        if let Some(bar) = self.preparing.take() {
+            bar.end();
+        }
+        let Epoch { member, members, epoch, epochs, loss, validation: v, best } = e;
+        self.trained.resize(members, 0);
+        self.trained[member] = epoch;
+        let of_group = match self.groups {
+            1 => String::new(),
+            n => format!("{} ({} of {n}), ", group.name(), self.done.0 + 1),
+        };
+        let of = if members > 1 { format!("network {} of {members}, ", member + 1) } else { String::new() };
+        let (nats, share) = if self.tuned { ("nats", "greedy exact") } else { ("divergence", "share of best") };
+        let message = format!(
+            "{of_group}{of}epoch {epoch} of {epochs}: loss {loss:.3}, validation {nats} {:.3} (best {best:.3}), {share} {:.3}",
+            v.divergence, v.share
+        );
+        let all = self.all_problems * members * epochs;
+        let at = self.done.1 * members * epochs + group.problems() * self.trained.iter().sum::<usize>();
+        self.passes.get_or_insert_with(|| Bar::new("train", all as u64)).at(at, &message);
+    }
+
+    /// A group is done.
+    fn next(&mut self, group: &Group) {
+        self.done = (self.done.0 + 1, self.done.1 + group.problems());
+        self.trained.clear();
+    }
+
+    fn end(self) {
+        [self.preparing, self.passes].into_iter().flatten().for_each(Bar::end);
+    }
 }
 
 /// Refuses settings that cannot work.

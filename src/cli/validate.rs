@@ -80,7 +80,7 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;
-    let model = Model::load(&args.model)?;
+    let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;

@@ -4,6 +4,7 @@
 //! `ensemble`; `beam` searches, `predict` joins them, `train` makes the weights (from `examples` in `batch`es, in a `run` per
 //! member) and `store` keeps them. Description, weights and search know nothing of training.
 
+mod apart;
 mod batch;
 pub mod beam;
 mod ensemble;
@@ -20,8 +21,9 @@ pub mod teacher;
 mod train;
 pub mod vocab;
 
+pub use apart::{Group, groups};
 pub use predict::{Candidate, Predictor, Scored, advance};
 pub use run::{Epoch, Score};
 pub use settings::{Settings, Target};
 pub use store::{Hparams, Meta, Model};
-pub use train::{Progress, train};
+pub use train::{Existing, Progress, train};

@@ -17,7 +17,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use tch::{Kind, Tensor};
 
 /// Most problems that the teacher labels.
 const MOST_IMAGINED: usize = 2_000;
@@ -35,6 +34,17 @@ pub enum Progress {
     Epoch(Epoch),
 }
 
+/// What becomes of a model that is already in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is returned if it was made from the same data and settings, and otherwise nothing is done.
+    Keep,
+    /// It is returned if it was made from the same data and settings, and otherwise replaced.
+    Replace,
+    /// It is replaced.
+    Anew,
+}
+
 /// Training and validation problems of one kernel.
 struct Problems {
     train: Vec<usize>,
@@ -50,7 +60,7 @@ struct Problems {
 pub fn train(
     corpus: &[(Kernel, Table)],
     settings: &Settings,
-    folder: &Path,
+    (folder, existing): (&Path, Existing),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     keep_memory();
@@ -97,6 +107,9 @@ pub fn train(
     let updates = Run::updates(&lessons);
     let epochs = settings.epochs.unwrap_or_else(|| STEPS.div_ceil(updates).clamp(10, 400));
     let hashes: Vec<&String> = corpus.iter().flat_map(|(_, table)| &table.hashes).collect();
+    if let Some(model) = finished(folder, settings, epochs, &hashes, existing)? {
+        return Ok(model);
+    }
     let key = format!("{} {:?} {hashes:?}", settings.describe(epochs), settings.split);
     let checkpoint = |member| Checkpoint {
         path: folder.join(format!("checkpoint-{member}.safetensors")),
@@ -117,9 +130,7 @@ pub fn train(
         if best.time_error.is_finite() {
             scores.insert(name("time error (ln)"), best.time_error);
         }
-        // as they are stored, so that the model in hand is the model on disk
-        let rounded = |t: Tensor| t.to_kind(Kind::Half).to_kind(Kind::Float);
-        weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), rounded(t))));
+        weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
     }
     let mut devices: Vec<Device> = Vec::new();
     for device in corpus.iter().flat_map(|(_, table)| &table.devices) {
@@ -149,7 +160,34 @@ pub fn train(
     for Checkpoint { path, .. } in &checkpoints {
         std::fs::remove_file(path).map_err(io(path))?;
     }
-    Ok(model)
+    // as it was stored, so that the model in hand is the model on disk
+    Model::load(folder)
+}
+
+/// The model in the folder, where it is what training would make and is to be kept.
+fn finished(
+    folder: &Path,
+    settings: &Settings,
+    epochs: usize,
+    data: &[&String],
+    existing: Existing,
+) -> Result<Option<Model>> {
+    if existing == Existing::Anew || !Model::file(folder).is_file() {
+        return Ok(None);
+    }
+    let Model { meta, weights } = Model::load(folder)?;
+    let same = meta.data.iter().eq(data.iter().copied())
+        && meta.settings == settings.describe(epochs)
+        && meta.split == settings.split
+        && meta.tool == env!("CARGO_PKG_VERSION");
+    match (same, existing) {
+        (true, _) => Ok(Some(Model { meta, weights })),
+        (false, Existing::Replace) => Ok(None),
+        (false, _) => input(format!(
+            "{} holds a model of other data or settings; name another folder, or pass --overwrite",
+            folder.display()
+        )),
+    }
 }
 
 /// Trains the networks of an ensemble, as many at a time as there are cores.
