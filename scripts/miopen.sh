@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Imports MIOpen's databases, trains models/miopen with the default settings, judges it beside LightGBM, and writes the figures
-# into models/miopen/README.md. Takes about an hour on two cores; leave the machine alone meanwhile.
+# into models/miopen/README.md. Takes about an hour on two cores; leave the machine alone meanwhile. Works in target/miopen.
 # usage: scripts/miopen.sh FOLDER [--keep]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2
 #                                             --keep: judges the model that is there instead of training it again
 set -euo pipefail
@@ -8,21 +8,21 @@ databases=$(realpath "${1:?usage: scripts/miopen.sh FOLDER [--keep]}")
 keep=${2:-}
 cd "$(dirname "$0")/.."
 cargo build --release
-seqtune=target/release/seqtune model=models/miopen
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+seqtune=target/release/seqtune model=models/miopen work=target/miopen
+rm -rf "$work"
+mkdir -p "$work" "$model"
 
 "$seqtune" import miopen "$databases"/gfx906_60.db.bz2 "$databases"/gfx900_56.db.bz2 \
     --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2 -o "$work/tuned" > "$work/import.txt"
 if [ "$keep" != --keep ]; then
-    rm -f "$model"/model.safetensors "$model"/checkpoint-*.safetensors
+    rm -rf "$model"/*/ "$model"/*.safetensors
     python3 - "$seqtune" "$work/tuned" "$model" > "$work/training.txt" <<'PY'
 import resource, subprocess, sys, time
 began = time.monotonic()
 subprocess.run([sys.argv[1], "train", sys.argv[2], "-o", sys.argv[3]], check=True, stdout=subprocess.DEVNULL)
 minutes = (time.monotonic() - began) / 60
 memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-print(f"Training took {minutes:.0f} minutes and at most {memory:.1f} GB of memory.")
+print(f"Training took {minutes:.0f} minutes and at most {memory:.1f} GB of memory: {60 * minutes / 12:.0f} s for an epoch of all networks of all solvers.")
 PY
     cp "$work/training.txt" "$model/training.txt"
 fi
@@ -30,8 +30,8 @@ fi
 cat > "$model/README.md" <<README
 # miopen
 
-Solvers of AMD's MIOpen on a Radeon VII / MI50 (gfx906_60) and a Vega 56 (gfx900_56): convolution in, the solver's parameters out. Trained
-with the default settings on the tuned databases of MIOpen's history (MIT licence; hashes in the metadata of \`model.safetensors\`):
+Solvers of AMD's MIOpen on a Radeon VII / MI50 (gfx906_60) and a Vega 56 (gfx900_56): convolution in, the solver's parameters out. One model for
+each solver, of four networks. Trained with the default settings on the tuned databases of MIOpen's history (MIT licence; hashes in the metadata of each \`model.safetensors\`):
 
     seqtune import miopen gfx906_60.db.bz2 gfx900_56.db.bz2 --find-db gfx906_60.HIP.fdb.txt.bz2 -o tuned
     seqtune train tuned -o models/miopen

@@ -194,11 +194,9 @@ fn import_three_solvers(folder: &Path) {
                 "{key}=ConvAsm1x1U:1,16,{per_wave},16,1,1,2,2;ConvMlirIgemmFwd:128,64,64,{},4,4\n",
                 [4, 8][j % 2]
             );
-            if j < 3 {
-                rows += &format!(
-                    "{c}-{side}-{side}-5x5-{c}-{side}-{side}-16-2x2-1x1-1x1-0-NCHW-FP32-W=ConvOclBwdWrW2<2>:8,6,1,1,5\n"
-                );
-            }
+            rows += &format!(
+                "{c}-{side}-{side}-5x5-{c}-{side}-{side}-16-2x2-1x1-1x1-0-NCHW-FP32-W=ConvOclBwdWrW2<2>:8,6,1,1,5\n"
+            );
         }
     }
     let database = write(folder, "gfx906_60.db.txt", rows.as_bytes());
@@ -213,8 +211,7 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
     import_three_solvers(folder.path());
     let commands = "MIOpenDriver conv -n 16 -c 64 -H 28 -W 28 -k 64 -y 1 -x 1 -F 1\nMIOpenDriver conv -n 16 -c 64 -H 28 -W 28 -k 64 -y 5 -x 5 -p 2 -q 2 -F 4\n";
     write(folder.path(), "net.txt", commands.as_bytes());
-    // one model for all, one for each solver, and one for each solver of 30 problems, which is two of the three
-    for (name, sharing) in [("all", ["--apart", "33"]), ("each", ["--apart", "0"]), ("large", ["--apart", "30"])] {
+    for (name, sharing) in [("all", vec!["--together"]), ("each", vec![])] {
         let mut train = vec!["train", "--epochs", "2", "--members", "2", "--width", "16", "--test", "0.3"];
         let (data, model) = (at("data"), at(name));
         train.extend([&data, "-o", &model]);
@@ -240,7 +237,7 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
         assert_eq!(found, (&7.into(), &7.into()), "all that is exported is legal: {counts}");
     }
     let folders = |name: &str| Model::folders(&folder.path().join(name)).unwrap().len();
-    assert_eq!((folders("all"), folders("each"), folders("large")), (1, 3, 3));
+    assert_eq!((folders("all"), folders("each")), (1, 3));
 }
 
 #[test]
@@ -256,14 +253,14 @@ fn training_apart_goes_on_where_it_was_stopped_and_replaces_models_only_when_ask
     };
     let file = |name: &str| Model::file(&folder.path().join("model").join(name));
     let written = |name: &str| std::fs::metadata(file(name)).unwrap().modified().unwrap();
-    let (_, err, code) = train(&["--epochs", "1", "--apart", "0"]);
+    let (_, err, code) = train(&["--epochs", "1"]);
     assert_eq!(code, 0, "{err}");
     // as an interruption leaves it
     std::fs::remove_file(file("ConvMlirIgemmFwd")).unwrap();
     let before = written("ConvAsm1x1U");
-    let (_, err, code) = train(&["--epochs", "2", "--apart", "0"]);
+    let (_, err, code) = train(&["--epochs", "2"]);
     assert!(code == 2 && err.contains("other data or settings") && err.contains("--overwrite"), "{err}");
-    let (_, err, code) = train(&["--epochs", "1", "--apart", "0"]);
+    let (_, err, code) = train(&["--epochs", "1"]);
     assert_eq!(code, 0, "{err}");
     assert!(file("ConvMlirIgemmFwd").exists());
     assert_eq!(written("ConvAsm1x1U"), before, "what is there is not trained again");

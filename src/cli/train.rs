@@ -26,16 +26,16 @@ pub struct Args {
     /// Temperature of the soft target
     #[arg(long, default_value_t = Settings::default().tau)]
     tau: f64,
-    /// Passes over the training problems [default: enough for about 1500 updates/10]
+    /// Passes over the training problems [default: enough for about 1500 updates/12]
     #[arg(long)]
     epochs: Option<usize>,
     /// Problems per update [default: 16/128]
     #[arg(long)]
     batch: Option<usize>,
-    /// Networks whose probabilities are averaged [default: 1/2]
+    /// Networks whose probabilities are averaged [default: 1/4]
     #[arg(long)]
     members: Option<usize>,
-    /// Share of each layer's output that training leaves out [default: 0/0.1]
+    /// Share of each layer's output that training leaves out [default: 0/0.15]
     #[arg(long)]
     dropout: Option<f64>,
     /// Share of the target that goes to all legal values alike
@@ -50,7 +50,7 @@ pub struct Args {
     /// Highest learning rate [default: 0.0015/0.001]
     #[arg(long)]
     rate: Option<f64>,
-    /// Width of the network [default: 64/128]
+    /// Width of the network [default: 64/96]
     #[arg(long)]
     width: Option<usize>,
     /// Encoder and decoder layers, each
@@ -68,11 +68,8 @@ pub struct Args {
     /// Seed of weights and order
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Tuned kernels of at least so many problems get a model each, in FOLDER/<kernel>; the others share one
-    #[arg(long, default_value_t = 1_000, value_name = "PROBLEMS")]
-    apart: usize,
-    /// One model for all kernels
-    #[arg(long, conflicts_with = "apart")]
+    /// One model for all kernels [default: one for each, in FOLDER/<kernel>]
+    #[arg(long)]
     together: bool,
     /// Replaces models that are already in the folder
     #[arg(long)]
@@ -122,7 +119,7 @@ pub fn run(args: Args) -> Result<()> {
     let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
     let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
     let kernels = corpus.len();
-    let groups = groups(corpus, &args.output, if args.together { usize::MAX } else { args.apart });
+    let groups = groups(corpus, &args.output, args.together);
     let existing = existing(&args, &groups)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
     eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");

@@ -77,7 +77,7 @@ impl<'a> Chain<'a> {
     pub fn answers(&self) -> Result<Vec<Answer>> {
         let most = TOPS[TOPS.len() - 1];
         let mut answers = Vec::new();
-        for part in self.asked.test.chunks(TOGETHER) {
+        for part in self.asked.judged.chunks(TOGETHER) {
             let spell = |t: &&Tried| Ok(Spelled::new(self.asked.kernel, &t.problem, self.asked.device(t)));
             let spelled = on_threads(part, self.threads, spell)?;
             let rows: Vec<Vec<f64>> = spelled.iter().map(|s| problem_row(self.speller, s)).collect();

@@ -97,7 +97,7 @@ pub fn evaluate(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Report>> {
     let asked = Asked::new(kernel, table, model, ask.part, ask.device);
-    if asked.test.is_empty() {
+    if asked.judged.is_empty() {
         return Ok(None);
     }
     progress("model");
@@ -121,7 +121,7 @@ pub fn evaluate(
         kernel: kernel.name.clone(),
         records: table.records(),
         train_problems: asked.train.len(),
-        test_problems: asked.test.len(),
+        test_problems: asked.judged.len(),
         rows,
         margins,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
@@ -132,7 +132,7 @@ pub fn evaluate(
 /// Paired differences of two methods.
 fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Margins {
     let difference = |of: &dyn Fn(&Tried, &Answer) -> f64| {
-        let each: Vec<f64> = asked.test.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
+        let each: Vec<f64> = asked.judged.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
         let n = each.len() as f64;
         let mean = each.iter().sum::<f64>() / n;
         let variance = each.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
@@ -164,30 +164,24 @@ pub struct Labels {
     pub device: (f64, usize),
 }
 
-/// What a method is asked: test problems with what is known of their device.
+/// What a method is asked: problems held out, and those that it may learn from.
 pub struct Asked<'a> {
     pub kernel: &'a Kernel,
     pub table: &'a Table,
     pub train: Vec<&'a Tried>,
-    pub test: Vec<&'a Tried>,
+    pub judged: Vec<&'a Tried>,
 }
 
 impl<'a> Asked<'a> {
-    /// By the split of a model; `device` restricts the problems of `judged` to one device.
-    pub fn new(
-        kernel: &'a Kernel,
-        table: &'a Table,
-        model: &Model,
-        judged: Part,
-        device: Option<&Device>,
-    ) -> Asked<'a> {
+    /// By the split of a model; `device` restricts the problems to judge by to one device.
+    pub fn new(kernel: &'a Kernel, table: &'a Table, model: &Model, which: Part, device: Option<&Device>) -> Asked<'a> {
         let part = |part| -> Vec<&Tried> {
             let indices = table.tuned_part(kernel, &model.meta.split, part);
             indices.into_iter().map(|i| &table.tried[i]).collect()
         };
-        let mut test = part(judged);
-        test.retain(|t| device.is_none_or(|d| table.devices[t.device] == *d));
-        Asked { kernel, table, train: part(Part::Train), test }
+        let mut held_out = part(which);
+        held_out.retain(|t| device.is_none_or(|d| table.devices[t.device] == *d));
+        Asked { kernel, table, train: part(Part::Train), judged: held_out }
     }
 
     pub fn device(&self, tried: &Tried) -> &'a Device {
@@ -215,18 +209,18 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
             steps: Some(scored.steps),
         })
     };
-    on_threads(&asked.test, threads, answer)
+    on_threads(&asked.judged, threads, answer)
 }
 
 /// Judges answers to the test problems.
 pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
-    let n = asked.test.len() as f64;
+    let n = asked.judged.len() as f64;
     let count = asked.kernel.parameters.len();
     let checker = Checker::new(asked.kernel);
     let mut exact = [0.0; TOPS.len()];
     let (mut free, mut wrong) = (vec![0.0; count], vec![0.0; count]);
     let (mut nats, mut illegal) = (0.0, 0.0);
-    for (tried, answer) in asked.test.iter().zip(answers) {
+    for (tried, answer) in asked.judged.iter().zip(answers) {
         let wanted = tuned(tried);
         let rank = answer.ranking.iter().position(|c| c == wanted);
         exact.iter_mut().zip(TOPS).for_each(|(share, top)| *share += rank.is_some_and(|r| r < top) as u8 as f64 / n);
@@ -269,7 +263,7 @@ pub fn majority(asked: &Asked) -> Vec<Answer> {
         let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
         Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None }
     };
-    asked.test.iter().map(answer).collect()
+    asked.judged.iter().map(answer).collect()
 }
 
 /// The configs of the nearest training problems that are legal, by Euclidean distance in log sizes; another choice or device
@@ -297,7 +291,7 @@ pub fn nearest(asked: &Asked, threads: usize) -> Result<Vec<Answer>> {
         }
         Ok(Answer { ranking, log_probability: None, steps: None })
     };
-    on_threads(&asked.test, threads, answer)
+    on_threads(&asked.judged, threads, answer)
 }
 
 /// How far labels reproduce.
@@ -322,7 +316,7 @@ pub fn labels(asked: &Asked) -> Labels {
         *share += same as u8 as f64;
         *n += 1;
     };
-    for tried in &asked.test {
+    for tried in &asked.judged {
         if let Some(i) = batch {
             let ratio = |t: &Tried| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
             let others = twins.get(&key(tried)).into_iter().flatten().filter(|t| ratio(t) > 0.0 && ratio(t) <= 1.0);
@@ -351,7 +345,7 @@ pub fn unmasked(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<
         let illegal = free.is_none_or(|config| !space.is_legal(&config));
         Ok((illegal, predictor.greedy(&tried.problem, device, true)?.is_none()))
     };
-    let found = on_threads(&asked.test, threads, greedy)?;
+    let found = on_threads(&asked.judged, threads, greedy)?;
     let share = |count: usize| count as f64 / found.len().max(1) as f64;
     let illegal = share(found.iter().filter(|(illegal, _)| *illegal).count());
     Ok(Unmasked { illegal, dead_ends: share(found.iter().filter(|(_, dead)| *dead).count()) })

@@ -1,4 +1,4 @@
-//! Which kernels share a model: those with much to learn from do better alone (LOG.md), the others in company.
+//! Which kernels share a model: none by default, because each is learned better alone (LOG.md).
 
 use crate::dataset::Table;
 use crate::kernel::Kernel;
@@ -25,17 +25,10 @@ impl Group {
     }
 }
 
-/// A model of its own, in `folder/<kernel>`, for each kernel with at least `least` problems; the others share the one in
-/// `folder`. A single kernel's model is in `folder`.
-pub fn groups(corpus: Vec<(Kernel, Table)>, folder: &Path, least: usize) -> Vec<Group> {
-    if corpus.len() == 1 {
+/// One model for each kernel, in `folder/<kernel>`, or one for all kernels, in `folder`. A single kernel's model is in `folder`.
+pub fn groups(corpus: Vec<(Kernel, Table)>, folder: &Path, together: bool) -> Vec<Group> {
+    if together || corpus.len() == 1 {
         return vec![Group { folder: folder.into(), corpus }];
     }
-    let (alone, together): (Vec<_>, Vec<_>) = corpus.into_iter().partition(|(_, table)| table.tried.len() >= least);
-    let own = |item: (Kernel, Table)| Group { folder: folder.join(&item.0.name), corpus: vec![item] };
-    let mut groups: Vec<Group> = alone.into_iter().map(own).collect();
-    if !together.is_empty() {
-        groups.push(Group { folder: folder.into(), corpus: together });
-    }
-    groups
+    corpus.into_iter().map(|item| Group { folder: folder.join(&item.0.name), corpus: vec![item] }).collect()
 }

@@ -81,14 +81,14 @@ impl Settings {
     /// For what tuners chose: one config per problem, and many problems.
     pub fn tuned() -> Settings {
         Settings {
-            hparams: Hparams { width: 128, heads: 4, feed_forward: 256, encoder_layers: 2, decoder_layers: 2 },
+            hparams: Hparams { width: 96, feed_forward: 192, ..Hparams::default() },
             target: Target::Best,
-            members: 2,
-            epochs: Some(10),
+            members: 4,
+            epochs: Some(12),
             batch: 128,
             configs: 1,
             rate: 1e-3,
-            dropout: 0.1,
+            dropout: 0.15,
             half: fast_bfloat16(),
             imagined: 0,
             head: 0.03,

@@ -74,7 +74,7 @@ impl Model {
         write_whole(&Model::file(folder), &encode(&self.weights, meta, Dtype::I8)?)
     }
 
-    /// Folders of the models in a folder: its own, over several kernels, and those of kernels that have one to themselves.
+    /// Folders of the models in a folder: itself, and those in it of one kernel each.
     pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
         let mut folders = vec![folder.to_path_buf()];
         if folder.is_dir() {
@@ -86,7 +86,7 @@ impl Model {
         Ok(folders)
     }
 
-    /// Reads the model for a kernel: the one that it has to itself in the folder, otherwise the one over several.
+    /// Reads the model for a kernel: the one that it has to itself in the folder, otherwise the folder's.
     pub fn load_for(path: &Path, kernel: &str) -> Result<Model> {
         let own = path.join(kernel);
         if Model::file(&own).is_file() {
