@@ -68,6 +68,14 @@ pub fn text(reports: &[Report]) -> String {
             twins(r.labels.device)
         );
     }
+    text += "\nParameters right by seqtune in percent, free-running / teacher-forced.\n\n| solver | parameters |\n|---|---|\n";
+    for r in &reports {
+        let Some(model) = row(r, MODEL) else { continue };
+        let shares = model.free_by_parameter.iter().zip(&model.forced_by_parameter);
+        let each = r.parameters.iter().zip(shares);
+        let each: Vec<String> = each.map(|(p, (a, b))| format!("{p} {} / {}", percent(*a), percent(*b))).collect();
+        text += &format!("| {} | {} |\n", r.kernel, each.join(", "));
+    }
     text + "\n" + &summary(&reports)
 }
 

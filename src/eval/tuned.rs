@@ -57,6 +57,8 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub kernel: String,
+    /// Names of its parameters.
+    pub parameters: Vec<String>,
     pub records: usize,
     pub train_problems: usize,
     pub test_problems: usize,
@@ -119,6 +121,7 @@ pub fn evaluate(
     rows.push(judge(&asked, MAJORITY, &majority(&asked)));
     Ok(Some(Report {
         kernel: kernel.name.clone(),
+        parameters: kernel.parameters.iter().map(|p| p.name.clone()).collect(),
         records: table.records(),
         train_problems: asked.train.len(),
         test_problems: asked.judged.len(),
