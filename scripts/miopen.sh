@@ -6,6 +6,7 @@
 set -euo pipefail
 databases=$(realpath "${1:?usage: scripts/miopen.sh FOLDER [--keep]}")
 keep=${2:-}
+case $keep in '' | --keep) ;; *) echo "usage: scripts/miopen.sh FOLDER [--keep], not $keep" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/.."
 cargo build --release
 seqtune=target/release/seqtune model=models/miopen work=target/miopen

@@ -3,7 +3,7 @@
 mod common;
 
 use common::run;
-use seqtune::dataset::miopen::{self, Convolution, Import, Row, Times, convolutions_of_command, convolutions_of_lines};
+use seqtune::dataset::miopen::{self, Convolution, Import, Row, convolutions_of_command, convolutions_of_lines};
 use seqtune::dataset::{Dataset, Outcome, Split};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune::model::Model;
@@ -296,7 +296,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
         solver: kernel.name.clone(),
         params: format!("{},{index}", params.rsplit_once(',').unwrap().0),
     };
-    let ask = Import { solvers: &[], times: &Times::new(), command: String::new() };
+    let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
     for index in ["0", "57"] {
         let database = [("test".to_string(), device.clone(), vec![row(index)])];
         let imported = miopen::import(&database, &ask, &mut |_| {}).unwrap();
@@ -328,7 +328,7 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
             miopen::read(&folder.join(file)).unwrap(),
         ));
     }
-    let ask = Import { solvers: &[], times: &Times::new(), command: String::new() };
+    let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
     let imported = miopen::import(&databases, &ask, &mut |_| {}).unwrap();
     assert_eq!(imported.rows, 288_605);
     assert_eq!(imported.datasets.values().map(|d| d.records.len()).sum::<usize>(), 288_560);

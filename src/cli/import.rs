@@ -5,6 +5,7 @@ use crate::dataset::miopen::{self, Import, Imported, Row, Times};
 use crate::error::{Result, input};
 use crate::kernel::Device;
 use clap::Subcommand;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Makes datasets of what others have tuned or measured
@@ -31,12 +32,15 @@ struct MiopenArgs {
     /// Solvers to import, separated by commas [default: all that have a kernel]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     solver: Vec<String>,
-    /// Find databases (.fdb.txt, also .bz2) with the measured times
+    /// Find databases (.fdb.txt, also .bz2) with the measured times, for the databases of the same device
     #[arg(long, value_delimiter = ',', value_name = "FILES")]
     find_db: Vec<PathBuf>,
     /// Device that the databases were made on [default: each file's name says it, as in gfx906_60.db]
     #[arg(long)]
     device: Option<String>,
+    /// Replaces datasets that are already in the folder
+    #[arg(long)]
+    overwrite: bool,
     /// The counts as one JSON object
     #[arg(long)]
     json: bool,
@@ -61,16 +65,17 @@ fn device_of(path: &Path) -> Result<Device> {
 }
 
 fn miopen(args: MiopenArgs) -> Result<()> {
-    let mut times = Times::new();
+    let device = |path: &Path| match &args.device {
+        Some(name) => super::device(name),
+        None => device_of(path),
+    };
+    let mut times: BTreeMap<String, Times> = BTreeMap::new();
     for path in &args.find_db {
-        miopen::read_times(path, &mut times)?;
+        miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
     }
     let mut databases: Vec<(String, Device, Vec<Row>)> = Vec::new();
     for path in &args.databases {
-        let device = match &args.device {
-            Some(name) => super::device(name)?,
-            None => device_of(path)?,
-        };
+        let device = device(path)?;
         let place = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         databases.push((place, device, miopen::read(path)?));
     }
@@ -87,8 +92,13 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         report(&args, &imported)?;
         return input("no row could be imported");
     }
-    for ((device, solver), dataset) in &imported.datasets {
-        dataset.save_packed(&args.output.join(format!("{}-{solver}.sqt", device.replace(' ', "_"))))?;
+    let file =
+        |(device, solver): &(String, String)| args.output.join(format!("{}-{solver}.sqt", device.replace(' ', "_")));
+    if let Some(there) = imported.datasets.keys().map(file).find(|f| f.exists() && !args.overwrite) {
+        return input(format!("{} exists; name another folder, or pass --overwrite", there.display()));
+    }
+    for (key, dataset) in &imported.datasets {
+        dataset.save_packed(&file(key))?;
     }
     report(&args, &imported)
 }
@@ -99,7 +109,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         let of = |((device, solver), d): (&(String, String), &crate::dataset::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
         let left_out = |((solver, reason), c): (&(String, String), &miopen::Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
         return super::answer_json(&serde_json::json!({
-            "rows": imported.rows, "records": records, "timed": imported.timed,
+            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
             "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(),
         }));
@@ -114,7 +124,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         text += &format!("  {:>8}  {device}  {solver}\n", dataset.records.len());
     }
     let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
-    text += &format!("left out: {left_out} rows\n");
+    text += &format!("replaced by later rows of the same problem: {}\nleft out: {left_out} rows\n", imported.replaced);
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }

@@ -1,7 +1,7 @@
 //! `seqtune train`
 
 use super::progress::Bar;
-use crate::dataset::Split;
+use crate::dataset::{Part, Split};
 use crate::error::{Result, input, io};
 use crate::model::{Epoch, Existing, Group, Hparams, Model, Progress, Settings, Target, groups, train};
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ pub struct Args {
     /// Kernel name or folder [default: the one that the datasets name]
     #[arg(long)]
     kernel: Option<String>,
-    /// What the decoder is trained towards
-    #[arg(long, value_enum, default_value_t = Target::Soft)]
-    target: Target,
+    /// What the decoder is trained towards [default: soft/best]
+    #[arg(long, value_enum)]
+    target: Option<Target>,
     /// Temperature of the soft target
     #[arg(long, default_value_t = Settings::default().tau)]
     tau: f64,
@@ -44,9 +44,9 @@ pub struct Args {
     /// Computes in single precision even where bfloat16 is faster
     #[arg(long)]
     single: bool,
-    /// Unmeasured problems per measured one that a cost model labels for the decoder; 0 for none
-    #[arg(long, default_value_t = Settings::default().imagined, value_name = "N")]
-    imagined: usize,
+    /// Unmeasured problems per measured one that a cost model labels for the decoder; 0 for none [default: 12/0]
+    #[arg(long, value_name = "N")]
+    imagined: Option<usize>,
     /// Highest learning rate [default: 0.0015/0.001]
     #[arg(long)]
     rate: Option<f64>,
@@ -71,7 +71,7 @@ pub struct Args {
     /// One model for all kernels [default: one for each, in FOLDER/<kernel>]
     #[arg(long)]
     together: bool,
-    /// Replaces models that are already in the folder
+    /// Replaces models that are already in the folder, but for those of the same data and settings
     #[arg(long)]
     overwrite: bool,
     /// The scores as one JSON object
@@ -101,14 +101,14 @@ pub fn run(args: Args) -> Result<()> {
             ..default.hparams
         },
         members: args.members.unwrap_or(default.members),
-        target: args.target,
+        target: args.target.unwrap_or(default.target),
         tau: args.tau,
         epochs: args.epochs.or(default.epochs),
         batch: args.batch.unwrap_or(default.batch),
         dropout: args.dropout.unwrap_or(default.dropout),
         smoothing: args.smoothing.unwrap_or(default.smoothing),
         half: default.half && !args.single,
-        imagined: args.imagined,
+        imagined: args.imagined.unwrap_or(default.imagined),
         rate: args.rate.unwrap_or(default.rate),
         split,
         seed: args.seed,
@@ -119,14 +119,27 @@ pub fn run(args: Args) -> Result<()> {
     let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
     let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
     let kernels = corpus.len();
-    let groups = groups(corpus, &args.output, args.together);
+    let mut groups = groups(corpus, &args.output, args.together);
+    if groups.len() > 1 {
+        groups.retain(|group| {
+            let learns = group.corpus.iter().any(|(k, t)| !t.tuned_part(k, &split, Part::Train).is_empty());
+            if !learns {
+                eprintln!(
+                    "seqtune: warning: {}: no problem shape falls into the training part; left out",
+                    group.name()
+                );
+            }
+            learns
+        });
+    }
     let existing = existing(&args, &groups)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
     eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
     let mut teller = Teller { tuned, ..Teller::new(&groups) };
     let mut models = Vec::new();
     for group in &groups {
-        models.push(train(&group.corpus, &settings, (&group.folder, existing), &mut |p| teller.tell(group, p))?);
+        let model = train(&group.corpus, &settings, (&group.folder, existing), &mut |p| teller.tell(group, p));
+        models.push(model.map_err(|e| e.at(group.name()))?);
         teller.next(group);
     }
     teller.end();
@@ -148,11 +161,17 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Files of models in the folder that these groups do not replace.
+/// Files of models in the folder whose kernels all get another model now.
 fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
-    let mut folders = Model::folders(&args.output)?;
-    folders.retain(|folder| !groups.iter().any(|g| g.folder == *folder));
-    Ok(folders.iter().map(|f| Model::file(f)).collect())
+    let trained: Vec<&str> = groups.iter().flat_map(|g| &g.corpus).map(|(kernel, _)| kernel.name.as_str()).collect();
+    let mut stale = Vec::new();
+    for folder in Model::folders(&args.output)? {
+        let replaced = groups.iter().any(|g| g.folder == folder);
+        if !replaced && Model::load(&folder)?.kernels().iter().all(|k| trained.contains(k)) {
+            stale.push(Model::file(&folder));
+        }
+    }
+    Ok(stale)
 }
 
 /// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
@@ -164,7 +183,6 @@ fn existing(args: &Args, groups: &[Group]) -> Result<Existing> {
         (true, false) => {
             input(format!("{} already holds a model; name another folder, or pass --overwrite", args.output.display()))
         }
-        (true, true) if complete => Ok(Existing::Anew),
         (_, true) => Ok(Existing::Replace),
         (false, false) => Ok(Existing::Keep),
     }
@@ -258,6 +276,9 @@ fn check(settings: &Settings) -> Result<()> {
     }
     if !((0.0..1.0).contains(dropout) && (0.0..1.0).contains(smoothing) && *batch > 0 && *members > 0) {
         return input("--dropout and --smoothing must be shares below 1, --batch and --members at least 1");
+    }
+    if settings.epochs == Some(0) {
+        return input("--epochs must be at least 1");
     }
     if hparams.width == 0 || !hparams.width.is_multiple_of(hparams.heads) || hparams.encoder_layers == 0 {
         return input(format!("--width must be a multiple of {}, --layers at least 1", hparams.heads));

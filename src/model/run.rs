@@ -26,8 +26,8 @@ pub struct Score {
     /// Mean share of the best speed of the most probable measured config; where one is known, share of problems that a greedy
     /// search gets right.
     pub share: f64,
-    /// Root mean square error of the time head in natural logarithms; NaN where no time is known.
-    pub time_error: f64,
+    /// Root mean square error of the time head in natural logarithms, where times are known.
+    pub time_error: Option<f64>,
 }
 
 /// An epoch of training.
@@ -323,6 +323,6 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
     Ok(Score {
         divergence: divergence / count,
         share: share / count,
-        time_error: f64::sqrt(squares / timed) * deviation,
+        time_error: (timed > 0.0).then(|| f64::sqrt(squares / timed) * deviation),
     })
 }

@@ -41,8 +41,6 @@ pub enum Existing {
     Keep,
     /// It is returned if it was made from the same data and settings, and otherwise replaced.
     Replace,
-    /// It is replaced.
-    Anew,
 }
 
 /// Training and validation problems of one kernel.
@@ -73,9 +71,14 @@ pub fn train(
     if objectives.is_empty() {
         return input("the datasets hold no problem with two working configs; there is nothing to learn");
     }
-    let problems: Vec<Problems> = corpus.iter().map(|(kernel, table)| divide(kernel, table, settings, tuned)).collect();
+    let mut problems: Vec<Problems> =
+        corpus.iter().map(|(kernel, table)| divide(kernel, table, settings, tuned)).collect();
+    if problems.iter().all(|p| p.validation.is_empty()) {
+        // very small data: judge by what was trained on rather than refuse
+        problems.iter_mut().for_each(|p| p.validation = p.train.clone());
+    }
     if problems.iter().all(|p| p.train.is_empty()) {
-        return input("no problem shape falls into the training part; sweep more shapes");
+        return input("no problem shape falls into the training part; give more shapes");
     }
     let learned: Vec<(&Kernel, &Table, &[usize])> =
         corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
@@ -127,8 +130,8 @@ pub fn train(
         let share = if tuned { "greedy exact" } else { "share of best, by likelihood" };
         scores.insert(name("divergence (nats)"), best.divergence);
         scores.insert(name(share), best.share);
-        if best.time_error.is_finite() {
-            scores.insert(name("time error (ln)"), best.time_error);
+        if let Some(error) = best.time_error {
+            scores.insert(name("time error (ln)"), error);
         }
         weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
     }
@@ -172,10 +175,15 @@ fn finished(
     data: &[&String],
     existing: Existing,
 ) -> Result<Option<Model>> {
-    if existing == Existing::Anew || !Model::file(folder).is_file() {
+    if !Model::file(folder).is_file() {
         return Ok(None);
     }
-    let Model { meta, weights } = Model::load(folder)?;
+    let Model { meta, weights } = match (Model::load(folder), existing) {
+        (Ok(model), _) => model,
+        // what cannot be read is not the same
+        (Err(_), Existing::Replace) => return Ok(None),
+        (Err(e), Existing::Keep) => return Err(e),
+    };
     let same = meta.data.iter().eq(data.iter().copied())
         && meta.settings == settings.describe(epochs)
         && meta.split == settings.split
@@ -274,12 +282,7 @@ fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> P
         true => table.tuned_part(kernel, &settings.split, part),
         false => table.part(kernel, &settings.split, part, Objective::Time),
     };
-    let (train, mut validation) = (part(Part::Train), part(Part::Validation));
-    if validation.is_empty() && !tuned {
-        // very small data: judge by what was trained on rather than refuse
-        validation = train.clone();
-    }
-    Problems { train, validation }
+    Problems { train: part(Part::Train), validation: part(Part::Validation) }
 }
 
 /// Tells malloc to keep what large temporaries leave: mapping and unmapping them anew at each operation costs more than the

@@ -6,13 +6,15 @@ use crate::dataset::{Dataset, FORMAT, Header, Outcome, Record, Tuned, today};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, Device, Kernel, Problem};
 use serde::Serialize;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 /// What to import and how.
 pub struct Import<'a> {
     /// Solvers wanted, without arguments; all that have a kernel where empty.
     pub solvers: &'a [String],
-    pub times: &'a Times,
+    /// By the name of the device that they were measured on.
+    pub times: &'a BTreeMap<String, Times>,
     /// Command line, kept with the datasets.
     pub command: String,
 }
@@ -32,6 +34,8 @@ pub struct Imported {
     pub rows: usize,
     /// Records that carry a time.
     pub timed: usize,
+    /// Rows that a later one for the same problem on the same device took the place of.
+    pub replaced: usize,
     /// Rows left out, by solver and reason.
     pub left_out: BTreeMap<(String, String), Counts>,
 }
@@ -58,7 +62,6 @@ pub fn import(
     ask: &Import,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Imported> {
-    let by_input = by_input(ask.times);
     let mut kernels: BTreeMap<String, Option<Kernel>> = BTreeMap::new();
     for (_, _, rows) in databases {
         for row in rows {
@@ -74,8 +77,11 @@ pub fn import(
         solvers.insert(name, solver);
     }
     let mut imported = Imported::default();
+    let mut places: HashMap<(&str, &str, String), usize> = HashMap::new();
+    let none = Times::new();
     for (place, device, rows) in databases {
-        let mut places: HashMap<(&str, String), usize> = HashMap::new();
+        let times = ask.times.get(&device.name).unwrap_or(&none);
+        let by_input = by_input(times);
         for row in rows {
             let (name, argument) = plain(&row.solver);
             if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
@@ -103,10 +109,9 @@ pub fn import(
                 }
             };
             let ms = match row.convolution.output {
-                Some(_) => ask.times.get(&(row.convolution.clone(), row.solver.clone())).copied(),
+                Some(_) => times.get(&(row.convolution.clone(), row.solver.clone())).copied(),
                 None => by_input.get(&(row.convolution.clone(), row.solver.as_str())).copied().flatten(),
             };
-            imported.timed += ms.is_some() as usize;
             let dataset = imported
                 .datasets
                 .entry((device.name.clone(), name.to_string()))
@@ -116,15 +121,20 @@ pub fn import(
                 config: kernel.show_config(&config),
                 outcome: Outcome::Tuned(Tuned { time_us: ms.map(|ms| (ms * 1e3) as f32) }),
             };
-            match places.get(&(name, record.problem.clone())) {
-                Some(at) => dataset.records[*at] = record,
-                None => {
-                    places.insert((name, record.problem.clone()), dataset.records.len());
+            match places.entry((&device.name, name, record.problem.clone())) {
+                Entry::Occupied(at) => {
+                    imported.replaced += 1;
+                    dataset.records[*at.get()] = record;
+                }
+                Entry::Vacant(at) => {
+                    at.insert(dataset.records.len());
                     dataset.records.push(record);
                 }
             }
         }
     }
+    let records = imported.datasets.values().flat_map(|d| &d.records);
+    imported.timed = records.filter(|r| r.outcome.time_us().is_some()).count();
     Ok(imported)
 }
 

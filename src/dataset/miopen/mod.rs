@@ -46,7 +46,7 @@ impl Row {
     }
 }
 
-/// Best milliseconds by convolution and solver, from find databases.
+/// Best milliseconds by convolution and solver, from one device's find databases.
 pub type Times = HashMap<(Convolution, String), f64>;
 
 /// Reads a performance database, whichever form it has. A file that is damaged is refused whole.

@@ -52,7 +52,10 @@ pub fn read_times(text: &str, times: &mut Times) -> Result<()> {
                 Err(_) => (first, parts.next().and_then(|ms| ms.parse().ok())),
             };
             match ms.filter(|ms| ms.is_finite() && *ms > 0.0) {
-                Some(ms) => drop(times.insert((convolution.clone(), solver.into()), ms)),
+                Some(ms) => {
+                    let best = times.entry((convolution.clone(), solver.into())).or_insert(ms);
+                    *best = best.min(ms);
+                }
                 None => return input(format!("line {number}: `{name}:{rest}` states no time in ms")),
             }
         }
