@@ -2,11 +2,10 @@
 
 mod common;
 
-use common::run;
+use common::{run, write};
 use seqtune::dataset::miopen::{self, Convolution, Import, Row, convolutions_of_command, convolutions_of_lines};
-use seqtune::dataset::{Dataset, Outcome, Split};
+use seqtune::dataset::{Dataset, Outcome};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune::model::Model;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,12 +29,6 @@ const TIMES: &str = "\
 64-56-56-1x1-64-56-56-32-0x0-1x1-1x1-0-NCHW-FP32-F=algo:ConvMlirIgemmFwd,0.25,0,algo,<unused>;other:ConvAsm1x1U,0.125,0,other,<unused>
 128-28-28-1x1-512-28-28-16-0x0-1x1-1x1-0-NCHW-FP32-F=ConvAsm1x1U:0.5,0,algo
 ";
-
-fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
-    let path = folder.join(name);
-    std::fs::write(&path, bytes).unwrap();
-    path.display().to_string()
-}
 
 fn bzip2(text: &[u8]) -> Vec<u8> {
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
@@ -113,6 +106,14 @@ fn text_sqlite_and_their_compressed_forms_give_the_same_records_and_the_same_cou
     assert!(seen.iter().all(|s| *s == seen[0]), "{seen:#?}");
     let (records, counts) = &seen[0];
     assert_eq!(counts["timed"], 3, "two solvers of one convolution, and one of the older form");
+    // times are of the device that they were measured on
+    let elsewhere = write(folder.path(), "gfx900_56.HIP.fdb.txt", TIMES.as_bytes());
+    let (database, output) = (base.display().to_string(), folder.path().join("other").display().to_string());
+    let import = ["import", "miopen", &database, "--find-db", &elsewhere, "-o", &output, "--json"];
+    let (out, err, code) = run(&import);
+    assert!(code == 0 && out.contains("\"timed\":0"), "{out} {err}");
+    let (_, err, code) = run(&import);
+    assert!(code == 2 && err.contains("--overwrite"), "what is there is not replaced unasked: {err}");
     insta::assert_snapshot!(format!("{}\n{:#}", records.join("\n"), counts["left_out"]));
 }
 
@@ -179,98 +180,20 @@ fn a_convolution_has_the_same_shape_in_every_direction_batch_type_and_solver() {
     }
     shapes.dedup();
     assert_eq!(shapes, ["64,128,28,28,1,1,2,2,0,0,1,1,1"]);
-    let split = Split { seed: 1, test: 0.5, validation: 0.1 };
-    assert_eq!(split.part(&shapes[0]), split.part(&shapes[0]));
-}
-
-/// Imports a few dozen problems of three solvers, whose best config follows their size, into `folder/data`.
-fn import_three_solvers(folder: &Path) {
-    let mut rows = String::new();
-    for (i, c) in [32, 64, 96, 128, 192, 256, 384, 512].iter().enumerate() {
-        for (j, side) in [7, 14, 28, 56].iter().enumerate() {
-            let per_wave = [2, 4, 8][(i + j) % 3];
-            let key = format!("{c}-{side}-{side}-1x1-{c}-{side}-{side}-16-0x0-1x1-1x1-0-NCHW-FP32-F");
-            rows += &format!(
-                "{key}=ConvAsm1x1U:1,16,{per_wave},16,1,1,2,2;ConvMlirIgemmFwd:128,64,64,{},4,4\n",
-                [4, 8][j % 2]
-            );
-            rows += &format!(
-                "{c}-{side}-{side}-5x5-{c}-{side}-{side}-16-2x2-1x1-1x1-0-NCHW-FP32-W=ConvOclBwdWrW2<2>:8,6,1,1,5\n"
-            );
-        }
-    }
-    let database = write(folder, "gfx906_60.db.txt", rows.as_bytes());
-    let (_, err, code) = run(&["import", "miopen", &database, "-o", &folder.join("data").display().to_string()]);
-    assert_eq!(code, 0, "{err}");
 }
 
 #[test]
-fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    import_three_solvers(folder.path());
-    let commands = "MIOpenDriver conv -n 16 -c 64 -H 28 -W 28 -k 64 -y 1 -x 1 -F 1\nMIOpenDriver conv -n 16 -c 64 -H 28 -W 28 -k 64 -y 5 -x 5 -p 2 -q 2 -F 4\n";
-    write(folder.path(), "net.txt", commands.as_bytes());
-    for (name, sharing) in [("all", vec!["--together"]), ("each", vec![])] {
-        let mut train = vec!["train", "--epochs", "2", "--members", "2", "--width", "16", "--test", "0.3"];
-        let (data, model) = (at("data"), at(name));
-        train.extend([&data, "-o", &model]);
-        train.extend(sharing);
-        let (_, err, code) = run(&train);
-        assert_eq!(code, 0, "{err}");
-        let (out, err, code) = run(&["evaluate", &model, &data, "--no-trees"]);
-        assert_eq!(code, 0, "{err}");
-        for solver in ["ConvAsm1x1U", "ConvMlirIgemmFwd", "ConvOclBwdWrW2"] {
-            assert!(out.contains(&format!("| {solver} |")), "{out}");
-        }
-        let (user, back) = (at(&format!("gfx906_60.{name}.updb.txt")), at(&format!("back-{name}")));
-        let export = ["export", "miopen", &model, &at("net.txt"), "-o", &user];
-        let (out, err, code) = run(&export);
-        assert_eq!(code, 0, "{err}");
-        assert!(out.contains("7 configs for 2 convolutions"), "two of the first, five variants of the second: {out}");
-        let (_, err, code) = run(&export);
-        assert!(code == 2 && err.contains("--overwrite"), "{err}");
-        let (out, err, code) = run(&["import", "miopen", &user, "-o", &back, "--json"]);
-        assert_eq!(code, 0, "{err}");
-        let counts: serde_json::Value = serde_json::from_str(&out).unwrap();
-        let found = (&counts["rows"], &counts["records"]);
-        assert_eq!(found, (&7.into(), &7.into()), "all that is exported is legal: {counts}");
+fn lines_that_are_no_convolution_are_refused_with_their_reason() {
+    for (line, expected) in [
+        ("direction=F,N=1,C=8,H=8,W=8,K=8,R=1,S=1,stride_h=0", "stride_h is 0, not 1 to 1048576"),
+        ("direction=F,dtype=fp16,N=1,C=8,H=8,W=8,K=8,R=1,S=1", "data type `fp16` is not one of FP32"),
+        ("MIOpenDriver conv -n 1 -c 8 -H 8 -W 8 -k 8 -p 4294967295", "is not a number up to 1048576"),
+        ("64-56-56-1x1-64-56-56-32-0x0-1x1-1x1-1-NCHW-FP32-F", "a convolution with a bias is not described"),
+        ("64-8-56-56-3x3x3-64-8-56-56-4-0x0x0-1x1x1-1x1x1-0-NCHW-FP32-F", "3 dimensions is not described"),
+    ] {
+        let error = convolutions_of_lines(line).err().map_or(String::new(), |e| e.to_string());
+        assert!(error.contains(expected) && error.contains("line 1"), "{line}: {error}");
     }
-    let folders = |name: &str| Model::folders(&folder.path().join(name)).unwrap().len();
-    assert_eq!((folders("all"), folders("each")), (1, 3));
-}
-
-#[test]
-fn training_apart_goes_on_where_it_was_stopped_and_replaces_models_only_when_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    import_three_solvers(folder.path());
-    let (data, model) = (at("data"), at("model"));
-    let train = |more: &[&str]| {
-        let mut words = vec!["train", &data, "-o", &model, "--members", "1", "--width", "16", "--test", "0.3"];
-        words.extend(more);
-        run(&words)
-    };
-    let file = |name: &str| Model::file(&folder.path().join("model").join(name));
-    let written = |name: &str| std::fs::metadata(file(name)).unwrap().modified().unwrap();
-    let (_, err, code) = train(&["--epochs", "1"]);
-    assert_eq!(code, 0, "{err}");
-    // as an interruption leaves it
-    std::fs::remove_file(file("ConvMlirIgemmFwd")).unwrap();
-    let before = written("ConvAsm1x1U");
-    let (_, err, code) = train(&["--epochs", "2"]);
-    assert!(code == 2 && err.contains("other data or settings") && err.contains("--overwrite"), "{err}");
-    let (_, err, code) = train(&["--epochs", "1"]);
-    assert_eq!(code, 0, "{err}");
-    assert!(file("ConvMlirIgemmFwd").exists());
-    assert_eq!(written("ConvAsm1x1U"), before, "what is there is not trained again");
-    let (_, err, code) = train(&["--epochs", "1", "--together"]);
-    assert!(code == 2 && err.contains("already holds a model"), "{err}");
-    let (_, err, code) = train(&["--epochs", "1", "--together", "--overwrite"]);
-    assert_eq!(code, 0, "{err}");
-    assert!(!file("ConvAsm1x1U").exists() && file("").exists(), "models that the new one replaces are gone");
-    let (_, err, code) = run(&["predict", &model, "gemm", "M=64,N=64,K=64"]);
-    assert!(code == 2 && err.contains("gemm"), "{err}");
 }
 
 #[test]

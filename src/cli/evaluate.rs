@@ -71,7 +71,15 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
 
 /// Judges by what tuners chose.
 fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
+    if args.plot.is_some() {
+        return input("--plot draws replays of sweeps; these datasets hold what tuners chose");
+    }
     let device = args.device.as_deref().map(super::device).transpose()?;
+    if let Some(device) = &device
+        && !corpus.iter().flat_map(|(_, table)| &table.devices).any(|d| d.name == device.name)
+    {
+        return input(format!("the datasets hold no problem of {}", device.name));
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let library = match args.no_trees {
         true => None,

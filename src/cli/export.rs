@@ -8,6 +8,7 @@ use crate::kernel::spec::Field;
 use crate::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Model, Predictor};
 use clap::Subcommand;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Writes predictions in the formats of others
@@ -55,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Convolutions of all files.
+/// Convolutions of all files, each once.
 fn convolutions(paths: &[PathBuf]) -> Result<Vec<Convolution>> {
     let mut all = Vec::new();
     for path in paths {
@@ -66,6 +67,9 @@ fn convolutions(paths: &[PathBuf]) -> Result<Vec<Convolution>> {
         };
         all.extend(convolutions_of_lines(&text).map_err(|e| e.at(&place))?);
     }
+    // a network names the same layer many times
+    let mut seen = HashSet::new();
+    all.retain(|c: &Convolution| seen.insert(c.key()));
     match all.is_empty() {
         true => {
             input("no convolution is given: write one a line, as a MIOpenDriver command, a key or name=value pairs")
@@ -128,6 +132,9 @@ fn miopen(args: MiopenArgs) -> Result<()> {
             export.add(convolution, kernel, problem, config)?;
             entries += 1;
         }
+    }
+    if entries == 0 {
+        return input("none of the convolutions is served by a solver of the model; nothing is written");
     }
     let unserved = found.iter().filter(|configs| configs.is_empty()).count();
     if unserved > 0 {

@@ -1,7 +1,8 @@
-//! Boosted trees chained per parameter, decoded by the same constrained beam: what published predictors do, as strong as it gets.
+//! Boosted trees chained per parameter, decoded by the same constrained beam: what published predictors do, with the model's means.
 //!
-//! Each parameter has a classifier of its own, which sees the model's quantities of problem and device (unscaled) and the
-//! values of the parameters before.
+//! Each parameter has a classifier of its own, which sees the model's quantities of problem and device (unscaled), the values of
+//! the parameters before and the features that these decide, and which is fitted where there is a choice. What each value would
+//! decide, which the model weighs, a classifier over values has no place for.
 
 use super::lightgbm::{Classifier, LightGbm, Samples};
 use super::tuned::{Answer, Asked, TOPS, tuned};
@@ -36,36 +37,38 @@ impl<'a> Chain<'a> {
         speller: &'a Speller<'a>,
         (threads, seed): (usize, u64),
     ) -> Result<Chain<'a>> {
-        let row = |t: &&Tried| Ok(problem_row(speller, &Spelled::new(asked.kernel, &t.problem, asked.device(t))));
-        let rows = |tried: &[&Tried]| on_threads(tried, threads, row);
-        let (train_rows, valid_rows) = (rows(&asked.train)?, rows(valid)?);
+        let see = |t: &&Tried| Seen::new(speller, &Spelled::new(asked.kernel, &t.problem, asked.device(t)), tuned(t));
+        let see_all = |tried: &[&Tried]| on_threads(tried, threads, see);
+        let (train_seen, valid_seen) = (see_all(&asked.train)?, see_all(valid)?);
         let mut links = Vec::new();
         for at in 0..asked.kernel.parameters.len() {
-            let mut occurring: Vec<Choice> = asked.train.iter().map(|t| tuned(t).0[at]).collect();
+            let open = asked.train.iter().zip(&train_seen).filter(|(_, seen)| seen.steps[at].is_some());
+            let mut occurring: Vec<Choice> = open.map(|(t, _)| tuned(t).0[at]).collect();
             occurring.sort_unstable();
             occurring.dedup();
             if occurring.len() < 2 {
                 links.push((occurring, None));
                 continue;
             }
-            let samples = |tried: &[&Tried], rows: &[Vec<f64>]| {
+            let samples = |tried: &[&Tried], seen: &[Seen]| {
                 let mut samples = Samples { rows: Vec::new(), columns: 0, classes: Vec::new() };
-                for (t, row) in tried.iter().zip(rows) {
+                for (t, seen) in tried.iter().zip(seen) {
                     // a value that training never saw cannot judge the fit
-                    if let Ok(class) = occurring.binary_search(&tuned(t).0[at]) {
+                    let class = occurring.binary_search(&tuned(t).0[at]);
+                    if let (Ok(class), Some(step)) = (class, &seen.steps[at]) {
                         let first = samples.rows.len();
-                        samples.rows.extend(row);
-                        prefix_row(asked, &tuned(t).0[..at], &mut samples.rows);
+                        samples.rows.extend(&seen.problem);
+                        samples.rows.extend(step);
                         samples.columns = samples.rows.len() - first;
                         samples.classes.push(class as f32);
                     }
                 }
                 samples
             };
-            let train = samples(&asked.train, &train_rows);
-            let mut valid = samples(valid, &valid_rows);
+            let train = samples(&asked.train, &train_seen);
+            let mut valid = samples(valid, &valid_seen);
             if valid.classes.is_empty() {
-                valid = samples(&asked.train, &train_rows);
+                valid = samples(&asked.train, &train_seen);
             }
             let trees = library.fit(&train, &valid, occurring.len(), threads, seed)?;
             links.push((occurring, Some(trees)));
@@ -130,7 +133,8 @@ impl<'a> Chain<'a> {
                 let mut matrix = Vec::new();
                 for (_, problem, hypothesis) in asked {
                     matrix.extend(&rows[*problem]);
-                    prefix_row(self.asked, &self.speller.choices(&hypothesis.tokens), &mut matrix);
+                    let prefix = self.speller.choices(&hypothesis.tokens);
+                    matrix.extend(step_row(self.speller, &spelled[*problem], &prefix));
                 }
                 let log = self.log_probabilities(at, &matrix, asked.len())?;
                 let (values, first) =
@@ -155,9 +159,9 @@ impl<'a> Chain<'a> {
         let mut found = vec![(0.0, Vec::new()); tests.len()];
         for at in 0..self.asked.kernel.parameters.len() {
             let mut matrix = Vec::new();
-            for (t, row) in tests.iter().zip(rows) {
+            for ((t, spelled), row) in tests.iter().zip(spelled).zip(rows) {
                 matrix.extend(row);
-                prefix_row(self.asked, &tuned(t).0[..at], &mut matrix);
+                matrix.extend(step_row(self.speller, spelled, &tuned(t).0[..at]));
             }
             let log = self.log_probabilities(at, &matrix, tests.len())?;
             let values = self.asked.kernel.parameters[at].values.len();
@@ -183,7 +187,29 @@ fn problem_row(speller: &Speller, spelled: &Spelled) -> Vec<f64> {
     speller.quantities(spelled, Objective::Time).into_iter().map(f64::from).collect()
 }
 
-/// Appends the values of the parameters set so far.
-fn prefix_row(asked: &Asked, prefix: &[Choice], row: &mut Vec<f64>) {
-    row.extend(asked.kernel.parameters.iter().zip(prefix).map(|(p, c)| p.values[*c as usize] as f64));
+/// The values of the parameters set so far and the features that they decide.
+fn step_row(speller: &Speller, spelled: &Spelled, prefix: &[Choice]) -> Vec<f64> {
+    let values = speller.kernel.parameters.iter().zip(prefix).map(|(p, c)| p.values[*c as usize] as f64);
+    let mut features = Vec::new();
+    speller.step(spelled, prefix, &mut features);
+    values.chain(features.into_iter().map(f64::from)).collect()
+}
+
+/// What trees see of a problem that a tuner chose a config for.
+struct Seen {
+    problem: Vec<f64>,
+    /// By position: [`step_row`] before it, `None` where one value alone is legal.
+    steps: Vec<Option<Vec<f64>>>,
+}
+
+impl Seen {
+    fn new(speller: &Speller, spelled: &Spelled, config: &Config) -> Result<Seen> {
+        let step = |at: usize| {
+            let prefix = &config.0[..at];
+            let open = spelled.space.completions(prefix)?.only().is_none();
+            Ok(open.then(|| step_row(speller, spelled, prefix)))
+        };
+        let steps = (0..config.0.len()).map(step).collect::<Result<_>>()?;
+        Ok(Seen { problem: problem_row(speller, spelled), steps })
+    }
 }

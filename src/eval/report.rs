@@ -15,9 +15,9 @@ pub fn text(reports: &[Report]) -> String {
     let mut reports: Vec<&Report> = reports.iter().collect();
     reports.sort_by(|a, b| b.test_problems.cmp(&a.test_problems).then(a.kernel.cmp(&b.kernel)));
     let mut text = String::from(
-        "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config.\n\n\
-         | solver | test | majority | neighbour | trees | trees nats | seqtune | seqtune nats | margin top-1 | margin top-5 | margin nats |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|\n",
+        "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config. Margins are seqtune less trees, with the standard error over shapes.\n\n\
+         | solver | test | shapes | majority | neighbour | trees | trees nats | seqtune | seqtune nats | margin top-1 | margin top-5 | margin nats |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let tops = |r: Option<&Row>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
     let nats = |r: Option<&Row>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
@@ -33,9 +33,10 @@ pub fn text(reports: &[Report]) -> String {
         };
         let methods = [MAJORITY, NEIGHBOUR, TREES, MODEL].map(|m| row(r, m));
         text += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             r.kernel,
             r.test_problems,
+            r.test_shapes,
             tops(methods[0]),
             tops(methods[1]),
             tops(methods[2]),
@@ -46,7 +47,7 @@ pub fn text(reports: &[Report]) -> String {
         );
     }
     text += "\nParameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
-             in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (the ceiling).\n\n\
+             in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance).\n\n\
              | solver | free trees | free seqtune | forced trees | forced seqtune | illegal | illegal unmasked | dead ends | twins by batch | by device |\n\
              |---|---|---|---|---|---|---|---|---|---|\n";
     for r in &reports {

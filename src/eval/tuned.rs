@@ -1,7 +1,7 @@
 //! Judging by what tuners chose: how often a method names the very config, and how probable it held it.
 //!
-//! Only one config per problem is known, and near ties are decided by chance; how far the labels reproduce bounds every
-//! method. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
+//! Only one config per problem is known, and near ties are decided by chance: how often twins were tuned alike tells how far labels
+//! reproduce. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
 //! right in the shares per parameter, for every method alike.
 
 use super::chain::Chain;
@@ -13,7 +13,7 @@ use crate::model::vocab::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Sizes of the short lists that are judged, the longest last.
@@ -62,6 +62,8 @@ pub struct Report {
     pub records: usize,
     pub train_problems: usize,
     pub test_problems: usize,
+    /// Shapes that these problems are of.
+    pub test_shapes: usize,
     /// The model first.
     pub rows: Vec<Row>,
     /// The model less the boosted trees, where these were fitted.
@@ -70,7 +72,8 @@ pub struct Report {
     pub labels: Labels,
 }
 
-/// Differences between two methods on the same problems, each with its standard error.
+/// Differences between two methods on the same problems, each with its standard error. Problems of one shape are not
+/// independent, so that the error is that of sums over shapes (a cluster-robust variance).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Margins {
     /// Of the shares of problems whose config is among the first 1, 5, 10.
@@ -125,6 +128,7 @@ pub fn evaluate(
         records: table.records(),
         train_problems: asked.train.len(),
         test_problems: asked.judged.len(),
+        test_shapes: asked.judged.iter().map(|t| kernel.shape(&t.problem)).collect::<HashSet<_>>().len(),
         rows,
         margins,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
@@ -138,8 +142,16 @@ fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Margins {
         let each: Vec<f64> = asked.judged.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
         let n = each.len() as f64;
         let mean = each.iter().sum::<f64>() / n;
-        let variance = each.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        (mean, (variance / n).sqrt())
+        let mut by_shape: HashMap<String, f64> = HashMap::new();
+        for (t, difference) in asked.judged.iter().zip(&each) {
+            *by_shape.entry(asked.kernel.shape(&t.problem)).or_default() += difference - mean;
+        }
+        let shapes = by_shape.len() as f64;
+        // summed in a fixed order: the map's would change the last digit from run to run
+        let mut sums: Vec<f64> = by_shape.into_values().collect();
+        sums.sort_by(f64::total_cmp);
+        let variance = sums.iter().map(|s| s * s).sum::<f64>() * shapes / (shapes - 1.0).max(1.0);
+        (mean, variance.sqrt() / n)
     };
     let found =
         |top: usize| move |t: &Tried, x: &Answer| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
@@ -158,10 +170,12 @@ pub struct Unmasked {
     pub dead_ends: f64,
 }
 
-/// How far labels reproduce: the share of twins that were tuned to the same config, with their number.
+/// How far labels reproduce: the share of twins that were tuned to the same config, with their number. A lower bound of what a
+/// perfect predictor could name: two draws agree less often than the likelier value is drawn. Twins whose config is illegal for
+/// the other are not counted.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Labels {
-    /// Test problems and the training or test problem that differs from them in the batch size alone, at most by a factor of 2.
+    /// Problems judged by and the one that differs from them in the batch size alone, at most by a factor of 2.
     pub batch: (f64, usize),
     /// The same problem on another device, legal there too.
     pub device: (f64, usize),
@@ -183,7 +197,7 @@ impl<'a> Asked<'a> {
             indices.into_iter().map(|i| &table.tried[i]).collect()
         };
         let mut held_out = part(which);
-        held_out.retain(|t| device.is_none_or(|d| table.devices[t.device] == *d));
+        held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
         Asked { kernel, table, train: part(Part::Train), judged: held_out }
     }
 
@@ -315,6 +329,8 @@ pub fn labels(asked: &Asked) -> Labels {
         elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
     }
     let mut labels = Labels::default();
+    let legal = |config: &Config, t: &Tried| ConfigSpace::new(kernel, &t.problem, asked.device(t)).is_legal(config);
+    let interchangeable = |a: &Tried, b: &Tried| legal(tuned(a), b) && legal(tuned(b), a);
     let count = |(share, n): &mut (f64, usize), same: bool| {
         *share += same as u8 as f64;
         *n += 1;
@@ -323,13 +339,14 @@ pub fn labels(asked: &Asked) -> Labels {
         if let Some(i) = batch {
             let ratio = |t: &Tried| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
             let others = twins.get(&key(tried)).into_iter().flatten().filter(|t| ratio(t) > 0.0 && ratio(t) <= 1.0);
-            if let Some(twin) = others.min_by(|a, b| ratio(a).total_cmp(&ratio(b))) {
+            if let Some(twin) =
+                others.filter(|t| interchangeable(t, tried)).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+            {
                 count(&mut labels.batch, tuned(twin) == tuned(tried));
             }
         }
-        let space = ConfigSpace::new(kernel, &tried.problem, asked.device(tried));
         let others = elsewhere.get(&kernel.show_problem(&tried.problem)).into_iter().flatten();
-        for other in others.filter(|t| t.device != tried.device && space.is_legal(tuned(t))) {
+        for other in others.filter(|t| t.device != tried.device && interchangeable(t, tried)) {
             count(&mut labels.device, tuned(other) == tuned(tried));
         }
     }

@@ -4,6 +4,7 @@
 use seqtune::dataset::{Dataset, FORMAT, Header, Measurement, Outcome, Record};
 use seqtune::kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// The program under test.
@@ -31,6 +32,13 @@ pub fn opencl_or_skip() -> bool {
         println!("skipped: no OpenCL device opens here (scripts/setup.sh installs one)");
     }
     found
+}
+
+/// Writes a file and gives its path.
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.display().to_string()
 }
 
 const TOY: &str = r#"

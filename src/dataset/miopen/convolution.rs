@@ -24,6 +24,9 @@ pub struct Convolution {
 pub const SIZES: [&str; 14] =
     ["N", "C", "H", "W", "K", "R", "S", "pad_h", "pad_w", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups"];
 
+/// Largest size that is believed: products of three of them still fit 64 bits.
+pub(super) const MOST: u32 = 1 << 20;
+
 impl Convolution {
     /// Reads a key: `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, and `_gG` for
     /// groups.
@@ -82,6 +85,27 @@ impl Convolution {
             "{c}-{h}-{w}-{r}x{s}-{k}-{oh}-{ow}-{n}-{pad_h}x{pad_w}-{stride_h}x{stride_w}-{dilation_h}x{dilation_w}-0-{}-{}-{}{groups}",
             self.layout, self.dtype, self.direction
         )
+    }
+
+    /// Refuses what no convolution of two dimensions is, and what the kernels do not describe.
+    pub fn check(&self) -> Result<()> {
+        let known = |what: &str, value: &str, all: &[&str]| match all.contains(&value) {
+            true => Ok(()),
+            false => input(format!("{what} `{value}` is not one of {}", all.join(", "))),
+        };
+        known("direction", &self.direction, &["F", "B", "W"])?;
+        known("data type", &self.dtype, &["FP32", "FP16", "BF16", "INT8"])?;
+        known("layout", &self.layout, &["NCHW", "NHWC"])?;
+        for (name, size) in SIZES.iter().zip(self.sizes) {
+            let least = !name.starts_with("pad") as u32;
+            if !(least..=MOST).contains(&size) {
+                return input(format!("{name} is {size}, not {least} to {MOST}"));
+            }
+        }
+        match self.beyond.is_empty() {
+            true => Ok(()),
+            false => input(format!("a convolution with {} is not described", self.beyond)),
+        }
     }
 
     /// The convolution without its output's size: what SQLite tells of it.

@@ -2,7 +2,7 @@
 //! name=value pairs.
 
 use super::Convolution;
-use super::convolution::SIZES;
+use super::convolution::{MOST, SIZES};
 use crate::error::{Error, Result, input};
 
 /// An option's short and long name, and its default.
@@ -57,7 +57,8 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
             _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
                 Some(i) => {
                     let text = value();
-                    values[i] = text.parse().map_err(|_| bad(format!("{name} `{text}` is not a number")))?;
+                    let number = text.parse().ok().filter(|n| *n <= MOST);
+                    values[i] = number.ok_or_else(|| bad(format!("{name} `{text}` is not a number up to {MOST}")))?;
                 }
                 // every option of the driver takes a value
                 None if name.starts_with('-') => drop(value()),
@@ -108,7 +109,8 @@ pub fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
             // the key of a database's line, with or without what follows it
             Convolution::parse(line.split('=').next().unwrap_or_default()).map(|c| vec![c])
         };
-        all.extend(found.map_err(|e| e.at(format!("line {}", i + 1)))?);
+        let checked = found.and_then(|found| found.iter().try_for_each(Convolution::check).map(|()| found));
+        all.extend(checked.map_err(|e| e.at(format!("line {}", i + 1)))?);
     }
     Ok(all)
 }
@@ -141,6 +143,7 @@ fn of_pairs(line: &str) -> Result<Convolution> {
         (Some(direction), None) => {
             let sizes = sizes.map(|s| s.unwrap_or(0));
             let convolution = Convolution { direction, dtype, layout, sizes, output: None, beyond: String::new() };
+            convolution.check()?;
             Ok(Convolution { output: Some(convolution.smallest_output()), ..convolution })
         }
     }
