@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Imports MIOpen's databases, trains models/miopen with the default settings, judges it beside LightGBM, and writes the figures
-# into models/miopen/README.md. Takes about an hour on two cores; leave the machine alone meanwhile. Works in target/miopen.
+# into models/miopen/README.md and README.md. Takes about an hour on two cores; leave the machine alone meanwhile. Works in target/miopen.
 # usage: scripts/miopen.sh FOLDER [--keep]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2
 #                                             --keep: judges the model that is there instead of training it again
 set -euo pipefail
@@ -45,4 +45,5 @@ batch size, data type, direction or device). Written by scripts/miopen.sh.
 
 $(cat "$work/evaluate.md")
 README
+scripts/miopen_readme.py "$work/evaluate.md" README.md
 cat "$model/README.md"

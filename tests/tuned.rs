@@ -68,6 +68,12 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
                 assert!(row["nats"].as_f64().unwrap() > 0.0 && row["forced"].as_f64().unwrap() <= 1.0, "{row}");
             }
         }
+        let problem = "direction=F,N=16,C=64,H=28,W=28,K=64,R=1,S=1";
+        let (out, err, code) = run(&["predict", &model, "ConvAsm1x1U", problem]);
+        assert!(
+            code == 0 && out.contains('%') && !out.contains(" us "),
+            "no time was learned, none is told: {out} {err}"
+        );
         let (user, back) = (at(&format!("gfx906_60.{name}.updb.txt")), at(&format!("back-{name}")));
         let export = ["export", "miopen", &model, &at("net.txt"), "-o", &user];
         let (out, err, code) = run(&export);

@@ -66,12 +66,10 @@ pub fn run(args: Args) -> Result<()> {
             }
             super::answer(&kernel.show_problem(problem));
             for c in &candidates {
-                super::answer(&format!(
-                    "  {:5.1} %  {:>10.1} us  {}",
-                    100.0 * c.probability,
-                    c.time_us,
-                    kernel.show_config(&c.config)
-                ));
+                // a model of tuned configs without times has none to tell
+                let time = if c.time_us.is_finite() { format!("{:>10.1} us  ", c.time_us) } else { String::new() };
+                let (percent, config) = (100.0 * c.probability, kernel.show_config(&c.config));
+                super::answer(&format!("  {percent:5.1} %  {time}{config}"));
             }
         }
     }

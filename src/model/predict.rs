@@ -21,7 +21,7 @@ pub struct Candidate {
     pub config: Config,
     /// Probability among all legal configs.
     pub probability: f64,
-    /// Predicted device time in microseconds.
+    /// Predicted device time in microseconds; NaN where the model never saw a time.
     pub time_us: f64,
 }
 

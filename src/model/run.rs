@@ -319,7 +319,7 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
             count += chunk.len() as f64;
         }
     }
-    let deviation = lessons.first().map_or(1.0, |l| l.speller.vocab.rate.deviation);
+    let deviation = lessons.first().and_then(|l| l.speller.vocab.rate.as_ref()).map_or(1.0, |rate| rate.deviation);
     Ok(Score {
         divergence: divergence / count,
         share: share / count,

@@ -26,8 +26,8 @@ pub struct Vocab {
     pub parameters: Vec<(String, Vec<i64>)>,
     /// First token of each parameter; the last entry is the number of tokens.
     pub offsets: Vec<u16>,
-    /// Natural logarithm of operations per microsecond, what the time head predicts.
-    pub rate: Scale,
+    /// Natural logarithm of operations per microsecond, what the time head predicts; `None` where no time was known.
+    pub rate: Option<Scale>,
 }
 
 /// What a vocabulary knows of one kernel.
@@ -96,13 +96,8 @@ fn is_late(feature: &Feature) -> bool {
 impl Vocab {
     /// Learns the spelling of kernels from the problems `train` of their tables.
     pub fn learn(corpus: &[(&Kernel, &Table, &[usize])]) -> Vocab {
-        let mut vocab = Vocab {
-            kernels: Vec::new(),
-            source: Vec::new(),
-            parameters: Vec::new(),
-            offsets: vec![0],
-            rate: Scale { mean: 0.0, deviation: 1.0 },
-        };
+        let mut vocab =
+            Vocab { kernels: Vec::new(), source: Vec::new(), parameters: Vec::new(), offsets: vec![0], rate: None };
         // names of the quantities of each token, in order, and all values seen of each
         let mut groups: Vec<(String, Vec<(String, Kind)>)> = Vec::new();
         let mut values: HashMap<String, Vec<f32>> = HashMap::new();
@@ -178,7 +173,7 @@ impl Vocab {
             Quantity::learn(name, *kind, values.get(name).map_or(&[], Vec::as_slice), INTERVALS)
         };
         vocab.source = groups.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
-        vocab.rate = Scale::of(rates.iter().copied());
+        vocab.rate = (!rates.is_empty()).then(|| Scale::of(rates.iter().copied()));
         vocab
     }
 
@@ -360,12 +355,13 @@ impl<'k> Speller<'k> {
     /// What the time head is to say of a time in microseconds.
     pub fn spell_time(&self, spelled: &Spelled, time_us: f64) -> f32 {
         let rate = (spelled.flops / time_us).ln();
-        if rate.is_finite() { self.vocab.rate.apply(rate) } else { f32::NAN }
+        self.vocab.rate.as_ref().filter(|_| rate.is_finite()).map_or(f32::NAN, |scale| scale.apply(rate))
     }
 
-    /// Microseconds from what the time head says.
+    /// Microseconds from what the time head says; NaN where it never learned any.
     pub fn read_time(&self, spelled: &Spelled, head: f32) -> f64 {
-        spelled.flops / (head as f64 * self.vocab.rate.deviation + self.vocab.rate.mean).exp()
+        let Some(rate) = &self.vocab.rate else { return f64::NAN };
+        spelled.flops / (head as f64 * rate.deviation + rate.mean).exp()
     }
 }
 
