@@ -132,10 +132,14 @@ pub fn run(args: Args) -> Result<()> {
             learns
         });
     }
-    let existing = existing(&args, &groups)?;
+    if groups.is_empty() {
+        return input("no problem shape falls into the training part of any kernel; give more shapes");
+    }
+    let stale = stale(&args, &groups)?;
+    let existing = existing(&args, &groups, &stale)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
     eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
-    let mut teller = Teller { tuned, ..Teller::new(&groups) };
+    let mut teller = Teller::new(&groups, tuned);
     let mut models = Vec::new();
     for group in &groups {
         let model = train(&group.corpus, &settings, (&group.folder, existing), &mut |p| teller.tell(group, p));
@@ -143,8 +147,8 @@ pub fn run(args: Args) -> Result<()> {
         teller.next(group);
     }
     teller.end();
-    for stale in stale(&args, &groups)? {
-        std::fs::remove_file(&stale).map_err(io(&stale))?;
+    for file in &stale {
+        std::fs::remove_file(file).map_err(io(file))?;
     }
     if args.json {
         return match &models[..] {
@@ -176,9 +180,8 @@ fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
 
 /// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
 /// are replaced only when asked.
-fn existing(args: &Args, groups: &[Group]) -> Result<Existing> {
+fn existing(args: &Args, groups: &[Group], stale: &[PathBuf]) -> Result<Existing> {
     let complete = groups.iter().all(|g| Model::file(&g.folder).exists());
-    let stale = stale(args, groups)?;
     match (complete || !stale.is_empty(), args.overwrite) {
         (true, false) => {
             input(format!("{} already holds a model; name another folder, or pass --overwrite", args.output.display()))
@@ -203,14 +206,13 @@ struct Teller {
 }
 
 impl Teller {
-    fn new(groups: &[Group]) -> Teller {
-        let all_problems = groups.iter().map(Group::problems).sum();
+    fn new(groups: &[Group], tuned: bool) -> Teller {
         Teller {
-            tuned: false,
+            tuned,
             groups: groups.len(),
             preparing: None,
             passes: None,
-            all_problems,
+            all_problems: groups.iter().map(Group::problems).sum(),
             done: (0, 0),
             trained: Vec::new(),
         }

@@ -37,7 +37,7 @@ impl<'a> Chain<'a> {
         speller: &'a Speller<'a>,
         (threads, seed): (usize, u64),
     ) -> Result<Chain<'a>> {
-        let see = |t: &&Tried| Seen::new(speller, &Spelled::new(asked.kernel, &t.problem, asked.device(t)), tuned(t));
+        let see = |t: &&Tried| Seen::new(speller, &spell(asked, t), tuned(t));
         let see_all = |tried: &[&Tried]| on_threads(tried, threads, see);
         let (train_seen, valid_seen) = (see_all(&asked.train)?, see_all(valid)?);
         let mut links = Vec::new();
@@ -81,11 +81,13 @@ impl<'a> Chain<'a> {
         let most = TOPS[TOPS.len() - 1];
         let mut answers = Vec::new();
         for part in self.asked.judged.chunks(TOGETHER) {
-            let spell = |t: &&Tried| Ok(Spelled::new(self.asked.kernel, &t.problem, self.asked.device(t)));
-            let spelled = on_threads(part, self.threads, spell)?;
-            let rows: Vec<Vec<f64>> = spelled.iter().map(|s| problem_row(self.speller, s)).collect();
-            let mut forced = self.forced(part, &rows, &spelled)?.into_iter();
-            for beam in self.search(&rows, &spelled, most)? {
+            let see = |t: &&Tried| {
+                let spelled = spell(self.asked, t);
+                Ok((Seen::new(self.speller, &spelled, tuned(t))?, spelled))
+            };
+            let (seen, spelled): (Vec<Seen>, Vec<Spelled>) = on_threads(part, self.threads, see)?.into_iter().unzip();
+            let mut forced = self.forced(part, &seen, &spelled)?.into_iter();
+            for beam in self.search(&seen, &spelled, most)? {
                 let ranking = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
                 let (log_probability, steps) = forced.next().unwrap_or_default();
                 answers.push(Answer { ranking, log_probability: Some(log_probability), steps: Some(steps) });
@@ -111,7 +113,7 @@ impl<'a> Chain<'a> {
         Ok(log)
     }
 
-    fn search(&self, rows: &[Vec<f64>], spelled: &[Spelled], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
+    fn search(&self, seen: &[Seen], spelled: &[Spelled], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
         let count = self.asked.kernel.parameters.len();
         let vocabulary = self.speller.vocab.tokens();
         let mut advance =
@@ -132,7 +134,7 @@ impl<'a> Chain<'a> {
             for (at, asked) in by_position.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
                 let mut matrix = Vec::new();
                 for (_, problem, hypothesis) in asked {
-                    matrix.extend(&rows[*problem]);
+                    matrix.extend(&seen[*problem].problem);
                     let prefix = self.speller.choices(&hypothesis.tokens);
                     matrix.extend(step_row(self.speller, &spelled[*problem], &prefix));
                 }
@@ -145,34 +147,32 @@ impl<'a> Chain<'a> {
             }
             Ok(scores)
         };
-        beam_search(rows.len(), width, vocabulary, &mut advance, &mut score)
+        beam_search(seen.len(), width, vocabulary, &mut advance, &mut score)
     }
 
     /// Log-probability of the tuned config of each problem among legal ones, and its steps.
     #[allow(clippy::type_complexity)] // read once, by `answers`
-    fn forced(
-        &self,
-        tests: &[&Tried],
-        rows: &[Vec<f64>],
-        spelled: &[Spelled],
-    ) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
+    fn forced(&self, tests: &[&Tried], seen: &[Seen], spelled: &[Spelled]) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
         let mut found = vec![(0.0, Vec::new()); tests.len()];
         for at in 0..self.asked.kernel.parameters.len() {
-            let mut matrix = Vec::new();
-            for ((t, spelled), row) in tests.iter().zip(spelled).zip(rows) {
-                matrix.extend(row);
-                matrix.extend(step_row(self.speller, spelled, &tuned(t).0[..at]));
-            }
-            let log = self.log_probabilities(at, &matrix, tests.len())?;
-            let values = self.asked.kernel.parameters[at].values.len();
-            for (((t, spelled), log), (sum, steps)) in tests.iter().zip(spelled).zip(log.chunks(values)).zip(&mut found)
-            {
-                let legal = spelled.space.completions(&tuned(t).0[..at])?;
-                if legal.only().is_some() {
-                    continue;
+            let (mut open, mut matrix) = (Vec::new(), Vec::new());
+            for (i, seen) in seen.iter().enumerate() {
+                if let Some(step) = &seen.steps[at] {
+                    open.push(i);
+                    matrix.extend(&seen.problem);
+                    matrix.extend(step);
                 }
+            }
+            if open.is_empty() {
+                continue;
+            }
+            let log = self.log_probabilities(at, &matrix, open.len())?;
+            let values = self.asked.kernel.parameters[at].values.len();
+            for (i, log) in open.into_iter().zip(log.chunks(values)) {
+                let (config, (sum, steps)) = (tuned(tests[i]), &mut found[i]);
+                let legal = spelled[i].space.completions(&config.0[..at])?;
                 let total: f64 = legal.iter().map(|c| log[c as usize].exp()).sum();
-                let wanted = tuned(t).0[at];
+                let wanted = config.0[at];
                 let best = legal.iter().max_by(|a, b| log[*a as usize].total_cmp(&log[*b as usize]));
                 *sum += log[wanted as usize] - total.ln();
                 steps.push((at, best == Some(wanted)));
@@ -182,9 +182,8 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// What trees see of a problem and its device.
-fn problem_row(speller: &Speller, spelled: &Spelled) -> Vec<f64> {
-    speller.quantities(spelled, Objective::Time).into_iter().map(f64::from).collect()
+fn spell<'a>(asked: &Asked<'a>, tried: &Tried) -> Spelled<'a> {
+    Spelled::new(asked.kernel, &tried.problem, asked.device(tried))
 }
 
 /// The values of the parameters set so far and the features that they decide.
@@ -197,6 +196,7 @@ fn step_row(speller: &Speller, spelled: &Spelled, prefix: &[Choice]) -> Vec<f64>
 
 /// What trees see of a problem that a tuner chose a config for.
 struct Seen {
+    /// Quantities of the problem and its device.
     problem: Vec<f64>,
     /// By position: [`step_row`] before it, `None` where one value alone is legal.
     steps: Vec<Option<Vec<f64>>>,
@@ -210,6 +210,7 @@ impl Seen {
             Ok(open.then(|| step_row(speller, spelled, prefix)))
         };
         let steps = (0..config.0.len()).map(step).collect::<Result<_>>()?;
-        Ok(Seen { problem: problem_row(speller, spelled), steps })
+        let problem = speller.quantities(spelled, Objective::Time).into_iter().map(f64::from).collect();
+        Ok(Seen { problem, steps })
     }
 }

@@ -13,7 +13,7 @@ use crate::model::vocab::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
 use serde::Serialize;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Sizes of the short lists that are judged, the longest last.
@@ -128,7 +128,7 @@ pub fn evaluate(
         records: table.records(),
         train_problems: asked.train.len(),
         test_problems: asked.judged.len(),
-        test_shapes: asked.judged.iter().map(|t| kernel.shape(&t.problem)).collect::<HashSet<_>>().len(),
+        test_shapes: asked.shapes(),
         rows,
         margins,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
@@ -142,14 +142,9 @@ fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Margins {
         let each: Vec<f64> = asked.judged.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
         let n = each.len() as f64;
         let mean = each.iter().sum::<f64>() / n;
-        let mut by_shape: HashMap<String, f64> = HashMap::new();
-        for (t, difference) in asked.judged.iter().zip(&each) {
-            *by_shape.entry(asked.kernel.shape(&t.problem)).or_default() += difference - mean;
-        }
-        let shapes = by_shape.len() as f64;
-        // summed in a fixed order: the map's would change the last digit from run to run
-        let mut sums: Vec<f64> = by_shape.into_values().collect();
-        sums.sort_by(f64::total_cmp);
+        let mut sums = vec![0.0; asked.shapes()];
+        asked.shapes.iter().zip(&each).for_each(|(shape, difference)| sums[*shape] += difference - mean);
+        let shapes = sums.len() as f64;
         let variance = sums.iter().map(|s| s * s).sum::<f64>() * shapes / (shapes - 1.0).max(1.0);
         (mean, variance.sqrt() / n)
     };
@@ -187,6 +182,9 @@ pub struct Asked<'a> {
     pub table: &'a Table,
     pub train: Vec<&'a Tried>,
     pub judged: Vec<&'a Tried>,
+    /// Of each judged problem the number of its shape, from 0.
+    shapes: Vec<usize>,
+    checker: Checker<'a>,
 }
 
 impl<'a> Asked<'a> {
@@ -198,7 +196,24 @@ impl<'a> Asked<'a> {
         };
         let mut held_out = part(which);
         held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
-        Asked { kernel, table, train: part(Part::Train), judged: held_out }
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut number = |t: &&Tried| {
+            let next = numbers.len();
+            *numbers.entry(kernel.shape(&t.problem)).or_insert(next)
+        };
+        let shapes = held_out.iter().map(&mut number).collect();
+        Asked { kernel, table, train: part(Part::Train), judged: held_out, shapes, checker: Checker::new(kernel) }
+    }
+
+    /// Number of shapes that the judged problems are of.
+    fn shapes(&self) -> usize {
+        self.shapes.iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// Whether a config is legal for a problem.
+    fn is_legal(&self, config: &Config, tried: &Tried) -> bool {
+        let env = self.kernel.env_of(&tried.problem, Some(self.device(tried)), config);
+        self.checker.broken_constraint(&env).is_none()
     }
 
     pub fn device(&self, tried: &Tried) -> &'a Device {
@@ -233,7 +248,6 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
 pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
     let n = asked.judged.len() as f64;
     let count = asked.kernel.parameters.len();
-    let checker = Checker::new(asked.kernel);
     let mut exact = [0.0; TOPS.len()];
     let (mut free, mut wrong) = (vec![0.0; count], vec![0.0; count]);
     let (mut nats, mut illegal) = (0.0, 0.0);
@@ -246,8 +260,7 @@ pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
                 free.iter_mut()
                     .zip(first.0.iter().zip(&wanted.0))
                     .for_each(|(f, (a, b))| *f += (a == b) as u8 as f64 / n);
-                let env = asked.kernel.env_of(&tried.problem, Some(asked.device(tried)), first);
-                illegal += checker.broken_constraint(&env).is_some() as u8 as f64 / n;
+                illegal += !asked.is_legal(first, tried) as u8 as f64 / n;
             }
             None => illegal += 1.0 / n,
         }
@@ -329,8 +342,7 @@ pub fn labels(asked: &Asked) -> Labels {
         elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
     }
     let mut labels = Labels::default();
-    let legal = |config: &Config, t: &Tried| ConfigSpace::new(kernel, &t.problem, asked.device(t)).is_legal(config);
-    let interchangeable = |a: &Tried, b: &Tried| legal(tuned(a), b) && legal(tuned(b), a);
+    let interchangeable = |a: &Tried, b: &Tried| asked.is_legal(tuned(a), b) && asked.is_legal(tuned(b), a);
     let count = |(share, n): &mut (f64, usize), same: bool| {
         *share += same as u8 as f64;
         *n += 1;

@@ -30,8 +30,8 @@ impl AdamW {
         AdamW { first: zeros(weights), second: zeros(weights), average: copy(weights), step: 0 }
     }
 
-    /// One update from the gradients, clipped to norm 1; returns the norm before clipping. Matrices decay, vectors do not.
-    pub fn update(&mut self, weights: &mut Weights, rate: f64, decay: f64) -> f64 {
+    /// One update from the gradients, clipped to norm 1. Matrices decay, vectors do not.
+    pub fn update(&mut self, weights: &mut Weights, rate: f64, decay: f64) {
         self.step += 1;
         // what the loss of this batch did not depend on has no gradient
         let has_gradient = |w: &Tensor| w.grad().defined();
@@ -65,7 +65,6 @@ impl AdamW {
             let (mean, weight) = (slice_mut(mean), slice(weight));
             mean.iter_mut().zip(weight).for_each(|(a, w)| *a += (w - *a) * (1.0 - keep as f32));
         }
-        norm
     }
 }
 

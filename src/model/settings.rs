@@ -25,7 +25,7 @@ pub struct Settings {
     pub epochs: Option<usize>,
     /// Problems per update; fewer for a kernel of few tuned configs.
     pub batch: usize,
-    /// Configs of each problem per update: half by target weight, half at random. 1 for tuned configs.
+    /// Configs of each problem per update: two thirds by target weight, the rest at random. 1 for tuned configs.
     pub configs: usize,
     /// Highest learning rate.
     pub rate: f64,
