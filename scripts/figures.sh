@@ -30,13 +30,4 @@ PY
     echo '```'
 } > "$work/figures.md"
 cat "$work/evaluate.md" "$work/bench.txt" "$work/start.txt"
-python3 - "$work/figures.md" README.md "$model/README.md" <<'PY'
-import re, sys
-figures = open(sys.argv[1]).read().strip()
-for path in sys.argv[2:]:
-    text = open(path).read()
-    pattern = re.compile(r"(<!-- figures: scripts/figures.sh -->\n).*?(\n<!-- end of figures -->)", re.S)
-    new, n = pattern.subn(lambda m: m.group(1) + figures + m.group(2), text)
-    assert n == 1, f"{path} has no figures section"
-    open(path, "w").write(new)
-PY
+scripts/put_figures.py figures.sh "$work/figures.md" README.md "$model/README.md"

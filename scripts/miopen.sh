@@ -18,12 +18,18 @@ mkdir -p "$work" "$model"
 if [ "$keep" != --keep ]; then
     rm -rf "$model"/*/ "$model"/*.safetensors
     python3 - "$seqtune" "$work/tuned" "$model" > "$work/training.txt" <<'PY'
-import resource, subprocess, sys, time
+import json, re, resource, subprocess, sys, time
 began = time.monotonic()
-subprocess.run([sys.argv[1], "train", sys.argv[2], "-o", sys.argv[3]], check=True, stdout=subprocess.DEVNULL)
-minutes = (time.monotonic() - began) / 60
+trained = subprocess.run([sys.argv[1], "train", sys.argv[2], "-o", sys.argv[3], "--json"], check=True, stdout=subprocess.PIPE)
+seconds = time.monotonic() - began
+models = json.loads(trained.stdout)
 memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-print(f"Training took {minutes:.0f} minutes and at most {memory:.1f} GB of memory: {60 * minutes / 12:.0f} s for an epoch of all networks of all solvers.")
+networks = sorted({model["members"] for model in models})
+epochs = max(int(re.search(r"(\d+) epochs", model["settings"])[1]) for model in models)
+print(
+    f"{len(models)} models of {' or '.join(map(str, networks))} networks. Training took {seconds / 60:.0f} minutes and at most {memory:.1f} GB of memory:"
+    f" {seconds / epochs:.0f} s for an epoch of all networks of all solvers."
+)
 PY
     cp "$work/training.txt" "$model/training.txt"
 fi
@@ -32,7 +38,7 @@ cat > "$model/README.md" <<README
 # miopen
 
 Solvers of AMD's MIOpen on a Radeon VII / MI50 (gfx906_60) and a Vega 56 (gfx900_56): convolution in, the solver's parameters out. One model for
-each solver, of four networks. Trained with the default settings on the tuned databases of MIOpen's history (MIT licence; hashes in the metadata of each \`model.safetensors\`):
+each solver. Trained with the default settings on the tuned databases of MIOpen's history (MIT licence; hashes in the metadata of each \`model.safetensors\`):
 
     seqtune import miopen gfx906_60.db.bz2 gfx900_56.db.bz2 --find-db gfx906_60.HIP.fdb.txt.bz2 -o tuned
     seqtune train tuned -o models/miopen
@@ -45,5 +51,6 @@ batch size, data type, direction or device). Written by scripts/miopen.sh.
 
 $(cat "$work/evaluate.md")
 README
-scripts/miopen_readme.py "$work/evaluate.md" README.md
+scripts/miopen_table.py "$work/evaluate.md" > "$work/table.md"
+scripts/put_figures.py miopen.sh "$work/table.md" README.md
 cat "$model/README.md"

@@ -2,11 +2,14 @@
 
 mod common;
 
-use common::{run, write};
+use common::{run, seqtune, write};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use seqtune::dataset::miopen::{self, Convolution, Import, Row, convolutions_of_command, convolutions_of_lines};
 use seqtune::dataset::{Dataset, Outcome};
+use seqtune::eval::bench::random_problem;
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -138,6 +141,30 @@ fn a_damaged_or_foreign_file_is_refused_with_its_reason() {
         let (_, err, code) = run(&["import", "miopen", &path, "-o", &output]);
         assert!(code == 2 && err.contains(expected) && err.contains(name), "{name}: {code} {err}");
         assert!(!Path::new(&output).exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn a_users_kernel_toml_with_a_mistake_is_named_not_taken_for_an_unknown_solver() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("kernels/ConvAsm1x1U")).unwrap();
+    write(&folder.path().join("kernels/ConvAsm1x1U"), "kernel.toml", b"name = ");
+    let rows = write(folder.path(), "gfx906_60.db.txt", ROWS.as_bytes());
+    let import = seqtune(&["import", "miopen", &rows, "-o", "out"]).current_dir(&folder).output().unwrap();
+    let (_, err, code) = common::text(import);
+    assert!(code == 2 && err.contains("ConvAsm1x1U/kernel.toml"), "{code} {err}");
+}
+
+#[test]
+fn random_problems_keep_the_rules_of_every_solver() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for name in Kernel::shipped() {
+        let kernel = Kernel::open(&name).unwrap();
+        let texts: HashSet<String> = (0..10)
+            .map(|_| kernel.show_problem(&random_problem(&kernel, 4_096.0, &mut rng).unwrap()))
+            .inspect(|text| drop(kernel.problem(text).unwrap_or_else(|e| panic!("{name}: {e}"))))
+            .collect();
+        assert_eq!(texts.len(), 10, "{name}: they differ");
     }
 }
 

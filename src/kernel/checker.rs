@@ -28,6 +28,11 @@ impl<'k> Checker<'k> {
         Some(&self.kernel.rules[at])
     }
 
+    /// The number of rules that a problem breaks; `env` is [`Kernel::env`].
+    pub fn broken_rules(&self, env: &[f64]) -> usize {
+        self.rules.iter().filter(|code| code.eval(env) != 1.0).count()
+    }
+
     /// The first constraint that a config breaks; `env` is [`Kernel::env_of`].
     pub fn broken_constraint(&self, env: &[f64]) -> Option<&'k Constraint> {
         let breaks =

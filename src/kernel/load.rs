@@ -13,38 +13,38 @@ static SHIPPED: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels");
 impl Kernel {
     /// Opens a kernel: a folder's path, or a name looked up in `./kernels` and then among the shipped ones.
     pub fn open(name_or_path: &str) -> Result<Kernel> {
+        if let Some(kernel) = Kernel::find(name_or_path)? {
+            return Ok(kernel);
+        }
+        let own = |d: &&Dir| d.path().components().count() == 1;
+        let own: Vec<String> = shipped().into_iter().filter(own).map(|d| d.path().display().to_string()).collect();
+        input(format!(
+            "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
+            own.join(", ")
+        ))
+    }
+
+    /// [`Kernel::open`], `None` where there is none.
+    pub fn find(name_or_path: &str) -> Result<Option<Kernel>> {
         let mut candidates = vec![PathBuf::from(name_or_path), Path::new("kernels").join(name_or_path)];
         // families are one folder deeper
         let families = std::fs::read_dir("kernels").into_iter().flatten().flatten();
         candidates.extend(families.map(|family| family.path().join(name_or_path)));
         if let Some(folder) = candidates.iter().find(|p| p.join("kernel.toml").is_file()) {
-            return Kernel::from_folder(folder);
+            return Kernel::from_folder(folder).map(Some);
         }
         let found = shipped().into_iter().find(|d| d.path().ends_with(name_or_path));
-        match found.filter(|_| !name_or_path.is_empty()) {
-            Some(dir) => {
-                let text = |f: &include_dir::File| {
-                    Some((f.path().file_name()?.to_str()?.to_string(), f.contents_utf8()?.to_string()))
-                };
-                let mut files: BTreeMap<String, String> = dir.files().filter_map(text).collect();
-                if let Some(base) = base_of(&files)
-                    && let Some(family) = dir.path().parent()
-                    && let Some(file) = SHIPPED.get_file(family.join(base.trim_start_matches("../")))
-                {
-                    files.insert(base, file.contents_utf8().unwrap_or_default().to_string());
-                }
-                Kernel::from_files(files, &format!("kernels/{}/kernel.toml", dir.path().display()))
-            }
-            None => {
-                let own = |d: &&Dir| d.path().components().count() == 1;
-                let own: Vec<String> =
-                    shipped().into_iter().filter(own).map(|d| d.path().display().to_string()).collect();
-                input(format!(
-                    "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
-                    own.join(", ")
-                ))
-            }
+        let Some(dir) = found.filter(|_| !name_or_path.is_empty()) else { return Ok(None) };
+        let text =
+            |f: &include_dir::File| Some((f.path().file_name()?.to_str()?.to_string(), f.contents_utf8()?.to_string()));
+        let mut files: BTreeMap<String, String> = dir.files().filter_map(text).collect();
+        if let Some(base) = base_of(&files)
+            && let Some(family) = dir.path().parent()
+            && let Some(file) = SHIPPED.get_file(family.join(base.trim_start_matches("../")))
+        {
+            files.insert(base, file.contents_utf8().unwrap_or_default().to_string());
         }
+        Kernel::from_files(files, &format!("kernels/{}/kernel.toml", dir.path().display())).map(Some)
     }
 
     /// Names of the kernels that ship with the program.

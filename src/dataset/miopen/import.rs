@@ -67,7 +67,7 @@ pub fn import(
         for row in rows {
             let name = plain(&row.solver).0;
             if !kernels.contains_key(name) {
-                kernels.insert(name.into(), Kernel::open(name).ok());
+                kernels.insert(name.into(), Kernel::find(name)?);
             }
         }
     }
