@@ -4,6 +4,7 @@ mod baselines;
 pub mod bench;
 pub mod chain;
 pub mod lightgbm;
+pub mod paired;
 pub mod plot;
 mod replay;
 pub mod report;

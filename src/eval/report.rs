@@ -1,6 +1,7 @@
 //! Reports on tuned datasets as Markdown tables.
 
-use super::tuned::{MAJORITY, MODEL, Margins, NEIGHBOUR, Report, Row, TREES};
+use super::paired::{Margins, Paired};
+use super::tuned::{MAJORITY, MODEL, NEIGHBOUR, Report, Row, TREES};
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
@@ -8,6 +9,13 @@ fn percent(x: f64) -> String {
 
 fn row<'r>(report: &'r Report, method: &str) -> Option<&'r Row> {
     report.rows.iter().find(|r| r.method == method)
+}
+
+/// Top-1 and top-5 in percent, nats.
+fn signed(Margins { exact, nats }: &Margins) -> [String; 3] {
+    let signed =
+        |(d, e): (f64, f64), factor: f64, digits: usize| format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e);
+    [signed(exact[0], 100.0, 1), signed(exact[1], 100.0, 1), signed(*nats, 1.0, 3)]
 }
 
 /// The comparison, what masking does and how far the labels reproduce, most problems first.
@@ -22,15 +30,7 @@ pub fn text(reports: &[Report]) -> String {
     let tops = |r: Option<&Row>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
     let nats = |r: Option<&Row>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
     for r in &reports {
-        let signed = |(d, e): (f64, f64), factor: f64, digits: usize| {
-            format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e)
-        };
-        let margins = match &r.margins {
-            Some(Margins { exact, nats }) => {
-                [signed(exact[0], 100.0, 1), signed(exact[1], 100.0, 1), signed(*nats, 1.0, 3)]
-            }
-            None => ["-".into(), "-".into(), "-".into()],
-        };
+        let margins = r.margins.as_ref().map_or(["-".into(), "-".into(), "-".into()], signed);
         let methods = [MAJORITY, NEIGHBOUR, TREES, MODEL].map(|m| row(r, m));
         text += &format!(
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
@@ -80,7 +80,7 @@ pub fn text(reports: &[Report]) -> String {
     text + "\n" + &summary(&reports)
 }
 
-/// Averages over all solvers, and who is above 90 % per parameter.
+/// Averages over all solvers, the margins over all problems, and who is above 90 % per parameter.
 fn summary(reports: &[&Report]) -> String {
     let mean = |of: &dyn Fn(&Report) -> Option<f64>| {
         let values: Vec<f64> = reports.iter().filter_map(|r| of(r)).collect();
@@ -91,8 +91,17 @@ fn summary(reports: &[&Report]) -> String {
         .filter(|r| row(r, MODEL).and_then(|m| m.forced).is_some_and(|f| f > 0.9))
         .map(|r| r.kernel.as_str())
         .collect();
+    let mut all = Paired::default();
+    reports.iter().filter_map(|r| r.paired.as_ref()).for_each(|p| all.extend(p));
+    let pooled = match all.problems() {
+        0 => String::new(),
+        n => {
+            let [first, five, nats] = signed(&all.margins());
+            format!("All {n} problems alike, seqtune less trees: top-1 {first}, top-5 {five}, nats {nats}.\n")
+        }
+    };
     format!(
-        "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\nTeacher-forced above 90 %: {}.\n",
+        "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}Teacher-forced above 90 %: {}.\n",
         reports.len(),
         mean(&|r| row(r, MODEL).map(|m| m.exact[0])),
         mean(&|r| row(r, TREES).map(|m| m.exact[0])),

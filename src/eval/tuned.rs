@@ -6,6 +6,7 @@
 
 use super::chain::Chain;
 use super::lightgbm::LightGbm;
+use super::paired::{Margins, Paired};
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, ConfigSpace, Device, Kernel};
@@ -13,7 +14,7 @@ use crate::model::vocab::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Sizes of the short lists that are judged, the longest last.
@@ -68,18 +69,11 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The model less the boosted trees, where these were fitted.
     pub margins: Option<Margins>,
+    /// What these are made of.
+    #[serde(skip)]
+    pub paired: Option<Paired>,
     pub unmasked: Unmasked,
     pub labels: Labels,
-}
-
-/// Differences between two methods on the same problems, each with its standard error. Problems of one shape are not
-/// independent, so that the error is that of sums over shapes (a cluster-robust variance).
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Margins {
-    /// Of the shares of problems whose config is among the first 1, 5, 10.
-    pub exact: [(f64, f64); TOPS.len()],
-    /// Of the mean nats: negative where the first is better.
-    pub nats: (f64, f64),
 }
 
 /// What to judge, and with what means.
@@ -109,7 +103,7 @@ pub fn evaluate(
     let predictor = Predictor::new(kernel, model)?;
     let by_model = model_answers(&asked, &predictor, ask.threads)?;
     let mut rows = vec![judge(&asked, MODEL, &by_model)];
-    let mut margins = None;
+    let mut paired = None;
     if let Some(library) = ask.library {
         progress("boosted trees");
         let speller = Speller::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
@@ -117,7 +111,7 @@ pub fn evaluate(
         let valid: Vec<&Tried> = valid.into_iter().map(|i| &table.tried[i]).collect();
         let by_trees = Chain::fit(library, &asked, &valid, &speller, (ask.threads, ask.seed))?.answers()?;
         rows.push(judge(&asked, TREES, &by_trees));
-        margins = Some(compare(&asked, &by_model, &by_trees));
+        paired = Some(compare(&asked, &by_model, &by_trees));
     }
     progress("neighbours");
     rows.push(judge(&asked, NEIGHBOUR, &nearest(&asked, ask.threads)?));
@@ -130,30 +124,24 @@ pub fn evaluate(
         test_problems: asked.judged.len(),
         test_shapes: asked.shapes(),
         rows,
-        margins,
+        margins: paired.as_ref().map(Paired::margins),
+        paired,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
     }))
 }
 
 /// Paired differences of two methods.
-fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Margins {
-    let difference = |of: &dyn Fn(&Tried, &Answer) -> f64| {
-        let each: Vec<f64> = asked.judged.iter().zip(a.iter().zip(b)).map(|(t, (a, b))| of(t, a) - of(t, b)).collect();
-        let n = each.len() as f64;
-        let mean = each.iter().sum::<f64>() / n;
-        let mut sums = vec![0.0; asked.shapes()];
-        asked.shapes.iter().zip(&each).for_each(|(shape, difference)| sums[*shape] += difference - mean);
-        let shapes = sums.len() as f64;
-        let variance = sums.iter().map(|s| s * s).sum::<f64>() * shapes / (shapes - 1.0).max(1.0);
-        (mean, variance.sqrt() / n)
-    };
-    let found =
-        |top: usize| move |t: &Tried, x: &Answer| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
-    Margins {
-        exact: TOPS.map(|top| difference(&found(top))),
-        nats: difference(&|_, x| -x.log_probability.unwrap_or(f64::NAN)),
+fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Paired {
+    let mut paired = Paired::default();
+    for (t, (a, b)) in asked.judged.iter().zip(a.iter().zip(b)) {
+        let found = |x: &Answer, top: usize| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
+        let nats = |x: &Answer| -x.log_probability.unwrap_or(f64::NAN);
+        let exact = |at: usize| TOPS.get(at).map(|top| found(a, *top) - found(b, *top));
+        let difference = |at: usize| exact(at).unwrap_or_else(|| nats(a) - nats(b));
+        paired.add(asked.kernel.shape(&t.problem), std::array::from_fn(difference));
     }
+    paired
 }
 
 /// What greedy decoding does without look-ahead.
@@ -182,8 +170,6 @@ pub struct Asked<'a> {
     pub table: &'a Table,
     pub train: Vec<&'a Tried>,
     pub judged: Vec<&'a Tried>,
-    /// Of each judged problem the number of its shape, from 0.
-    shapes: Vec<usize>,
     checker: Checker<'a>,
 }
 
@@ -196,18 +182,12 @@ impl<'a> Asked<'a> {
         };
         let mut held_out = part(which);
         held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
-        let mut numbers: HashMap<String, usize> = HashMap::new();
-        let mut number = |t: &&Tried| {
-            let next = numbers.len();
-            *numbers.entry(kernel.shape(&t.problem)).or_insert(next)
-        };
-        let shapes = held_out.iter().map(&mut number).collect();
-        Asked { kernel, table, train: part(Part::Train), judged: held_out, shapes, checker: Checker::new(kernel) }
+        Asked { kernel, table, train: part(Part::Train), judged: held_out, checker: Checker::new(kernel) }
     }
 
     /// Number of shapes that the judged problems are of.
     fn shapes(&self) -> usize {
-        self.shapes.iter().max().map_or(0, |last| last + 1)
+        self.judged.iter().map(|t| self.kernel.shape(&t.problem)).collect::<HashSet<_>>().len()
     }
 
     /// Whether a config is legal for a problem.
