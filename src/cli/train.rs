@@ -3,7 +3,7 @@
 use super::progress::Bar;
 use crate::dataset::{Part, Split};
 use crate::error::{Result, input, io};
-use crate::model::{Epoch, Existing, Group, Hparams, Model, Progress, Settings, Target, groups, train};
+use crate::model::{Epoch, Existing, Group, Hparams, Meta, Model, Progress, Settings, Target, groups, train};
 use std::path::PathBuf;
 
 /// Trains a model on datasets; started again after an interruption, it goes on
@@ -171,7 +171,7 @@ fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
     let mut stale = Vec::new();
     for folder in Model::folders(&args.output)? {
         let replaced = groups.iter().any(|g| g.folder == folder);
-        if !replaced && Model::load(&folder)?.kernels().iter().all(|k| trained.contains(k)) {
+        if !replaced && Meta::load(&folder)?.kernels().iter().all(|k| trained.contains(k)) {
             stale.push(Model::file(&folder));
         }
     }

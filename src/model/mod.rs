@@ -2,7 +2,7 @@
 //!
 //! `vocab` and `spell` spell, `net` is the network as it is trained, `runtime` the same for prediction, several of which are an
 //! `ensemble`; `beam` searches, `predict` joins them, `train` makes the weights (from `examples` in `batch`es, in a `run` per
-//! member) and `store` keeps them. Description, weights and search know nothing of training.
+//! member; `apart` says which kernels share a model) and `store` keeps them. Description, weights and search know nothing of training.
 
 mod apart;
 mod batch;

@@ -8,6 +8,7 @@ use crate::kernel::Device;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use tch::{Kind, Tensor};
 
@@ -51,6 +52,48 @@ pub struct Meta {
     pub command: String,
     pub tool: String,
     pub date: String,
+}
+
+impl Meta {
+    /// Reads the description of a model's folder (or file) without its weights.
+    pub fn load(path: &Path) -> Result<Meta> {
+        #[derive(Deserialize)]
+        struct Header {
+            #[serde(rename = "__metadata__", default)]
+            metadata: HashMap<String, String>,
+        }
+        let file = file_of(path);
+        let at = |e: Error| e.at(file.display());
+        let mut from = std::fs::File::open(&file).map_err(io(&file))?;
+        let (mut length, mut header) = ([0; 8], Vec::new());
+        from.read_exact(&mut length)
+            .and_then(|()| from.take(u64::from_le_bytes(length)).read_to_end(&mut header))
+            .map_err(io(&file))?;
+        let header: Header = serde_json::from_slice(&header)
+            .map_err(|e| at(Error::Input(format!("is not a safetensors file ({e}); fetch or train it again"))))?;
+        Meta::parse(header.metadata.get("seqtune")).map_err(at)
+    }
+
+    fn parse(text: Option<&String>) -> Result<Meta> {
+        let Some(text) = text else { return input("is not a seqtune model") };
+        let meta: Meta = serde_json::from_str(text)
+            .map_err(|e| Error::Input(format!("the model's description cannot be read: {e}")))?;
+        if meta.format != FORMAT {
+            return input(format!("format {} is not {FORMAT}; train the model again", meta.format));
+        }
+        meta.vocab.check()?;
+        Ok(meta)
+    }
+
+    /// Names of the kernels that the model was made for.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.vocab.kernels.iter().map(|k| k.kernel.as_str()).collect()
+    }
+}
+
+/// The file of a model that is named by its folder or its file.
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { Model::file(path) } else { path.to_path_buf() }
 }
 
 const FORMAT: &str = "seqtune-model-2";
@@ -107,12 +150,10 @@ impl Model {
 
     /// Names of the kernels that a folder's models were made for.
     pub fn kernels_in(path: &Path) -> Result<Vec<String>> {
-        if !path.is_dir() {
-            return Ok(Model::load(path)?.kernels().into_iter().map(String::from).collect());
-        }
+        let folders = if path.is_dir() { Model::folders(path)? } else { vec![path.to_path_buf()] };
         let mut names = Vec::new();
-        for folder in Model::folders(path)? {
-            names.extend(Model::load(&folder)?.kernels().into_iter().map(String::from));
+        for folder in folders {
+            names.extend(Meta::load(&folder)?.kernels().into_iter().map(String::from));
         }
         names.sort();
         names.dedup();
@@ -121,30 +162,16 @@ impl Model {
 
     /// Reads a model's folder (or its file).
     pub fn load(path: &Path) -> Result<Model> {
-        let file = if path.is_dir() { Model::file(path) } else { path.to_path_buf() };
+        let file = file_of(path);
         let bytes = std::fs::read(&file).map_err(io(&file))?;
         let at = |e: Error| e.at(file.display());
         let (weights, meta) = decode(&bytes).map_err(at)?;
-        let meta: Meta = match meta.get("seqtune") {
-            Some(text) => serde_json::from_str(text)
-                .map_err(|e| at(Error::Input(format!("the model's description cannot be read: {e}"))))?,
-            None => return Err(at(Error::Input("is not a seqtune model".into()))),
-        };
-        if meta.format != FORMAT {
-            return Err(at(Error::Input(format!("format {} is not {FORMAT}; train the model again", meta.format))));
-        }
-        meta.vocab.check().map_err(at)?;
-        Ok(Model { meta, weights })
+        Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights })
     }
 
     /// The format that this version writes.
     pub fn format() -> String {
         FORMAT.into()
-    }
-
-    /// Names of the kernels that it was made for.
-    pub fn kernels(&self) -> Vec<&str> {
-        self.meta.vocab.kernels.iter().map(|k| k.kernel.as_str()).collect()
     }
 
     /// Refuses an objective that the model's data did not measure.
