@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Puts in place what seqtune builds and runs on: libtorch 2.11.0 (CPU) under .libtorch, and an OpenCL CPU device (PoCL); and LightGBM
-# under .lightgbm, which `evaluate` compares with.
-# Does nothing where both are there. SEQTUNE_TORCH_DIR names an existing torch 2.11.0 directory (with include/ and lib/) to use instead.
+# under .lightgbm, which `evaluate` compares with; and NVIDIA's run-time compiler under .nvrtc, which compiles for NVIDIA GPUs without one.
+# Does nothing where all are there. SEQTUNE_TORCH_DIR names an existing torch 2.11.0 directory (with include/ and lib/) to use instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 torch_version=2.11.0
 lightgbm_version=4.6.0
+nvrtc_version=13.0.88
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -97,6 +98,35 @@ PY
 
 lightgbm_ready() { [ "$(cat .lightgbm/version 2>/dev/null)" = "$lightgbm_version" ] && [ -e .lightgbm/lib_lightgbm.so ]; }
 
+# Only programs for NVIDIA GPUs need it: without it everything else works.
+download_nvrtc() {
+    local wheels
+    wheels=$(mktemp -d)
+    trap 'rm -rf "$wheels"' RETURN
+    say "downloading NVRTC $nvrtc_version (90 MB)"
+    PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 \
+        --platform manylinux_2_17_x86_64 --platform manylinux2010_x86_64 -d "$wheels" "nvidia-cuda-nvrtc==$nvrtc_version" \
+        || { say "the download of NVRTC failed: nothing is compiled for NVIDIA GPUs without a CUDA toolkit"; return 0; }
+    mkdir -p .nvrtc
+    python3 - "$wheels" <<'PY'
+import pathlib, shutil, sys, zipfile
+wanted = ("libnvrtc.so.13", "libnvrtc-builtins.so.13.0")
+for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+    with zipfile.ZipFile(wheel) as z:
+        for name in z.namelist():
+            base = name.rsplit("/", 1)[-1]
+            if base in wanted:
+                with z.open(name) as src, open(pathlib.Path(".nvrtc") / base, "wb") as dst:
+                    shutil.copyfileobj(src, dst)
+PY
+    echo "$nvrtc_version" > .nvrtc/version
+}
+
+nvrtc_ready() {
+    { [ "$(cat .nvrtc/version 2>/dev/null)" = "$nvrtc_version" ] && [ -e .nvrtc/libnvrtc.so.13 ]; } \
+        || ldconfig -p | grep -q 'libnvrtc\.so' || ls /usr/local/cuda/lib64/libnvrtc.so* >/dev/null 2>&1
+}
+
 opencl_ready() { ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && ldconfig -p | grep -q 'libOpenCL\.so\.1'; }
 
 install_pocl() {
@@ -110,5 +140,6 @@ install_pocl() {
 
 libtorch_ready || link_installed_torch || download_libtorch
 lightgbm_ready || download_lightgbm
+nvrtc_ready || download_nvrtc
 opencl_ready || install_pocl
 say "ready"

@@ -5,9 +5,13 @@
 
 mod check;
 pub mod child;
+pub mod compiler;
 mod fake;
 mod measure;
+pub mod nvrtc;
+mod occupancy;
 mod opencl;
+mod source;
 pub mod sweep;
 pub mod worker;
 
@@ -16,6 +20,7 @@ pub use measure::{Cache, Policy};
 use crate::dataset::{Invalidity, InvalidityKind};
 use crate::error::{Error, Result};
 use crate::kernel::Device;
+use std::path::PathBuf;
 
 /// What one config did wrong; it ends the config, not the run.
 pub type Fault = Invalidity;
@@ -119,6 +124,12 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
 /// The description of a live device, without keeping it open.
 pub fn live_device(id: &str) -> Result<Device> {
     Ok(open(id)?.device().clone())
+}
+
+/// Where compiled programs are kept: `$SEQTUNE_CACHE`, else `~/.cache/seqtune`; `None` where neither is known.
+fn cache_folder() -> Option<PathBuf> {
+    let own = std::env::var_os("SEQTUNE_CACHE").map(PathBuf::from);
+    own.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/seqtune")))
 }
 
 fn fault(kind: InvalidityKind, detail: impl Into<String>) -> Fault {

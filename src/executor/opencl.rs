@@ -29,12 +29,12 @@ fn failed(what: &str) -> impl Fn(ClError) -> Error + '_ {
 }
 
 fn cl_devices() -> Result<Vec<ClDevice>> {
-    if let Ok(folder) = std::env::var("SEQTUNE_CACHE").or_else(|_| std::env::var("HOME").map(|h| h + "/.cache/seqtune"))
+    if let Some(folder) = super::cache_folder().map(|folder| folder.join("pocl"))
         && std::env::var_os("POCL_CACHE_DIR").is_none()
-        && std::fs::create_dir_all(format!("{folder}/pocl")).is_ok()
+        && std::fs::create_dir_all(&folder).is_ok()
     {
         // SAFETY: called before the first OpenCL call and before this process starts a thread
-        unsafe { std::env::set_var("POCL_CACHE_DIR", format!("{folder}/pocl")) };
+        unsafe { std::env::set_var("POCL_CACHE_DIR", &folder) };
     }
     // opencl3 answers -2000 where libOpenCL.so.1 cannot be opened, and the loader -1001 where no driver is registered
     let platforms = opencl3::platform::get_platforms().map_err(|e| {

@@ -139,7 +139,8 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         if !files.contains_key(&p.file) {
             return input(format!("the source `{}` is not in the kernel's folder", p.file));
         }
-        Ok(Launch { file: p.file, entry: p.entry, global: exprs(p.global)?, local: exprs(p.local)? })
+        let dynamic_local = p.dynamic_local.map(|text| names.expr(&text)).transpose()?;
+        Ok(Launch { file: p.file, entry: p.entry, global: exprs(p.global)?, local: exprs(p.local)?, dynamic_local })
     };
     let features = features.map(|f| {
         let expr = names.expr(&f.expr)?;

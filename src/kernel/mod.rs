@@ -67,6 +67,8 @@ pub struct Launch {
     pub global: Vec<Expr>,
     /// Work-items of one work-group, per dimension.
     pub local: Vec<Expr>,
+    /// Bytes of local memory that the launch adds to what the source declares.
+    pub dynamic_local: Option<Expr>,
 }
 
 /// An argument of the kernel, in the order of its signature.

@@ -73,10 +73,14 @@ pub struct FeatureSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
+    /// Source: `.cl` is OpenCL C and runs everywhere, `.cu` is CUDA C++.
     pub file: String,
     pub entry: String,
     pub global: Vec<String>,
     pub local: Vec<String>,
+    /// Bytes of local memory that the launch adds to what the source declares.
+    #[serde(default)]
+    pub dynamic_local: Option<String>,
 }
 
 /// What the kernel does with an argument.

@@ -1,0 +1,238 @@
+//! Compilers that make finished programs without a device, and the programs they made before.
+
+use super::Fault;
+use super::nvrtc::Nvrtc;
+use crate::dataset::Resources;
+use crate::error::{Error, Result};
+use crate::kernel::{Config, Device, Kernel, Problem, hex};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// A finished program for one architecture, and what it needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binary {
+    pub code: Vec<u8>,
+    pub resources: Resources,
+}
+
+/// What is to be compiled.
+pub struct Job<'a> {
+    /// Name of the source's file: its ending says the language.
+    pub file: &'a str,
+    pub source: &'a str,
+    /// The kernel's function.
+    pub entry: &'a str,
+    /// `-D` definitions.
+    pub defines: &'a [(String, String)],
+    /// Work-items of a work-group, and bytes of local memory that the launch adds.
+    pub items: u32,
+    pub dynamic_local_bytes: u32,
+}
+
+/// A compiler for one architecture.
+pub trait Compiler: Send + Sync {
+    /// Name, version and architecture.
+    fn identity(&self) -> String;
+
+    /// Options beside the definitions.
+    fn options(&self) -> Vec<String>;
+
+    /// Compiles; what cannot be launched on the architecture is a fault, like what cannot be compiled.
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault>;
+}
+
+/// The compiler for a device, live or described, with its programs on disk.
+pub fn compiler_for(device: &Device) -> Result<Cached<Box<dyn Compiler>>> {
+    match device.architecture.as_str() {
+        sm if sm.starts_with("sm_") => Ok(Cached::new(Box::new(Nvrtc::open(sm)?), Store::standard())),
+        other => Err(Error::Unavailable(format!(
+            "programs for {} ({}) are not compiled without the device: NVIDIA GPUs (sm_75 and newer) are",
+            device.name,
+            if other.is_empty() { "architecture unknown" } else { other }
+        ))),
+    }
+}
+
+/// A kernel's program for a problem and config, compiled for a device without it.
+pub fn compile_for(
+    compiler: &dyn Compiler,
+    (kernel, problem, config): (&Kernel, &Problem, &Config),
+    device: &Device,
+) -> Result<std::result::Result<Binary, Fault>> {
+    let launch = &kernel.source()?.program;
+    let env = kernel.env_of(problem, Some(device), config);
+    let items = launch.local.iter().map(|e| e.eval(&env)).product::<f64>() as u32;
+    let defines = kernel.defines(problem, config);
+    Ok(compiler.compile(&Job {
+        file: &launch.file,
+        source: &kernel.files[&launch.file],
+        entry: &launch.entry,
+        defines: &defines,
+        items,
+        dynamic_local_bytes: launch.dynamic_local.as_ref().map_or(0, |e| e.eval(&env) as u32),
+    }))
+}
+
+/// A compiler that looks up what it compiled before.
+pub struct Cached<C> {
+    compiler: C,
+    store: Option<Store>,
+}
+
+impl<C> Cached<C> {
+    pub fn new(compiler: C, store: Option<Store>) -> Cached<C> {
+        Cached { compiler, store }
+    }
+
+    /// The compiler itself.
+    pub fn inner(&self) -> &C {
+        &self.compiler
+    }
+}
+
+impl Compiler for Box<dyn Compiler> {
+    fn identity(&self) -> String {
+        (**self).identity()
+    }
+
+    fn options(&self) -> Vec<String> {
+        (**self).options()
+    }
+
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+        (**self).compile(job)
+    }
+}
+
+impl<C: Compiler> Compiler for Cached<C> {
+    fn identity(&self) -> String {
+        self.compiler.identity()
+    }
+
+    fn options(&self) -> Vec<String> {
+        self.compiler.options()
+    }
+
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+        let Some(store) = &self.store else { return self.compiler.compile(job) };
+        let key = key(&self.compiler, job);
+        if let Some(found) = store.get(&key) {
+            return Ok(found);
+        }
+        let made = self.compiler.compile(job)?;
+        store.put(&key, &made);
+        Ok(made)
+    }
+}
+
+/// Everything that a program depends on, this version of seqtune included, whose prelude is a part of the source.
+fn key(compiler: &impl Compiler, job: &Job) -> String {
+    let Job { file, source, entry, defines, items, dynamic_local_bytes } = job;
+    let text = super::source::as_cpp(file, source);
+    let all = (compiler.identity(), compiler.options(), text, entry, defines, items, dynamic_local_bytes);
+    hex(&Sha256::digest(format!("{} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
+}
+
+/// Programs on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
+/// of their own and renamed, and a reader that finds none or a damaged one compiles, so that any number of processes may share a folder.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+    /// Most bytes of all files; the ones used longest ago are removed beyond it.
+    most_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    resources: Resources,
+    /// Hash of the program.
+    hash: String,
+}
+
+/// Bytes that the standard store keeps at most.
+const MOST_BYTES: u64 = 2 << 30;
+/// A file's time is set anew when it is used, but not more often than this.
+const TOUCH: Duration = Duration::from_secs(3_600);
+
+impl Store {
+    pub fn new(folder: PathBuf, most_bytes: u64) -> Store {
+        Store { folder, most_bytes }
+    }
+
+    /// `programs` in [`super::cache_folder`].
+    pub fn standard() -> Option<Store> {
+        Some(Store::new(super::cache_folder()?.join("programs"), MOST_BYTES))
+    }
+
+    /// What was made of a job before.
+    pub fn get(&self, key: &str) -> Option<Binary> {
+        let path = self.folder.join(key);
+        let bytes = std::fs::read(&path).ok()?;
+        let end = bytes.iter().position(|b| *b == b'\n')?;
+        let head: Head = serde_json::from_slice(&bytes[..end]).ok()?;
+        let code = bytes[end + 1..].to_vec();
+        if head.hash != hash(&code) {
+            return None;
+        }
+        let used = std::fs::metadata(&path).and_then(|m| m.modified()).ok();
+        if used.and_then(|used| used.elapsed().ok()).is_some_and(|age| age > TOUCH)
+            && let Ok(file) = std::fs::File::options().append(true).open(&path)
+        {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(Binary { code, resources: head.resources })
+    }
+
+    /// Keeps what was made. A disk that is full or read-only costs time later, not the run.
+    pub fn put(&self, key: &str, made: &Binary) {
+        let head = Head { resources: made.resources, hash: hash(&made.code) };
+        let Ok(mut bytes) = serde_json::to_vec(&head) else { return };
+        bytes.push(b'\n');
+        bytes.extend(&made.code);
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let of_its_own = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let part = self.folder.join(format!("{key}.{}-{}.part", of_its_own.0, of_its_own.1));
+        let write = || {
+            std::fs::create_dir_all(&self.folder)?;
+            std::fs::write(&part, &bytes)?;
+            std::fs::rename(&part, self.folder.join(key))
+        };
+        if write().is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        // one key in 256 makes the store look at its size
+        if key.starts_with("00") {
+            self.trim();
+        }
+    }
+
+    /// Removes the files used longest ago until nine tenths of the limit are left.
+    pub fn trim(&self) {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let file = |e: std::fs::DirEntry| {
+            let meta = e.metadata().ok()?;
+            Some((meta.modified().ok()?, meta.len(), e.path()))
+        };
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries.filter_map(file).collect();
+        let mut bytes: u64 = files.iter().map(|(_, len, _)| len).sum();
+        if bytes <= self.most_bytes {
+            return;
+        }
+        files.sort();
+        for (_, len, path) in files {
+            if bytes <= self.most_bytes / 10 * 9 {
+                return;
+            }
+            // another process may have been quicker
+            let _ = std::fs::remove_file(path);
+            bytes -= len;
+        }
+    }
+}
+
+fn hash(code: &[u8]) -> String {
+    hex(&Sha256::digest(code)[..8])
+}

@@ -1,0 +1,49 @@
+//! Kernel sources for APIs that do not take OpenCL C: the same text behind a prelude that says it in C++.
+
+/// What stands before a source.
+const PRELUDE: &str = include_str!("prelude.cuh");
+
+/// An OpenCL C source as CUDA C++ or HIP C++. Macros say everything but one thing: `__local` declares an array in shared memory
+/// and qualifies a pointer alike, so declarations of arrays are renamed in the text. A source that is C++ already is left as it is.
+pub fn as_cpp(file: &str, source: &str) -> String {
+    if !file.ends_with(".cl") {
+        return source.into();
+    }
+    let mut text = String::with_capacity(PRELUDE.len() + source.len() + 256);
+    text += PRELUDE;
+    // messages count lines of the source
+    text += "#line 1\n";
+    for line in source.lines() {
+        match line.trim_start().strip_prefix("__local ") {
+            Some(rest) if is_array(rest) => text += &line.replacen("__local", "SEQTUNE_SHARED", 1),
+            _ => text += line,
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Whether `declaration` is `type name[…]`.
+fn is_array(declaration: &str) -> bool {
+    let name = declaration.split('[').next().unwrap_or_default();
+    name.len() < declaration.len() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_in_local_memory_are_renamed_and_pointers_are_not() {
+        let text = as_cpp(
+            "k.cl",
+            "    __local float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n",
+        );
+        let own = text.strip_prefix(PRELUDE).unwrap();
+        assert_eq!(
+            own,
+            "#line 1\n    SEQTUNE_SHARED float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n"
+        );
+        assert_eq!(as_cpp("k.cu", "__shared__ int x;"), "__shared__ int x;");
+    }
+}

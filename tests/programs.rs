@@ -1,0 +1,183 @@
+//! Programs compiled without a device, what they need, and the folder that keeps them.
+
+mod common;
+
+use common::run;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use seqtune::dataset::{Invalidity, Resources};
+use seqtune::executor::compiler::{Binary, Cached, Compiler, Job, Store, compile_for, compiler_for};
+use seqtune::executor::nvrtc::{Nvrtc, architectures};
+use seqtune::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune::threads::on_threads;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn nvrtc_or_skip() -> bool {
+    let there = !architectures().is_empty();
+    if !there {
+        println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+    }
+    there
+}
+
+/// A description of an NVIDIA GPU with another architecture.
+fn device(architecture: &str) -> Device {
+    Device { architecture: architecture.into(), ..Device::described("H100").unwrap() }
+}
+
+#[test]
+fn every_kernel_compiles_for_every_generation_and_declares_the_local_memory_that_its_space_counts() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let problems = [
+        ("gemm", "M=500,N=300,K=200"),
+        ("gemm", "M=500,N=300,K=200,dtype=f16,transA=T,transB=T,beta=1"),
+        ("conv2d", "N=2,C=32,H=28,W=28,K=64,R=3,S=3,pad_h=1,pad_w=1"),
+        ("conv2d", "N=2,C=32,H=28,W=28,K=64,R=3,S=3,pad_h=1,pad_w=1,dtype=f16"),
+    ];
+    for (i, (name, problem)) in problems.into_iter().enumerate() {
+        let kernel = Kernel::open(name).unwrap();
+        let problem = kernel.problem(problem).unwrap();
+        // each generation that changed what a multiprocessor holds; a few configs for each
+        for architecture in ["sm_75", "sm_86", "sm_90", "sm_120"] {
+            let device = device(architecture);
+            let compiler = Nvrtc::open(architecture).unwrap();
+            let mut rng = ChaCha8Rng::seed_from_u64(i as u64);
+            let configs = ConfigSpace::new(&kernel, &problem, &device).counter().sample_distinct(6, &mut rng);
+            let compile = |config: &Config| compile_for(&compiler, (&kernel, &problem, config), &device);
+            for (config, compiled) in configs.iter().zip(on_threads(&configs, 2, compile).unwrap()) {
+                let config = kernel.show_config(config);
+                let needs =
+                    compiled.unwrap_or_else(|f| panic!("{name} {config} on {architecture}: {}", f.detail)).resources;
+                assert!(needs.registers >= 16 && needs.groups_per_unit >= 1, "{config}: {needs:?}");
+                let value = |p: &str| -> u32 {
+                    let pairs = config.split(',').filter_map(|pair| pair.split_once('='));
+                    pairs.filter(|(n, _)| *n == p).find_map(|(_, v)| v.parse().ok()).unwrap()
+                };
+                let counted = match name {
+                    "gemm" => {
+                        let tile = |on: &str, side: &str| value(on) * (value(side) + value("PAD"));
+                        4 * value("KWG") * (tile("SA", "MWG") + tile("SB", "NWG"))
+                    }
+                    _ => {
+                        let pixels = value("SX") * value("PX") * value("PPT");
+                        4 * value("CB") * (pixels + value("SW") * value("KX") * value("KPT"))
+                    }
+                };
+                let declared = needs.local_bytes;
+                assert!((counted..counted + 16).contains(&declared), "{name} {config}: {declared}, counted {counted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_compiled_is_shown_with_what_it_needs_and_other_devices_are_refused_in_a_sentence() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let problem = "M=64,N=64,K=64";
+    let (out, err, code) = run(&["space", "gemm", problem, "--device", "H200", "--compile", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(answer["resources"]["registers"].as_u64().unwrap() > 16, "{answer}");
+    let (out, _, code) = run(&["space", "gemm", problem, "--device", "H200", "--compile", "--sample", "3"]);
+    assert!(code == 0 && out.lines().count() == 3 && out.lines().all(|l| l.contains(" registers, ")), "{out}");
+    for (device, expected) in [("V100", "does not compile for sm_70, only for sm_"), ("MI50", "MI50 (gfx906)")] {
+        let (_, err, code) = run(&["space", "gemm", problem, "--device", device, "--compile"]);
+        assert!(code == 3 && err.contains(expected) && err.lines().count() == 1, "{code} {err}");
+    }
+}
+
+/// Counts what it is asked for.
+struct Counting(AtomicUsize);
+
+impl Compiler for Counting {
+    fn identity(&self) -> String {
+        "counting 1.0".into()
+    }
+
+    fn options(&self) -> Vec<String> {
+        vec!["-O3".into()]
+    }
+
+    fn compile(&self, job: &Job) -> Result<Binary, Invalidity> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let resources = Resources { registers: 32, ..Resources::default() };
+        Ok(Binary { code: job.source.as_bytes().repeat(100), resources })
+    }
+}
+
+fn job<'a>(source: &'a str, defines: &'a [(String, String)]) -> Job<'a> {
+    Job { file: "k.cl", source, entry: "k", defines, items: 64, dynamic_local_bytes: 0 }
+}
+
+#[test]
+fn a_program_is_compiled_once_for_all_processes_and_again_where_its_file_is_damaged_or_anything_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let cached = || Cached::new(Counting(AtomicUsize::new(0)), Some(Store::new(folder.path().into(), 1 << 20)));
+    let compiled = |c: &Cached<Counting>| c.inner().0.load(Ordering::Relaxed);
+    let defines = [("A".to_string(), "1".to_string())];
+    let first = cached();
+    let made = first.compile(&job("one", &defines)).unwrap();
+    // another process: nothing but the folder is shared
+    let second = cached();
+    assert_eq!(second.compile(&job("one", &defines)).unwrap(), made);
+    assert_eq!((compiled(&first), compiled(&second)), (1, 0));
+    second.compile(&job("one", &[])).unwrap();
+    second.compile(&job("two", &defines)).unwrap();
+    second.compile(&Job { items: 128, ..job("one", &defines) }).unwrap();
+    assert_eq!(compiled(&second), 3, "definitions, source and geometry each make another program");
+    for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+        let bytes = std::fs::read(entry.path()).unwrap();
+        std::fs::write(entry.path(), &bytes[..bytes.len() - 1]).unwrap();
+    }
+    assert_eq!(second.compile(&job("one", &defines)).unwrap(), made);
+    assert_eq!(compiled(&second), 4, "a truncated file is made again");
+    // sixteen at once, on the same few programs
+    let third = cached();
+    let jobs: Vec<String> = (0..64).map(|i| format!("source {}", i % 4)).collect();
+    let all = on_threads(&jobs, 16, |source| Ok(third.compile(&job(source, &defines)).unwrap().code)).unwrap();
+    assert!(jobs.iter().zip(all).all(|(source, code)| code == source.as_bytes().repeat(100)));
+    let left = std::fs::read_dir(&folder).unwrap().flatten().filter(|e| e.path().extension().is_some()).count();
+    assert_eq!(left, 0, "no file in the making is left");
+}
+
+#[test]
+fn the_folder_of_programs_is_bounded_and_loses_what_was_used_longest_ago() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::new(folder.path().into(), 10_000);
+    let binary = Binary { code: vec![7; 1_000], resources: Resources::default() };
+    for i in 0..20u64 {
+        store.put(&format!("key{i}"), &binary);
+        let file = std::fs::File::options().append(true).open(folder.path().join(format!("key{i}"))).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(i)).unwrap();
+    }
+    // read, so that it is as new as can be
+    assert!(store.get("key0").is_some());
+    store.trim();
+    let kept: Vec<usize> = (0..20).filter(|i| folder.path().join(format!("key{i}")).exists()).collect();
+    let bytes: u64 = std::fs::read_dir(&folder).unwrap().flatten().map(|e| e.metadata().unwrap().len()).sum();
+    assert!(bytes <= 9_000, "{bytes}");
+    assert_eq!(kept[0], 0, "{kept:?}");
+    assert!(kept[1..].iter().eq((20 - kept.len() + 1..20).collect::<Vec<_>>().iter()), "{kept:?}");
+}
+
+#[test]
+fn a_problem_is_compiled_for_a_described_device_by_its_architecture() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let kernel = Kernel::open("gemm").unwrap();
+    let problem: Problem = kernel.problem("M=64,N=64,K=64").unwrap();
+    let compile = |device: &str| {
+        let device = Device::described(device).unwrap();
+        let compiler = compiler_for(&device).unwrap();
+        compile_for(&compiler, (&kernel, &problem, &kernel.default_config()), &device).unwrap().unwrap()
+    };
+    let (hopper, turing) = (compile("H100"), compile("T4"));
+    assert_eq!(hopper, compile("H200"), "one architecture, one program");
+    assert_ne!(hopper.code, turing.code);
+    assert!(hopper.code.starts_with(b"\x7fELF"));
+}
