@@ -101,6 +101,8 @@ fn configs_that_fail_hang_or_kill_their_process_are_booked_and_the_sweep_goes_on
     assert!(kinds["measured"] > 100, "{kinds:?}");
     assert!(details.iter().any(|d| d.contains("signal: 6")), "a crash is named: {details:?}");
     assert!(details.iter().any(|d| d.contains("silent for 1.0 s")), "a hang is named: {details:?}");
+    assert!(details.contains("injected, and the device is lost"), "a lost device is named: {details:?}");
+    assert!(!details.contains("the device is lost"), "no other config is blamed for it: {details:?}");
 }
 
 #[test]

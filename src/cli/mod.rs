@@ -101,11 +101,7 @@ fn answer_json(value: &impl serde::Serialize) -> Result<()> {
 
 /// A described device by name or file, or a live one (`live`, `opencl:0`).
 fn device(name: &str) -> Result<Device> {
-    match name {
-        "live" | "fake" => crate::executor::live_device(name),
-        id if id.starts_with("opencl:") => crate::executor::live_device(id),
-        other => Device::described(other),
-    }
+    if crate::executor::is_live(name) { crate::executor::live_device(name) } else { Device::described(name) }
 }
 
 /// Problems given as words, as files of lines, or on standard input (`-`).

@@ -149,7 +149,7 @@ impl Bench {
         let sound: Vec<usize> = (0..configs.len()).filter(|i| outcomes[*i].is_none()).collect();
         let to_measure: Vec<Config> = sound.iter().map(|i| configs[*i].clone()).collect();
         let policy = Policy { min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::default() };
-        self.measurer.measure(kernel, problem, &to_measure, &policy, f64::INFINITY, &mut |i, outcome| {
+        self.measurer.measure(kernel, problem, &to_measure, &policy, f64::INFINITY, &mut |i, outcome, _| {
             outcomes[sound[i]] = Some(outcome);
             Ok(())
         })?;

@@ -37,7 +37,7 @@ impl Journal {
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io(path))?;
-        if bytes.starts_with(super::packed::MAGIC) {
+        if super::packed::is_packed(&bytes) {
             return input(format!("{}: is a packed dataset; a sweep goes on in a journal only", path.display()));
         }
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);

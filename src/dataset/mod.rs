@@ -59,7 +59,7 @@ impl Dataset {
     pub fn load(path: &Path) -> Result<Dataset> {
         let bytes = std::fs::read(path).map_err(io(path))?;
         let place = path.display();
-        if bytes.starts_with(packed::MAGIC) {
+        if packed::is_packed(&bytes) {
             packed::decode(&bytes).map_err(|e| e.at(place))
         } else {
             journal::decode(&bytes).map_err(|e| e.at(place))

@@ -1,5 +1,6 @@
 //! What a config did: a stored line of a sweep.
 
+use super::Resources;
 use serde::{Deserialize, Serialize};
 
 /// Why a config has no measurement: the categories of the auto-tuning community's T4 format.
@@ -106,6 +107,9 @@ pub struct Record {
     pub problem: String,
     pub config: String,
     pub outcome: Outcome,
+    /// What the program needed, where the API told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
 }
 
 /// What is minimised.

@@ -3,6 +3,7 @@
 //! It computes nothing: kernel and reference leave the same bytes, unless a wrong result is injected.
 //! `SEQTUNE_FAKE` chooses: `faults` injects failures, `slow=MS` sleeps that long at each launch.
 
+use super::compiler::Job;
 use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::Result;
@@ -21,6 +22,7 @@ pub struct Fake {
     programs: Vec<Program>,
     buffers: Vec<Vec<u8>>,
     faults: bool,
+    poisoned: bool,
     slow: std::time::Duration,
 }
 
@@ -54,6 +56,7 @@ impl Fake {
             programs: Vec::new(),
             buffers: Vec::new(),
             faults: mode.contains("faults"),
+            poisoned: false,
             slow: std::time::Duration::from_millis(slow),
         }
     }
@@ -64,13 +67,9 @@ impl Executor for Fake {
         &self.device
     }
 
-    fn compile(
-        &mut self,
-        _source: &str,
-        entry: &str,
-        defines: &[(String, String)],
-    ) -> std::result::Result<ProgramId, Fault> {
-        let digest = Sha256::digest(format!("{defines:?}"));
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+        let entry = job.entry;
+        let digest = Sha256::digest(format!("{:?}", job.defines));
         let seed = digest.iter().take(4).fold(0, |x, b| x << 8 | *b as u64);
         let is_reference = entry.ends_with("_reference");
         if self.faults && !is_reference && seed % 11 == 1 {
@@ -110,6 +109,9 @@ impl Executor for Fake {
         _flush: bool,
     ) -> std::result::Result<Vec<f32>, Fault> {
         std::thread::sleep(self.slow);
+        if self.poisoned {
+            return Err(fault(InvalidityKind::Runtime, "the device is lost"));
+        }
         let Program { seed, is_reference } = self.programs[program.0];
         // the one work-group of the smallest problem is spared, so that configs fail when measured, not when compiled
         if self.faults && !is_reference && geometry.global != geometry.local {
@@ -119,6 +121,10 @@ impl Executor for Fake {
                     std::thread::sleep(std::time::Duration::from_secs(1));
                 },
                 4 => return Err(fault(InvalidityKind::Runtime, "injected")),
+                6 => {
+                    self.poisoned = true;
+                    return Err(fault(InvalidityKind::Runtime, "injected, and the device is lost"));
+                }
                 5 => {
                     // the output is the last buffer argument of every kernel
                     if let Some(Value::Buffer(b)) = values.iter().rev().find(|v| matches!(v, Value::Buffer(_))) {
@@ -131,5 +137,9 @@ impl Executor for Fake {
         let groups: usize = geometry.global.iter().product();
         let time = groups as f32 * 1e-3 * (1.0 + (seed % 1_000) as f32 / 100.0);
         Ok((0..repeat).map(|i| time * (1.0 + i as f32 * 1e-3)).collect())
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.poisoned
     }
 }

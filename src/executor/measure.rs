@@ -2,8 +2,9 @@
 //! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
 
 use super::check::{canary, difference, random_data};
+use super::compiler::Job;
 use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
-use crate::dataset::{InvalidityKind, Measurement, Outcome, quantile};
+use crate::dataset::{InvalidityKind, Measurement, Outcome, Resources, quantile};
 use crate::error::Result;
 use crate::kernel::spec::ArgumentKind;
 use crate::kernel::{Config, Kernel, Launch, Problem, Source};
@@ -119,19 +120,43 @@ impl<'k> Bench<'k> {
                 self.executor.release(program);
             }
         }
-        let launch = &self.source.program;
-        let program = self.executor.compile(&self.kernel.files[&launch.file], &launch.entry, &defines)?;
+        let geometry = self.geometry(&self.source.program, problem, Some(config));
+        let dynamic_local_bytes = self
+            .source
+            .program
+            .dynamic_local
+            .as_ref()
+            .map_or(0, |e| e.eval(&self.kernel.env_of(problem, Some(self.executor.device()), config)) as u32);
+        let job = Job { dynamic_local_bytes, ..self.job(&self.source.program, &defines, &geometry) };
+        let program = self.executor.compile(&job)?;
         self.programs.insert(key, program);
         Ok(program)
     }
 
-    /// Compiles `config` all the way, by one launch on the smallest problem of the same data type and layout: some
+    fn job<'a>(&self, launch: &'a Launch, defines: &'a [(String, String)], geometry: &Geometry) -> Job<'a>
+    where
+        'k: 'a,
+    {
+        Job {
+            file: &launch.file,
+            source: &self.kernel.files[&launch.file],
+            entry: &launch.entry,
+            defines,
+            items: geometry.local.iter().product::<usize>() as u32,
+            dynamic_local_bytes: 0,
+        }
+    }
+
+    /// Compiles `config` all the way, where need be by one launch on the smallest problem of the same data type and layout: some
     /// drivers finish a program only then. What they cache on disk is then there for the measuring process.
     pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Fault>> {
         let program = match self.program(problem, config) {
             Ok(program) => program,
             Err(fault) => return Ok(Some(fault)),
         };
+        if !self.executor.finishes_at_launch() {
+            return Ok(None);
+        }
         let smallest = self.kernel.smallest(problem);
         if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
             self.loaded = Some(self.fill(&smallest)?);
@@ -160,9 +185,8 @@ impl<'k> Bench<'k> {
                 f.detail.replace('\n', " ")
             ))
         };
-        let program =
-            self.executor.compile(&self.kernel.files[&launch.file], &launch.entry, &defines).map_err(wrong)?;
         let geometry = self.geometry(launch, problem, None);
+        let program = self.executor.compile(&self.job(launch, &defines, &geometry)).map_err(wrong)?;
         self.executor.launch(program, &loaded.values, &geometry, 1, false).map_err(wrong)?;
         self.executor.release(program);
         for output in &mut loaded.outputs {
@@ -215,15 +239,21 @@ impl<'k> Bench<'k> {
         Geometry { global: sizes(&launch.global), local: sizes(&launch.local) }
     }
 
+    /// Whether the device is lost to this process; what was not finished then is to be measured by another.
+    pub fn is_poisoned(&self) -> bool {
+        self.executor.is_poisoned()
+    }
+
     /// Measures `configs` for the loaded problem. `begin` is told the index of a config before anything of it runs, `finish`
-    /// its outcome. `best_us`: the best time known for the problem.
+    /// its outcome, with what its program needs. `best_us`: the best time known for the problem. Ends early where the device
+    /// is lost.
     pub fn measure(
         &mut self,
         configs: &[Config],
         policy: &Policy,
         mut best_us: f64,
         begin: &mut dyn FnMut(usize),
-        finish: &mut dyn FnMut(usize, Outcome),
+        finish: &mut dyn FnMut(usize, Outcome, Option<Resources>),
     ) -> Result<()> {
         let Some(loaded) = self.loaded.take() else {
             return Err(crate::Error::Failed("no problem is loaded".into()));
@@ -236,11 +266,17 @@ impl<'k> Bench<'k> {
                     best_us = best_us.min(candidate.estimate_us);
                     running.push(candidate);
                 }
-                Err(fault) => finish(index, Outcome::Invalid(fault)),
+                Err(fault) => finish(index, Outcome::Invalid(fault), None),
+            }
+            if self.executor.is_poisoned() {
+                return Ok(());
             }
         }
         let flush = policy.cache == Cache::Cold;
         for candidate in &mut running {
+            if self.executor.is_poisoned() {
+                return Ok(());
+            }
             // by time, and not at all for a launch that is longer than the warm-up
             let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
             begin(candidate.index);
@@ -248,11 +284,14 @@ impl<'k> Bench<'k> {
                 self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, launches, flush)
             {
                 candidate.done = true;
-                finish(candidate.index, Outcome::Invalid(fault));
+                finish(candidate.index, Outcome::Invalid(fault), None);
             }
         }
         while running.iter().any(|c| !c.done) {
             for candidate in running.iter_mut().filter(|c| !c.done) {
+                if self.executor.is_poisoned() {
+                    return Ok(());
+                }
                 begin(candidate.index);
                 // a handful of short launches per turn, so that turns are few but neighbours stay close in time
                 let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 8);
@@ -260,14 +299,15 @@ impl<'k> Bench<'k> {
                     Ok(times) => candidate.samples.extend(times),
                     Err(fault) => {
                         candidate.done = true;
-                        finish(candidate.index, Outcome::Invalid(fault));
+                        finish(candidate.index, Outcome::Invalid(fault), None);
                         continue;
                     }
                 }
                 if candidate.enough(policy, best_us) {
                     candidate.done = true;
                     let samples_us = std::mem::take(&mut candidate.samples);
-                    finish(candidate.index, Outcome::Measured(Measurement { samples_us, energy: None }));
+                    let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
+                    finish(candidate.index, outcome, self.executor.resources(candidate.program));
                 }
             }
         }

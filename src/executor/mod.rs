@@ -6,6 +6,7 @@
 mod check;
 pub mod child;
 pub mod compiler;
+mod cuda;
 mod fake;
 mod measure;
 pub mod nvrtc;
@@ -17,9 +18,10 @@ pub mod worker;
 
 pub use measure::{Cache, Policy};
 
-use crate::dataset::{Invalidity, InvalidityKind};
+use crate::dataset::{Invalidity, InvalidityKind, Resources};
 use crate::error::{Error, Result};
 use crate::kernel::Device;
+use compiler::Job;
 use std::path::PathBuf;
 
 /// What one config did wrong; it ends the config, not the run.
@@ -44,13 +46,18 @@ pub trait Executor {
     /// The device with its limits.
     fn device(&self) -> &Device;
 
-    /// Compiles `entry` of `source` with `-D` definitions.
-    fn compile(
-        &mut self,
-        source: &str,
-        entry: &str,
-        defines: &[(String, String)],
-    ) -> std::result::Result<ProgramId, Fault>;
+    /// Compiles a kernel.
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault>;
+
+    /// Whether a program is finished by its first launch only, as some OpenCL drivers do.
+    fn finishes_at_launch(&self) -> bool {
+        true
+    }
+
+    /// What a program needs, where the API tells.
+    fn resources(&self, _program: ProgramId) -> Option<Resources> {
+        None
+    }
 
     /// Forgets a program.
     fn release(&mut self, program: ProgramId);
@@ -77,6 +84,11 @@ pub trait Executor {
         repeat: usize,
         flush: bool,
     ) -> std::result::Result<Vec<f32>, Fault>;
+
+    /// Whether a failure has spoilt everything that this process has on the device, so that another process has to go on.
+    fn is_poisoned(&self) -> bool {
+        false
+    }
 }
 
 /// Work-items of a launch per dimension: in all, and per work-group.
@@ -95,13 +107,23 @@ pub struct Found {
 
 /// Everything that opens here, and a sentence for each API that does not.
 pub fn devices() -> (Vec<Found>, Vec<String>) {
-    match opencl::devices() {
-        Ok(devices) => (devices, Vec::new()),
-        Err(reason) => (Vec::new(), vec![reason.to_string()]),
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    // GPUs' own APIs before OpenCL, which sees some of the same devices
+    for api in [cuda::devices(), opencl::devices()] {
+        match api {
+            Ok(devices) => found.extend(devices),
+            Err(reason) => missing.push(reason.to_string()),
+        }
     }
+    (found, missing)
 }
 
-/// Opens a device by id: `live` is the first one found, `opencl:N` the N-th, `fake` the tests' double.
+/// Whether `name` is written like the id of a live device.
+pub fn is_live(name: &str) -> bool {
+    name == "live" || name == fake::ID || ["cuda:", "opencl:"].iter().any(|api| name.starts_with(api))
+}
+
+/// Opens a device by id: `live` is the first one found, `cuda:N` and `opencl:N` the N-th of an API, `fake` the tests' double.
 pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     if id == fake::ID {
         return Ok(Box::new(fake::Fake::new()));
@@ -109,6 +131,7 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     let (found, reasons) = devices();
     let wanted = if id == "live" { found.first() } else { found.iter().find(|f| f.id == id) };
     match wanted {
+        Some(f) if f.id.starts_with("cuda:") => Ok(Box::new(cuda::Cuda::open(&f.id)?)),
         Some(f) => Ok(Box::new(opencl::OpenCl::open(&f.id)?)),
         None if found.is_empty() => Err(Error::Unavailable(format!(
             "no device opens here ({}); scripts/setup.sh installs an OpenCL CPU device",

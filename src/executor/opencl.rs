@@ -1,5 +1,6 @@
 //! OpenCL through opencl3, which opens libOpenCL.so.1 at run time.
 
+use super::compiler::Job;
 use super::{BufferId, Executor, Fault, Found, Geometry, ProgramId, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::{Error, Result};
@@ -126,17 +127,16 @@ impl Executor for OpenCl {
         &self.device
     }
 
-    fn compile(
-        &mut self,
-        source: &str,
-        entry: &str,
-        defines: &[(String, String)],
-    ) -> std::result::Result<ProgramId, Fault> {
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+        let entry = job.entry;
+        if !job.file.ends_with(".cl") {
+            return Err(fault(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
+        }
         let mut options = String::from("-cl-std=CL1.2 -cl-fast-relaxed-math -cl-mad-enable -w");
-        for (name, value) in defines {
+        for (name, value) in job.defines {
             options += &format!(" -D{name}={value}");
         }
-        let program = Program::create_and_build_from_source(&self.context, source, &options)
+        let program = Program::create_and_build_from_source(&self.context, job.source, &options)
             .map_err(|log| fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
         let kernel =
             ClKernel::create(&program, entry).map_err(|e| fault(InvalidityKind::Compile, format!("{entry}: {e}")))?;

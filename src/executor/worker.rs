@@ -2,7 +2,7 @@
 
 use super::measure::Bench;
 use super::{Policy, open};
-use crate::dataset::{Invalidity, Outcome};
+use crate::dataset::{Invalidity, Outcome, Resources};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Problem};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub enum Event {
     /// Config `index` was compiled.
     Compiled { index: usize, fault: Option<Invalidity> },
     /// Config `index` is finished.
-    Finished { index: usize, outcome: Outcome },
+    Finished { index: usize, outcome: Outcome, resources: Option<Resources> },
     /// The request is done.
     End,
     /// The run cannot go on.
@@ -80,9 +80,18 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
             let (problem, configs) = read(&problem, &configs)?;
             tell(&Event::Loading);
             bench.load(&problem)?;
-            bench.measure(&configs, &policy, best_us, &mut |i| tell(&Event::Begin(i)), &mut |index, outcome| {
-                tell(&Event::Finished { index, outcome })
-            })
+            bench.measure(
+                &configs,
+                &policy,
+                best_us,
+                &mut |i| tell(&Event::Begin(i)),
+                &mut |index, outcome, resources| tell(&Event::Finished { index, outcome, resources }),
+            )?;
+            if bench.is_poisoned() {
+                // the parent starts another process for the rest
+                std::process::exit(0);
+            }
+            Ok(())
         }
     }
 }

@@ -1,0 +1,409 @@
+//! NVIDIA GPUs through the driver API, opened at run time by cudarc. Programs come from [`super::nvrtc`].
+//!
+//! A device is described and programs are compiled without a context: the processes that only compile take no memory of the GPU.
+
+use super::compiler::{Binary, Cached, Compiler, Job, compiler_for};
+use super::{BufferId, Executor, Fault, Found, Geometry, ProgramId, Value, fault};
+use crate::dataset::{InvalidityKind, Resources};
+use crate::error::{Error, Result};
+use crate::kernel::{Device, Limits};
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr::null_mut;
+
+/// One GPU.
+pub struct Cuda {
+    device: Device,
+    ordinal: i32,
+    compiler: Cached<Box<dyn Compiler>>,
+    programs: Vec<Option<Program>>,
+    buffers: Vec<sys::CUdeviceptr>,
+    /// What is overwritten to flush the caches, and its bytes.
+    scratch: Option<(sys::CUdeviceptr, usize)>,
+    /// Pairs of events, made as they are needed.
+    events: Vec<(sys::CUevent, sys::CUevent)>,
+    /// Whether the process has a context on the device.
+    open: bool,
+    poisoned: bool,
+}
+
+struct Program {
+    binary: Binary,
+    entry: CString,
+    dynamic_local_bytes: u32,
+    /// Made at the first launch.
+    loaded: Option<(sys::CUmodule, sys::CUfunction)>,
+}
+
+fn check(code: CUresult) -> std::result::Result<(), String> {
+    if code == CUresult::CUDA_SUCCESS {
+        return Ok(());
+    }
+    let mut text: *const c_char = std::ptr::null();
+    // SAFETY: writes a pointer to a constant of the library, or null
+    unsafe { sys::cuGetErrorString(code, &mut text) };
+    match text.is_null() {
+        true => Err(format!("CUDA error {}", code as u32)),
+        // SAFETY: a constant of the library
+        false => Err(format!("CUDA: {}", unsafe { CStr::from_ptr(text) }.to_string_lossy())),
+    }
+}
+
+fn failed(what: &str) -> impl Fn(String) -> Error + '_ {
+    move |e| Error::Failed(format!("{what}: {e}"))
+}
+
+/// Number of devices, once the driver is up.
+fn count() -> Result<i32> {
+    // SAFETY: opens the driver's library, whose initialisers are those of any user of it
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::Unavailable("CUDA: libcuda.so.1, NVIDIA's driver, is not installed".into()));
+    }
+    let mut count = 0;
+    // SAFETY: the library is there; it writes one number
+    let found = unsafe { check(sys::cuInit(0)).and_then(|()| check(sys::cuDeviceGetCount(&mut count))) };
+    match found {
+        Ok(()) if count > 0 => Ok(count),
+        Ok(()) => Err(Error::Unavailable("CUDA: the driver finds no device".into())),
+        Err(e) => Err(Error::Unavailable(e)),
+    }
+}
+
+/// Every NVIDIA GPU.
+pub fn devices() -> Result<Vec<Found>> {
+    (0..count()?)
+        .map(|i| Ok(Found { id: format!("cuda:{i}"), device: describe(i).map_err(failed("asking a GPU"))? }))
+        .collect()
+}
+
+/// Lanes of f32 arithmetic in a multiprocessor (CUDA C++ Programming Guide, arithmetic instructions).
+fn lanes(capability: i32) -> f64 {
+    match capability {
+        ..=80 => 64.0,
+        _ => 128.0,
+    }
+}
+
+fn describe(ordinal: i32) -> std::result::Result<Device, String> {
+    let mut handle = 0;
+    let mut name = [0u8; 256];
+    let (mut bytes, mut version) = (0, 0);
+    // SAFETY: every call writes what it is given room for
+    unsafe {
+        check(sys::cuDeviceGet(&mut handle, ordinal))?;
+        check(sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, handle))?;
+        check(sys::cuDeviceTotalMem_v2(&mut bytes, handle))?;
+        check(sys::cuDriverGetVersion(&mut version))?;
+    }
+    let ask = |attribute: Attribute| {
+        let mut value = 0;
+        // SAFETY: writes one number
+        let asked = unsafe { check(sys::cuDeviceGetAttribute(&mut value, attribute, handle)) };
+        asked.map(|()| value as f64).ok().filter(|v| *v > 0.0)
+    };
+    let capability = 10.0 * ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR).unwrap_or(0.0)
+        + ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR).unwrap_or(0.0);
+    let units = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    let clock = ask(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map(|khz| khz / 1e3);
+    // two transfers a clock
+    let bandwidth = ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)
+        .zip(ask(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH))
+        .map(|(khz, bits)| 2.0 * khz * 1e3 * bits / 8.0 / 1e9);
+    let limits = Limits {
+        max_group_items: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        max_items_0: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+        max_items_1: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+        max_items_2: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
+        local_memory: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
+        group_registers: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
+        // of every architecture since 3.5; the driver does not tell
+        item_registers: Some(255.0),
+        sub_group: ask(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
+        compute_units: units,
+        clock_mhz: clock,
+        cache_bytes: ask(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+        memory_bytes: Some(bytes as f64),
+        bandwidth_gbs: bandwidth,
+        f32_gflops: units.zip(clock).map(|(units, mhz)| units * lanes(capability as i32) * 2.0 * mhz / 1e3),
+        is_cpu: Some(0.0),
+    };
+    let name = CStr::from_bytes_until_nul(&name).map_or_else(|_| "NVIDIA GPU".into(), CStr::to_string_lossy);
+    Ok(Device {
+        aliases: Vec::new(),
+        name: name.trim_start_matches("NVIDIA ").into(),
+        vendor: "NVIDIA".into(),
+        architecture: format!("sm_{capability}"),
+        driver: format!("CUDA {}.{}", version / 1_000, version % 1_000 / 10),
+        source: "asked of the device through CUDA".into(),
+        limits,
+    })
+}
+
+impl Cuda {
+    /// Opens `cuda:N`.
+    pub fn open(id: &str) -> Result<Cuda> {
+        let ordinal = id.strip_prefix("cuda:").and_then(|n| n.parse().ok());
+        let count = count()?;
+        let Some(ordinal) = ordinal.filter(|n| (0..count).contains(n)) else {
+            return Err(Error::Input(format!("no CUDA device `{id}`: there are {count}, from cuda:0")));
+        };
+        let device = describe(ordinal).map_err(failed("asking a GPU"))?;
+        Ok(Cuda {
+            compiler: compiler_for(&device)?,
+            device,
+            ordinal,
+            programs: Vec::new(),
+            buffers: Vec::new(),
+            scratch: None,
+            events: Vec::new(),
+            open: false,
+            poisoned: false,
+        })
+    }
+
+    /// Makes the device's context this thread's.
+    fn enter(&mut self) -> std::result::Result<(), String> {
+        if self.open {
+            return Ok(());
+        }
+        let (mut handle, mut context) = (0, null_mut());
+        // SAFETY: handles are written before they are used; the primary context lives as long as the process
+        unsafe {
+            check(sys::cuDeviceGet(&mut handle, self.ordinal))?;
+            check(sys::cuDevicePrimaryCtxRetain(&mut context, handle))?;
+            check(sys::cuCtxSetCurrent(context))?;
+        }
+        self.open = true;
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> std::result::Result<sys::CUdeviceptr, String> {
+        self.enter()?;
+        let mut pointer = 0;
+        // SAFETY: writes one pointer; the context is entered
+        unsafe { check(sys::cuMemAlloc_v2(&mut pointer, bytes.max(1)))? };
+        Ok(pointer)
+    }
+
+    /// Overwrites twice the last-level cache, in the order of the launches.
+    fn flush(&mut self) -> std::result::Result<(), String> {
+        let (pointer, bytes) = match self.scratch {
+            Some(scratch) => scratch,
+            None => {
+                let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize;
+                let pointer = self.allocate(bytes)?;
+                *self.scratch.insert((pointer, bytes))
+            }
+        };
+        // SAFETY: the buffer holds `bytes` bytes
+        unsafe { check(sys::cuMemsetD8Async(pointer, 1, bytes, null_mut())) }
+    }
+
+    /// The function of a program, loaded at its first use.
+    fn function(&mut self, program: ProgramId) -> std::result::Result<(sys::CUfunction, u32), String> {
+        let Some(program) = &mut self.programs[program.0] else { return Err("CUDA: the program was released".into()) };
+        let shared = program.dynamic_local_bytes;
+        if let Some((_, function)) = program.loaded {
+            return Ok((function, shared));
+        }
+        let (mut module, mut function) = (null_mut(), null_mut());
+        // SAFETY: the image is one that NVRTC made; the name ends in a zero byte
+        unsafe {
+            check(sys::cuModuleLoadData(&mut module, program.binary.code.as_ptr().cast()))?;
+            check(sys::cuModuleGetFunction(&mut function, module, program.entry.as_ptr()))?;
+            if shared > 0 {
+                let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                check(sys::cuFuncSetAttribute(function, attribute, shared as i32))?;
+            }
+        }
+        program.loaded = Some((module, function));
+        Ok((function, shared))
+    }
+
+    /// Launches, each between two events; milliseconds of each.
+    fn run(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        (repeat, flush): (usize, bool),
+    ) -> std::result::Result<Vec<f32>, String> {
+        self.enter()?;
+        let (function, shared) = self.function(program)?;
+        let [groups, items] = grid(geometry)?;
+        // arguments by value, each in a word of its own that lives until the launch
+        let mut words: Vec<u64> = values
+            .iter()
+            .map(|value| match value {
+                Value::Buffer(b) => self.buffers[b.0],
+                Value::Int(x) => *x as u32 as u64,
+                Value::Float(x) => x.to_bits() as u64,
+            })
+            .collect();
+        let mut arguments: Vec<*mut c_void> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
+        while self.events.len() < repeat {
+            let (mut start, mut end) = (null_mut(), null_mut());
+            // SAFETY: writes two handles
+            unsafe {
+                check(sys::cuEventCreate(&mut start, 0))?;
+                check(sys::cuEventCreate(&mut end, 0))?;
+            }
+            self.events.push((start, end));
+        }
+        for i in 0..repeat {
+            if flush {
+                self.flush()?;
+            }
+            let (start, end) = self.events[i];
+            // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature; numbers are
+            // stored little-endian, so that the low half of a word is a 32-bit argument
+            unsafe {
+                check(sys::cuEventRecord(start, null_mut()))?;
+                check(sys::cuLaunchKernel(
+                    function,
+                    groups[0],
+                    groups[1],
+                    groups[2],
+                    items[0],
+                    items[1],
+                    items[2],
+                    shared,
+                    null_mut(),
+                    arguments.as_mut_ptr(),
+                    null_mut(),
+                ))?;
+                check(sys::cuEventRecord(end, null_mut()))?;
+            }
+        }
+        // SAFETY: the default stream of the entered context
+        unsafe { check(sys::cuCtxSynchronize())? };
+        self.events[..repeat].iter().map(|(start, end)| elapsed(*start, *end)).collect()
+    }
+}
+
+/// Milliseconds between two events that have happened.
+fn elapsed(start: sys::CUevent, end: sys::CUevent) -> std::result::Result<f32, String> {
+    type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
+    let mut milliseconds = 0.0;
+    // SAFETY: the name and type are the driver's since CUDA 2; cudarc binds its successor only, which drivers before 12.8 lack
+    unsafe {
+        let ask = sys::culib().get::<Elapsed>(b"cuEventElapsedTime\0").map_err(|e| format!("CUDA: {e}"))?;
+        check(ask(&mut milliseconds, start, end))?;
+    }
+    Ok(milliseconds)
+}
+
+/// Work-groups and work-items of a launch per dimension. Where the API is to choose the work-group, the largest divisors up to
+/// 256 in all.
+fn grid(geometry: &Geometry) -> std::result::Result<[[u32; 3]; 2], String> {
+    let (mut groups, mut items) = ([1u32; 3], [1u32; 3]);
+    let mut left = 256;
+    for (at, global) in geometry.global.iter().enumerate() {
+        let local = match geometry.local.get(at) {
+            Some(local) => *local,
+            None => (1..=left.min(*global)).rev().find(|d| global % d == 0).unwrap_or(1),
+        };
+        left /= local.max(1);
+        if local == 0 || global % local != 0 {
+            return Err(format!("{global} work-items are not a multiple of the work-group's {local}"));
+        }
+        let most = if at == 0 { i32::MAX as usize } else { 65_535 };
+        if global / local > most {
+            return Err(format!("{} work-groups in dimension {at} are more than {most}", global / local));
+        }
+        (groups[at], items[at]) = ((global / local) as u32, local as u32);
+    }
+    Ok([groups, items])
+}
+
+impl Executor for Cuda {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+        let binary = self.compiler.compile(job)?;
+        let entry =
+            CString::new(job.entry).map_err(|_| fault(InvalidityKind::Compile, "the entry holds a zero byte"))?;
+        let dynamic_local_bytes = job.dynamic_local_bytes;
+        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, loaded: None }));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn finishes_at_launch(&self) -> bool {
+        false
+    }
+
+    fn resources(&self, program: ProgramId) -> Option<Resources> {
+        self.programs[program.0].as_ref().map(|p| p.binary.resources)
+    }
+
+    fn release(&mut self, program: ProgramId) {
+        if let Some(Program { loaded: Some((module, _)), .. }) = self.programs[program.0].take() {
+            // SAFETY: loaded by this process, and nothing of it runs: launches are waited for
+            unsafe { sys::cuModuleUnload(module) };
+        }
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
+        let pointer = self.allocate(bytes).map_err(|e| Error::Failed(format!("allocating {bytes} bytes: {e}")))?;
+        self.buffers.push(pointer);
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn free_all(&mut self) {
+        for pointer in self.buffers.drain(..) {
+            // SAFETY: allocated by this process, and nothing runs
+            unsafe { sys::cuMemFree_v2(pointer) };
+        }
+    }
+
+    fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
+        // SAFETY: callers keep to the allocated length; the copy is done when the call returns
+        unsafe { check(sys::cuMemcpyHtoD_v2(self.buffers[buffer.0], data.as_ptr().cast(), data.len())) }
+            .map_err(failed("writing a buffer"))
+    }
+
+    fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
+        // SAFETY: callers keep to the allocated length; the copy is done when the call returns
+        unsafe { check(sys::cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), self.buffers[buffer.0], data.len())) }
+            .map_err(failed("reading a buffer"))
+    }
+
+    fn launch(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        repeat: usize,
+        flush: bool,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        let run = self.run(program, values, geometry, (repeat, flush));
+        let run = run.map(|times| times.into_iter().map(|ms| ms * 1e3).collect());
+        run.map_err(|e| {
+            // an error of the context comes back from every call after it
+            // SAFETY: takes no argument
+            self.poisoned = self.open && unsafe { sys::cuCtxSynchronize() } != CUresult::CUDA_SUCCESS;
+            fault(InvalidityKind::Runtime, e)
+        })
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_are_divided_into_work_groups() {
+        let geometry = |global: &[usize], local: &[usize]| Geometry { global: global.into(), local: local.into() };
+        assert_eq!(grid(&geometry(&[128, 16], &[16, 8])), Ok([[8, 2, 1], [16, 8, 1]]));
+        assert_eq!(grid(&geometry(&[1_000, 6], &[])), Ok([[4, 6, 1], [250, 1, 1]]));
+        assert_eq!(grid(&geometry(&[17, 30], &[])), Ok([[1, 2, 1], [17, 15, 1]]));
+        assert!(grid(&geometry(&[10], &[4])).unwrap_err().contains("not a multiple"));
+        assert!(grid(&geometry(&[1, 65_536], &[1, 1])).unwrap_err().contains("65536 work-groups"));
+    }
+}
