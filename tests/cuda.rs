@@ -18,28 +18,21 @@ fn double() -> Option<&'static Path> {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let library = folder.path().join("libcuda.so.1");
-        let cc = Command::new("cc")
-            .args([
-                "-shared",
-                "-fPIC",
-                "-O1",
-                "-Wall",
-                "-Werror",
-                "-Wno-unused-parameter",
-                "tests/doubles/libcuda.c",
-                "-o",
-            ])
-            .arg(&library)
-            .output();
-        match cc {
-            Ok(output) if output.status.success() => Some(folder),
-            Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-            Err(_) => {
-                println!("skipped: no C compiler");
-                None
+        for (source, library) in [("libcuda.c", "libcuda.so.1"), ("libnvidia-ml.c", "libnvidia-ml.so.1")] {
+            let cc = Command::new("cc")
+                .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
+                .arg(folder.path().join(library))
+                .arg(Path::new("tests/doubles").join(source))
+                .output();
+            match cc {
+                Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+                Err(_) => {
+                    println!("skipped: no C compiler");
+                    return None;
+                }
             }
         }
+        Some(folder)
     });
     built.as_ref().map(|folder| folder.path())
 }
@@ -85,9 +78,30 @@ fn a_sweep_measures_and_records_what_each_program_needs() {
     assert_eq!(dataset.header.device.name, "Double 1");
     for record in &dataset.records {
         assert!(matches!(&record.outcome, Outcome::Measured(m) if m.samples_us.len() >= 3), "{record:?}");
-        let needs = record.resources.unwrap();
+        let needs = record.observed.resources.unwrap();
         assert!(needs.registers >= 16 && needs.groups_per_unit >= 1 && needs.occupancy > 0, "{needs:?}");
     }
+}
+
+#[test]
+fn energy_clocks_and_throttling_are_read_from_the_management_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl");
+    let args = ["sweep", "gemm", "--device", "cuda:0", "--sample", "1", "--energy", "-o", path.to_str().unwrap()];
+    let Some((out, err, code)) = with_double(&[&args[..], &["--problems", "M=40,N=30,K=20"]].concat(), "") else {
+        return;
+    };
+    assert_eq!(code, 0, "{out}{err}");
+    let record = &Dataset::load(&path).unwrap().records[0];
+    let conditions = record.observed.conditions.as_ref().unwrap();
+    assert_eq!((conditions.clock_mhz, conditions.memory_clock_mhz, conditions.temperature), (1500, 2600, 55));
+    assert_eq!(conditions.throttled, ["SW_POWER_CAP"]);
+    let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
+    let energy = m.energy.unwrap();
+    assert!((energy.idle_watts / 300.0 - 1.0).abs() < 0.02, "{energy:?}");
+    // the double multiplies on the host, at 300 W: launches back to back take a little more than one alone
+    let watts = energy.joules / (m.median_us() * 1e-6);
+    assert!((150.0..1_500.0).contains(&watts), "{watts} W, {m:?}");
 }
 
 /// Records of a sweep of eight configs of one problem in a mode of the double.

@@ -11,7 +11,8 @@ fn sample() -> Dataset {
     let mut dataset = toy_dataset(&toy(), [5, 64, 300].into_iter());
     let detail = "line 3: \"unbekannt\"\n\u{2014} end".to_string();
     dataset.records[1].outcome = Outcome::invalid(InvalidityKind::Compile, detail);
-    dataset.records[2].resources = Some(Resources { registers: 80, local_bytes: 5_632, ..Resources::default() });
+    dataset.records[2].observed.resources =
+        Some(Resources { registers: 80, local_bytes: 5_632, ..Resources::default() });
     dataset
 }
 
@@ -35,7 +36,7 @@ fn a_packed_file_of_the_first_version_is_read_and_keeps_its_hash() {
     let shipped = Path::new("datasets/gemm/cpu-xeon-2c.sqt");
     assert!(std::fs::read(shipped).unwrap().starts_with(b"SEQTUNE1"));
     let old = Dataset::load(shipped).unwrap();
-    assert_eq!((old.records.len(), old.records[0].resources), (32_000, None));
+    assert_eq!((old.records.len(), old.records[0].observed.resources), (32_000, None));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.sqt");
     old.save_packed(&path).unwrap();
@@ -140,6 +141,10 @@ fn costs_follow_the_objective_and_leave_out_what_was_not_measured() {
     assert_eq!(times.len(), tried.results.len() - 1, "a failed config has no cost");
     assert!(times.is_sorted_by(|a, b| a.1 <= b.1));
     assert!(tried.costs(Objective::Energy).is_empty(), "no energy was measured");
-    let _ =
-        Record { problem: String::new(), config: String::new(), outcome: tried.results[0].1.clone(), resources: None };
+    let _ = Record {
+        problem: String::new(),
+        config: String::new(),
+        outcome: tried.results[0].1.clone(),
+        observed: Default::default(),
+    };
 }

@@ -106,6 +106,32 @@ fn configs_that_fail_hang_or_kill_their_process_are_booked_and_the_sweep_goes_on
 }
 
 #[test]
+fn energy_is_metered_where_there_is_a_counter_and_its_absence_is_told_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = |name: &str, mode: &str| {
+        let path = folder.path().join(name);
+        let output = path.display().to_string();
+        let args =
+            ["sweep", "gemm", "--device", "fake", "-o", &output, "--sample", "2", "--energy", "--problems", SIZES[0]];
+        let (out, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", mode).output().unwrap());
+        assert_eq!(code, 0, "{out}{err}");
+        (Dataset::load(&path).unwrap(), err)
+    };
+    let (metered, err) = sweep("with.jsonl", "energy,slow=1");
+    assert!(metered.header.policy.contains("energy: difference of the device's counter"), "{}", metered.header.policy);
+    assert!(!err.contains("no energy"), "{err}");
+    for record in &metered.records {
+        let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
+        let energy = m.energy.unwrap();
+        assert!(energy.joules > 0.0 && energy.idle_watts > 0.0 && energy.half_width >= 0.0, "{energy:?}");
+    }
+    let (without, err) = sweep("without.jsonl", "");
+    assert!(err.contains("no energy was metered: the device is not one that uses energy"), "{err}");
+    assert!(without.records.iter().all(|r| r.outcome.joules().is_none() && r.observed.unmetered.is_some()));
+    assert!(without.records.iter().all(|r| r.outcome.time_us().is_some()), "times are kept");
+}
+
+#[test]
 fn a_budget_stops_a_sweep_and_the_same_command_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("budget.jsonl");

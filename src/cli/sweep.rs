@@ -39,9 +39,12 @@ pub struct Args {
     /// Device: `live` or `opencl:0`
     #[arg(long, default_value = "live")]
     device: String,
-    /// Caches before each timed launch
-    #[arg(long, value_enum, default_value_t = Cache::Warm)]
-    cache: Cache,
+    /// Caches before each timed launch [default: cold on a GPU, warm on a CPU]
+    #[arg(long, value_enum)]
+    cache: Option<Cache>,
+    /// Meters the joules of each config too, which takes three seconds each
+    #[arg(long)]
+    energy: bool,
     /// Time after which a silent config counts as hanging
     #[arg(long, default_value = "20s", value_parser = super::duration)]
     timeout: Duration,
@@ -60,7 +63,8 @@ pub fn run(args: Args) -> Result<()> {
     kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;
     let device = live_device(&args.device)?;
-    let policy = Policy { cache: args.cache, ..Policy::default() };
+    let standard = Policy::of(&device);
+    let policy = Policy { cache: args.cache.unwrap_or(standard.cache), energy: args.energy, ..standard };
     let choice = match args.exhaustive {
         true => Choice::Exhaustive,
         false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
@@ -109,6 +113,9 @@ pub fn run(args: Args) -> Result<()> {
         report.measure_seconds,
         report.overhead * 100.0,
     ));
+    if let Some(reason) = journal.dataset.records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
+        eprintln!("seqtune: warning: no energy was metered: {reason}");
+    }
     if !report.complete {
         eprintln!(
             "seqtune: the budget is spent at {} of {planned}; the same command goes on",

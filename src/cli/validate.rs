@@ -35,6 +35,9 @@ pub struct Args {
     device: String,
     #[arg(long, value_enum, default_value_t = Objective::Time)]
     objective: Objective,
+    /// Also meters the joules of each config, which takes three seconds each
+    #[arg(long)]
+    energy: bool,
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -57,6 +60,7 @@ struct Answer {
     predictions: Vec<Predicted>,
     /// The kernel's default; null where it is illegal or fails.
     default_us: Option<f64>,
+    default_joules: Option<f64>,
     /// The best of the random search; null without one.
     search_us: Option<f64>,
     search_config: Option<String>,
@@ -70,6 +74,8 @@ struct Predicted {
     probability: f64,
     predicted_us: f64,
     measured_us: Option<f64>,
+    /// Joules per launch, where metered.
+    measured_joules: Option<f64>,
     failure: Option<Invalidity>,
 }
 
@@ -87,7 +93,9 @@ pub fn run(args: Args) -> Result<()> {
     super::warn_of_unseen(&model, &device);
     let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(5)), 1)?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
-    let mut bench = Bench::new(setup, args.search, args.seed);
+    let policy =
+        Policy { energy: args.energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
+    let mut bench = Bench::new(setup, policy, args.search, args.seed);
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut answers = Vec::new();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
@@ -95,6 +103,9 @@ pub fn run(args: Args) -> Result<()> {
         answers.push(bench.problem(&kernel, &device, problem, candidates)?);
     }
     bar.end();
+    if let Some(reason) = &bench.unmetered {
+        eprintln!("seqtune: warning: no energy was metered: {reason}");
+    }
     if let Some(path) = &args.plot {
         draw(path, &kernel, &problems, &answers, &device)?;
     }
@@ -109,18 +120,23 @@ pub fn run(args: Args) -> Result<()> {
 struct Bench {
     compilers: Vec<Child>,
     measurer: Child,
+    policy: Policy,
     search: usize,
     rng: ChaCha8Rng,
+    /// Why a config has no energy where it was asked for.
+    unmetered: Option<String>,
 }
 
 impl Bench {
-    fn new(setup: Setup, search: usize, seed: u64) -> Bench {
+    fn new(setup: Setup, policy: Policy, search: usize, seed: u64) -> Bench {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Bench {
             compilers: (0..cores).map(|_| Child::new(setup.clone())).collect(),
             measurer: Child::new(setup),
+            policy,
             search,
             rng: ChaCha8Rng::seed_from_u64(seed),
+            unmetered: None,
         }
     }
 
@@ -148,11 +164,19 @@ impl Bench {
         })?;
         let sound: Vec<usize> = (0..configs.len()).filter(|i| outcomes[*i].is_none()).collect();
         let to_measure: Vec<Config> = sound.iter().map(|i| configs[*i].clone()).collect();
-        let policy = Policy { min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::default() };
-        self.measurer.measure(kernel, problem, &to_measure, &policy, f64::INFINITY, &mut |i, outcome, _| {
-            outcomes[sound[i]] = Some(outcome);
-            Ok(())
-        })?;
+        let unmetered = &mut self.unmetered;
+        self.measurer.measure(
+            kernel,
+            problem,
+            &to_measure,
+            &self.policy,
+            f64::INFINITY,
+            &mut |i, outcome, observed| {
+                outcomes[sound[i]] = Some(outcome);
+                *unmetered = unmetered.take().or(observed.unmetered);
+                Ok(())
+            },
+        )?;
         let of = |config: &Config| configs.iter().position(|c| c == config).and_then(|i| outcomes[i].as_ref());
         let time = |config: &Config| of(config).and_then(Outcome::time_us);
         let least = |configs: &[Config]| {
@@ -170,6 +194,7 @@ impl Bench {
                     probability: c.probability,
                     predicted_us: c.time_us,
                     measured_us: time(&c.config),
+                    measured_joules: of(&c.config).and_then(Outcome::joules),
                     failure: match of(&c.config) {
                         Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),
                         _ => None,
@@ -177,6 +202,7 @@ impl Bench {
                 })
                 .collect(),
             default_us: default_legal.then(|| time(&default)).flatten(),
+            default_joules: default_legal.then(|| of(&default).and_then(Outcome::joules)).flatten(),
             search_config: found.as_ref().map(|(c, _)| kernel.show_config(c)),
             search_us: found.map(|(_, t)| t),
             best_us: least(&configs).map(|(_, t)| t),
@@ -188,6 +214,10 @@ impl Bench {
 impl Answer {
     fn first_us(&self) -> Option<f64> {
         self.predictions.first().and_then(|p| p.measured_us)
+    }
+
+    fn first_joules(&self) -> Option<f64> {
+        self.predictions.first().and_then(|p| p.measured_joules)
     }
 
     fn best_predicted_us(&self) -> Option<f64> {
@@ -203,9 +233,15 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> String {
 /// A line per problem, and the means.
 fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
     let show = |x: Option<f64>, digits: usize| x.map_or("-".to_string(), |x| format!("{x:.digits$}"));
+    let metered = answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some());
     let mut text = String::from(
-        "| problem | first choice | predicted us | measured us | GFLOP/s | x default | % of best found | best of top, % |\n|---|---|---|---|---|---|---|---|\n",
+        "| problem | first choice | predicted us | measured us | GFLOP/s | x default | % of best found | best of top, % |",
     );
+    text += if metered {
+        " mJ | of the default's, % |\n|---|---|---|---|---|---|---|---|---|---|\n"
+    } else {
+        "\n|---|---|---|---|---|---|---|---|\n"
+    };
     let share = |a: &Answer, t: Option<f64>| Some(100.0 * a.best_us? / t?);
     for (problem, answer) in problems.iter().zip(answers) {
         let Some(first) = answer.predictions.first() else { continue };
@@ -215,7 +251,7 @@ fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
         };
         let time = answer.first_us();
         text += &format!(
-            "| {} | {} | {:.1} | {measured} | {} | {} | {} | {} |\n",
+            "| {} | {} | {:.1} | {measured} | {} | {} | {} | {} |",
             kernel.brief_problem(problem),
             first.config,
             first.predicted_us,
@@ -224,6 +260,12 @@ fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
             show(share(answer, time), 1),
             show(share(answer, answer.best_predicted_us()), 1),
         );
+        if metered {
+            let joules = answer.first_joules();
+            let of_default = joules.zip(answer.default_joules).map(|(j, d)| 100.0 * j / d);
+            text += &format!(" {} | {} |", show(joules.map(|j| 1e3 * j), 3), show(of_default, 1));
+        }
+        text.push('\n');
     }
     let speed_up = |a: &Answer| Some((a.default_us? / a.first_us()?).ln());
     let logs: Vec<f64> = answers.iter().filter_map(speed_up).collect();

@@ -5,14 +5,14 @@
 
 mod journal;
 pub mod miopen;
+mod observed;
 mod packed;
 mod record;
-mod resources;
 mod table;
 
 pub use journal::Journal;
+pub use observed::{Conditions, Observed, Resources};
 pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Objective, Outcome, Record, Tuned, quantile};
-pub use resources::Resources;
 pub use table::{Part, Split, Table, Tried};
 
 use crate::error::{Error, Result, io};

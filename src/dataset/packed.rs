@@ -1,18 +1,18 @@
 //! The compressed form: problems and configs once each, records as indices into them. bincode stays behind this file.
 
-use super::{Dataset, FORMAT, Header, Outcome, Record, Resources, damaged};
+use super::{Dataset, FORMAT, Header, Observed, Outcome, Record, damaged};
 use crate::error::{Error, Result, input};
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-/// First bytes of a packed file, and of one whose records told no resources.
+/// First bytes of a packed file, and of one whose records told nothing observed.
 const MAGIC: &[u8] = b"SEQTUNE2";
 const OLD_MAGIC: &[u8] = b"SEQTUNE1";
 
 /// Indices of problem and config, and the rest.
-type Line = (u32, u32, Outcome, Option<Resources>);
+type Line = (u32, u32, Outcome, Observed);
 type OldLine = (u32, u32, Outcome);
 
 #[derive(Serialize, Deserialize)]
@@ -49,8 +49,9 @@ pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("packing a dataset: {e}"));
     let mut problems = Interned { texts: Vec::new(), index: HashMap::new() };
     let mut configs = Interned { texts: Vec::new(), index: HashMap::new() };
-    let line =
-        |r: &Record| -> Line { (problems.add(&r.problem), configs.add(&r.config), r.outcome.clone(), r.resources) };
+    let line = |r: &Record| -> Line {
+        (problems.add(&r.problem), configs.add(&r.config), r.outcome.clone(), r.observed.clone())
+    };
     let records = dataset.records.iter().map(line).collect();
     let header = serde_json::to_string(&dataset.header).map_err(|e| failed(&e))?;
     let packed = Packed { header, problems: problems.texts, configs: configs.texts, records };
@@ -66,7 +67,7 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
         true => read::<Packed<Line>>(&plain)?,
         false => {
             let Packed { header, problems, configs, records } = read::<Packed<OldLine>>(&plain)?;
-            let records = records.into_iter().map(|(p, c, outcome)| (p, c, outcome, None)).collect();
+            let records = records.into_iter().map(|(p, c, outcome)| (p, c, outcome, Observed::default())).collect();
             Packed { header, problems, configs, records }
         }
     };
@@ -75,8 +76,8 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
         return input(format!("format {} is not {FORMAT}", header.format));
     }
     let text = |texts: &[String], i: u32| texts.get(i as usize).cloned().ok_or_else(|| damaged("packed dataset"));
-    let records = packed.records.into_iter().map(|(p, c, outcome, resources)| {
-        Ok(Record { problem: text(&packed.problems, p)?, config: text(&packed.configs, c)?, outcome, resources })
+    let records = packed.records.into_iter().map(|(p, c, outcome, observed)| {
+        Ok(Record { problem: text(&packed.problems, p)?, config: text(&packed.configs, c)?, outcome, observed })
     });
     Ok(Dataset { header, records: records.collect::<Result<_>>()? })
 }

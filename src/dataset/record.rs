@@ -1,6 +1,6 @@
 //! What a config did: a stored line of a sweep.
 
-use super::Resources;
+use super::Observed;
 use serde::{Deserialize, Serialize};
 
 /// Why a config has no measurement: the categories of the auto-tuning community's T4 format.
@@ -107,9 +107,9 @@ pub struct Record {
     pub problem: String,
     pub config: String,
     pub outcome: Outcome,
-    /// What the program needed, where the API told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Resources>,
+    /// What was observed beside it.
+    #[serde(default, skip_serializing_if = "Observed::is_empty")]
+    pub observed: Observed,
 }
 
 /// What is minimised.

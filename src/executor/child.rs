@@ -2,7 +2,7 @@
 
 use super::worker::{Event, Request};
 use super::{Fault, Policy, fault};
-use crate::dataset::{InvalidityKind, Outcome, Resources};
+use crate::dataset::{InvalidityKind, Observed, Outcome};
 use crate::error::{Error, Result};
 use crate::kernel::{Config, Kernel, Problem};
 use std::io::{BufRead, BufReader, Write};
@@ -166,7 +166,7 @@ impl Child {
         configs: &[Config],
         policy: &Policy,
         best_us: f64,
-        finish: &mut dyn FnMut(usize, Outcome, Option<Resources>) -> Result<()>,
+        finish: &mut dyn FnMut(usize, Outcome, Observed) -> Result<()>,
     ) -> Result<()> {
         let mut left: Vec<usize> = (0..configs.len()).collect();
         while !left.is_empty() {
@@ -181,9 +181,9 @@ impl Child {
             let mut done = vec![false; left.len()];
             loop {
                 match self.hear(Duration::from_millis(200)) {
-                    Heard::Event(Event::Finished { index, outcome, resources }) => {
+                    Heard::Event(Event::Finished { index, outcome, observed }) => {
                         done[index] = true;
-                        finish(left[index], outcome, resources)?;
+                        finish(left[index], outcome, observed)?;
                     }
                     Heard::Event(Event::End) => break,
                     Heard::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
@@ -191,7 +191,7 @@ impl Child {
                     Heard::Lost(fault) => match self.at.take() {
                         Some(at) if !done[at] => {
                             done[at] = true;
-                            finish(left[at], Outcome::Invalid(fault), None)?;
+                            finish(left[at], Outcome::Invalid(fault), Observed::default())?;
                             break;
                         }
                         Some(_) => break,

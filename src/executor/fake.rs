@@ -1,9 +1,10 @@
 //! A device for tests (`--device fake`, not listed): times are a function of the config, failures are injected by it.
 //!
 //! It computes nothing: kernel and reference leave the same bytes, unless a wrong result is injected.
-//! `SEQTUNE_FAKE` chooses: `faults` injects failures, `slow=MS` sleeps that long at each launch.
+//! `SEQTUNE_FAKE` chooses: `faults` injects failures, `energy` has a counter of energy, `slow=MS` sleeps that long at each launch.
 
 use super::compiler::Job;
+use super::energy::EnergyMeter;
 use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::Result;
@@ -139,7 +140,24 @@ impl Executor for Fake {
         Ok((0..repeat).map(|i| time * (1.0 + i as f32 * 1e-3)).collect())
     }
 
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
+        if std::env::var("SEQTUNE_FAKE").is_ok_and(|mode| mode.contains("energy")) {
+            return Ok(Box::new(Counter(0.0)));
+        }
+        Err("the device is not one that uses energy".into())
+    }
+
     fn is_poisoned(&self) -> bool {
         self.poisoned
+    }
+}
+
+/// Goes on by a joule at each look.
+struct Counter(f64);
+
+impl EnergyMeter for Counter {
+    fn joules(&mut self) -> std::result::Result<f64, String> {
+        self.0 += 1.0;
+        Ok(self.0)
     }
 }

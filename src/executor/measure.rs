@@ -3,66 +3,16 @@
 
 use super::check::{canary, difference, random_data};
 use super::compiler::Job;
+use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
+use super::policy::{Cache, Policy};
 use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
-use crate::dataset::{InvalidityKind, Measurement, Outcome, Resources, quantile};
+use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome, quantile};
 use crate::error::Result;
 use crate::kernel::spec::ArgumentKind;
 use crate::kernel::{Config, Kernel, Launch, Problem, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-
-/// State of the caches before a timed launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Cache {
-    /// As the launch before left them.
-    Warm,
-    /// Twice the last-level cache is overwritten before each launch.
-    Cold,
-}
-
-/// How long and how often to measure. Times in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Policy {
-    pub cache: Cache,
-    /// Launches before the first sample go on for this long.
-    pub warm_up_ms: f64,
-    /// Timed launches of one config stop after this long in all.
-    pub budget_ms: f64,
-    pub min_samples: usize,
-    pub max_samples: usize,
-    /// A config is done when the 95 % interval of its median is within this share of it.
-    pub tight: f64,
-    /// A config this many times slower than the best known gets `min_samples` only.
-    pub slow: f64,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Policy {
-            cache: Cache::Warm,
-            warm_up_ms: 5.0,
-            budget_ms: 25.0,
-            min_samples: 3,
-            max_samples: 30,
-            tight: 0.01,
-            slow: 3.0,
-        }
-    }
-}
-
-impl Policy {
-    /// One line for the header of a dataset.
-    pub fn describe(&self) -> String {
-        let Policy { cache, warm_up_ms, budget_ms, min_samples, max_samples, tight, slow } = self;
-        format!(
-            "device events; {cache:?} cache; warm-up {warm_up_ms} ms; {min_samples}-{max_samples} samples of single launches, \
-             interleaved, to {tight} of the median or {budget_ms} ms; {min_samples} samples beyond {slow} x the best"
-        )
-    }
-}
 
 /// Programs kept compiled.
 const PROGRAMS: usize = 1_024;
@@ -74,7 +24,11 @@ pub struct Bench<'k> {
     executor: Box<dyn Executor>,
     programs: HashMap<String, ProgramId>,
     loaded: Option<Loaded>,
+    meter: Option<Meter>,
 }
+
+/// The counter of energy with the idle device's watts, or why there is none.
+type Meter = std::result::Result<(Box<dyn EnergyMeter>, f64), String>;
 
 struct Loaded {
     problem: Problem,
@@ -105,7 +59,7 @@ struct Candidate {
 impl<'k> Bench<'k> {
     /// Refuses a kernel without a source.
     pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Result<Bench<'k>> {
-        Ok(Bench { kernel, source: kernel.source()?, executor, programs: HashMap::new(), loaded: None })
+        Ok(Bench { kernel, source: kernel.source()?, executor, programs: HashMap::new(), loaded: None, meter: None })
     }
 
     /// The compiled program of `config` for `problem`'s data type and layout.
@@ -253,7 +207,7 @@ impl<'k> Bench<'k> {
         policy: &Policy,
         mut best_us: f64,
         begin: &mut dyn FnMut(usize),
-        finish: &mut dyn FnMut(usize, Outcome, Option<Resources>),
+        finish: &mut dyn FnMut(usize, Outcome, Observed),
     ) -> Result<()> {
         let Some(loaded) = self.loaded.take() else {
             return Err(crate::Error::Failed("no problem is loaded".into()));
@@ -266,7 +220,7 @@ impl<'k> Bench<'k> {
                     best_us = best_us.min(candidate.estimate_us);
                     running.push(candidate);
                 }
-                Err(fault) => finish(index, Outcome::Invalid(fault), None),
+                Err(fault) => finish(index, Outcome::Invalid(fault), Observed::default()),
             }
             if self.executor.is_poisoned() {
                 return Ok(());
@@ -284,7 +238,7 @@ impl<'k> Bench<'k> {
                 self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, launches, flush)
             {
                 candidate.done = true;
-                finish(candidate.index, Outcome::Invalid(fault), None);
+                finish(candidate.index, Outcome::Invalid(fault), Observed::default());
             }
         }
         while running.iter().any(|c| !c.done) {
@@ -299,20 +253,79 @@ impl<'k> Bench<'k> {
                     Ok(times) => candidate.samples.extend(times),
                     Err(fault) => {
                         candidate.done = true;
-                        finish(candidate.index, Outcome::Invalid(fault), None);
+                        candidate.samples.clear();
+                        finish(candidate.index, Outcome::Invalid(fault), Observed::default());
                         continue;
                     }
                 }
                 if candidate.enough(policy, best_us) {
                     candidate.done = true;
+                    if policy.energy {
+                        continue;
+                    }
                     let samples_us = std::mem::take(&mut candidate.samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
-                    finish(candidate.index, outcome, self.executor.resources(candidate.program));
+                    finish(candidate.index, outcome, self.executor.observed(candidate.program));
                 }
+            }
+        }
+        if policy.energy {
+            // a pass of its own, after all times were taken: it heats the device
+            for candidate in running.iter_mut().filter(|c| !c.samples.is_empty()) {
+                if self.executor.is_poisoned() {
+                    return Ok(());
+                }
+                let (outcome, observed) = self.meter(&loaded, candidate, begin);
+                finish(candidate.index, outcome, observed);
             }
         }
         self.loaded = Some(loaded);
         Ok(())
+    }
+
+    /// The outcome of a candidate that was timed, with its energy, or why it has none.
+    fn meter(
+        &mut self,
+        loaded: &Loaded,
+        candidate: &mut Candidate,
+        begin: &mut dyn FnMut(usize),
+    ) -> (Outcome, Observed) {
+        let mut observed = self.executor.observed(candidate.program);
+        let samples_us = std::mem::take(&mut candidate.samples);
+        let recipe = Recipe::default();
+        let mut clock = MachineClock::new();
+        begin(candidate.index);
+        let meter = self.meter.get_or_insert_with(|| {
+            let mut meter = self.executor.energy_meter()?;
+            let idle = idle_watts(meter.as_mut(), &mut clock, &recipe)?;
+            Ok((meter, idle))
+        });
+        let (meter, idle) = match meter {
+            Ok((meter, idle)) => (meter.as_mut(), *idle),
+            Err(reason) => {
+                observed.unmetered = Some(reason.clone());
+                return (Outcome::Measured(Measurement { samples_us, energy: None }), observed);
+            }
+        };
+        let mut told = std::time::Instant::now();
+        let mut launch = |repeat: usize| {
+            // what is metered is at work for seconds, and is not to be taken for hanging
+            if told.elapsed().as_secs() >= 1 {
+                told = std::time::Instant::now();
+                begin(candidate.index);
+            }
+            self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, repeat, false).map(drop)
+        };
+        let metered = energy::meter(meter, &mut clock, &recipe, (candidate.estimate_us, idle), &mut launch);
+        let energy = match metered {
+            Ok(energy) => Some(energy),
+            Err(Unmetered::Config(fault)) => return (Outcome::Invalid(fault), observed),
+            Err(Unmetered::Counter(reason)) => {
+                observed.unmetered = Some(reason);
+                None
+            }
+        };
+        (Outcome::Measured(Measurement { samples_us, energy }), observed)
     }
 
     /// First launch: compiled, compared with the reference, and timed a second time for an estimate.

@@ -7,21 +7,25 @@ mod check;
 pub mod child;
 pub mod compiler;
 mod cuda;
+pub mod energy;
 mod fake;
 mod measure;
+mod nvml;
 pub mod nvrtc;
 mod occupancy;
 mod opencl;
+mod policy;
 mod source;
 pub mod sweep;
 pub mod worker;
 
-pub use measure::{Cache, Policy};
+pub use policy::{Cache, Policy};
 
-use crate::dataset::{Invalidity, InvalidityKind, Resources};
+use crate::dataset::{Invalidity, InvalidityKind, Observed};
 use crate::error::{Error, Result};
 use crate::kernel::Device;
 use compiler::Job;
+use energy::EnergyMeter;
 use std::path::PathBuf;
 
 /// What one config did wrong; it ends the config, not the run.
@@ -54,9 +58,14 @@ pub trait Executor {
         true
     }
 
-    /// What a program needs, where the API tells.
-    fn resources(&self, _program: ProgramId) -> Option<Resources> {
-        None
+    /// What a program needs, and how the device is now, where the API tells.
+    fn observed(&mut self, _program: ProgramId) -> Observed {
+        Observed::default()
+    }
+
+    /// The device's counter of energy; a sentence where there is none.
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
+        Err("no counter of energy is read through this API".into())
     }
 
     /// Forgets a program.

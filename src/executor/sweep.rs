@@ -2,7 +2,7 @@
 
 use super::child::{Child, Setup, compile_all};
 use super::{Fault, Policy};
-use crate::dataset::{InvalidityKind, Journal, Outcome, Record};
+use crate::dataset::{InvalidityKind, Journal, Observed, Outcome, Record};
 use crate::error::Result;
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
@@ -163,20 +163,20 @@ impl Run {
             report.compile_seconds += at.elapsed().as_secs_f64();
             let mut best_us = known.values().filter_map(Outcome::time_us).fold(f64::INFINITY, f64::min);
             let mut book =
-                |config: &Config, (outcome, resources), report: &mut Report, progress: &mut dyn FnMut(usize, &str)| {
+                |config: &Config, (outcome, observed), report: &mut Report, progress: &mut dyn FnMut(usize, &str)| {
                     match &outcome {
                         Outcome::Measured(_) => report.measured += 1,
                         Outcome::Invalid(_) | Outcome::Tuned(_) => report.invalid += 1,
                     }
                     progress(report.found + report.measured + report.invalid, &place);
                     let (problem, config) = (text.clone(), kernel.show_config(config));
-                    journal.append(Record { problem, config, outcome, resources })
+                    journal.append(Record { problem, config, outcome, observed })
                 };
             let (broken, sound): (Vec<_>, Vec<_>) =
                 todo.into_iter().partition(|c| matches!(compiled.get(&key(kernel, problem, c)), Some(Some(_))));
             for config in broken {
                 if let Some(Some(fault)) = compiled.get(&key(kernel, problem, config)) {
-                    book(config, (Outcome::Invalid(fault.clone()), None), &mut report, progress)?;
+                    book(config, (Outcome::Invalid(fault.clone()), Observed::default()), &mut report, progress)?;
                 }
             }
             for batch in sound.chunks(self.batch.max(1)) {
@@ -186,9 +186,9 @@ impl Run {
                 let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
                 let at = Instant::now();
                 let mut best_of_batch = best_us;
-                measurer.measure(kernel, problem, &batch, &self.policy, best_us, &mut |i, outcome, resources| {
+                measurer.measure(kernel, problem, &batch, &self.policy, best_us, &mut |i, outcome, observed| {
                     best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
-                    book(&batch[i], (outcome, resources), &mut report, progress)
+                    book(&batch[i], (outcome, observed), &mut report, progress)
                 })?;
                 best_us = best_of_batch;
                 report.measure_seconds += at.elapsed().as_secs_f64();

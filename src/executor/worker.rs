@@ -2,7 +2,7 @@
 
 use super::measure::Bench;
 use super::{Policy, open};
-use crate::dataset::{Invalidity, Outcome, Resources};
+use crate::dataset::{Invalidity, Observed, Outcome};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Problem};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub enum Event {
     /// Config `index` was compiled.
     Compiled { index: usize, fault: Option<Invalidity> },
     /// Config `index` is finished.
-    Finished { index: usize, outcome: Outcome, resources: Option<Resources> },
+    Finished { index: usize, outcome: Outcome, observed: Observed },
     /// The request is done.
     End,
     /// The run cannot go on.
@@ -85,7 +85,7 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
                 &policy,
                 best_us,
                 &mut |i| tell(&Event::Begin(i)),
-                &mut |index, outcome, resources| tell(&Event::Finished { index, outcome, resources }),
+                &mut |index, outcome, observed| tell(&Event::Finished { index, outcome, observed }),
             )?;
             if bench.is_poisoned() {
                 // the parent starts another process for the rest

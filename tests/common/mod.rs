@@ -128,7 +128,12 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
             let us = (m as f64 * slow) as f32;
             let outcome = Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
             let config = kernel.show_config(&seqtune::kernel::Config(choices.to_vec()));
-            records.push(Record { problem: kernel.show_problem(&problem), config, outcome, resources: None });
+            records.push(Record {
+                problem: kernel.show_problem(&problem),
+                config,
+                outcome,
+                observed: Default::default(),
+            });
             true
         });
     }

@@ -32,6 +32,7 @@ int cuGetExportTable(const void **table, const void *id) { (void)id; *table = NU
 int cuDeviceGetCount(int *count) { *count = 1; return OK; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal ? INVALID : OK; }
 int cuDeviceGetName(char *name, int length, int device) { snprintf(name, length, "NVIDIA Double %d", device + 1); return OK; }
+int cuDeviceGetPCIBusId(char *bus, int length, int device) { snprintf(bus, length, "0000:1b:00.0"); return device; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { *bytes = (size_t)1 << 30; return device; }
 int cuDriverGetVersion(int *version) { *version = 13000; return OK; }
 int cuGetErrorString(int error, const char **text)

@@ -120,7 +120,7 @@ pub fn import(
                 problem: kernel.show_problem(&problem),
                 config: kernel.show_config(&config),
                 outcome: Outcome::Tuned(Tuned { time_us: ms.map(|ms| (ms * 1e3) as f32) }),
-                resources: None,
+                observed: Default::default(),
             };
             match places.entry((&device.name, name, record.problem.clone())) {
                 Entry::Occupied(at) => {

@@ -1,0 +1,57 @@
+//! NVIDIA's management library, opened at run time: counter of energy, clocks, temperature, reasons of throttling. It only reads.
+
+use super::energy::EnergyMeter;
+use crate::dataset::Conditions;
+use nvml_wrapper::Nvml;
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::error::NvmlError;
+use std::sync::OnceLock;
+
+/// The library, opened once for the process.
+fn library() -> Result<&'static Nvml, String> {
+    static LIBRARY: OnceLock<Result<Nvml, String>> = OnceLock::new();
+    let opened = LIBRARY.get_or_init(|| Nvml::init().map_err(|e| format!("NVML: {e}")));
+    opened.as_ref().map_err(Clone::clone)
+}
+
+/// The GPU at a bus address as the driver writes it.
+pub struct Gpu {
+    bus: String,
+}
+
+impl Gpu {
+    /// The driver's and the library's numbers of devices differ: the bus address is what both know.
+    pub fn at(bus: &str) -> Result<Gpu, String> {
+        library()?.device_by_pci_bus_id(bus).map_err(|e| format!("NVML: {e}"))?;
+        Ok(Gpu { bus: bus.into() })
+    }
+
+    fn ask<T>(&self, ask: impl Fn(&nvml_wrapper::Device) -> Result<T, NvmlError>) -> Result<T, String> {
+        let device = library()?.device_by_pci_bus_id(self.bus.as_str());
+        device.and_then(|device| ask(&device)).map_err(|e| format!("NVML: {e}"))
+    }
+
+    /// Clocks, temperature and throttling now.
+    pub fn conditions(&self) -> Option<Conditions> {
+        let asked = self.ask(|device| {
+            let reasons = device.current_throttle_reasons()?;
+            // that nothing runs at the moment of asking throttles nothing
+            let named = (reasons - ThrottleReasons::GPU_IDLE).iter_names().map(|(name, _)| name.to_string());
+            Ok(Conditions {
+                clock_mhz: device.clock_info(Clock::SM)?,
+                memory_clock_mhz: device.clock_info(Clock::Memory)?,
+                temperature: device.temperature(TemperatureSensor::Gpu)?,
+                throttled: named.collect(),
+            })
+        });
+        asked.ok()
+    }
+}
+
+impl EnergyMeter for Gpu {
+    fn joules(&mut self) -> Result<f64, String> {
+        // millijoules since the driver was loaded; Volta and newer
+        self.ask(|device| device.total_energy_consumption()).map(|mj| mj as f64 / 1e3)
+    }
+}
