@@ -3,10 +3,18 @@
 
 gemm_cpu.txt, gemm_quickstart.txt: sizes drawn log-uniformly, rounded to what people use (powers of two, multiples of 8, 10 and 16, and odd
 ones), with products small enough for a CPU; and the shapes that predictors get wrong: vectors, thin and flat matrices.
+
+gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones. SHAPES is a folder of lists of problems: deepbench_*.csv
+(baidu-research/DeepBench, Apache-2.0), torchbench_gemm_shapes.csv (pytorch/benchmark, BSD-3-Clause) and miopen_conv_problems.csv
+(ROCm/MIOpen, MIT). Without it they are left as they are.
+
+usage: scripts/make_problems.py [SHAPES]
 """
+import csv
 import math
 import pathlib
 import random
+import sys
 
 folder = pathlib.Path(__file__).resolve().parent.parent / "datasets" / "problems"
 
@@ -42,6 +50,77 @@ def gemm(count, seed, most_flops):
     return lines
 
 
+def rows(shapes, name):
+    with open(shapes / name) as file:
+        return list(csv.DictReader(file))
+
+
+def take(rng, lines, count):
+    """So many different lines, in a fixed order."""
+    return rng.sample(sorted(set(lines)), count)
+
+
+def gemm_gpu(shapes, rng):
+    def fits(m, n, k):
+        # a bad config takes a hundred times the best one's time
+        return max(m, n, k) <= 65_536 and 1e6 <= 2 * m * n * k <= 3e11 and 4 * (m * k + k * n + m * n) <= 2**30
+
+    def lines(sizes):
+        return [f"M={m},N={n},K={k}{layout}" for m, n, k, layout in sizes if fits(m, n, k)]
+
+    models = [(int(r["M"]), int(r["N"]), int(r["K"]), ",transB=T") for r in rows(shapes, "torchbench_gemm_shapes.csv")]
+    bench = [
+        (int(r["m"]), int(r["n"]), int(r["k"]), "".join(f",trans{x}=T" for x in "AB" if r[f"{x.lower()}_t"] == "true"))
+        for r in rows(shapes, "deepbench_gemm_problems.csv")
+    ]
+    squares = [(x, x, x, "") for x in (128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)]
+    drawn = []
+    while len(drawn) < 400:
+        m, n, k = (size(rng, 1, 8_192) for _ in range(3))
+        drawn.append((m, n, k, rng.choices(["", ",transB=T", ",transA=T", ",transA=T,transB=T"], [4, 3, 2, 1])[0]))
+    chosen = lines(squares) + take(rng, lines(models), 120) + take(rng, lines(bench), 80) + take(rng, lines(drawn), 130)
+    # a third in half precision
+    return [line + (",dtype=f16" if i % 3 == 2 else "") for i, line in enumerate(dict.fromkeys(chosen))]
+
+
+def conv_gpu(shapes, rng):
+    def line(n, c, h, w, k, r, s, p, q, u, v, d=1, e=1, g=1):
+        out = lambda x, f, pad, step, dilation: (x + 2 * pad - dilation * (f - 1) - 1) // step + 1
+        oh, ow = out(h, r, p, u, d), out(w, s, q, v, e)
+        if oh < 1 or ow < 1 or c % g or k % g:
+            return None
+        flops = 2 * n * k * oh * ow * c // g * r * s
+        if not 1e7 <= flops <= 5e10 or 4 * (n * c * h * w + n * k * oh * ow) > 2**30:
+            return None
+        text = f"N={n},C={c},H={h},W={w},K={k},R={r},S={s}"
+        for name, value, usual in (
+            ("pad_h", p, 0), ("pad_w", q, 0), ("stride_h", u, 1), ("stride_w", v, 1), ("dilation_h", d, 1), ("dilation_w", e, 1), ("groups", g, 1),
+        ):
+            text += f",{name}={value}" if value != usual else ""
+        return text
+
+    def numbers(r, names):
+        return [int(r[name]) for name in names.split()]
+
+    models = [line(*numbers(r, "n c h w k fh fw ph pw sh sw dh dw g")) for r in rows(shapes, "miopen_conv_problems.csv")]
+    bench = [
+        line(*numbers(r, "n c h w k filter_h filter_w pad_h pad_w hstride wstride")) for r in rows(shapes, "deepbench_conv_problems.csv")
+    ]
+    drawn = []
+    while len(drawn) < 400:
+        filters = rng.choice([1, 1, 3, 3, 3, 5, 7])
+        plane = rng.choice([7, 8, 14, 16, 28, 32, 56, 64, 112, rng.randint(5, 120)])
+        step = rng.choice([1, 1, 1, 2])
+        drawn.append(
+            line(rng.choice([1, 2, 4, 8, 16, 32, 64]), size(rng, 3, 1_024), plane, plane, size(rng, 8, 1_024), filters, filters,
+                 filters // 2, filters // 2, step, step)
+        )
+    chosen = []
+    for lines, count in ((models, 70), (bench, 40), (drawn, 60)):
+        chosen += take(rng, [l for l in lines if l], count)
+    return [l + (",dtype=f16" if i % 3 == 2 else "") for i, l in enumerate(dict.fromkeys(chosen))]
+
+
 def write(name, lines):
     (folder / name).write_text("# Written by scripts/make_problems.py.\n" + "\n".join(lines) + "\n")
 
@@ -49,3 +128,9 @@ def write(name, lines):
 folder.mkdir(parents=True, exist_ok=True)
 write("gemm_cpu.txt", gemm(320, 20261121, 2.5e8))
 write("gemm_quickstart.txt", gemm(32, 7, 1.2e8))
+if len(sys.argv) > 1:
+    shapes = pathlib.Path(sys.argv[1])
+    write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))
+    write("conv2d_gpu.txt", conv_gpu(shapes, random.Random(5)))
+else:
+    print("no folder of shapes is named: gemm_gpu.txt and conv2d_gpu.txt are left as they are", file=sys.stderr)
