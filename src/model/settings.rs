@@ -83,7 +83,7 @@ impl Settings {
         Settings {
             hparams: Hparams { width: 96, feed_forward: 192, ..Hparams::default() },
             target: Target::Best,
-            members: 4,
+            members: 6,
             epochs: Some(12),
             batch: 128,
             configs: 1,
