@@ -12,17 +12,50 @@ pub fn canary() -> [u8; CANARY] {
     [CANARY_BYTE; CANARY]
 }
 
-/// `count` random values in [-1, 1) of 4 (f32) or 2 (f16) bytes.
-pub fn random_data(count: usize, element: usize, rng: &mut ChaCha8Rng) -> Vec<u8> {
-    let mut data = Vec::with_capacity(count * element + CANARY);
+/// How an element of a buffer is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Format {
+    /// The format of an element of so many bytes.
+    pub fn of(bytes: usize, is_bf16: bool) -> Format {
+        match (bytes, is_bf16) {
+            (2, true) => Format::Bf16,
+            (2, false) => Format::F16,
+            _ => Format::F32,
+        }
+    }
+
+    pub fn bytes(self) -> usize {
+        if self == Format::F32 { 4 } else { 2 }
+    }
+
+    fn read(self, bytes: &[u8]) -> f64 {
+        match self {
+            Format::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,
+            Format::F16 => half_to_f32(u16::from_le_bytes([bytes[0], bytes[1]])) as f64,
+            Format::Bf16 => f32::from_le_bytes([0, 0, bytes[0], bytes[1]]) as f64,
+        }
+    }
+}
+
+/// `count` random values in [-1, 1).
+pub fn random_data(count: usize, format: Format, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut data = Vec::with_capacity(count * format.bytes() + CANARY);
     for _ in 0..count {
-        if element == 2 {
-            // sign, exponent 8-14 (magnitudes 2^-7 to 1), mantissa
-            let bits: u16 = rng.random();
-            let exponent = 8 + (bits >> 10 & 31) % 7;
-            data.extend(((bits & 0x83ff) | exponent << 10).to_le_bytes());
-        } else {
-            data.extend((rng.random::<f32>() * 2.0 - 1.0).to_le_bytes());
+        match format {
+            Format::F16 => {
+                // sign, exponent 8-14 (magnitudes 2^-7 to 1), mantissa
+                let bits: u16 = rng.random();
+                let exponent = 8 + (bits >> 10 & 31) % 7;
+                data.extend(((bits & 0x83ff) | exponent << 10).to_le_bytes());
+            }
+            Format::F32 => data.extend((rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()),
+            Format::Bf16 => data.extend(&(rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()[2..]),
         }
     }
     data
@@ -40,7 +73,7 @@ fn half_to_f32(bits: u16) -> f32 {
 }
 
 /// What is wrong with a result: a value beyond the tolerance, relative to the largest expected magnitude, or a broken canary.
-pub fn difference(found: &[u8], expected: &[u8], element: usize, tolerance: f64) -> Option<String> {
+pub fn difference(found: &[u8], expected: &[u8], format: Format, tolerance: f64) -> Option<String> {
     let data = found.len() - CANARY;
     if found[data..].iter().any(|b| *b != CANARY_BYTE) {
         return Some("wrote behind the end of its output".into());
@@ -48,10 +81,7 @@ pub fn difference(found: &[u8], expected: &[u8], element: usize, tolerance: f64)
     if found == expected {
         return None;
     }
-    let value = |bytes: &[u8]| match element {
-        2 => half_to_f32(u16::from_le_bytes([bytes[0], bytes[1]])) as f64,
-        _ => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,
-    };
+    let (element, value) = (format.bytes(), |bytes: &[u8]| format.read(bytes));
     let scale = expected[..data].chunks(element).map(|b| value(b).abs()).fold(0.0, f64::max);
     let pairs = found[..data].chunks(element).zip(expected[..data].chunks(element)).enumerate();
     let wrong = pairs.map(|(i, (f, e))| (i, value(f), value(e))).find(|(_, f, e)| {
@@ -77,14 +107,29 @@ mod tests {
     }
 
     #[test]
+    fn random_values_of_every_format_lie_between_minus_one_and_one() {
+        use rand::SeedableRng;
+        for format in [Format::F32, Format::F16, Format::Bf16] {
+            let data = random_data(1_000, format, &mut ChaCha8Rng::seed_from_u64(1));
+            let values: Vec<f64> = data.chunks(format.bytes()).map(|b| format.read(b)).collect();
+            assert!(values.iter().all(|v| (-1.0..=1.0).contains(v)), "{format:?}");
+            let mean = values.iter().sum::<f64>() / 1e3;
+            assert!(mean.abs() < 0.1 && values.iter().any(|v| v.abs() > 0.9), "{format:?}: {mean}");
+        }
+        assert_eq!(Format::Bf16.read(&[0x80, 0xbf]), -1.0);
+    }
+
+    #[test]
     fn a_wrong_value_a_nan_and_a_broken_canary_are_found() {
         let data = |x: f32| [x.to_le_bytes().to_vec(), 1f32.to_le_bytes().to_vec(), vec![CANARY_BYTE; CANARY]].concat();
-        assert_eq!(difference(&data(0.5), &data(0.5), 4, 0.0), None);
-        assert_eq!(difference(&data(0.5001), &data(0.5), 4, 1e-3), None);
-        assert!(difference(&data(0.6), &data(0.5), 4, 1e-3).is_some_and(|d| d.starts_with("element 0 is 0.6")));
-        assert!(difference(&data(f32::NAN), &data(0.5), 4, 1e-3).is_some());
+        assert_eq!(difference(&data(0.5), &data(0.5), Format::F32, 0.0), None);
+        assert_eq!(difference(&data(0.5001), &data(0.5), Format::F32, 1e-3), None);
+        assert!(
+            difference(&data(0.6), &data(0.5), Format::F32, 1e-3).is_some_and(|d| d.starts_with("element 0 is 0.6"))
+        );
+        assert!(difference(&data(f32::NAN), &data(0.5), Format::F32, 1e-3).is_some());
         let mut broken = data(0.5);
         broken[10] = 0;
-        assert_eq!(difference(&broken, &data(0.5), 4, 1e-3).unwrap(), "wrote behind the end of its output");
+        assert_eq!(difference(&broken, &data(0.5), Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
     }
 }

@@ -1,7 +1,7 @@
 //! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
 //! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
 
-use super::check::{canary, difference, random_data};
+use super::check::{Format, canary, difference, random_data};
 use super::compiler::Job;
 use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
 use super::policy::{Cache, Policy};
@@ -39,7 +39,7 @@ struct Loaded {
 
 struct Output {
     buffer: BufferId,
-    element: usize,
+    format: Format,
     /// What the buffer holds before each checked launch.
     before: Vec<u8>,
     /// What the reference leaves in it.
@@ -164,8 +164,9 @@ impl<'k> Bench<'k> {
                 ArgumentKind::Int => Value::Int(amount as i32),
                 ArgumentKind::Float => Value::Float(amount as f32),
                 ArgumentKind::In | ArgumentKind::Out => {
-                    let element = argument.element.eval(&env) as usize;
-                    let mut data = random_data(amount as usize, element, &mut rng);
+                    let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(&env) == 1.0);
+                    let format = Format::of(argument.element.eval(&env) as usize, is_bf16);
+                    let mut data = random_data(amount as usize, format, &mut rng);
                     let is_output = argument.kind == ArgumentKind::Out;
                     if is_output {
                         data.extend(canary());
@@ -173,7 +174,7 @@ impl<'k> Bench<'k> {
                     let buffer = self.executor.alloc(data.len())?;
                     self.executor.write(buffer, &data)?;
                     if is_output {
-                        outputs.push(Output { buffer, element, before: data, expected: Vec::new() });
+                        outputs.push(Output { buffer, format, before: data, expected: Vec::new() });
                     }
                     Value::Buffer(buffer)
                 }
@@ -349,7 +350,7 @@ impl<'k> Bench<'k> {
         for output in &loaded.outputs {
             let mut found = vec![0; output.before.len()];
             self.executor.read(output.buffer, &mut found)?;
-            if let Some(difference) = difference(&found, &output.expected, output.element, loaded.tolerance) {
+            if let Some(difference) = difference(&found, &output.expected, output.format, loaded.tolerance) {
                 return Ok(Err(fault(InvalidityKind::Correctness, difference)));
             }
         }

@@ -81,6 +81,7 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
         bandwidth_gbs: None,
         f32_gflops: None,
         is_cpu: Some(is_cpu as u8 as f64),
+        local_memory_opt_in: None,
     };
     Ok(Device {
         aliases: Vec::new(),

@@ -28,6 +28,9 @@ typedef unsigned long ulong;
 #define get_num_groups(d) ((size_t)SEQTUNE_OF(gridDim, d))
 #define get_global_id(d) (get_group_id(d) * get_local_size(d) + get_local_id(d))
 
+#define as_float(x) __uint_as_float(x)
+#define as_uint(x) __float_as_uint(x)
+
 #define SEQTUNE_INLINE __device__ __forceinline__
 
 // Vectors of float, with the operators that scalars have.

@@ -157,7 +157,8 @@ impl Run {
             }
             let place = format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem));
             let at = Instant::now();
-            self.compile(kernel, problem, &todo, &mut compilers, &mut compiled, &mut |left| {
+            let until = self.budget.map(|budget| began + budget);
+            self.compile(kernel, problem, &todo, &mut compilers, (&mut compiled, until), &mut |left| {
                 progress(report.found + report.measured + report.invalid, &format!("{place}, compiling {left}"))
             })?;
             report.compile_seconds += at.elapsed().as_secs_f64();
@@ -205,7 +206,7 @@ impl Run {
         problem: &Problem,
         configs: &[&Config],
         compilers: &mut [Child],
-        compiled: &mut HashMap<String, Option<Fault>>,
+        (compiled, until): (&mut HashMap<String, Option<Fault>>, Option<Instant>),
         progress: &mut dyn FnMut(usize),
     ) -> Result<()> {
         let jobs: Vec<(&Problem, &Config)> = configs
@@ -217,7 +218,7 @@ impl Run {
         if left > 0 {
             progress(left);
         }
-        compile_all(compilers, kernel, &jobs, &mut |i, fault| {
+        compile_all(compilers, kernel, &jobs, until, &mut |i, fault| {
             // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
             let fault = fault.map(|f| Fault { kind: InvalidityKind::Compile, detail: f.detail });
             compiled.insert(key(kernel, problem, jobs[i].1), fault);

@@ -67,10 +67,12 @@ pub struct Limits {
     pub f32_gflops: Option<f64>,
     /// 1 for a CPU, where a work-item is an iteration of a loop.
     pub is_cpu: Option<f64>,
+    /// Bytes of local memory that one work-group may ask for at launch, where that is more than it may declare.
+    pub local_memory_opt_in: Option<f64>,
 }
 
 /// Names of the limits in expressions, in the order of [`Limits::values`].
-pub const LIMIT_NAMES: [&str; 15] = [
+pub const LIMIT_NAMES: [&str; 16] = [
     "max_group_items",
     "max_items_0",
     "max_items_1",
@@ -86,6 +88,7 @@ pub const LIMIT_NAMES: [&str; 15] = [
     "bandwidth_gbs",
     "f32_gflops",
     "is_cpu",
+    "local_memory_opt_in",
 ];
 
 impl Limits {
@@ -107,6 +110,7 @@ impl Limits {
             self.bandwidth_gbs,
             self.f32_gflops,
             self.is_cpu,
+            self.local_memory_opt_in,
         ]
     }
 }

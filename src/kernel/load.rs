@@ -149,7 +149,8 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
     let arguments = spec.argument.into_iter().map(|a| {
         let amount = a.length.or(a.value).unwrap_or_default();
         let element = a.element.unwrap_or("0".into());
-        Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, name: a.name, kind: a.kind })
+        let bf16 = a.bf16.map(|text| names.expr(&text)).transpose()?;
+        Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, bf16, name: a.name, kind: a.kind })
     });
     let source = match (spec.program, spec.reference) {
         (Some(program), Some(reference)) => Some(Source {

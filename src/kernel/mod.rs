@@ -80,6 +80,8 @@ pub struct Argument {
     pub amount: Expr,
     /// Bytes per element of a buffer; 0 for a number.
     pub element: Expr,
+    /// Where this is 1, two bytes are bf16.
+    pub bf16: Option<Expr>,
 }
 
 /// What it takes to run a kernel.

@@ -109,6 +109,9 @@ pub struct ArgumentSpec {
     /// Bytes of a buffer's element: 4 is f32, 2 is f16.
     #[serde(default)]
     pub element: Option<String>,
+    /// Where this is 1, two bytes are bf16.
+    #[serde(default)]
+    pub bf16: Option<String>,
     /// Value of a number.
     #[serde(default)]
     pub value: Option<String>,

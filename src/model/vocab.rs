@@ -165,7 +165,11 @@ impl Vocab {
                     .collect(),
             });
         }
-        for name in LIMIT_NAMES {
+        // a limit that came after the first models is spelled where a device states it, so that other models stay what they are
+        let is_stated = |name: &&str| {
+            *name != "local_memory_opt_in" || values.get(*name).is_some_and(|seen| seen.iter().any(|v| !v.is_nan()))
+        };
+        for name in LIMIT_NAMES.into_iter().filter(is_stated) {
             add(&Some("device".into()), name, Kind::Limit);
         }
         add(&Some("device".into()), OBJECTIVE, Kind::Choice(Objective::ALL.len()));

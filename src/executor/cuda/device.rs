@@ -96,6 +96,7 @@ pub fn describe(ordinal: i32) -> std::result::Result<Device, String> {
         bandwidth_gbs: bandwidth,
         f32_gflops: units.zip(clock).map(|(units, mhz)| units * lanes(capability as i32) * 2.0 * mhz / 1e3),
         is_cpu: Some(0.0),
+        local_memory_opt_in: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
     };
     let name = CStr::from_bytes_until_nul(&name).map_or_else(|_| "NVIDIA GPU".into(), CStr::to_string_lossy);
     Ok(Device {

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Everything that a machine with an NVIDIA GPU is to do, in one call, with a program built elsewhere: no Rust and no network are needed, only
+# the driver, NVRTC, and libtorch (of a CUDA toolkit and of Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
+# Lists the devices, tries every kernel on odd sizes, goes on with the sweeps of datasets/problems for as long as is given, meters energy on
+# a part of them, and validates the shipped models. Results are packed into OUT every two minutes, so that a run that is stopped loses little; journals
+# are kept in WORK (gpu_work), so that the next call goes on.
+# usage: scripts/gpu_run.sh BIN OUT [MINUTES]
+set -uo pipefail
+bin=$(realpath "${1:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}")
+out=${2:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}
+minutes=${3:-9}
+mkdir -p "$out" && out=$(realpath "$out")
+cd "$(dirname "$0")/.."
+work=${WORK:-gpu_work} device=${DEVICE:-cuda:0}
+mkdir -p "$work"
+began=$SECONDS
+left() { echo $((minutes * 60 - (SECONDS - began))); }
+say() { printf '== %s (%d s gone)\n' "$*" $((SECONDS - began)) | tee -a "$out/log.txt" >&2; }
+try() { "$@" >> "$out/log.txt" 2>&1 || say "failed with $?: $*"; }
+
+packages=$(python3 -c 'import importlib.util, pathlib; print(pathlib.Path(importlib.util.find_spec("torch").origin).parent.parent)' 2>/dev/null)
+if [ -n "$packages" ]; then
+    export LD_LIBRARY_PATH=$packages/torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    : "${SEQTUNE_NVRTC:=$(dirname "$(find "$packages" -name 'libnvrtc.so*' 2>/dev/null | sort | head -n 1)" 2>/dev/null)}"
+    export SEQTUNE_NVRTC
+fi
+
+# Packs a journal into OUT.
+pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.sqt.new" && mv -f "$out/$1.sqt.new" "$out/$1.sqt"; }
+
+# Goes on with a sweep until its end or until so many seconds are gone, packing as it goes: NAME SECONDS ARGUMENTS...
+sweep() {
+    local name=$1 until=$((SECONDS + $2)) told
+    shift 2
+    while [ $((until - SECONDS)) -gt 5 ]; do
+        local budget=$((until - SECONDS))
+        [ "$budget" -le 120 ] || budget=120
+        told=$("$bin" sweep "$@" --device "$device" --budget "${budget}s" -o "$work/$name.jsonl" 2>> "$out/log.txt") || { say "sweep $name failed: $told"; break; }
+        printf '%s: %s\n' "$name" "$told" >> "$out/sweeps.txt"
+        pack "$name"
+        # nothing was measured: it is complete
+        case $told in *": 0 measured now"*) break ;; esac
+    done
+    say "swept $name"
+}
+
+say "devices"
+"$bin" devices > "$out/devices.txt" 2>&1 || { say "the program does not run: see devices.txt"; exit 1; }
+"$bin" devices --json > "$out/devices.json" 2>> "$out/log.txt"
+grep -q "^  $device" "$out/devices.txt" || { say "$device does not open: see devices.txt"; exit 1; }
+
+say "every kernel on odd sizes"
+sweep test_gemm 40 gemm --sample 24 --problems M=1,N=1,K=1 M=17,N=33,K=65 M=128,N=1,K=300 M=255,N=257,K=31,transA=T,transB=T,alpha=0.5,beta=2 M=100,N=200,K=300,dtype=f16
+sweep test_conv2d 40 conv2d --sample 24 --problems N=1,C=1,H=1,W=1,K=1,R=1,S=1 N=2,C=6,H=13,W=9,K=10,R=3,S=2,pad_h=1,stride_w=2,groups=2 \
+    N=1,C=32,H=28,W=28,K=32,R=3,S=3,pad_h=2,pad_w=2,dilation_h=2,dilation_w=2,dtype=f16
+
+rest=$(left)
+sweep gemm $((rest * 45 / 100)) gemm --problems datasets/problems/gemm_gpu.txt --sample 110
+sweep conv2d $((rest * 25 / 100)) conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110
+# 40 shapes over the list, 12 configs each
+awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
+sweep gemm_energy $(($(left) * 75 / 100)) gemm --problems "$work/energy.txt" --sample 12 --energy
+
+say "validation"
+for kernel in gemm conv2d; do
+    for model in models/*; do
+        [ -e "$model/model.safetensors" ] && "$bin" predict "$model" "$kernel" "$(grep -v '^#' "datasets/problems/${kernel}_gpu.txt" | head -n 1)" --device "$device" > /dev/null 2>&1 || continue
+        grep -v '^#' "datasets/problems/${kernel}_gpu.txt" | awk 'NR % 40 == 7' > "$work/validate.txt"
+        timeout "$(($(left) > 20 ? $(left) : 20))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" \
+            > "$out/validate_$(basename "$model")_$kernel.md" 2>> "$out/log.txt" || say "validation of $model stopped"
+    done
+done
+for name in test_gemm test_conv2d gemm conv2d gemm_energy; do pack "$name"; done
+say "done"
