@@ -54,9 +54,12 @@ sweep test_gemm 40 gemm --sample 24 --problems M=1,N=1,K=1 M=17,N=33,K=65 M=128,
 sweep test_conv2d 40 conv2d --sample 24 --problems N=1,C=1,H=1,W=1,K=1,R=1,S=1 N=2,C=6,H=13,W=9,K=10,R=3,S=2,pad_h=1,stride_w=2,groups=2 \
     N=1,C=32,H=28,W=28,K=32,R=3,S=3,pad_h=2,pad_w=2,dilation_h=2,dilation_w=2,dtype=f16
 
+sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/gemm_tc.txt"
+sweep test_gemm_tc 30 gemm_tc --sample 24 --problems M=1,N=1,K=1 M=17,N=33,K=65 M=77,N=54,K=31,transA=T,transB=T,alpha=0.5,beta=2 M=256,N=128,K=96,transA=T,dtype=bf16
 rest=$(left)
-sweep gemm $((rest * 45 / 100)) gemm --problems datasets/problems/gemm_gpu.txt --sample 110
-sweep conv2d $((rest * 25 / 100)) conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110
+sweep gemm $((rest * 35 / 100)) gemm --problems datasets/problems/gemm_gpu.txt --sample 110
+sweep gemm_tc $((rest * 20 / 100)) gemm_tc --problems "$work/gemm_tc.txt" --sample 110
+sweep conv2d $((rest * 20 / 100)) conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110
 # 40 shapes over the list, 12 configs each
 awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
 sweep gemm_energy $(($(left) * 75 / 100)) gemm --problems "$work/energy.txt" --sample 12 --energy
@@ -70,5 +73,5 @@ for kernel in gemm conv2d; do
             > "$out/validate_$(basename "$model")_$kernel.md" 2>> "$out/log.txt" || say "validation of $model stopped"
     done
 done
-for name in test_gemm test_conv2d gemm conv2d gemm_energy; do pack "$name"; done
+for name in test_gemm test_conv2d test_gemm_tc gemm gemm_tc conv2d gemm_energy; do pack "$name"; done
 say "done"
