@@ -21,6 +21,7 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
         "sweep gemm --device fake --problems {list.txt} -o {out.jsonl}",
         "sweep gemm --device fake --problems {none.txt} -o {out.jsonl}",
         "sweep gemm --device opencl:99 --problems M=1,N=1,K=1 -o {out.jsonl}",
+        "sweep gemm_tc --device fake --problems M=64,N=64,K=64 -o {out.jsonl}",
         "train {none.jsonl} -o {model}",
         "train {list.txt} -o {model}",
         "predict {model} gemm M=1,N=1,K=1",

@@ -73,7 +73,7 @@ impl<'a> Programs<'a> {
             });
             if let Err(fault) = compiled {
                 let (first, count) = &mut *self.failed.borrow_mut();
-                first.get_or_insert(format!("{text}: {}", fault.detail.replace('\n', " ")));
+                first.get_or_insert(format!("{text}: {}", fault.detail.lines().next().unwrap_or_default()));
                 *count += 1;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::progress::Bar;
 use crate::dataset::{Dataset, FORMAT, Header, Journal, today};
-use crate::error::Result;
+use crate::error::{Result, input};
 use crate::executor::child::Setup;
 use crate::executor::sweep::{Choice, Run, plan};
 use crate::executor::{Cache, Policy, live_device};
@@ -80,9 +80,12 @@ pub fn run(args: Args) -> Result<()> {
         command: super::command_line(),
         date: today(),
     };
-    let mut journal = Journal::open(&args.output, header)?;
     let plan = plan(&kernel, &device, &problems, choice, args.seed);
     let planned: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
+    if planned == 0 {
+        return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
+    }
+    let mut journal = Journal::open(&args.output, header)?;
     let run = Run {
         setup: Setup::new(&args.kernel, &args.device, args.timeout)?,
         policy,

@@ -1,6 +1,7 @@
 //! OpenCL through opencl3, which opens libOpenCL.so.1 at run time.
 
 use super::compiler::Job;
+use super::energy::EnergyMeter;
 use super::{BufferId, Executor, Fault, Found, Geometry, ProgramId, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::{Error, Result};
@@ -143,6 +144,10 @@ impl Executor for OpenCl {
             ClKernel::create(&program, entry).map_err(|e| fault(InvalidityKind::Compile, format!("{entry}: {e}")))?;
         self.programs.push(Some((kernel, program)));
         Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
+        Err("OpenCL tells no energy".into())
     }
 
     fn release(&mut self, program: ProgramId) {
