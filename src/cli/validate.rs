@@ -5,6 +5,7 @@ use crate::dataset::{Invalidity, Objective, Outcome};
 use crate::error::{Result, input};
 use crate::eval::plot;
 use crate::executor::child::{Child, Setup, compile_all};
+use crate::executor::peaks::{Bound, Peaks};
 use crate::executor::{Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Candidate, Model, Predictor};
@@ -66,6 +67,13 @@ struct Answer {
     search_config: Option<String>,
     best_us: Option<f64>,
     flops: f64,
+    /// Least bytes that are moved.
+    bytes: f64,
+    /// Shares of the device's measured peaks that the first choice reaches, and what bounds it. Null where it failed, and the first
+    /// where the kernel does not compute on the units that the peak is of.
+    compute_share: Option<f64>,
+    memory_share: Option<f64>,
+    bound: Option<Bound>,
 }
 
 #[derive(Serialize)]
@@ -96,11 +104,14 @@ pub fn run(args: Args) -> Result<()> {
     let policy =
         Policy { energy: args.energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
     let mut bench = Bench::new(setup, policy, args.search, args.seed);
+    let peaks = bench.measurer.peaks()?;
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut answers = Vec::new();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
         bar.at(i, &kernel.brief_problem(problem));
-        answers.push(bench.problem(&kernel, &device, problem, candidates)?);
+        let mut answer = bench.problem(&kernel, &device, problem, candidates)?;
+        answer.judge(&kernel, &peaks);
+        answers.push(answer);
     }
     bar.end();
     if let Some(reason) = &bench.unmetered {
@@ -113,6 +124,10 @@ pub fn run(args: Args) -> Result<()> {
         return answers.iter().try_for_each(super::answer_json);
     }
     super::answer(&table(&kernel, &problems, &answers));
+    super::answer(&format!(
+        "The device reaches {:.0} GFLOP/s in f32 and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency.",
+        peaks.f32_gflops, peaks.bandwidth_gbs
+    ));
     Ok(())
 }
 
@@ -207,11 +222,25 @@ impl Bench {
             search_us: found.map(|(_, t)| t),
             best_us: least(&configs).map(|(_, t)| t),
             flops: kernel.flops(problem),
+            bytes: kernel.bytes(problem),
+            compute_share: None,
+            memory_share: None,
+            bound: None,
         })
     }
 }
 
 impl Answer {
+    fn judge(&mut self, kernel: &Kernel, peaks: &Peaks) {
+        let Some(time) = self.first_us() else { return };
+        let (compute, memory, bound) = peaks.judge(self.flops, self.bytes, time);
+        self.memory_share = Some(memory);
+        // CUDA sources are there for tensor cores, whose peak is not measured
+        if kernel.source().is_ok_and(|s| s.program.file.ends_with(".cl")) {
+            (self.compute_share, self.bound) = (Some(compute), Some(bound));
+        }
+    }
+
     fn first_us(&self) -> Option<f64> {
         self.predictions.first().and_then(|p| p.measured_us)
     }
@@ -235,12 +264,12 @@ fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
     let show = |x: Option<f64>, digits: usize| x.map_or("-".to_string(), |x| format!("{x:.digits$}"));
     let metered = answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some());
     let mut text = String::from(
-        "| problem | first choice | predicted us | measured us | GFLOP/s | x default | % of best found | best of top, % |",
+        "| problem | first choice | predicted us | measured us | GFLOP/s | GB/s | of peak, % | bound by | x default | % of best found | best of top, % |",
     );
     text += if metered {
-        " mJ | of the default's, % |\n|---|---|---|---|---|---|---|---|---|---|\n"
+        " mJ | of the default's, % |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
     } else {
-        "\n|---|---|---|---|---|---|---|---|\n"
+        "\n|---|---|---|---|---|---|---|---|---|---|---|\n"
     };
     let share = |a: &Answer, t: Option<f64>| Some(100.0 * a.best_us? / t?);
     for (problem, answer) in problems.iter().zip(answers) {
@@ -251,11 +280,14 @@ fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
         };
         let time = answer.first_us();
         text += &format!(
-            "| {} | {} | {:.1} | {measured} | {} | {} | {} | {} |",
+            "| {} | {} | {:.1} | {measured} | {} | {} | {} | {} | {} | {} | {} |",
             kernel.brief_problem(problem),
             first.config,
             first.predicted_us,
             show(time.map(|t| answer.flops / t / 1e3), 2),
+            show(time.map(|t| answer.bytes / t / 1e3), 2),
+            show(answer.compute_share.zip(answer.memory_share).map(|(c, m)| 100.0 * c.max(m)), 1),
+            answer.bound.map_or("-".to_string(), |bound| format!("{bound:?}").to_lowercase()),
             show(answer.default_us.zip(time).map(|(d, t)| d / t), 2),
             show(share(answer, time), 1),
             show(share(answer, answer.best_predicted_us()), 1),

@@ -1,5 +1,6 @@
 //! The parent's side of a worker process: requests, events, time limits, restarts.
 
+use super::peaks::Peaks;
 use super::worker::{Event, Request};
 use super::{Fault, Policy, fault};
 use crate::dataset::{InvalidityKind, Observed, Outcome};
@@ -154,6 +155,25 @@ impl Child {
                 let how = running.process.wait().map_or("lost".into(), |status| status.to_string());
                 self.running = None;
                 Heard::Lost(fault(InvalidityKind::Runtime, format!("its process ended: {how}")))
+            }
+        }
+    }
+
+    /// What the device reaches at best.
+    pub fn peaks(&mut self) -> Result<Peaks> {
+        self.ask(&Request::Peaks)?;
+        let mut found = None;
+        loop {
+            match self.hear(Duration::from_millis(200)) {
+                Heard::Event(Event::Peaks(peaks)) => found = Some(peaks),
+                Heard::Event(Event::End) => {
+                    return found.ok_or_else(|| Error::Failed("the worker told no peaks".into()));
+                }
+                Heard::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
+                Heard::Event(_) | Heard::Nothing => {}
+                Heard::Lost(fault) => {
+                    return Err(Error::Failed(format!("measuring the device's peaks: {}", fault.detail)));
+                }
             }
         }
     }

@@ -1,12 +1,14 @@
 //! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
 //! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
 
+use super::candidate::Candidate;
 use super::check::{Format, canary, difference, random_data};
 use super::compiler::Job;
 use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
+use super::peaks::{self, Peaks};
 use super::policy::{Cache, Policy};
 use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
-use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome, quantile};
+use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome};
 use crate::error::Result;
 use crate::kernel::spec::ArgumentKind;
 use crate::kernel::{Config, Kernel, Launch, Problem, Source};
@@ -44,16 +46,6 @@ struct Output {
     before: Vec<u8>,
     /// What the reference leaves in it.
     expected: Vec<u8>,
-}
-
-struct Candidate {
-    index: usize,
-    program: ProgramId,
-    geometry: Geometry,
-    estimate_us: f64,
-    samples: Vec<f32>,
-    spent_us: f64,
-    done: bool,
 }
 
 impl<'k> Bench<'k> {
@@ -192,6 +184,13 @@ impl<'k> Bench<'k> {
         };
         let sizes = |exprs: &[crate::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(&env) as usize).collect();
         Geometry { global: sizes(&launch.global), local: sizes(&launch.local) }
+    }
+
+    /// What the device reaches at best. The data of a problem is to be loaded anew.
+    pub fn peaks(&mut self) -> Result<Peaks> {
+        self.loaded = None;
+        let failed = |fault: Fault| crate::Error::Failed(format!("measuring the device's peaks: {}", fault.detail));
+        peaks::measure(self.executor.as_mut()).map_err(failed)
     }
 
     /// Whether the device is lost to this process; what was not finished then is to be measured by another.
@@ -367,50 +366,5 @@ impl<'k> Bench<'k> {
             spent_us: 0.0,
             done: false,
         }))
-    }
-}
-
-impl Candidate {
-    fn enough(&mut self, policy: &Policy, best_us: f64) -> bool {
-        let n = self.samples.len();
-        self.spent_us = self.samples.iter().map(|s| *s as f64).sum();
-        let mut sorted = self.samples.clone();
-        sorted.sort_by(f32::total_cmp);
-        let median = quantile(&sorted, 0.5);
-        if n < policy.min_samples {
-            return false;
-        }
-        if n >= policy.max_samples || self.spent_us >= policy.budget_ms * 1e3 || median > policy.slow * best_us {
-            return true;
-        }
-        // distribution-free 95 % interval of a median: order statistics n/2 -+ 0.98 sqrt(n)
-        let reach = 0.98 / (n as f64).sqrt();
-        let (low, high) = (quantile(&sorted, (0.5 - reach).max(0.0)), quantile(&sorted, (0.5 + reach).min(1.0)));
-        n >= 8 && (high - low) / 2.0 <= policy.tight * median
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
-        let policy = Policy::default();
-        let candidate = |samples: Vec<f32>| Candidate {
-            index: 0,
-            program: ProgramId(0),
-            geometry: Geometry { global: vec![], local: vec![] },
-            estimate_us: 1.0,
-            samples,
-            spent_us: 0.0,
-            done: false,
-        };
-        assert!(!candidate(vec![100.0; 2]).enough(&policy, 100.0), "too few");
-        assert!(candidate(vec![100.0; 8]).enough(&policy, 100.0), "tight");
-        let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
-        assert!(!candidate(noisy.clone()).enough(&policy, 100.0), "noisy");
-        assert!(candidate(noisy).enough(&policy, 10.0), "ten times slower than the best");
-        assert!(candidate(vec![2e4; 3]).enough(&policy, 2e4), "budget spent");
     }
 }

@@ -1,6 +1,7 @@
 //! The child process: opens the device, then answers requests from standard input, one JSON line each.
 
 use super::measure::Bench;
+use super::peaks::Peaks;
 use super::{Policy, open};
 use crate::dataset::{Invalidity, Observed, Outcome};
 use crate::error::{Error, Result};
@@ -13,6 +14,8 @@ use std::io::{BufRead, Write};
 pub enum Request {
     /// Compile configs for the data type and layout of `problem`.
     Compile { problem: String, configs: Vec<String> },
+    /// Measure what the device reaches at best.
+    Peaks,
     /// Measure configs for `problem`, interleaved.
     Measure { problem: String, configs: Vec<String>, policy: Policy, best_us: f64 },
 }
@@ -30,6 +33,8 @@ pub enum Event {
     Compiled { index: usize, fault: Option<Invalidity> },
     /// Config `index` is finished.
     Finished { index: usize, outcome: Outcome, observed: Observed },
+    /// What the device reaches at best.
+    Peaks(Peaks),
     /// The request is done.
     End,
     /// The run cannot go on.
@@ -74,6 +79,12 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
                 let fault = bench.compile(&problem, config)?;
                 tell(&Event::Compiled { index, fault });
             }
+            Ok(())
+        }
+        Request::Peaks => {
+            tell(&Event::Loading);
+            let peaks = bench.peaks()?;
+            tell(&Event::Peaks(peaks));
             Ok(())
         }
         Request::Measure { problem, configs, policy, best_us } => {

@@ -146,6 +146,11 @@ impl Kernel {
         self.flops.eval(&self.env(problem, None))
     }
 
+    /// Bytes that a problem must move at least.
+    pub fn bytes(&self, problem: &Problem) -> f64 {
+        self.bytes.eval(&self.env(problem, None))
+    }
+
     /// `-D` options that a program of this problem and config is compiled with.
     pub fn defines(&self, problem: &Problem, config: &Config) -> Vec<(String, String)> {
         let mut defines = self.field_defines(problem);

@@ -1,0 +1,109 @@
+//! What a device reaches at best, measured, and what bounds a kernel beside it: the roofline (Williams, Waterman and Patterson 2009).
+
+use super::compiler::Job;
+use super::{Executor, Fault, Geometry, Value, fault};
+use crate::dataset::InvalidityKind;
+use serde::{Deserialize, Serialize};
+
+const SOURCE: &str = include_str!("peaks.cl");
+const GROUP: usize = 256;
+const CHAINS: f64 = 8.0;
+/// Launches of each, of which the fastest counts.
+const TRIES: usize = 10;
+
+/// What a device reaches at best.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peaks {
+    /// Multiply-adds of f32 in GFLOP/s; each is two operations.
+    pub f32_gflops: f64,
+    /// Bytes read and written in GB/s, beyond the caches.
+    pub bandwidth_gbs: f64,
+}
+
+/// What keeps a kernel from being faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    Compute,
+    Memory,
+    /// Neither is near its peak: work-items wait, or are too few.
+    Latency,
+}
+
+/// Below this share of both peaks a kernel is bound by latency.
+const NEAR: f64 = 0.4;
+
+impl Peaks {
+    /// Shares of both peaks that so much work in so many microseconds is, and what bounds it.
+    pub fn judge(&self, flops: f64, bytes: f64, time_us: f64) -> (f64, f64, Bound) {
+        let (compute, memory) = (flops / time_us / 1e3 / self.f32_gflops, bytes / time_us / 1e3 / self.bandwidth_gbs);
+        let bound = match () {
+            _ if compute.max(memory) < NEAR => Bound::Latency,
+            _ if compute >= memory => Bound::Compute,
+            _ => Bound::Memory,
+        };
+        (compute, memory, bound)
+    }
+}
+
+/// Measures both peaks, on buffers of its own; all others are freed.
+pub fn measure(executor: &mut dyn Executor) -> std::result::Result<Peaks, Fault> {
+    let limits = executor.device().limits.clone();
+    let (units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
+    let vectors = [("VECTORS".to_string(), "1".to_string())];
+    let lanes = if is_cpu { 16.0 } else { 1.0 };
+    let job = |entry: &'static str| Job {
+        file: "peaks.cl",
+        source: SOURCE,
+        entry,
+        defines: &vectors[..is_cpu as usize],
+        items: GROUP as u32,
+        dynamic_local_bytes: 0,
+    };
+    let failed = |e: crate::Error| fault(InvalidityKind::Runtime, e.to_string());
+    let geometry = |items: usize| Geometry { global: vec![items], local: vec![GROUP] };
+    executor.free_all();
+
+    // a GPU holds some 2,048 work-items a unit: several times as many, so that the tail is short
+    let items = units * GROUP * if is_cpu { 4 } else { 64 };
+    let rounds = if is_cpu { 4_096 } else { 2_048 };
+    let out = executor.alloc(4 * items).map_err(failed)?;
+    let program = executor.compile(&job("peak_f32"))?;
+    let values = [Value::Int(rounds), Value::Float(0.999), Value::Float(1e-3), Value::Buffer(out)];
+    let f32_us = fastest(executor.launch(program, &values, &geometry(items), TRIES, false)?);
+    executor.release(program);
+
+    let most = limits.memory_bytes.unwrap_or(4e9) / 8.0;
+    let bytes = (8.0 * limits.cache_bytes.unwrap_or(32e6)).max(256e6).min(most) as usize / (16 * GROUP) * (16 * GROUP);
+    let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);
+    executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
+    let program = executor.compile(&job("peak_copy"))?;
+    let values = [Value::Buffer(from), Value::Buffer(to)];
+    let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, false)?);
+    executor.release(program);
+    executor.free_all();
+    Ok(Peaks {
+        f32_gflops: 2.0 * CHAINS * lanes * rounds as f64 * items as f64 / f32_us / 1e3,
+        bandwidth_gbs: 2.0 * bytes as f64 / copy_us / 1e3,
+    })
+}
+
+fn fastest(times_us: Vec<f32>) -> f64 {
+    times_us.into_iter().fold(f32::INFINITY, f32::min) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_larger_share_of_a_peak_is_the_bound_and_none_is_latency() {
+        let peaks = Peaks { f32_gflops: 1_000.0, bandwidth_gbs: 100.0 };
+        // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
+        let (compute, memory, bound) = peaks.judge(1e9, 1e6, 2e3);
+        assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
+        assert_eq!(bound, Bound::Compute);
+        assert_eq!(peaks.judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
+        assert_eq!(peaks.judge(1e6, 1e6, 1e3).2, Bound::Latency);
+    }
+}
