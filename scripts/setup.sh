@@ -77,50 +77,33 @@ PY
     mv .libtorch.part .libtorch
 }
 
-# Only a comparison needs it: without it everything else works.
-download_lightgbm() {
-    local wheels
+# Puts libraries of a package's wheel into FOLDER; where that fails, says what does not work without them, and goes on.
+# fetch_libraries FOLDER PACKAGE VERSION SIZE WITHOUT LIBRARY...
+fetch_libraries() {
+    local folder=$1 package=$2 version=$3 size=$4 without=$5 wheels
+    shift 5
     wheels=$(mktemp -d)
     trap 'rm -rf "$wheels"' RETURN
-    say "downloading LightGBM $lightgbm_version (4 MB)"
+    say "downloading $package $version ($size)"
     PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 \
-        --platform manylinux_2_28_x86_64 -d "$wheels" "lightgbm==$lightgbm_version" \
-        || { say "the download of LightGBM failed: \`evaluate\` of tuned datasets needs --no-trees"; return 0; }
-    mkdir -p .lightgbm
-    python3 - "$wheels" <<'PY'
+        --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2010_x86_64 -d "$wheels" "$package==$version" \
+        || { say "the download of $package failed: $without"; return 0; }
+    mkdir -p "$folder"
+    python3 - "$wheels" "$folder" "$@" <<'PY'
 import pathlib, shutil, sys, zipfile
-for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
-    with zipfile.ZipFile(wheel) as z, z.open("lightgbm/lib/lib_lightgbm.so") as src, open(".lightgbm/lib_lightgbm.so", "wb") as dst:
-        shutil.copyfileobj(src, dst)
-PY
-    echo "$lightgbm_version" > .lightgbm/version
-}
-
-lightgbm_ready() { [ "$(cat .lightgbm/version 2>/dev/null)" = "$lightgbm_version" ] && [ -e .lightgbm/lib_lightgbm.so ]; }
-
-# Only programs for NVIDIA GPUs need it: without it everything else works.
-download_nvrtc() {
-    local wheels
-    wheels=$(mktemp -d)
-    trap 'rm -rf "$wheels"' RETURN
-    say "downloading NVRTC $nvrtc_version (90 MB)"
-    PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 \
-        --platform manylinux_2_17_x86_64 --platform manylinux2010_x86_64 -d "$wheels" "nvidia-cuda-nvrtc==$nvrtc_version" \
-        || { say "the download of NVRTC failed: nothing is compiled for NVIDIA GPUs without a CUDA toolkit"; return 0; }
-    mkdir -p .nvrtc
-    python3 - "$wheels" <<'PY'
-import pathlib, shutil, sys, zipfile
-wanted = ("libnvrtc.so.13", "libnvrtc-builtins.so.13.0")
-for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+wheels, folder, *wanted = sys.argv[1:]
+for wheel in pathlib.Path(wheels).glob("*.whl"):
     with zipfile.ZipFile(wheel) as z:
         for name in z.namelist():
             base = name.rsplit("/", 1)[-1]
             if base in wanted:
-                with z.open(name) as src, open(pathlib.Path(".nvrtc") / base, "wb") as dst:
+                with z.open(name) as src, open(pathlib.Path(folder) / base, "wb") as dst:
                     shutil.copyfileobj(src, dst)
 PY
-    echo "$nvrtc_version" > .nvrtc/version
+    echo "$version" > "$folder/version"
 }
+
+lightgbm_ready() { [ "$(cat .lightgbm/version 2>/dev/null)" = "$lightgbm_version" ] && [ -e .lightgbm/lib_lightgbm.so ]; }
 
 nvrtc_ready() {
     { [ "$(cat .nvrtc/version 2>/dev/null)" = "$nvrtc_version" ] && [ -e .nvrtc/libnvrtc.so.13 ]; } \
@@ -139,7 +122,9 @@ install_pocl() {
 }
 
 libtorch_ready || link_installed_torch || download_libtorch
-lightgbm_ready || download_lightgbm
-nvrtc_ready || download_nvrtc
+# only a comparison needs the first, only programs for NVIDIA GPUs the second
+lightgbm_ready || fetch_libraries .lightgbm lightgbm "$lightgbm_version" "4 MB" "\`evaluate\` of tuned datasets needs --no-trees" lib_lightgbm.so
+nvrtc_ready || fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" \
+    libnvrtc.so.13 libnvrtc-builtins.so.13.0
 opencl_ready || install_pocl
 say "ready"

@@ -108,11 +108,7 @@ struct Counting(AtomicUsize);
 
 impl Compiler for Counting {
     fn identity(&self) -> String {
-        "counting 1.0".into()
-    }
-
-    fn options(&self) -> Vec<String> {
-        vec!["-O3".into()]
+        "counting 1.0 -O3".into()
     }
 
     fn compile(&self, job: &Job) -> Result<Binary, Invalidity> {

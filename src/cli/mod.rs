@@ -99,7 +99,7 @@ fn answer_json(value: &impl serde::Serialize) -> Result<()> {
     Ok(())
 }
 
-/// A described device by name or file, or a live one (`live`, `opencl:0`).
+/// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
 fn device(name: &str) -> Result<Device> {
     if crate::executor::is_live(name) { crate::executor::live_device(name) } else { Device::described(name) }
 }

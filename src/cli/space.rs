@@ -15,7 +15,7 @@ pub struct Args {
     kernel: String,
     /// Problem: name=value pairs or JSON
     problem: String,
-    /// Device: `live`, `opencl:0`, a described device's name, or a .toml file
+    /// Device: `live`, `cuda:0`, `opencl:0`, a described device's name, or a .toml file
     #[arg(long, default_value = "live")]
     device: String,
     /// Says whether this config is legal, and if not, why

@@ -36,7 +36,7 @@ pub struct Args {
     /// Stops after this long (90s, 10m, 2h)
     #[arg(long, value_parser = super::duration)]
     budget: Option<Duration>,
-    /// Device: `live` or `opencl:0`
+    /// Device: `live`, `cuda:0` or `opencl:0`
     #[arg(long, default_value = "live")]
     device: String,
     /// Caches before each timed launch [default: cold on a GPU, warm on a CPU]

@@ -31,7 +31,7 @@ pub struct Args {
     /// Also measures so many random legal configs per problem
     #[arg(long, default_value_t = 0, value_name = "N")]
     search: usize,
-    /// Device: `live` or `opencl:0`
+    /// Device: `live`, `cuda:0` or `opencl:0`
     #[arg(long, default_value = "live")]
     device: String,
     #[arg(long, value_enum, default_value_t = Objective::Time)]

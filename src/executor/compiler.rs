@@ -4,7 +4,7 @@ use super::Fault;
 use super::nvrtc::Nvrtc;
 use crate::dataset::Resources;
 use crate::error::{Error, Result};
-use crate::kernel::{Config, Device, Kernel, Problem, hex};
+use crate::kernel::{Config, Device, Kernel, Launch, Problem, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -32,13 +32,24 @@ pub struct Job<'a> {
     pub dynamic_local_bytes: u32,
 }
 
+impl<'a> Job<'a> {
+    /// A kernel's program or its reference; `env` is [`Kernel::env_of`] or, for the reference, [`Kernel::env`].
+    pub fn new(kernel: &'a Kernel, launch: &'a Launch, defines: &'a [(String, String)], env: &[f64]) -> Job<'a> {
+        Job {
+            file: &launch.file,
+            source: &kernel.files[&launch.file],
+            entry: &launch.entry,
+            defines,
+            items: launch.local.iter().map(|e| e.eval(env)).product::<f64>() as u32,
+            dynamic_local_bytes: launch.dynamic_local.as_ref().map_or(0, |e| e.eval(env) as u32),
+        }
+    }
+}
+
 /// A compiler for one architecture.
 pub trait Compiler: Send + Sync {
-    /// Name, version and architecture.
+    /// Name, version, architecture and options: what a program depends on beside its job.
     fn identity(&self) -> String;
-
-    /// Options beside the definitions.
-    fn options(&self) -> Vec<String>;
 
     /// Compiles; what cannot be launched on the architecture is a fault, like what cannot be compiled.
     fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault>;
@@ -64,16 +75,8 @@ pub fn compile_for(
 ) -> Result<std::result::Result<Binary, Fault>> {
     let launch = &kernel.source()?.program;
     let env = kernel.env_of(problem, Some(device), config);
-    let items = launch.local.iter().map(|e| e.eval(&env)).product::<f64>() as u32;
     let defines = kernel.defines(problem, config);
-    Ok(compiler.compile(&Job {
-        file: &launch.file,
-        source: &kernel.files[&launch.file],
-        entry: &launch.entry,
-        defines: &defines,
-        items,
-        dynamic_local_bytes: launch.dynamic_local.as_ref().map_or(0, |e| e.eval(&env) as u32),
-    }))
+    Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))
 }
 
 /// A compiler that looks up what it compiled before.
@@ -98,10 +101,6 @@ impl Compiler for Box<dyn Compiler> {
         (**self).identity()
     }
 
-    fn options(&self) -> Vec<String> {
-        (**self).options()
-    }
-
     fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
         (**self).compile(job)
     }
@@ -110,10 +109,6 @@ impl Compiler for Box<dyn Compiler> {
 impl<C: Compiler> Compiler for Cached<C> {
     fn identity(&self) -> String {
         self.compiler.identity()
-    }
-
-    fn options(&self) -> Vec<String> {
-        self.compiler.options()
     }
 
     fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
@@ -132,7 +127,7 @@ impl<C: Compiler> Compiler for Cached<C> {
 fn key(compiler: &impl Compiler, job: &Job) -> String {
     let Job { file, source, entry, defines, items, dynamic_local_bytes } = job;
     let text = super::source::as_cpp(file, source);
-    let all = (compiler.identity(), compiler.options(), text, entry, defines, items, dynamic_local_bytes);
+    let all = (compiler.identity(), text, entry, defines, items, dynamic_local_bytes);
     hex(&Sha256::digest(format!("{} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
 }
 

@@ -253,7 +253,7 @@ impl Executor for Cuda {
     }
 
     fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
-        Ok(Box::new(bus(self.ordinal).and_then(|bus| Gpu::at(&bus))?))
+        Ok(Box::new(self.gpu.clone()?))
     }
 
     fn release(&mut self, program: ProgramId) {

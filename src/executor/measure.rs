@@ -66,31 +66,10 @@ impl<'k> Bench<'k> {
                 self.executor.release(program);
             }
         }
-        let geometry = self.geometry(&self.source.program, problem, Some(config));
-        let dynamic_local_bytes = self
-            .source
-            .program
-            .dynamic_local
-            .as_ref()
-            .map_or(0, |e| e.eval(&self.kernel.env_of(problem, Some(self.executor.device()), config)) as u32);
-        let job = Job { dynamic_local_bytes, ..self.job(&self.source.program, &defines, &geometry) };
-        let program = self.executor.compile(&job)?;
+        let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
+        let program = self.executor.compile(&Job::new(self.kernel, &self.source.program, &defines, &env))?;
         self.programs.insert(key, program);
         Ok(program)
-    }
-
-    fn job<'a>(&self, launch: &'a Launch, defines: &'a [(String, String)], geometry: &Geometry) -> Job<'a>
-    where
-        'k: 'a,
-    {
-        Job {
-            file: &launch.file,
-            source: &self.kernel.files[&launch.file],
-            entry: &launch.entry,
-            defines,
-            items: geometry.local.iter().product::<usize>() as u32,
-            dynamic_local_bytes: 0,
-        }
     }
 
     /// Compiles `config` all the way, where need be by one launch on the smallest problem of the same data type and layout: some
@@ -132,7 +111,8 @@ impl<'k> Bench<'k> {
             ))
         };
         let geometry = self.geometry(launch, problem, None);
-        let program = self.executor.compile(&self.job(launch, &defines, &geometry)).map_err(wrong)?;
+        let env = self.kernel.env(problem, Some(self.executor.device()));
+        let program = self.executor.compile(&Job::new(self.kernel, launch, &defines, &env)).map_err(wrong)?;
         self.executor.launch(program, &loaded.values, &geometry, 1, false).map_err(wrong)?;
         self.executor.release(program);
         for output in &mut loaded.outputs {

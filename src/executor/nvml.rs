@@ -16,6 +16,7 @@ fn library() -> Result<&'static Nvml, String> {
 }
 
 /// The GPU at a bus address as the driver writes it.
+#[derive(Clone)]
 pub struct Gpu {
     bus: String,
 }

@@ -81,6 +81,18 @@ impl Nvrtc {
         }
         Ok(Nvrtc { architecture: architecture.into(), version, unit: Unit::of(architecture) })
     }
+
+    /// Options beside the definitions.
+    fn options(&self) -> Vec<String> {
+        vec![
+            format!("--gpu-architecture={}", self.architecture),
+            "--std=c++17".into(),
+            "--device-as-default-execution-space".into(),
+            "--use_fast_math".into(),
+            "--ptxas-options=-v".into(),
+            "-w".into(),
+        ]
+    }
 }
 
 /// Compute capabilities that the installed version compiles for, as 90 for 9.0.
@@ -100,18 +112,7 @@ pub fn architectures() -> Vec<i32> {
 
 impl Compiler for Nvrtc {
     fn identity(&self) -> String {
-        format!("NVRTC {}.{} {}", self.version.0, self.version.1, self.architecture)
-    }
-
-    fn options(&self) -> Vec<String> {
-        vec![
-            format!("--gpu-architecture={}", self.architecture),
-            "--std=c++17".into(),
-            "--device-as-default-execution-space".into(),
-            "--use_fast_math".into(),
-            "--ptxas-options=-v".into(),
-            "-w".into(),
-        ]
+        format!("NVRTC {}.{} {}", self.version.0, self.version.1, self.options().join(" "))
     }
 
     fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
