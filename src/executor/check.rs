@@ -34,7 +34,8 @@ impl Format {
         if self == Format::F32 { 4 } else { 2 }
     }
 
-    fn read(self, bytes: &[u8]) -> f64 {
+    /// The value of an element.
+    pub fn read(self, bytes: &[u8]) -> f64 {
         match self {
             Format::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,
             Format::F16 => half_to_f32(u16::from_le_bytes([bytes[0], bytes[1]])) as f64,
@@ -74,22 +75,41 @@ fn half_to_f32(bits: u16) -> f32 {
 
 /// What is wrong with a result: a value beyond the tolerance, relative to the largest expected magnitude, or a broken canary.
 pub fn difference(found: &[u8], expected: &[u8], format: Format, tolerance: f64) -> Option<String> {
-    let data = found.len() - CANARY;
-    if found[data..].iter().any(|b| *b != CANARY_BYTE) {
-        return Some("wrote behind the end of its output".into());
+    if let Some(broken) = overrun(found) {
+        return Some(broken);
     }
     if found == expected {
         return None;
     }
-    let (element, value) = (format.bytes(), |bytes: &[u8]| format.read(bytes));
-    let scale = expected[..data].chunks(element).map(|b| value(b).abs()).fold(0.0, f64::max);
-    let pairs = found[..data].chunks(element).zip(expected[..data].chunks(element)).enumerate();
-    let wrong = pairs.map(|(i, (f, e))| (i, value(f), value(e))).find(|(_, f, e)| {
-        let error = (f - e).abs();
-        error > tolerance * scale || error.is_nan()
-    })?;
-    let (i, f, e) = wrong;
+    let data = found.len() - CANARY;
+    let values = |bytes| <[u8]>::chunks(bytes, format.bytes()).map(|b| format.read(b));
+    let scale = values(&expected[..data]).map(f64::abs).fold(0.0, f64::max);
+    let pairs = values(&found[..data]).zip(values(&expected[..data]));
+    let (i, f, e) = first_wrong(pairs.enumerate().map(|(i, (f, e))| (i, f, e)), tolerance * scale)?;
     Some(format!("element {i} is {f}, the reference says {e}"))
+}
+
+/// [`difference`] where only some elements are known, by their places.
+pub fn deviation(found: &[u8], expected: &[(usize, f64)], format: Format, tolerance: f64) -> Option<String> {
+    if let Some(broken) = overrun(found) {
+        return Some(broken);
+    }
+    let scale = expected.iter().map(|(_, e)| e.abs()).fold(0.0, f64::max);
+    let read = |i: usize| format.read(&found[i * format.bytes()..]);
+    let (i, f, e) = first_wrong(expected.iter().map(|(i, e)| (*i, read(*i), *e)), tolerance * scale)?;
+    Some(format!("element {i} is {f}, double precision says {e}"))
+}
+
+fn overrun(found: &[u8]) -> Option<String> {
+    let broken = found[found.len() - CANARY..].iter().any(|b| *b != CANARY_BYTE);
+    broken.then(|| "wrote behind the end of its output".into())
+}
+
+fn first_wrong(mut triples: impl Iterator<Item = (usize, f64, f64)>, most: f64) -> Option<(usize, f64, f64)> {
+    triples.find(|(_, found, expected)| {
+        let error = (found - expected).abs();
+        error > most || error.is_nan()
+    })
 }
 
 #[cfg(test)]
@@ -131,5 +151,9 @@ mod tests {
         let mut broken = data(0.5);
         broken[10] = 0;
         assert_eq!(difference(&broken, &data(0.5), Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
+        assert_eq!(deviation(&broken, &[(0, 0.5)], Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
+        assert_eq!(deviation(&data(0.5001), &[(1, 1.0), (0, 0.5)], Format::F32, 1e-3), None);
+        let wrong = deviation(&data(0.6), &[(1, 1.0), (0, 0.5)], Format::F32, 1e-3).unwrap();
+        assert!(wrong.starts_with("element 0 is 0.6"), "{wrong}");
     }
 }

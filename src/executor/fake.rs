@@ -80,6 +80,10 @@ impl Executor for Fake {
         Ok(ProgramId(self.programs.len() - 1))
     }
 
+    fn computes(&self) -> bool {
+        false
+    }
+
     fn release(&mut self, _program: ProgramId) {}
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId> {

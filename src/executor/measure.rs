@@ -2,18 +2,15 @@
 //! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
 
 use super::candidate::Candidate;
-use super::check::{Format, canary, difference, random_data};
 use super::compiler::Job;
 use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
+use super::loaded::{Loaded, geometry, load};
 use super::peaks::{self, Peaks};
 use super::policy::{Cache, Policy};
-use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
-use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome};
+use super::{Executor, Fault, Geometry, ProgramId};
+use crate::dataset::{Measurement, Observed, Outcome};
 use crate::error::Result;
-use crate::kernel::spec::ArgumentKind;
-use crate::kernel::{Config, Kernel, Launch, Problem, Source};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use crate::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 
 /// Programs kept compiled.
@@ -31,22 +28,6 @@ pub struct Bench<'k> {
 
 /// The counter of energy with the idle device's watts, or why there is none.
 type Meter = std::result::Result<(Box<dyn EnergyMeter>, f64), String>;
-
-struct Loaded {
-    problem: Problem,
-    values: Vec<Value>,
-    outputs: Vec<Output>,
-    tolerance: f64,
-}
-
-struct Output {
-    buffer: BufferId,
-    format: Format,
-    /// What the buffer holds before each checked launch.
-    before: Vec<u8>,
-    /// What the reference leaves in it.
-    expected: Vec<u8>,
-}
 
 impl<'k> Bench<'k> {
     /// Refuses a kernel without a source.
@@ -84,86 +65,25 @@ impl<'k> Bench<'k> {
         }
         let smallest = self.kernel.smallest(problem);
         if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
-            self.loaded = Some(self.fill(&smallest)?);
+            self.loaded = None;
+            self.loaded = Some(load(self.executor.as_mut(), self.kernel, &smallest, false)?);
         }
-        let geometry = self.geometry(&self.source.program, &smallest, Some(config));
+        let geometry = self.geometry(&smallest, config);
         let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
         Ok(self.executor.launch(program, &values, &geometry, 1, false).err())
     }
 
-    /// Puts random data and the reference's results on the device.
+    /// Puts random data on the device, and computes what is expected of them.
     pub fn load(&mut self, problem: &Problem) -> Result<()> {
-        if self
-            .loaded
-            .as_ref()
-            .is_some_and(|l| l.problem == *problem && l.outputs.iter().all(|o| !o.expected.is_empty()))
-        {
-            return Ok(());
+        if !self.loaded.as_ref().is_some_and(|l| l.expects(problem)) {
+            self.loaded = None;
+            self.loaded = Some(load(self.executor.as_mut(), self.kernel, problem, true)?);
         }
-        let mut loaded = self.fill(problem)?;
-        let launch = &self.source.reference;
-        let defines = self.kernel.field_defines(problem);
-        let wrong = |f: Fault| {
-            crate::Error::Failed(format!(
-                "the reference of kernel {}: {}",
-                self.kernel.name,
-                f.detail.replace('\n', " ")
-            ))
-        };
-        let geometry = self.geometry(launch, problem, None);
-        let env = self.kernel.env(problem, Some(self.executor.device()));
-        let program = self.executor.compile(&Job::new(self.kernel, launch, &defines, &env)).map_err(wrong)?;
-        self.executor.launch(program, &loaded.values, &geometry, 1, false).map_err(wrong)?;
-        self.executor.release(program);
-        for output in &mut loaded.outputs {
-            output.expected = vec![0; output.before.len()];
-            self.executor.read(output.buffer, &mut output.expected)?;
-        }
-        self.loaded = Some(loaded);
         Ok(())
     }
 
-    /// Allocates and fills the arguments; results are not computed.
-    fn fill(&mut self, problem: &Problem) -> Result<Loaded> {
-        self.executor.free_all();
-        self.loaded = None;
-        let env = self.kernel.env(problem, None);
-        let mut rng = ChaCha8Rng::seed_from_u64(0x5e97);
-        let (mut values, mut outputs) = (Vec::new(), Vec::new());
-        for argument in &self.source.arguments {
-            let amount = argument.amount.eval(&env);
-            let value = match argument.kind {
-                ArgumentKind::Int => Value::Int(amount as i32),
-                ArgumentKind::Float => Value::Float(amount as f32),
-                ArgumentKind::In | ArgumentKind::Out => {
-                    let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(&env) == 1.0);
-                    let format = Format::of(argument.element.eval(&env) as usize, is_bf16);
-                    let mut data = random_data(amount as usize, format, &mut rng);
-                    let is_output = argument.kind == ArgumentKind::Out;
-                    if is_output {
-                        data.extend(canary());
-                    }
-                    let buffer = self.executor.alloc(data.len())?;
-                    self.executor.write(buffer, &data)?;
-                    if is_output {
-                        outputs.push(Output { buffer, format, before: data, expected: Vec::new() });
-                    }
-                    Value::Buffer(buffer)
-                }
-            };
-            values.push(value);
-        }
-        Ok(Loaded { problem: problem.clone(), values, outputs, tolerance: self.source.tolerance.eval(&env) })
-    }
-
-    fn geometry(&self, launch: &Launch, problem: &Problem, config: Option<&Config>) -> Geometry {
-        let device = Some(self.executor.device());
-        let env = match config {
-            Some(config) => self.kernel.env_of(problem, device, config),
-            None => self.kernel.env(problem, device),
-        };
-        let sizes = |exprs: &[crate::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(&env) as usize).collect();
-        Geometry { global: sizes(&launch.global), local: sizes(&launch.local) }
+    fn geometry(&self, problem: &Problem, config: &Config) -> Geometry {
+        geometry(self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
     }
 
     /// What the device reaches at best. The data of a problem is to be loaded anew.
@@ -319,19 +239,13 @@ impl<'k> Bench<'k> {
             Ok(program) => program,
             Err(fault) => return Ok(Err(fault)),
         };
-        let geometry = self.geometry(&self.source.program, &loaded.problem, Some(config));
-        for output in &loaded.outputs {
-            self.executor.write(output.buffer, &output.before)?;
-        }
+        let geometry = self.geometry(&loaded.problem, config);
+        loaded.reset(self.executor.as_mut())?;
         if let Err(fault) = self.executor.launch(program, &loaded.values, &geometry, 1, false) {
             return Ok(Err(fault));
         }
-        for output in &loaded.outputs {
-            let mut found = vec![0; output.before.len()];
-            self.executor.read(output.buffer, &mut found)?;
-            if let Some(difference) = difference(&found, &output.expected, output.format, loaded.tolerance) {
-                return Ok(Err(fault(InvalidityKind::Correctness, difference)));
-            }
+        if let Some(fault) = loaded.wrong(self.executor.as_mut())? {
+            return Ok(Err(fault));
         }
         let estimate = match self.executor.launch(program, &loaded.values, &geometry, 1, false) {
             Ok(times) => times[0].max(0.1) as f64,

@@ -9,7 +9,9 @@ pub mod child;
 pub mod compiler;
 mod cuda;
 pub mod energy;
+mod exact;
 mod fake;
+mod loaded;
 mod measure;
 mod nvml;
 pub mod nvrtc;
@@ -57,6 +59,11 @@ pub trait Executor {
 
     /// Whether a program is finished by its first launch only, as some OpenCL drivers do.
     fn finishes_at_launch(&self) -> bool {
+        true
+    }
+
+    /// Whether launches compute: the tests' double only pretends to.
+    fn computes(&self) -> bool {
         true
     }
 

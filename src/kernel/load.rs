@@ -1,8 +1,10 @@
 //! Kernels from their folders: the shipped ones, inside the program, and the user's.
 
 use super::expr::{self, Expr};
-use super::spec::{BaseSpec, Field, FieldKind, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
-use super::{Argument, Constraint, Feature, Kernel, LIMIT_NAMES, Launch, MOST_VALUES, Parameter, Source, device};
+use super::spec::{BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
+use super::{
+    Argument, Constraint, Exact, Feature, Gemm, Kernel, LIMIT_NAMES, Launch, MOST_VALUES, Parameter, Source, device,
+};
 use crate::error::{Error, Result, input, io};
 use include_dir::{Dir, include_dir};
 use std::collections::BTreeMap;
@@ -106,6 +108,11 @@ impl Names {
     fn expr(&self, text: &str) -> Result<Expr> {
         Expr::parse(text, &|name| self.slots.get(name).cloned())
     }
+
+    /// [`Names::expr`] with more names.
+    fn expr_with(&self, text: &str, more: &BTreeMap<String, Expr>) -> Result<Expr> {
+        Expr::parse(text, &|name| more.get(name).or_else(|| self.slots.get(name)).cloned())
+    }
 }
 
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> Result<Kernel> {
@@ -118,7 +125,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
     }
     let features = base.feature.into_iter().chain(spec.feature);
     let rules = base.rule.into_iter().chain(spec.rule).collect();
-    let Some(WorkSpec { flops, bytes, tolerance }) = spec.work.or(base.work) else {
+    let Some(WorkSpec { flops, bytes, tolerance, units }) = spec.work.or(base.work) else {
         return input("there is no [work] table");
     };
     let parameters = spec.parameter.into_iter().map(|p| {
@@ -153,12 +160,22 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, bf16, name: a.name, kind: a.kind })
     });
     let source = match (spec.program, spec.reference) {
-        (Some(program), Some(reference)) => Some(Source {
-            program: launch(program)?,
-            reference: launch(reference)?,
-            arguments: arguments.collect::<Result<_>>()?,
-            tolerance: names.expr(&tolerance.unwrap_or("0".into()))?,
-        }),
+        (Some(program), Some(reference)) => {
+            let arguments = arguments.collect::<Result<Vec<_>>>()?;
+            let slots = parameters.len() + fields.len() + LIMIT_NAMES.len();
+            Some(Source {
+                program: launch(program)?,
+                reference: launch(reference)?,
+                tolerance: names.expr(&tolerance.unwrap_or("0".into()))?,
+                units,
+                exact: spec
+                    .exact
+                    .map(|exact| Exact::load(exact, &arguments, slots, &|text, more| names.expr_with(text, more)))
+                    .transpose()?,
+                gemm: spec.library.map(|library| gemm(&names, library.gemm, &arguments)).transpose()?,
+                arguments,
+            })
+        }
         (None, None) => None,
         _ => return input("[program] and [reference] belong together: one of them is missing"),
     };
@@ -184,6 +201,20 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         fields,
         parameters,
         files,
+    })
+}
+
+fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
+    let expr = |text: &str| names.expr(text).map_err(|e| e.at("[library]"));
+    let buffer = |name: &str| match arguments.iter().position(|a| a.name == name) {
+        Some(i) => Ok(i),
+        None => input(format!("[library]: there is no argument `{name}`")),
+    };
+    Ok(Gemm {
+        sizes: [expr(&spec.m)?, expr(&spec.n)?, expr(&spec.k)?],
+        transposed: [expr(&spec.transposed_a)?, expr(&spec.transposed_b)?],
+        factors: [expr(&spec.alpha)?, expr(&spec.beta)?],
+        matrices: [buffer(&spec.a)?, buffer(&spec.b)?, buffer(&spec.c)?],
     })
 }
 

@@ -6,6 +6,7 @@ mod checker;
 mod choices;
 mod config;
 mod device;
+mod exact;
 pub mod expr;
 mod load;
 mod parse;
@@ -17,13 +18,14 @@ pub use checker::Checker;
 pub use choices::{Choice, Choices};
 pub use config::Config;
 pub use device::{Device, LIMIT_NAMES, Limits};
+pub use exact::Exact;
 pub use problem::Problem;
 pub use space::{ConfigSpace, Counter};
 
 use crate::error::{Result, input};
 use expr::Expr;
 use sha2::{Digest, Sha256};
-use spec::{ArgumentKind, DatabaseSpec, Field};
+use spec::{ArgumentKind, DatabaseSpec, Field, Units};
 use std::collections::BTreeMap;
 
 /// Most values that one parameter may have.
@@ -92,6 +94,24 @@ pub struct Source {
     pub arguments: Vec<Argument>,
     /// Largest error allowed, relative to the largest magnitude of the reference.
     pub tolerance: Expr,
+    pub units: Units,
+    /// What the host checks a part of the result against.
+    pub exact: Option<Exact>,
+    /// What a vendor's library does the same with.
+    pub gemm: Option<Gemm>,
+}
+
+/// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`.
+#[derive(Clone, Debug)]
+pub struct Gemm {
+    /// Rows of C, columns of C, and the length of the sums.
+    pub sizes: [Expr; 3],
+    /// Where these are 1, A is stored as k x m, and B as n x k.
+    pub transposed: [Expr; 2],
+    /// alpha and beta.
+    pub factors: [Expr; 2],
+    /// Which arguments A, B and C are.
+    pub matrices: [usize; 3],
 }
 
 /// A kernel with its tuning space. Slots of its expressions: parameters, then fields, then device limits.

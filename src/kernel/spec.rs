@@ -117,6 +117,16 @@ pub struct ArgumentSpec {
     pub value: Option<String>,
 }
 
+/// What does the arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Units {
+    #[default]
+    Vector,
+    /// Tensor cores, matrix cores.
+    Matrix,
+}
+
 /// Amount of work of a problem, and how exact a result must be.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -127,6 +137,67 @@ pub struct WorkSpec {
     pub bytes: String,
     /// Largest error allowed, relative to the largest magnitude of the reference; 0 unless stated.
     pub tolerance: Option<String>,
+    /// Units that compute: the vector units unless stated.
+    #[serde(default)]
+    pub units: Units,
+}
+
+/// What an element of an output is, for the check on the host: `factor * sum(product) + old * what was there`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExactSpec {
+    /// Argument whose elements these are.
+    pub output: String,
+    /// Indices of an element, each with how many values it has.
+    pub over: Vec<(String, String)>,
+    /// Place of the element in the output.
+    pub at: String,
+    /// Indices that are summed over, each with how many values it has.
+    pub sum: Vec<(String, String)>,
+    /// Short names for what the following say with these indices, each made of those before it.
+    #[serde(default)]
+    pub define: Vec<(String, String)>,
+    /// Arguments that are multiplied, each with the place of its element.
+    pub product: Vec<(String, String)>,
+    /// Where this is 0, a product does not count.
+    #[serde(default = "one")]
+    pub within: String,
+    #[serde(default = "one")]
+    pub factor: String,
+    #[serde(default = "zero")]
+    pub old: String,
+}
+
+fn one() -> String {
+    "1".into()
+}
+
+fn zero() -> String {
+    "0".into()
+}
+
+/// Routines of vendors' libraries that compute the same.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibrarySpec {
+    pub gemm: GemmSpec,
+}
+
+/// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`: names of arguments, and expressions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GemmSpec {
+    pub m: String,
+    pub n: String,
+    pub k: String,
+    /// Where this is 1, A is stored as k x m; B as n x k.
+    pub transposed_a: String,
+    pub transposed_b: String,
+    pub alpha: String,
+    pub beta: String,
+    pub a: String,
+    pub b: String,
+    pub c: String,
 }
 
 /// How another library's database writes a kernel's configs.
@@ -181,6 +252,8 @@ pub struct KernelSpec {
     #[serde(default)]
     pub argument: Vec<ArgumentSpec>,
     pub work: Option<WorkSpec>,
+    pub exact: Option<ExactSpec>,
+    pub library: Option<LibrarySpec>,
     #[serde(default)]
     pub database: DatabaseSpec,
 }

@@ -1,0 +1,87 @@
+//! Results against the reference kernel and against double precision on the host, on a real device.
+
+mod common;
+
+use common::{opencl_or_skip, run};
+use seqtune::dataset::{Dataset, InvalidityKind, Outcome};
+use std::path::Path;
+
+/// Beyond what the reference is launched for on a CPU: 4.1 GFLOP.
+const LARGE: &str = "M=1270,N=1271,K=1272";
+const SMALL: &str = "M=100,N=70,K=30";
+
+/// Copies a shipped kernel and changes one of its files.
+fn changed(folder: &Path, file: &str, from: &str, to: &str) -> String {
+    for entry in std::fs::read_dir("kernels/gemm").unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, folder.join(path.file_name().unwrap())).unwrap();
+    }
+    let path = folder.join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{file} does not contain {from}");
+    std::fs::write(&path, text.replace(from, to)).unwrap();
+    folder.display().to_string()
+}
+
+/// Sweeps one config; what became of it, or the error.
+fn sweep(kernel: &str, problem: &str) -> Result<Outcome, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl").display().to_string();
+    let args =
+        ["sweep", kernel, "--device", "opencl:0", "--sample", "1", "--seed", "2", "-o", &path, "--problems", problem];
+    match run(&args) {
+        (_, _, 0) => Ok(Dataset::load(Path::new(&path)).unwrap().records.remove(0).outcome),
+        (_, err, _) => Err(err),
+    }
+}
+
+#[test]
+fn a_wrong_reference_ends_the_run_and_a_large_problem_does_without_it() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = changed(folder.path(), "reference.cl", "float sum = 0.0f;", "float sum = 1.0f;");
+    let err = sweep(&kernel, SMALL).unwrap_err();
+    assert!(err.contains("the reference of kernel gemm is wrong here: element 0 is"), "{err}");
+    assert!(matches!(sweep(&kernel, LARGE), Ok(Outcome::Measured(_))));
+}
+
+#[test]
+fn a_large_problem_is_held_against_double_precision() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = changed(folder.path(), "kernel.toml", "factor = \"alpha\"", "factor = \"1.001 * alpha\"");
+    let Ok(Outcome::Invalid(invalid)) = sweep(&kernel, LARGE) else { panic!("a wrong result was not noticed") };
+    assert_eq!(invalid.kind, InvalidityKind::Correctness);
+    assert!(invalid.detail.contains("double precision says"), "{}", invalid.detail);
+}
+
+#[test]
+fn convolutions_and_halves_agree_with_double_precision() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let shape = "N=2,C=8,H=15,W=12,K=12,R=3,S=2,stride_h=2,pad_h=2,pad_w=1,dilation_w=2,groups=4";
+    for problem in [shape.to_string(), format!("{shape},dtype=f16")] {
+        assert!(matches!(sweep("conv2d", &problem), Ok(Outcome::Measured(_))), "{problem}");
+    }
+    assert!(matches!(sweep("gemm", "M=65,N=33,K=100,transA=T,transB=T,beta=0.5,dtype=f16"), Ok(Outcome::Measured(_))));
+}
+
+#[test]
+fn a_mistake_in_what_an_element_is_is_named() {
+    for (from, to, expected) in [
+        ("output = \"C\"", "output = \"A\"", "[exact]: there is no argument `A` of the kind"),
+        ("at = \"m * N + n\"", "at = \"m * N + q\"", "[exact]: `m * N + q`"),
+        ("factor = \"alpha\"", "within = \"k < 3\"", "`within` may not depend on `k`"),
+        ("c = \"C\"", "c = \"D\"", "[library]: there is no argument `D`"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = changed(folder.path(), "kernel.toml", from, to);
+        let (_, err, code) = run(&["space", &kernel, "M=1,N=1,K=1", "--device", "H100"]);
+        assert!(code == 2 && err.contains(expected), "{code} {err}");
+    }
+}
