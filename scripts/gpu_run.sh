@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that a machine with an NVIDIA GPU is to do, in one call, with a program built elsewhere: no Rust and no network are needed, only
 # the driver, NVRTC, and libtorch (of a CUDA toolkit and of Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
-# Lists the devices, tries every kernel on odd sizes, goes on with the sweeps of datasets/problems for as long as is given, meters energy on
+# Lists the devices, runs the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it), goes on with the sweeps of datasets/problems for as long as is given, meters energy on
 # a part of them, and validates the shipped models. Results are packed into OUT every two minutes, so that a run that is stopped loses little; journals
 # are kept in WORK (gpu_work), so that the next call goes on.
 # usage: scripts/gpu_run.sh BIN OUT [MINUTES]
@@ -21,6 +21,8 @@ try() { "$@" >> "$out/log.txt" 2>&1 || say "failed with $?: $*"; }
 packages=$(python3 -c 'import importlib.util, pathlib; print(pathlib.Path(importlib.util.find_spec("torch").origin).parent.parent)' 2>/dev/null)
 if [ -n "$packages" ]; then
     export LD_LIBRARY_PATH=$packages/torch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    # the vendor's libraries, which validate measures beside the predictions
+    for folder in "$packages"/nvidia/*/lib; do [ -d "$folder" ] && LD_LIBRARY_PATH+=:$folder; done
     : "${SEQTUNE_NVRTC:=$(dirname "$(find "$packages" -name 'libnvrtc.so*' 2>/dev/null | sort | head -n 1)" 2>/dev/null)}"
     export SEQTUNE_NVRTC
 fi
@@ -49,13 +51,18 @@ say "devices"
 "$bin" devices --json > "$out/devices.json" 2>> "$out/log.txt"
 grep -q "^  $device" "$out/devices.txt" || { say "$device does not open: see devices.txt"; exit 1; }
 
-say "every kernel on odd sizes"
-sweep test_gemm 40 gemm --sample 24 --problems M=1,N=1,K=1 M=17,N=33,K=65 M=128,N=1,K=300 M=255,N=257,K=31,transA=T,transB=T,alpha=0.5,beta=2 M=100,N=200,K=300,dtype=f16
-sweep test_conv2d 40 conv2d --sample 24 --problems N=1,C=1,H=1,W=1,K=1,R=1,S=1 N=2,C=6,H=13,W=9,K=10,R=3,S=2,pad_h=1,stride_w=2,groups=2 \
-    N=1,C=32,H=28,W=28,K=32,R=3,S=3,pad_h=2,pad_w=2,dilation_h=2,dilation_w=2,dtype=f16
+say "tests"
+tests=$(dirname "$bin")/gpu_tests
+if [ -s "$work/tests.txt" ]; then
+    say "tests ran before"
+elif [ -x "$tests" ]; then
+    SEQTUNE_BIN=$bin timeout "$(($(left) > 240 ? 240 : $(left)))" "$tests" --nocapture --test-threads 1 > "$work/tests.txt" 2>&1 || say "tests failed or were stopped: see tests.txt"
+else
+    say "no tests: $tests is missing"
+fi
+[ -s "$work/tests.txt" ] && cp "$work/tests.txt" "$out/"
 
 sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/gemm_tc.txt"
-sweep test_gemm_tc 30 gemm_tc --sample 24 --problems M=1,N=1,K=1 M=17,N=33,K=65 M=77,N=54,K=31,transA=T,transB=T,alpha=0.5,beta=2 M=256,N=128,K=96,transA=T,dtype=bf16
 rest=$(left)
 sweep gemm $((rest * 35 / 100)) gemm --problems datasets/problems/gemm_gpu.txt --sample 110
 sweep gemm_tc $((rest * 20 / 100)) gemm_tc --problems "$work/gemm_tc.txt" --sample 110
@@ -65,13 +72,15 @@ awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/
 sweep gemm_energy $(($(left) * 75 / 100)) gemm --problems "$work/energy.txt" --sample 12 --energy
 
 say "validation"
-for kernel in gemm conv2d; do
+for kernel in gemm gemm_tc conv2d; do
+    problems=datasets/problems/${kernel}_gpu.txt
+    [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
     for model in models/*; do
-        [ -e "$model/model.safetensors" ] && "$bin" predict "$model" "$kernel" "$(grep -v '^#' "datasets/problems/${kernel}_gpu.txt" | head -n 1)" --device "$device" > /dev/null 2>&1 || continue
-        grep -v '^#' "datasets/problems/${kernel}_gpu.txt" | awk 'NR % 40 == 7' > "$work/validate.txt"
+        [ -e "$model/model.safetensors" ] && "$bin" predict "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" --device "$device" > /dev/null 2>&1 || continue
+        { grep -v '^#' "$problems" | awk 'NR % 40 == 7'; [ "$kernel" = conv2d ] || echo M=4096,N=4096,K=4096; } > "$work/validate.txt"
         timeout "$(($(left) > 20 ? $(left) : 20))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" \
             > "$out/validate_$(basename "$model")_$kernel.md" 2>> "$out/log.txt" || say "validation of $model stopped"
     done
 done
-for name in test_gemm test_conv2d test_gemm_tc gemm gemm_tc conv2d gemm_energy; do pack "$name"; done
+for name in gemm gemm_tc conv2d gemm_energy; do pack "$name"; done
 say "done"

@@ -18,7 +18,9 @@ fn double() -> Option<&'static Path> {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        for (source, library) in [("libcuda.c", "libcuda.so.1"), ("libnvidia-ml.c", "libnvidia-ml.so.1")] {
+        for (source, library) in
+            [("libcuda.c", "libcuda.so.1"), ("libnvidia-ml.c", "libnvidia-ml.so.1"), ("libcublas.c", "libcublas.so.13")]
+        {
             let cc = Command::new("cc")
                 .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
                 .arg(folder.path().join(library))
@@ -155,4 +157,23 @@ fn what_ends_a_run_is_told_in_a_sentence() {
     }
     let Some((out, _, _)) = with_double(&["devices"], "none") else { return };
     assert!(out.contains("Not available: CUDA: no CUDA-capable device is detected"), "{out}");
+}
+
+#[test]
+fn the_vendors_library_is_measured_beside_the_predictions() {
+    let args =
+        ["validate", "models/gemm-cpu", "gemm", "M=40,N=30,K=20", "M=33,N=17,K=50,alpha=0.5,beta=2", "--top", "1"];
+    let Some((out, err, code)) = with_double(&[&args[..], &["--device", "cuda:0", "--energy"]].concat(), "") else {
+        return;
+    };
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("| % of cuBLAS 13.0.2 | mJ |") && out.contains(" % of cuBLAS 13.0.2."), "{out}");
+    let args = [&args[..], &["--device", "cuda:0", "--json"]].concat();
+    let (out, err, code) = with_double(&args, "").unwrap();
+    assert_eq!(code, 0, "{out}{err}");
+    for line in out.lines() {
+        let answer: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(answer["library"], "cuBLAS 13.0.2", "{answer}");
+        assert!(answer["library_us"].as_f64().is_some_and(|us| us > 0.0), "{answer}");
+    }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{toy, toy_dataset};
-use seqtune::dataset::{Objective, Split, Table};
+use seqtune::dataset::{Energy, Objective, Outcome, Split, Table};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune::model::{Existing, Hparams, Model, Predictor, Progress, Settings, train};
 use std::path::Path;
@@ -160,4 +160,46 @@ fn a_model_is_read_as_it_was_written_and_refused_for_another_kernel() {
     std::fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
     let error = Model::load(folder.path()).err().unwrap().to_string();
     assert!(error.contains("is truncated") && error.contains("model.safetensors"), "{error}");
+}
+
+#[test]
+fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = (0..48).map(|i| (2f64.powf(2.0 + i as f64 / 5.0)) as u64);
+    let mut dataset = toy_dataset(&kernel, sizes);
+    // the wider a vector, the more it takes: what is fast is not what is frugal
+    for record in &mut dataset.records {
+        let width: f64 = record.config.rsplit('=').next().unwrap().parse().unwrap();
+        if let Outcome::Measured(m) = &mut record.outcome {
+            let joules = m.median_us() * 1e-6 * 100.0 * width * width;
+            m.energy = Some(Energy { joules, half_width: 0.0, idle_watts: 50.0 });
+        }
+    }
+    let table = Table::new(&kernel, &[("toy".into(), dataset)]).unwrap();
+    let tables = [(kernel.clone(), table)];
+    let model = train(&tables, &settings(40), (folder.path(), Existing::Keep), &mut |_| {}).unwrap();
+    assert_eq!(model.meta.objectives, Objective::ALL);
+    let mut chosen = Vec::new();
+    for objective in Objective::ALL {
+        let report = seqtune::eval::evaluate(&kernel, &model, &tables[0].1, objective, 1, &mut |_| {}).unwrap();
+        let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
+        assert!(row("seqtune").mean > 0.9, "{objective:?}\n{}", report.table());
+        let predictor = Predictor::new(&kernel, &model).unwrap();
+        let problem = [kernel.problem("M=700").unwrap()];
+        let device = Device::described("A100").unwrap();
+        let found = predictor.predict(&problem, &device, objective, (1, 5), 1).unwrap();
+        chosen.push(kernel.show_config(&found[0][0].config));
+    }
+    assert!(chosen[0] != chosen[1] && chosen[1].ends_with("width=1"), "time, energy, both: {chosen:?}");
+    let name = folder.path().display().to_string();
+    let toy = common::write_toy(&folder.path().join("toy"));
+    let (out, err, code) = common::run(&["predict", &name, &toy, "M=700", "--device", "A100", "--objective", "energy"]);
+    assert!(code == 0 && out.contains(&chosen[1]), "{out}{err}");
+    let args = ["validate", &name, &toy, "M=700", "--device", "fake", "--objective", "edp"];
+    let (out, err, code) = common::text(common::seqtune(&args).env("SEQTUNE_FAKE", "energy,slow=1").output().unwrap());
+    assert!(
+        code == 0 && out.contains("1 problems, by energy times time: first choice") && out.contains("| mJ |"),
+        "{out}{err}"
+    );
 }

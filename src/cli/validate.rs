@@ -1,19 +1,19 @@
 //! `seqtune validate`
 
 use super::progress::Bar;
-use crate::dataset::{Invalidity, Objective, Outcome};
+use crate::dataset::{Objective, Outcome};
 use crate::error::{Result, input};
-use crate::eval::plot;
 use crate::executor::child::{Child, Setup, compile_all};
-use crate::executor::peaks::{Bound, Peaks};
 use crate::executor::{Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Candidate, Model, Predictor};
+use answer::{Answer, Predicted, draw, table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
+
+mod answer;
 
 /// Measures the top K predicted configs on the live device, interleaved, beside the kernel's default
 #[derive(clap::Args)]
@@ -34,6 +34,7 @@ pub struct Args {
     /// Device: `live`, `cuda:0` or `opencl:0`
     #[arg(long, default_value = "live")]
     device: String,
+    /// What the first choice is to be best at, and what configs are compared by; energy and EDP are metered
     #[arg(long, value_enum, default_value_t = Objective::Time)]
     objective: Objective,
     /// Also meters the joules of each config, which takes three seconds each
@@ -53,40 +54,6 @@ pub struct Args {
     json: bool,
 }
 
-/// What was measured for one problem. Times in microseconds.
-#[derive(Serialize)]
-struct Answer {
-    problem: String,
-    device: String,
-    predictions: Vec<Predicted>,
-    /// The kernel's default; null where it is illegal or fails.
-    default_us: Option<f64>,
-    default_joules: Option<f64>,
-    /// The best of the random search; null without one.
-    search_us: Option<f64>,
-    search_config: Option<String>,
-    best_us: Option<f64>,
-    flops: f64,
-    /// Least bytes that are moved.
-    bytes: f64,
-    /// Shares of the device's measured peaks that the first choice reaches, and what bounds it. Null where it failed, and the first
-    /// where the kernel does not compute on the units that the peak is of.
-    compute_share: Option<f64>,
-    memory_share: Option<f64>,
-    bound: Option<Bound>,
-}
-
-#[derive(Serialize)]
-struct Predicted {
-    config: String,
-    probability: f64,
-    predicted_us: f64,
-    measured_us: Option<f64>,
-    /// Joules per launch, where metered.
-    measured_joules: Option<f64>,
-    failure: Option<Invalidity>,
-}
-
 pub fn run(args: Args) -> Result<()> {
     if args.top == 0 {
         return input("--top must be at least 1");
@@ -101,10 +68,12 @@ pub fn run(args: Args) -> Result<()> {
     super::warn_of_unseen(&model, &device);
     let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(5)), 1)?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
-    let policy =
-        Policy { energy: args.energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
-    let mut bench = Bench::new(setup, policy, args.search, args.seed);
+    let energy = args.energy || args.objective != Objective::Time;
+    let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
+    let mut bench = Bench::new(setup, policy, args.objective, (args.search, args.seed));
     let peaks = bench.measurer.peaks()?;
+    let library = bench.measurer.library()?;
+    bench.library = library.clone().ok();
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut answers = Vec::new();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
@@ -124,8 +93,12 @@ pub fn run(args: Args) -> Result<()> {
         return answers.iter().try_for_each(super::answer_json);
     }
     super::answer(&table(&kernel, &problems, &answers));
+    if let (true, Err(reason)) = (kernel.source()?.gemm.is_some(), &library) {
+        super::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
+    }
+    let matrix = peaks.matrix_gflops.map_or(String::new(), |peak| format!(", {peak:.0} in f16 on tensor cores"));
     super::answer(&format!(
-        "The device reaches {:.0} GFLOP/s in f32 and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency.",
+        "The device reaches {:.0} GFLOP/s in f32{matrix} and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency.",
         peaks.f32_gflops, peaks.bandwidth_gbs
     ));
     Ok(())
@@ -136,21 +109,26 @@ struct Bench {
     compilers: Vec<Child>,
     measurer: Child,
     policy: Policy,
+    objective: Objective,
     search: usize,
     rng: ChaCha8Rng,
+    /// The vendor's library, where there is one.
+    library: Option<String>,
     /// Why a config has no energy where it was asked for.
     unmetered: Option<String>,
 }
 
 impl Bench {
-    fn new(setup: Setup, policy: Policy, search: usize, seed: u64) -> Bench {
+    fn new(setup: Setup, policy: Policy, objective: Objective, (search, seed): (usize, u64)) -> Bench {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Bench {
             compilers: (0..cores).map(|_| Child::new(setup.clone())).collect(),
             measurer: Child::new(setup),
             policy,
+            objective,
             search,
             rng: ChaCha8Rng::seed_from_u64(seed),
+            library: None,
             unmetered: None,
         }
     }
@@ -179,29 +157,35 @@ impl Bench {
         })?;
         let sound: Vec<usize> = (0..configs.len()).filter(|i| outcomes[*i].is_none()).collect();
         let to_measure: Vec<Config> = sound.iter().map(|i| configs[*i].clone()).collect();
+        let mut by_library = None;
         let unmetered = &mut self.unmetered;
         self.measurer.measure(
             kernel,
             problem,
-            &to_measure,
+            (&to_measure, self.library.is_some()),
             &self.policy,
             f64::INFINITY,
             &mut |i, outcome, observed| {
-                outcomes[sound[i]] = Some(outcome);
+                match sound.get(i) {
+                    Some(config) => outcomes[*config] = Some(outcome),
+                    None => by_library = Some(outcome),
+                }
                 *unmetered = unmetered.take().or(observed.unmetered);
                 Ok(())
             },
         )?;
         let of = |config: &Config| configs.iter().position(|c| c == config).and_then(|i| outcomes[i].as_ref());
         let time = |config: &Config| of(config).and_then(Outcome::time_us);
+        let joules = |config: &Config| of(config).and_then(Outcome::joules);
         let least = |configs: &[Config]| {
-            let timed = configs.iter().filter_map(|c| Some((c.clone(), time(c)?)));
-            timed.min_by(|a, b| a.1.total_cmp(&b.1))
+            let known = configs.iter().filter_map(|c| Some((c.clone(), self.objective.cost(of(c)?)?)));
+            known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config)
         };
-        let found = least(&random);
+        let (found, best) = (least(&random), least(&configs));
         Ok(Answer {
             problem: kernel.show_problem(problem),
             device: device.name.clone(),
+            objective: self.objective,
             predictions: candidates
                 .iter()
                 .map(|c| Predicted {
@@ -209,7 +193,7 @@ impl Bench {
                     probability: c.probability,
                     predicted_us: c.time_us,
                     measured_us: time(&c.config),
-                    measured_joules: of(&c.config).and_then(Outcome::joules),
+                    measured_joules: joules(&c.config),
                     failure: match of(&c.config) {
                         Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),
                         _ => None,
@@ -217,10 +201,15 @@ impl Bench {
                 })
                 .collect(),
             default_us: default_legal.then(|| time(&default)).flatten(),
-            default_joules: default_legal.then(|| of(&default).and_then(Outcome::joules)).flatten(),
-            search_config: found.as_ref().map(|(c, _)| kernel.show_config(c)),
-            search_us: found.map(|(_, t)| t),
-            best_us: least(&configs).map(|(_, t)| t),
+            default_joules: default_legal.then(|| joules(&default)).flatten(),
+            search_config: found.as_ref().map(|c| kernel.show_config(c)),
+            search_us: found.as_ref().and_then(time),
+            search_joules: found.as_ref().and_then(joules),
+            best_us: best.as_ref().and_then(time),
+            best_joules: best.as_ref().and_then(joules),
+            library: self.library.clone(),
+            library_us: by_library.as_ref().and_then(Outcome::time_us),
+            library_joules: by_library.as_ref().and_then(Outcome::joules),
             flops: kernel.flops(problem),
             bytes: kernel.bytes(problem),
             compute_share: None,
@@ -228,113 +217,4 @@ impl Bench {
             bound: None,
         })
     }
-}
-
-impl Answer {
-    fn judge(&mut self, kernel: &Kernel, peaks: &Peaks) {
-        let Some(time) = self.first_us() else { return };
-        let (compute, memory, bound) = peaks.judge(self.flops, self.bytes, time);
-        self.memory_share = Some(memory);
-        // CUDA sources are there for tensor cores, whose peak is not measured
-        if kernel.source().is_ok_and(|s| s.program.file.ends_with(".cl")) {
-            (self.compute_share, self.bound) = (Some(compute), Some(bound));
-        }
-    }
-
-    fn first_us(&self) -> Option<f64> {
-        self.predictions.first().and_then(|p| p.measured_us)
-    }
-
-    fn first_joules(&self) -> Option<f64> {
-        self.predictions.first().and_then(|p| p.measured_joules)
-    }
-
-    fn best_predicted_us(&self) -> Option<f64> {
-        self.predictions.iter().filter_map(|p| p.measured_us).min_by(f64::total_cmp)
-    }
-}
-
-fn mean(values: impl Iterator<Item = Option<f64>>) -> String {
-    let known: Vec<f64> = values.flatten().collect();
-    if known.is_empty() { "-".into() } else { format!("{:.1}", known.iter().sum::<f64>() / known.len() as f64) }
-}
-
-/// A line per problem, and the means.
-fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
-    let show = |x: Option<f64>, digits: usize| x.map_or("-".to_string(), |x| format!("{x:.digits$}"));
-    let metered = answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some());
-    let mut text = String::from(
-        "| problem | first choice | predicted us | measured us | GFLOP/s | GB/s | of peak, % | bound by | x default | % of best found | best of top, % |",
-    );
-    text += if metered {
-        " mJ | of the default's, % |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
-    } else {
-        "\n|---|---|---|---|---|---|---|---|---|---|---|\n"
-    };
-    let share = |a: &Answer, t: Option<f64>| Some(100.0 * a.best_us? / t?);
-    for (problem, answer) in problems.iter().zip(answers) {
-        let Some(first) = answer.predictions.first() else { continue };
-        let measured = match (&first.failure, first.measured_us) {
-            (Some(failure), _) => format!("failed ({:?})", failure.kind),
-            (None, time) => show(time, 1),
-        };
-        let time = answer.first_us();
-        text += &format!(
-            "| {} | {} | {:.1} | {measured} | {} | {} | {} | {} | {} | {} | {} |",
-            kernel.brief_problem(problem),
-            first.config,
-            first.predicted_us,
-            show(time.map(|t| answer.flops / t / 1e3), 2),
-            show(time.map(|t| answer.bytes / t / 1e3), 2),
-            show(answer.compute_share.zip(answer.memory_share).map(|(c, m)| 100.0 * c.max(m)), 1),
-            answer.bound.map_or("-".to_string(), |bound| format!("{bound:?}").to_lowercase()),
-            show(answer.default_us.zip(time).map(|(d, t)| d / t), 2),
-            show(share(answer, time), 1),
-            show(share(answer, answer.best_predicted_us()), 1),
-        );
-        if metered {
-            let joules = answer.first_joules();
-            let of_default = joules.zip(answer.default_joules).map(|(j, d)| 100.0 * j / d);
-            text += &format!(" {} | {} |", show(joules.map(|j| 1e3 * j), 3), show(of_default, 1));
-        }
-        text.push('\n');
-    }
-    let speed_up = |a: &Answer| Some((a.default_us? / a.first_us()?).ln());
-    let logs: Vec<f64> = answers.iter().filter_map(speed_up).collect();
-    let speed_up = match logs.is_empty() {
-        true => "-".to_string(),
-        false => format!("{:.2}", (logs.iter().sum::<f64>() / logs.len() as f64).exp()),
-    };
-    text += &format!(
-        "\n{} problems: first choice {speed_up} x the default (geometric mean), {} % of the best found, best of the top {} %.",
-        answers.len(),
-        mean(answers.iter().map(|a| share(a, a.first_us()))),
-        mean(answers.iter().map(|a| share(a, a.best_predicted_us()))),
-    );
-    text
-}
-
-fn draw(
-    path: &std::path::Path,
-    kernel: &Kernel,
-    problems: &[Problem],
-    answers: &[Answer],
-    device: &Device,
-) -> Result<()> {
-    let rate = |a: &Answer, t: Option<f64>| t.map_or(0.0, |t| a.flops / t / 1e3);
-    let searched = answers.iter().any(|a| a.search_us.is_some());
-    let groups: Vec<plot::Group> = problems
-        .iter()
-        .zip(answers)
-        .map(|(problem, a)| {
-            let mut values = vec![rate(a, a.default_us), rate(a, a.first_us()), rate(a, a.best_predicted_us())];
-            if searched {
-                values.push(rate(a, a.search_us));
-            }
-            plot::Group { label: kernel.brief_problem(problem), values }
-        })
-        .collect();
-    let series = ["kernel default", "first choice", "best of the top", "best of random search"];
-    let title = format!("{} on {}", kernel.name, device.name);
-    plot::bars(path, &title, "GFLOP/s", &series[..3 + searched as usize], &groups)
 }

@@ -129,10 +129,15 @@ impl Objective {
 
     /// The value to minimise; `None` where it was not measured.
     pub fn cost(self, outcome: &Outcome) -> Option<f64> {
+        self.cost_of(outcome.time_us(), outcome.joules())
+    }
+
+    /// [`Objective::cost`] of microseconds and joules.
+    pub fn cost_of(self, us: Option<f64>, joules: Option<f64>) -> Option<f64> {
         match self {
-            Objective::Time => outcome.time_us(),
-            Objective::Energy => outcome.joules(),
-            Objective::Edp => Some(outcome.joules()? * outcome.time_us()?),
+            Objective::Time => us,
+            Objective::Energy => joules,
+            Objective::Edp => Some(joules? * us?),
         }
     }
 }

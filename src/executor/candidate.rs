@@ -1,14 +1,44 @@
 //! A config while it is measured, and when it has been measured enough.
 
 use super::policy::Policy;
-use super::{Geometry, ProgramId};
+use super::{Executor, Fault, Geometry, Product, ProgramId, Value};
 use crate::dataset::quantile;
 
-/// One config of a measurement.
+/// What is launched.
+pub enum Work {
+    Config(ProgramId, Geometry),
+    /// The same by the vendor's library.
+    Library(Product),
+}
+
+impl Work {
+    /// Microseconds of each of `repeat` launches.
+    pub fn launch(
+        &self,
+        executor: &mut dyn Executor,
+        values: &[Value],
+        repeat: usize,
+        flush: bool,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        match self {
+            Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, flush),
+            Work::Library(product) => executor.multiply(product, repeat, flush),
+        }
+    }
+
+    /// The program, where it is one.
+    pub fn program(&self) -> Option<ProgramId> {
+        match self {
+            Work::Config(program, _) => Some(*program),
+            Work::Library(_) => None,
+        }
+    }
+}
+
+/// One config of a measurement, or the library.
 pub struct Candidate {
     pub index: usize,
-    pub program: ProgramId,
-    pub geometry: Geometry,
+    pub work: Work,
     pub estimate_us: f64,
     pub samples: Vec<f32>,
     pub spent_us: f64,
@@ -45,8 +75,7 @@ mod tests {
         let policy = Policy::default();
         let candidate = |samples: Vec<f32>| Candidate {
             index: 0,
-            program: ProgramId(0),
-            geometry: Geometry { global: vec![], local: vec![] },
+            work: Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] }),
             estimate_us: 1.0,
             samples,
             spent_us: 0.0,

@@ -159,40 +159,62 @@ impl Child {
         }
     }
 
-    /// What the device reaches at best.
-    pub fn peaks(&mut self) -> Result<Peaks> {
-        self.ask(&Request::Peaks)?;
-        let mut found = None;
+    /// Asks what takes one event to answer.
+    fn question<T>(
+        &mut self,
+        request: &Request,
+        pick: impl Fn(Event) -> Option<T>,
+    ) -> Result<std::result::Result<T, Fault>> {
+        self.ask(request)?;
+        let mut answer = None;
         loop {
             match self.hear(Duration::from_millis(200)) {
-                Heard::Event(Event::Peaks(peaks)) => found = Some(peaks),
                 Heard::Event(Event::End) => {
-                    return found.ok_or_else(|| Error::Failed("the worker told no peaks".into()));
+                    return answer.map(Ok).ok_or_else(|| Error::Failed("a worker does not answer".into()));
                 }
                 Heard::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
-                Heard::Event(_) | Heard::Nothing => {}
-                Heard::Lost(fault) => {
-                    return Err(Error::Failed(format!("measuring the device's peaks: {}", fault.detail)));
-                }
+                Heard::Event(event) => answer = pick(event).or(answer),
+                Heard::Nothing => {}
+                Heard::Lost(fault) => return Ok(Err(fault)),
             }
         }
     }
 
-    /// Measures `configs` for `problem`, telling `finish` each outcome once, also through crashes and hangs.
+    /// What the device reaches at best.
+    pub fn peaks(&mut self) -> Result<Peaks> {
+        let found = self.question(&Request::Peaks, |event| match event {
+            Event::Peaks(peaks) => Some(peaks),
+            _ => None,
+        })?;
+        found.map_err(|fault| Error::Failed(format!("measuring the device's peaks: {}", fault.detail)))
+    }
+
+    /// Name and version of the vendor's library that does what the kernel does, or why there is none.
+    pub fn library(&mut self) -> Result<std::result::Result<String, String>> {
+        let found = self.question(&Request::Library, |event| match event {
+            Event::Library(library) => Some(library),
+            _ => None,
+        })?;
+        // a library that kills the process that opens it is none
+        Ok(found.unwrap_or_else(|fault| Err(fault.detail)))
+    }
+
+    /// Measures `configs` for `problem` and, if asked for, the vendor's library as one more, telling `finish` each outcome once, also through crashes and hangs.
     pub fn measure(
         &mut self,
         kernel: &Kernel,
         problem: &Problem,
-        configs: &[Config],
+        (configs, library): (&[Config], bool),
         policy: &Policy,
         best_us: f64,
         finish: &mut dyn FnMut(usize, Outcome, Observed) -> Result<()>,
     ) -> Result<()> {
-        let mut left: Vec<usize> = (0..configs.len()).collect();
+        let mut left: Vec<usize> = (0..configs.len() + library as usize).collect();
         while !left.is_empty() {
             let request = Request::Measure {
                 problem: kernel.show_problem(problem),
-                configs: left.iter().map(|i| kernel.show_config(&configs[*i])).collect(),
+                configs: left.iter().filter_map(|i| configs.get(*i)).map(|c| kernel.show_config(c)).collect(),
+                library: left.contains(&configs.len()),
                 policy: *policy,
                 // JSON has no infinity
                 best_us: best_us.min(1e300),

@@ -5,15 +5,17 @@
 use super::compiler::{Binary, Cached, Compiler, Job, compiler_for};
 use super::energy::EnergyMeter;
 use super::nvml::Gpu;
-use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
+use super::{BufferId, Executor, Fault, Geometry, Product, ProgramId, Value, fault};
 use crate::dataset::{InvalidityKind, Observed};
 use crate::error::{Error, Result};
 use crate::kernel::Device;
+use cublas::Cublas;
 use cudarc::driver::sys::{self, CUresult};
 use device::{bus, check, count, describe};
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
+mod cublas;
 mod device;
 
 pub use device::devices;
@@ -34,6 +36,8 @@ pub struct Cuda {
     poisoned: bool,
     /// What NVML knows of it.
     gpu: std::result::Result<Gpu, String>,
+    /// Opened at the first use.
+    library: Option<std::result::Result<Cublas, String>>,
 }
 
 struct Program {
@@ -68,6 +72,7 @@ impl Cuda {
             open: false,
             poisoned: false,
             gpu: bus(ordinal).and_then(|bus| Gpu::at(&bus)),
+            library: None,
         })
     }
 
@@ -130,13 +135,13 @@ impl Cuda {
         Ok((function, shared))
     }
 
-    /// Launches, each between two events; milliseconds of each.
+    /// Launches a program; microseconds of each launch.
     fn run(
         &mut self,
         program: ProgramId,
         values: &[Value],
         geometry: &Geometry,
-        (repeat, flush): (usize, bool),
+        timing: (usize, bool),
     ) -> std::result::Result<Vec<f32>, String> {
         self.enter()?;
         let (function, shared) = self.function(program)?;
@@ -151,6 +156,34 @@ impl Cuda {
             })
             .collect();
         let mut arguments: Vec<*mut c_void> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
+        self.timed(timing, &mut || {
+            // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature; numbers are
+            // stored little-endian, so that the low half of a word is a 32-bit argument
+            unsafe {
+                check(sys::cuLaunchKernel(
+                    function,
+                    groups[0],
+                    groups[1],
+                    groups[2],
+                    items[0],
+                    items[1],
+                    items[2],
+                    shared,
+                    null_mut(),
+                    arguments.as_mut_ptr(),
+                    null_mut(),
+                ))
+            }
+        })
+    }
+
+    /// Does something on the device so many times, each between two events; microseconds of each. With `flush` the caches are overwritten
+    /// before each.
+    fn timed(
+        &mut self,
+        (repeat, flush): (usize, bool),
+        enqueue: &mut dyn FnMut() -> std::result::Result<(), String>,
+    ) -> std::result::Result<Vec<f32>, String> {
         while self.events.len() < repeat {
             let (mut start, mut end) = (null_mut(), null_mut());
             // SAFETY: writes two handles
@@ -165,29 +198,30 @@ impl Cuda {
                 self.flush()?;
             }
             let (start, end) = self.events[i];
-            // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature; numbers are
-            // stored little-endian, so that the low half of a word is a 32-bit argument
-            unsafe {
-                check(sys::cuEventRecord(start, null_mut()))?;
-                check(sys::cuLaunchKernel(
-                    function,
-                    groups[0],
-                    groups[1],
-                    groups[2],
-                    items[0],
-                    items[1],
-                    items[2],
-                    shared,
-                    null_mut(),
-                    arguments.as_mut_ptr(),
-                    null_mut(),
-                ))?;
-                check(sys::cuEventRecord(end, null_mut()))?;
-            }
+            // SAFETY: events of this process, on the stream of what is between them
+            unsafe { check(sys::cuEventRecord(start, null_mut()))? };
+            enqueue()?;
+            // SAFETY: as above
+            unsafe { check(sys::cuEventRecord(end, null_mut()))? };
         }
         // SAFETY: the default stream of the entered context
         unsafe { check(sys::cuCtxSynchronize())? };
-        self.events[..repeat].iter().map(|(start, end)| elapsed(*start, *end)).collect()
+        self.events[..repeat].iter().map(|(start, end)| elapsed(*start, *end).map(|ms| ms * 1e3)).collect()
+    }
+
+    /// The library, opened.
+    fn cublas(&mut self) -> std::result::Result<&Cublas, String> {
+        self.enter()?;
+        let library = self.library.get_or_insert_with(Cublas::open);
+        library.as_ref().map_err(String::clone)
+    }
+
+    /// What a failed launch is booked as; notes whether the context is lost.
+    fn failure(&mut self, sentence: String) -> Fault {
+        // an error of the context comes back from every call after it
+        // SAFETY: takes no argument
+        self.poisoned = self.open && unsafe { sys::cuCtxSynchronize() } != CUresult::CUDA_SUCCESS;
+        fault(InvalidityKind::Runtime, sentence)
     }
 }
 
@@ -244,9 +278,9 @@ impl Executor for Cuda {
         false
     }
 
-    fn observed(&mut self, program: ProgramId) -> Observed {
+    fn observed(&mut self, program: Option<ProgramId>) -> Observed {
         Observed {
-            resources: self.programs[program.0].as_ref().map(|p| p.binary.resources),
+            resources: program.and_then(|p| self.programs[p.0].as_ref()).map(|p| p.binary.resources),
             conditions: self.gpu.as_ref().ok().and_then(Gpu::conditions),
             unmetered: None,
         }
@@ -296,14 +330,23 @@ impl Executor for Cuda {
         repeat: usize,
         flush: bool,
     ) -> std::result::Result<Vec<f32>, Fault> {
-        let run = self.run(program, values, geometry, (repeat, flush));
-        let run = run.map(|times| times.into_iter().map(|ms| ms * 1e3).collect());
-        run.map_err(|e| {
-            // an error of the context comes back from every call after it
-            // SAFETY: takes no argument
-            self.poisoned = self.open && unsafe { sys::cuCtxSynchronize() } != CUresult::CUDA_SUCCESS;
-            fault(InvalidityKind::Runtime, e)
-        })
+        self.run(program, values, geometry, (repeat, flush)).map_err(|e| self.failure(e))
+    }
+
+    fn library(&mut self) -> std::result::Result<String, String> {
+        self.cublas().map(|library| library.name.clone())
+    }
+
+    fn multiply(&mut self, product: &Product, repeat: usize, flush: bool) -> std::result::Result<Vec<f32>, Fault> {
+        let pointers = product.matrices.map(|matrix| self.buffers[matrix.0]);
+        // taken out while it is in use, because timing needs the device
+        let library = self.cublas().map(drop).and_then(|()| self.library.take().unwrap_or_else(Cublas::open));
+        let times = match &library {
+            Ok(cublas) => self.timed((repeat, flush), &mut || cublas.multiply(product, pointers)),
+            Err(reason) => Err(reason.clone()),
+        };
+        self.library = Some(library);
+        times.map_err(|e| self.failure(e))
     }
 
     fn is_poisoned(&self) -> bool {

@@ -3,11 +3,11 @@
 use super::check::{Format, canary, deviation, difference, random_data};
 use super::compiler::Job;
 use super::exact::{Sample, sample};
-use super::{BufferId, Executor, Fault, Geometry, Value, fault};
+use super::{BufferId, Executor, Fault, Geometry, Product, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::{Error, Result};
 use crate::kernel::spec::ArgumentKind;
-use crate::kernel::{Config, Device, Kernel, Launch, Problem, Source};
+use crate::kernel::{Config, Device, Gemm, Kernel, Launch, Problem, Source};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -164,6 +164,24 @@ impl Loaded {
     /// Whether results for this problem can be checked.
     pub fn expects(&self, problem: &Problem) -> bool {
         self.problem == *problem && self.outputs.iter().all(|o| !matches!(o.expected, Expected::Nothing))
+    }
+
+    /// What the vendor's library is asked for.
+    pub fn product(&self, kernel: &Kernel, gemm: &Gemm) -> Product {
+        let env = kernel.env(&self.problem, None);
+        let buffer = |argument: &usize| match self.values[*argument] {
+            Value::Buffer(buffer) => buffer,
+            Value::Int(_) | Value::Float(_) => unreachable!("checked when the kernel was loaded"),
+        };
+        let [a, b, c] = &gemm.matrices;
+        let format = self.outputs.iter().find(|o| o.argument == *c).map_or(Format::F32, |o| o.format);
+        Product {
+            sizes: gemm.sizes.each_ref().map(|e| e.eval(&env) as i32),
+            transposed: gemm.transposed.each_ref().map(|e| e.eval(&env) == 1.0),
+            factors: gemm.factors.each_ref().map(|e| e.eval(&env) as f32),
+            format,
+            matrices: [buffer(a), buffer(b), buffer(c)],
+        }
     }
 
     /// Puts the outputs back as they are before a launch.

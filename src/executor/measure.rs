@@ -1,14 +1,14 @@
 //! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
 //! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Work};
 use super::compiler::Job;
 use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
 use super::loaded::{Loaded, geometry, load};
 use super::peaks::{self, Peaks};
 use super::policy::{Cache, Policy};
-use super::{Executor, Fault, Geometry, ProgramId};
-use crate::dataset::{Measurement, Observed, Outcome};
+use super::{Executor, Fault, Geometry, ProgramId, fault};
+use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome};
 use crate::error::Result;
 use crate::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
@@ -90,7 +90,17 @@ impl<'k> Bench<'k> {
     pub fn peaks(&mut self) -> Result<Peaks> {
         self.loaded = None;
         let failed = |fault: Fault| crate::Error::Failed(format!("measuring the device's peaks: {}", fault.detail));
-        peaks::measure(self.executor.as_mut()).map_err(failed)
+        peaks::measure(self.executor.as_mut(), self.source.units).map_err(failed)
+    }
+
+    /// Name and version of the vendor's library that does what the kernel does, or why there is none.
+    pub fn library(&mut self) -> std::result::Result<String, String> {
+        match self.source.gemm {
+            Some(_) => self.executor.library(),
+            None => {
+                Err("no routine of a vendor's library does what this kernel does, as far as kernel.toml says".into())
+            }
+        }
     }
 
     /// Whether the device is lost to this process; what was not finished then is to be measured by another.
@@ -98,12 +108,12 @@ impl<'k> Bench<'k> {
         self.executor.is_poisoned()
     }
 
-    /// Measures `configs` for the loaded problem. `begin` is told the index of a config before anything of it runs, `finish`
+    /// Measures `configs` for the loaded problem and, if asked for, the vendor's library as one more. `begin` is told the index of a config before anything of it runs, `finish`
     /// its outcome, with what its program needs. `best_us`: the best time known for the problem. Ends early where the device
     /// is lost.
     pub fn measure(
         &mut self,
-        configs: &[Config],
+        (configs, library): (&[Config], bool),
         policy: &Policy,
         mut best_us: f64,
         begin: &mut dyn FnMut(usize),
@@ -113,9 +123,9 @@ impl<'k> Bench<'k> {
             return Err(crate::Error::Failed("no problem is loaded".into()));
         };
         let mut running: Vec<Candidate> = Vec::new();
-        for (index, config) in configs.iter().enumerate() {
+        for index in 0..configs.len() + library as usize {
             begin(index);
-            match self.check(&loaded, index, config)? {
+            match self.check(&loaded, index, configs.get(index))? {
                 Ok(candidate) => {
                     best_us = best_us.min(candidate.estimate_us);
                     running.push(candidate);
@@ -134,9 +144,7 @@ impl<'k> Bench<'k> {
             // by time, and not at all for a launch that is longer than the warm-up
             let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
             begin(candidate.index);
-            if let Err(fault) =
-                self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, launches, flush)
-            {
+            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, flush) {
                 candidate.done = true;
                 finish(candidate.index, Outcome::Invalid(fault), Observed::default());
             }
@@ -149,7 +157,7 @@ impl<'k> Bench<'k> {
                 begin(candidate.index);
                 // a handful of short launches per turn, so that turns are few but neighbours stay close in time
                 let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 8);
-                match self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, repeat, flush) {
+                match candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, flush) {
                     Ok(times) => candidate.samples.extend(times),
                     Err(fault) => {
                         candidate.done = true;
@@ -165,7 +173,7 @@ impl<'k> Bench<'k> {
                     }
                     let samples_us = std::mem::take(&mut candidate.samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
-                    finish(candidate.index, outcome, self.executor.observed(candidate.program));
+                    finish(candidate.index, outcome, self.executor.observed(candidate.work.program()));
                 }
             }
         }
@@ -190,7 +198,7 @@ impl<'k> Bench<'k> {
         candidate: &mut Candidate,
         begin: &mut dyn FnMut(usize),
     ) -> (Outcome, Observed) {
-        let mut observed = self.executor.observed(candidate.program);
+        let mut observed = self.executor.observed(candidate.work.program());
         let samples_us = std::mem::take(&mut candidate.samples);
         let recipe = Recipe::default();
         let mut clock = MachineClock::new();
@@ -214,7 +222,7 @@ impl<'k> Bench<'k> {
                 told = std::time::Instant::now();
                 begin(candidate.index);
             }
-            self.executor.launch(candidate.program, &loaded.values, &candidate.geometry, repeat, false).map(drop)
+            candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, false).map(drop)
         };
         let metered = energy::meter(meter, &mut clock, &recipe, (candidate.estimate_us, idle), &mut launch);
         let energy = match metered {
@@ -228,37 +236,32 @@ impl<'k> Bench<'k> {
         (Outcome::Measured(Measurement { samples_us, energy }), observed)
     }
 
-    /// First launch: compiled, compared with the reference, and timed a second time for an estimate.
+    /// First launch of a config, or without one of the library: compiled, compared with what is expected, and timed a second time for an estimate.
     fn check(
         &mut self,
         loaded: &Loaded,
         index: usize,
-        config: &Config,
+        config: Option<&Config>,
     ) -> Result<std::result::Result<Candidate, Fault>> {
-        let program = match self.program(&loaded.problem, config) {
-            Ok(program) => program,
-            Err(fault) => return Ok(Err(fault)),
+        let work = match config.map(|config| Ok((self.program(&loaded.problem, config)?, config))) {
+            Some(Ok((program, config))) => Work::Config(program, self.geometry(&loaded.problem, config)),
+            Some(Err(fault)) => return Ok(Err(fault)),
+            None => match self.source.gemm.as_ref().map(|gemm| loaded.product(self.kernel, gemm)) {
+                Some(product) => Work::Library(product),
+                None => return Ok(Err(fault(InvalidityKind::Runtime, "kernel.toml names no routine of a library"))),
+            },
         };
-        let geometry = self.geometry(&loaded.problem, config);
         loaded.reset(self.executor.as_mut())?;
-        if let Err(fault) = self.executor.launch(program, &loaded.values, &geometry, 1, false) {
+        if let Err(fault) = work.launch(self.executor.as_mut(), &loaded.values, 1, false) {
             return Ok(Err(fault));
         }
         if let Some(fault) = loaded.wrong(self.executor.as_mut())? {
             return Ok(Err(fault));
         }
-        let estimate = match self.executor.launch(program, &loaded.values, &geometry, 1, false) {
+        let estimate = match work.launch(self.executor.as_mut(), &loaded.values, 1, false) {
             Ok(times) => times[0].max(0.1) as f64,
             Err(fault) => return Ok(Err(fault)),
         };
-        Ok(Ok(Candidate {
-            index,
-            program,
-            geometry,
-            estimate_us: estimate,
-            samples: Vec::new(),
-            spent_us: 0.0,
-            done: false,
-        }))
+        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), spent_us: 0.0, done: false }))
     }
 }

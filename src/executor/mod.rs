@@ -67,8 +67,8 @@ pub trait Executor {
         true
     }
 
-    /// What a program needs, and how the device is now, where the API tells.
-    fn observed(&mut self, _program: ProgramId) -> Observed {
+    /// What a program needs, if one is given, and how the device is now, where the API tells.
+    fn observed(&mut self, _program: Option<ProgramId>) -> Observed {
         Observed::default()
     }
 
@@ -101,6 +101,16 @@ pub trait Executor {
         flush: bool,
     ) -> std::result::Result<Vec<f32>, Fault>;
 
+    /// Name and version of the vendor's library of tuned routines; a sentence where there is none.
+    fn library(&mut self) -> std::result::Result<String, String> {
+        Err("there is no vendor's library that works through this API".into())
+    }
+
+    /// [`Executor::launch`] for a product by the vendor's library.
+    fn multiply(&mut self, _product: &Product, _repeat: usize, _flush: bool) -> std::result::Result<Vec<f32>, Fault> {
+        Err(fault(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
+    }
+
     /// Whether a failure has spoilt everything that this process has on the device, so that another process has to go on.
     fn is_poisoned(&self) -> bool {
         false
@@ -112,6 +122,20 @@ pub trait Executor {
 pub struct Geometry {
     pub global: Vec<usize>,
     pub local: Vec<usize>,
+}
+
+/// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// Rows of C, columns of C, and the length of the sums.
+    pub sizes: [i32; 3],
+    /// Whether A is stored as k x m, and B as n x k.
+    pub transposed: [bool; 2],
+    /// alpha and beta.
+    pub factors: [f32; 2],
+    pub format: check::Format,
+    /// A, B and C.
+    pub matrices: [BufferId; 3],
 }
 
 /// A device that can be opened here, or why an API has none.

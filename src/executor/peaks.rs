@@ -3,9 +3,13 @@
 use super::compiler::Job;
 use super::{Executor, Fault, Geometry, Value, fault};
 use crate::dataset::InvalidityKind;
+use crate::kernel::spec::Units;
 use serde::{Deserialize, Serialize};
 
 const SOURCE: &str = include_str!("peaks.cl");
+const MATRIX_SOURCE: &str = include_str!("peaks_matrix.cu");
+/// Operations of a work-item in a round of `peak_matrix`: 8 products of 16 x 8 x 16 by 32 work-items.
+const MATRIX_FLOPS: f64 = 8.0 * 2.0 * 16.0 * 8.0 * 16.0 / 32.0;
 const GROUP: usize = 256;
 const CHAINS: f64 = 8.0;
 /// Launches of each, of which the fastest counts.
@@ -16,6 +20,9 @@ const TRIES: usize = 10;
 pub struct Peaks {
     /// Multiply-adds of f32 in GFLOP/s; each is two operations.
     pub f32_gflops: f64,
+    /// The same of f16 on tensor cores, by the instructions that kernels here use (`mma.sync`). `None` where there are none, or
+    /// nobody asked.
+    pub matrix_gflops: Option<f64>,
     /// Bytes read and written in GB/s, beyond the caches.
     pub bandwidth_gbs: f64,
 }
@@ -34,22 +41,26 @@ pub enum Bound {
 const NEAR: f64 = 0.4;
 
 impl Peaks {
-    /// Shares of both peaks that so much work in so many microseconds is, and what bounds it.
-    pub fn judge(&self, flops: f64, bytes: f64, time_us: f64) -> (f64, f64, Bound) {
-        let (compute, memory) = (flops / time_us / 1e3 / self.f32_gflops, bytes / time_us / 1e3 / self.bandwidth_gbs);
+    /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
+    pub fn judge(&self, units: Units, flops: f64, bytes: f64, time_us: f64) -> Option<(f64, f64, Bound)> {
+        let peak = match units {
+            Units::Vector => self.f32_gflops,
+            Units::Matrix => self.matrix_gflops?,
+        };
+        let (compute, memory) = (flops / time_us / 1e3 / peak, bytes / time_us / 1e3 / self.bandwidth_gbs);
         let bound = match () {
             _ if compute.max(memory) < NEAR => Bound::Latency,
             _ if compute >= memory => Bound::Compute,
             _ => Bound::Memory,
         };
-        (compute, memory, bound)
+        Some((compute, memory, bound))
     }
 }
 
-/// Measures both peaks, on buffers of its own; all others are freed.
-pub fn measure(executor: &mut dyn Executor) -> std::result::Result<Peaks, Fault> {
+/// Measures what a kernel that computes on `units` is judged by, on buffers of its own; all others are freed.
+pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result<Peaks, Fault> {
     let limits = executor.device().limits.clone();
-    let (units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
+    let (compute_units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
     let vectors = [("VECTORS".to_string(), "1".to_string())];
     let lanes = if is_cpu { 16.0 } else { 1.0 };
     let job = |entry: &'static str| Job {
@@ -65,13 +76,30 @@ pub fn measure(executor: &mut dyn Executor) -> std::result::Result<Peaks, Fault>
     executor.free_all();
 
     // a GPU holds some 2,048 work-items a unit: several times as many, so that the tail is short
-    let items = units * GROUP * if is_cpu { 4 } else { 64 };
+    let items = compute_units * GROUP * if is_cpu { 4 } else { 64 };
     let rounds = if is_cpu { 4_096 } else { 2_048 };
     let out = executor.alloc(4 * items).map_err(failed)?;
     let program = executor.compile(&job("peak_f32"))?;
     let values = [Value::Int(rounds), Value::Float(0.999), Value::Float(1e-3), Value::Buffer(out)];
     let f32_us = fastest(executor.launch(program, &values, &geometry(items), TRIES, false)?);
     executor.release(program);
+
+    let matrix_us = match units {
+        Units::Vector => None,
+        Units::Matrix => {
+            let job = Job { file: "peaks_matrix.cu", source: MATRIX_SOURCE, entry: "peak_matrix", ..job("") };
+            // a device without such units does not compile it
+            match executor.compile(&job) {
+                Ok(program) => {
+                    let values = [Value::Int(rounds), Value::Buffer(out)];
+                    let times = executor.launch(program, &values, &geometry(items), TRIES, false)?;
+                    executor.release(program);
+                    Some(fastest(times))
+                }
+                Err(_) => None,
+            }
+        }
+    };
 
     let most = limits.memory_bytes.unwrap_or(4e9) / 8.0;
     // well beyond the caches, but a server's CPU says hundreds of megabytes of them: eight times that only takes longer
@@ -84,8 +112,10 @@ pub fn measure(executor: &mut dyn Executor) -> std::result::Result<Peaks, Fault>
     let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, false)?);
     executor.release(program);
     executor.free_all();
+    let launched = rounds as f64 * items as f64;
     Ok(Peaks {
-        f32_gflops: 2.0 * CHAINS * lanes * rounds as f64 * items as f64 / f32_us / 1e3,
+        f32_gflops: 2.0 * CHAINS * lanes * launched / f32_us / 1e3,
+        matrix_gflops: matrix_us.map(|us| MATRIX_FLOPS * launched / us / 1e3),
         bandwidth_gbs: 2.0 * bytes as f64 / copy_us / 1e3,
     })
 }
@@ -97,15 +127,33 @@ fn fastest(times_us: Vec<f32>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executor::compiler::Compiler;
+
+    #[test]
+    fn what_measures_peaks_compiles_for_nvidia_gpus() {
+        let device = crate::kernel::Device::described("H100").unwrap();
+        let Ok(compiler) = crate::executor::compiler::compiler_for(&device) else {
+            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+            return;
+        };
+        let sources = [("peaks.cl", SOURCE, "peak_f32"), ("peaks.cl", SOURCE, "peak_copy")];
+        for (file, source, entry) in sources.into_iter().chain([("peaks_matrix.cu", MATRIX_SOURCE, "peak_matrix")]) {
+            let job = Job { file, source, entry, defines: &[], items: GROUP as u32, dynamic_local_bytes: 0 };
+            let resources = compiler.inner().compile(&job).unwrap().resources;
+            assert!(resources.occupancy >= 50 && resources.spill_bytes == 0, "{entry}: {resources:?}");
+        }
+    }
 
     #[test]
     fn the_larger_share_of_a_peak_is_the_bound_and_none_is_latency() {
-        let peaks = Peaks { f32_gflops: 1_000.0, bandwidth_gbs: 100.0 };
+        let peaks = Peaks { f32_gflops: 1_000.0, matrix_gflops: None, bandwidth_gbs: 100.0 };
+        let judge = |flops, bytes, us| peaks.judge(Units::Vector, flops, bytes, us).unwrap();
         // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
-        let (compute, memory, bound) = peaks.judge(1e9, 1e6, 2e3);
+        let (compute, memory, bound) = judge(1e9, 1e6, 2e3);
         assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
         assert_eq!(bound, Bound::Compute);
-        assert_eq!(peaks.judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
-        assert_eq!(peaks.judge(1e6, 1e6, 1e3).2, Bound::Latency);
+        assert_eq!(judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
+        assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
+        assert_eq!(peaks.judge(Units::Matrix, 1e9, 1e6, 2e3), None);
     }
 }

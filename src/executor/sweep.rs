@@ -187,10 +187,17 @@ impl Run {
                 let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
                 let at = Instant::now();
                 let mut best_of_batch = best_us;
-                measurer.measure(kernel, problem, &batch, &self.policy, best_us, &mut |i, outcome, observed| {
-                    best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
-                    book(&batch[i], (outcome, observed), &mut report, progress)
-                })?;
+                measurer.measure(
+                    kernel,
+                    problem,
+                    (&batch, false),
+                    &self.policy,
+                    best_us,
+                    &mut |i, outcome, observed| {
+                        best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
+                        book(&batch[i], (outcome, observed), &mut report, progress)
+                    },
+                )?;
                 best_us = best_of_batch;
                 report.measure_seconds += at.elapsed().as_secs_f64();
             }

@@ -16,8 +16,10 @@ pub enum Request {
     Compile { problem: String, configs: Vec<String> },
     /// Measure what the device reaches at best.
     Peaks,
-    /// Measure configs for `problem`, interleaved.
-    Measure { problem: String, configs: Vec<String>, policy: Policy, best_us: f64 },
+    /// Measure configs for `problem`, interleaved, with `library` the vendor's as one more.
+    Measure { problem: String, configs: Vec<String>, library: bool, policy: Policy, best_us: f64 },
+    /// Tell the vendor's library.
+    Library,
 }
 
 /// What the child tells.
@@ -35,6 +37,8 @@ pub enum Event {
     Finished { index: usize, outcome: Outcome, observed: Observed },
     /// What the device reaches at best.
     Peaks(Peaks),
+    /// Name and version of the vendor's library, or why there is none.
+    Library(std::result::Result<String, String>),
     /// The request is done.
     End,
     /// The run cannot go on.
@@ -87,12 +91,16 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
             tell(&Event::Peaks(peaks));
             Ok(())
         }
-        Request::Measure { problem, configs, policy, best_us } => {
+        Request::Library => {
+            tell(&Event::Library(bench.library()));
+            Ok(())
+        }
+        Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;
             tell(&Event::Loading);
             bench.load(&problem)?;
             bench.measure(
-                &configs,
+                (&configs, library),
                 &policy,
                 best_us,
                 &mut |i| tell(&Event::Begin(i)),

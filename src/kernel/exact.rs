@@ -25,15 +25,13 @@ pub struct Exact {
     pub old: Expr,
 }
 
+/// Reads an expression that may use more names than the kernel's.
+pub(super) type Parse<'a> = dyn Fn(&str, &BTreeMap<String, Expr>) -> Result<Expr> + 'a;
+
 impl Exact {
     /// Resolves an `[exact]` table; `parse` knows the names of the kernel and those given; slots from `first` on are
     /// free.
-    pub(super) fn load(
-        spec: ExactSpec,
-        arguments: &[Argument],
-        first: usize,
-        parse: &dyn Fn(&str, &BTreeMap<String, Expr>) -> Result<Expr>,
-    ) -> Result<Exact> {
+    pub(super) fn load(spec: ExactSpec, arguments: &[Argument], first: usize, parse: &Parse) -> Result<Exact> {
         let at = |e: crate::Error| e.at("[exact]");
         let indices: Vec<&String> = spec.over.iter().chain(&spec.sum).map(|(name, _)| name).collect();
         let mut names: BTreeMap<String, Expr> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Kernels from their folders: the shipped ones, inside the program, and the user's.
 
 use super::expr::{self, Expr};
-use super::spec::{BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
+use super::spec::{ArgumentKind, BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
 use super::{
     Argument, Constraint, Exact, Feature, Gemm, Kernel, LIMIT_NAMES, Launch, MOST_VALUES, Parameter, Source, device,
 };
@@ -206,15 +206,20 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
     let expr = |text: &str| names.expr(text).map_err(|e| e.at("[library]"));
-    let buffer = |name: &str| match arguments.iter().position(|a| a.name == name) {
+    let buffer = |name: &str, kind: ArgumentKind| match arguments.iter().position(|a| a.name == name && a.kind == kind)
+    {
         Some(i) => Ok(i),
-        None => input(format!("[library]: there is no argument `{name}`")),
+        None => input(format!("[library]: there is no argument `{name}` of the kind that is needed")),
     };
     Ok(Gemm {
         sizes: [expr(&spec.m)?, expr(&spec.n)?, expr(&spec.k)?],
         transposed: [expr(&spec.transposed_a)?, expr(&spec.transposed_b)?],
         factors: [expr(&spec.alpha)?, expr(&spec.beta)?],
-        matrices: [buffer(&spec.a)?, buffer(&spec.b)?, buffer(&spec.c)?],
+        matrices: [
+            buffer(&spec.a, ArgumentKind::In)?,
+            buffer(&spec.b, ArgumentKind::In)?,
+            buffer(&spec.c, ArgumentKind::Out)?,
+        ],
     })
 }
 

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The program under test.
+/// The program under test: the one just built, or that of SEQTUNE_BIN where tests are carried to another machine.
 pub fn seqtune(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_seqtune"));
+    let program = std::env::var_os("SEQTUNE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_seqtune").into());
+    let mut command = Command::new(program);
     command.args(args);
     command
 }
@@ -110,6 +111,14 @@ tolerance = "0"
 pub fn toy() -> Kernel {
     let files = BTreeMap::from([("kernel.toml".into(), TOY.into()), ("toy.cl".into(), "// nothing".into())]);
     Kernel::from_files(files, "toy/kernel.toml").unwrap()
+}
+
+/// The same as a folder; its path.
+pub fn write_toy(folder: &Path) -> String {
+    std::fs::create_dir_all(folder).unwrap();
+    write(folder, "toy.cl", b"// nothing");
+    write(folder, "kernel.toml", TOY.as_bytes());
+    folder.display().to_string()
 }
 
 /// Every legal config of the sizes, with made-up times whose best tile grows with the square root of M.

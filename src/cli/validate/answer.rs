@@ -1,0 +1,203 @@
+//! What validation says of a problem, and how it is shown.
+
+use crate::dataset::{Invalidity, Objective};
+use crate::error::Result;
+use crate::eval::plot;
+use crate::executor::peaks::{Bound, Peaks};
+use crate::kernel::{Device, Kernel, Problem};
+use serde::Serialize;
+use std::path::Path;
+
+/// What was measured for one problem. Times in microseconds.
+#[derive(Serialize)]
+pub struct Answer {
+    pub problem: String,
+    pub device: String,
+    pub objective: Objective,
+    pub predictions: Vec<Predicted>,
+    /// The kernel's default; null where it is illegal or fails.
+    pub default_us: Option<f64>,
+    pub default_joules: Option<f64>,
+    /// The best by the objective of the random search; null without one.
+    pub search_us: Option<f64>,
+    pub search_joules: Option<f64>,
+    pub search_config: Option<String>,
+    /// The best by the objective of all.
+    pub best_us: Option<f64>,
+    pub best_joules: Option<f64>,
+    /// The vendor's library; null where there is none.
+    pub library: Option<String>,
+    pub library_us: Option<f64>,
+    pub library_joules: Option<f64>,
+    pub flops: f64,
+    /// Least bytes that are moved.
+    pub bytes: f64,
+    /// Shares of the device's measured peaks that the first choice reaches, and what bounds it. Null where it failed, or the peak of the
+    /// units that it computes on is not known.
+    pub compute_share: Option<f64>,
+    pub memory_share: Option<f64>,
+    pub bound: Option<Bound>,
+}
+
+#[derive(Serialize)]
+pub struct Predicted {
+    pub config: String,
+    pub probability: f64,
+    pub predicted_us: f64,
+    pub measured_us: Option<f64>,
+    /// Joules per launch, where metered.
+    pub measured_joules: Option<f64>,
+    pub failure: Option<Invalidity>,
+}
+
+impl Answer {
+    /// Compares the first choice with what the device reaches.
+    pub fn judge(&mut self, kernel: &Kernel, peaks: &Peaks) {
+        let Some(time) = self.first_us() else { return };
+        let Ok(source) = kernel.source() else { return };
+        if let Some((compute, memory, bound)) = peaks.judge(source.units, self.flops, self.bytes, time) {
+            (self.compute_share, self.memory_share, self.bound) = (Some(compute), Some(memory), Some(bound));
+        }
+    }
+
+    fn first_us(&self) -> Option<f64> {
+        self.predictions.first().and_then(|p| p.measured_us)
+    }
+
+    fn first_joules(&self) -> Option<f64> {
+        self.predictions.first().and_then(|p| p.measured_joules)
+    }
+
+    fn default_cost(&self) -> Option<f64> {
+        self.objective.cost_of(self.default_us, self.default_joules)
+    }
+
+    fn best_cost(&self) -> Option<f64> {
+        self.objective.cost_of(self.best_us, self.best_joules)
+    }
+
+    fn library_cost(&self) -> Option<f64> {
+        self.objective.cost_of(self.library_us, self.library_joules)
+    }
+
+    /// Costs of the predictions, the first choice first.
+    fn costs(&self) -> impl Iterator<Item = Option<f64>> {
+        self.predictions.iter().map(|p| self.objective.cost_of(p.measured_us, p.measured_joules))
+    }
+
+    fn first_cost(&self) -> Option<f64> {
+        self.costs().next().flatten()
+    }
+
+    fn best_predicted_cost(&self) -> Option<f64> {
+        self.costs().flatten().min_by(f64::total_cmp)
+    }
+
+    fn best_predicted_us(&self) -> Option<f64> {
+        self.predictions.iter().filter_map(|p| p.measured_us).min_by(f64::total_cmp)
+    }
+}
+
+fn mean(values: impl Iterator<Item = Option<f64>>) -> String {
+    let known: Vec<f64> = values.flatten().collect();
+    if known.is_empty() { "-".into() } else { format!("{:.1}", known.iter().sum::<f64>() / known.len() as f64) }
+}
+
+/// A line per problem, and the means.
+pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
+    let show = |x: Option<f64>, digits: usize| x.map_or("-".to_string(), |x| format!("{x:.digits$}"));
+    let metered = answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some());
+    let library = answers.iter().find_map(|a| a.library.as_ref());
+    let share = |a: &Answer, cost: Option<f64>| Some(100.0 * a.best_cost()? / cost?);
+    let of_library = |a: &Answer| Some(100.0 * a.library_cost()? / a.first_cost()?);
+    let mut columns: Vec<String> = [
+        "problem",
+        "first choice",
+        "predicted us",
+        "measured us",
+        "GFLOP/s",
+        "GB/s",
+        "of peak, %",
+        "bound by",
+        "x default",
+        "% of best found",
+        "best of top, %",
+    ]
+    .map(String::from)
+    .into();
+    columns.extend(library.map(|name| format!("% of {name}")));
+    if metered {
+        columns.extend(["mJ", "of the default's, %"].map(String::from));
+    }
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = line(&columns) + &format!("|{}\n", "---|".repeat(columns.len()));
+    for (problem, answer) in problems.iter().zip(answers) {
+        let Some(first) = answer.predictions.first() else { continue };
+        let time = answer.first_us();
+        let mut cells = vec![
+            kernel.brief_problem(problem),
+            first.config.clone(),
+            format!("{:.1}", first.predicted_us),
+            match &first.failure {
+                Some(failure) => format!("failed ({:?})", failure.kind),
+                None => show(time, 1),
+            },
+            show(time.map(|t| answer.flops / t / 1e3), 2),
+            show(time.map(|t| answer.bytes / t / 1e3), 2),
+            show(answer.compute_share.zip(answer.memory_share).map(|(c, m)| 100.0 * c.max(m)), 1),
+            answer.bound.map_or("-".to_string(), |bound| format!("{bound:?}").to_lowercase()),
+            show(answer.default_cost().zip(answer.first_cost()).map(|(d, t)| d / t), 2),
+            show(share(answer, answer.first_cost()), 1),
+            show(share(answer, answer.best_predicted_cost()), 1),
+        ];
+        if library.is_some() {
+            cells.push(show(of_library(answer), 1));
+        }
+        if metered {
+            let joules = answer.first_joules();
+            cells.push(show(joules.map(|j| 1e3 * j), 3));
+            cells.push(show(joules.zip(answer.default_joules).map(|(j, d)| 100.0 * j / d), 1));
+        }
+        text += &line(&cells);
+    }
+    let speed_up = |a: &Answer| Some((a.default_cost()? / a.first_cost()?).ln());
+    let logs: Vec<f64> = answers.iter().filter_map(speed_up).collect();
+    let speed_up = match logs.is_empty() {
+        true => "-".to_string(),
+        false => format!("{:.2}", (logs.iter().sum::<f64>() / logs.len() as f64).exp()),
+    };
+    let beside =
+        library.map_or(String::new(), |name| format!(", {} % of {name}", mean(answers.iter().map(of_library))));
+    let by = match answers.first().map(|a| a.objective) {
+        None | Some(Objective::Time) => "",
+        Some(Objective::Energy) => ", by energy",
+        Some(Objective::Edp) => ", by energy times time",
+    };
+    text += &format!(
+        "\n{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found, best of the top {} %{beside}.",
+        answers.len(),
+        mean(answers.iter().map(|a| share(a, a.first_cost()))),
+        mean(answers.iter().map(|a| share(a, a.best_predicted_cost()))),
+    );
+    text
+}
+
+/// Bars of every problem, as SVG.
+pub fn draw(path: &Path, kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device) -> Result<()> {
+    let rate = |a: &Answer, t: Option<f64>| t.map_or(0.0, |t| a.flops / t / 1e3);
+    let searched = answers.iter().any(|a| a.search_us.is_some());
+    let groups: Vec<plot::Group> = problems
+        .iter()
+        .zip(answers)
+        .map(|(problem, a)| {
+            let mut values = vec![rate(a, a.default_us), rate(a, a.first_us()), rate(a, a.best_predicted_us())];
+            if searched {
+                values.push(rate(a, a.search_us));
+            }
+            plot::Group { label: kernel.brief_problem(problem), values }
+        })
+        .collect();
+    let series = ["kernel default", "first choice", "best of the top", "best of random search"];
+    let title = format!("{} on {}", kernel.name, device.name);
+    plot::bars(path, &title, "GFLOP/s", &series[..3 + searched as usize], &groups)
+}
