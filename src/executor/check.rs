@@ -73,20 +73,39 @@ fn half_to_f32(bits: u16) -> f32 {
     if sign == 1 { -magnitude } else { magnitude }
 }
 
-/// What is wrong with a result: a value beyond the tolerance, relative to the largest expected magnitude, or a broken canary.
-pub fn difference(found: &[u8], expected: &[u8], format: Format, tolerance: f64) -> Option<String> {
+/// The largest magnitude of a result: what errors are relative to.
+pub fn scale(result: &[u8], format: Format) -> f64 {
+    let values = result[..result.len() - CANARY].chunks_exact(format.bytes());
+    values.map(|b| format.read(b).abs()).fold(0.0, f64::max)
+}
+
+/// What is wrong with a result: a value that is off by more than `most`, or a broken canary.
+pub fn difference(found: &[u8], expected: &[u8], format: Format, most: f64) -> Option<String> {
     if let Some(broken) = overrun(found) {
         return Some(broken);
     }
-    if found == expected {
-        return None;
-    }
     let data = found.len() - CANARY;
-    let values = |bytes| <[u8]>::chunks(bytes, format.bytes()).map(|b| format.read(b));
-    let scale = values(&expected[..data]).map(f64::abs).fold(0.0, f64::max);
-    let pairs = values(&found[..data]).zip(values(&expected[..data]));
-    let (i, f, e) = first_wrong(pairs.enumerate().map(|(i, (f, e))| (i, f, e)), tolerance * scale)?;
+    let (found, expected) = (&found[..data], &expected[..data]);
+    // results of megabytes are compared for every config: whole blocks first, which the compiler makes vectors of
+    let block = 4_096 * format.bytes();
+    let wrong = |(f, e): &(&[u8], &[u8])| f != e && !blocks_agree(f, e, format, most);
+    let (at, (f, e)) = found.chunks(block).zip(expected.chunks(block)).enumerate().find(|(_, pair)| wrong(pair))?;
+    let values = |bytes| <[u8]>::chunks_exact(bytes, format.bytes()).map(|b| format.read(b));
+    let triples = values(f).zip(values(e)).enumerate().map(|(i, (f, e))| (i + at * 4_096, f, e));
+    let (i, f, e) = first_wrong(triples, most)?;
     Some(format!("element {i} is {f}, the reference says {e}"))
+}
+
+fn blocks_agree(found: &[u8], expected: &[u8], format: Format, most: f64) -> bool {
+    fn within<const N: usize>(found: &[u8], expected: &[u8], most: f64, read: impl Fn([u8; N]) -> f64) -> bool {
+        let pairs = found.as_chunks::<N>().0.iter().zip(expected.as_chunks::<N>().0);
+        // a NaN is within nothing
+        pairs.map(|(f, e)| ((read(*f) - read(*e)).abs() <= most) as usize).sum::<usize>() == found.len() / N
+    }
+    match format {
+        Format::F32 => within(found, expected, most, |b: [u8; 4]| f32::from_le_bytes(b) as f64),
+        Format::F16 | Format::Bf16 => within(found, expected, most, |b: [u8; 2]| format.read(&b)),
+    }
 }
 
 /// [`difference`] where only some elements are known, by their places.
@@ -140,9 +159,21 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_value_is_found_wherever_it_is() {
+        let mut values = vec![0.25f32; 10_000];
+        let bytes =
+            |v: &[f32]| v.iter().flat_map(|x| x.to_le_bytes()).chain([CANARY_BYTE; CANARY]).collect::<Vec<u8>>();
+        let expected = bytes(&values);
+        (values[9_000], values[9_999]) = (0.2501, 0.26);
+        let found = difference(&bytes(&values), &expected, Format::F32, 1e-3).unwrap();
+        assert!(found.starts_with("element 9999 is 0.25999"), "{found}");
+    }
+
+    #[test]
     fn a_wrong_value_a_nan_and_a_broken_canary_are_found() {
         let data = |x: f32| [x.to_le_bytes().to_vec(), 1f32.to_le_bytes().to_vec(), vec![CANARY_BYTE; CANARY]].concat();
         assert_eq!(difference(&data(0.5), &data(0.5), Format::F32, 0.0), None);
+        assert_eq!(scale(&data(-7.5), Format::F32), 7.5);
         assert_eq!(difference(&data(0.5001), &data(0.5), Format::F32, 1e-3), None);
         assert!(
             difference(&data(0.6), &data(0.5), Format::F32, 1e-3).is_some_and(|d| d.starts_with("element 0 is 0.6"))

@@ -1,6 +1,6 @@
 //! The data of one problem on a device, and what its kernel has to make of them.
 
-use super::check::{Format, canary, deviation, difference, random_data};
+use super::check::{Format, canary, deviation, difference, random_data, scale};
 use super::compiler::Job;
 use super::exact::{Sample, sample};
 use super::{BufferId, Executor, Fault, Geometry, Product, Value, fault};
@@ -37,8 +37,8 @@ struct Output {
 enum Expected {
     /// Nothing was computed yet.
     Nothing,
-    /// What the reference leaves in the buffer.
-    All(Vec<u8>),
+    /// What the reference leaves in the buffer, and its largest magnitude.
+    All(Vec<u8>, f64),
     /// Some elements in double precision.
     Some(Sample),
 }
@@ -125,7 +125,8 @@ fn expect(
         if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, loaded.tolerance)) {
             return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}", kernel.name)));
         }
-        output.expected = Expected::All(result);
+        let largest = scale(&result, output.format);
+        output.expected = Expected::All(result, largest);
     }
     Ok(())
 }
@@ -195,7 +196,9 @@ impl Loaded {
             let mut found = vec![0; output.before.len()];
             executor.read(output.buffer, &mut found)?;
             let wrong = match &output.expected {
-                Expected::All(expected) => difference(&found, expected, output.format, self.tolerance),
+                Expected::All(expected, largest) => {
+                    difference(&found, expected, output.format, self.tolerance * largest)
+                }
                 Expected::Some(sample) => deviation(&found, &sample.elements, output.format, self.tolerance),
                 Expected::Nothing => None,
             };
