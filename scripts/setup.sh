@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Puts in place what seqtune builds and runs on: libtorch 2.11.0 (CPU) under .libtorch, and an OpenCL CPU device (PoCL); and LightGBM
-# under .lightgbm, which `evaluate` compares with; and NVIDIA's run-time compiler under .nvrtc, which compiles for NVIDIA GPUs without one.
+# under .lightgbm, which `evaluate` compares with; and NVIDIA's run-time compiler under .nvrtc, which compiles for NVIDIA GPUs without one;
+# and HIP and clang 19, which do that for AMD GPUs.
 # Does nothing where all are there. SEQTUNE_TORCH_DIR names an existing torch 2.11.0 directory (with include/ and lib/) to use instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -112,19 +113,36 @@ nvrtc_ready() {
 
 opencl_ready() { ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && ldconfig -p | grep -q 'libOpenCL\.so\.1'; }
 
-install_pocl() {
-    command -v apt-get >/dev/null || fail "no OpenCL device and no apt-get: install PoCL and an OpenCL ICD loader by hand"
+# Installs packages of Debian's or Ubuntu's.
+install() {
     local sudo=""
     [ "$(id -u)" = 0 ] || sudo=sudo
-    say "installing the OpenCL CPU device (PoCL, 43 MB)"
     $sudo apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends pocl-opencl-icd ocl-icd-libopencl1 >&2
+    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >&2
+}
+
+install_pocl() {
+    command -v apt-get >/dev/null || fail "no OpenCL device and no apt-get: install PoCL and an OpenCL ICD loader by hand"
+    say "installing the OpenCL CPU device (PoCL, 43 MB)"
+    install pocl-opencl-icd ocl-icd-libopencl1
+}
+
+hip_ready() { ldconfig -p | grep -q 'libamdhip64\.so' || ls /opt/rocm/lib/libamdhip64.so* >/dev/null 2>&1; }
+clang_ready() { [ -x /opt/rocm/llvm/bin/clang ] || { command -v clang-19 && command -v ld.lld-19; } >/dev/null 2>&1; }
+
+install_amd() {
+    local without="nothing is compiled for AMD GPUs without ROCm or clang 19 with lld 19"
+    command -v apt-get >/dev/null || { say "no apt-get: $without"; return 0; }
+    say "installing AMD's run-time compiler (HIP, 19 MB) and clang 19 (50 MB)"
+    hip_ready || install libamdhip64-dev || say "HIP could not be installed: $without"
+    clang_ready || install clang-19 lld-19 || say "clang 19 could not be installed: $without"
 }
 
 libtorch_ready || link_installed_torch || download_libtorch
-# only a comparison needs the first, only programs for NVIDIA GPUs the second
+# only a comparison needs the first, only programs for NVIDIA and AMD GPUs the others
 lightgbm_ready || fetch_libraries .lightgbm lightgbm "$lightgbm_version" "4 MB" "\`evaluate\` of tuned datasets needs --no-trees" lib_lightgbm.so
 nvrtc_ready || fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" \
     libnvrtc.so.13 libnvrtc-builtins.so.13.0
+{ hip_ready && clang_ready; } || install_amd
 opencl_ready || install_pocl
 say "ready"

@@ -92,8 +92,12 @@ impl<'a> Programs<'a> {
 }
 
 fn describe(needs: &Resources) -> String {
+    let scalar = match needs.scalar_registers {
+        0 => String::new(),
+        scalar => format!(" and {scalar} scalar"),
+    };
     format!(
-        "{} registers, {} bytes of local memory, {} spilled, {} work-groups per unit ({} % occupied)",
+        "{}{scalar} registers, {} bytes of local memory, {} spilled, {} work-groups per unit ({} % occupied)",
         needs.registers,
         needs.local_bytes + needs.dynamic_local_bytes,
         needs.spill_bytes,

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Resources {
     /// 32-bit registers of a work-item.
     pub registers: u32,
+    /// Registers that the work-items of a wave share (AMD).
+    #[serde(default)]
+    pub scalar_registers: u32,
     /// Bytes of local (shared) memory that the program declares.
     pub local_bytes: u32,
     /// Bytes of local memory that the launch adds.

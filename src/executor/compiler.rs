@@ -1,7 +1,7 @@
 //! Compilers that make finished programs without a device, and the programs they made before.
 
-use super::Fault;
 use super::nvrtc::Nvrtc;
+use super::{Fault, hip};
 use crate::dataset::Resources;
 use crate::error::{Error, Result};
 use crate::kernel::{Config, Device, Kernel, Launch, Problem, hex};
@@ -59,8 +59,9 @@ pub trait Compiler: Send + Sync {
 pub fn compiler_for(device: &Device) -> Result<Cached<Box<dyn Compiler>>> {
     match device.architecture.as_str() {
         sm if sm.starts_with("sm_") => Ok(Cached::new(Box::new(Nvrtc::open(sm)?), Store::standard())),
+        gfx if gfx.starts_with("gfx") => Ok(Cached::new(hip::compiler(gfx)?, Store::standard())),
         other => Err(Error::Unavailable(format!(
-            "programs for {} ({}) are not compiled without the device: NVIDIA GPUs (sm_75 and newer) are",
+            "programs for {} ({}) are not compiled without the device: NVIDIA GPUs (sm_75 and newer) and AMD GPUs (gfx900 and newer) are",
             device.name,
             if other.is_empty() { "architecture unknown" } else { other }
         ))),

@@ -11,6 +11,7 @@ mod cuda;
 pub mod energy;
 mod exact;
 mod fake;
+pub mod hip;
 mod loaded;
 mod measure;
 mod nvml;

@@ -2,6 +2,42 @@
 // which the declarations of local arrays, `__local T name[n];`, have become `SEQTUNE_SHARED T name[n];`. No header is included, so
 // that a run-time compiler without a toolkit beside it is enough.
 
+#ifdef __HIP__
+#ifndef __HIPCC_RTC__
+// clang alone knows the language, but none of its words
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define __forceinline__ inline __attribute__((always_inline))
+typedef __SIZE_TYPE__ size_t;
+struct uint2 {
+    unsigned x, y;
+} __attribute__((aligned(8)));
+struct uint4 {
+    unsigned x, y, z, w;
+} __attribute__((aligned(16)));
+struct seqtune_triple {
+    unsigned x, y, z;
+};
+#define SEQTUNE_TRIPLE(of) seqtune_triple{__builtin_amdgcn_##of##_x(), __builtin_amdgcn_##of##_y(), __builtin_amdgcn_##of##_z()}
+#define threadIdx SEQTUNE_TRIPLE(workitem_id)
+#define blockIdx SEQTUNE_TRIPLE(workgroup_id)
+#define blockDim SEQTUNE_TRIPLE(workgroup_size)
+#define SEQTUNE_GROUPS(d) (__builtin_amdgcn_grid_size_##d() / __builtin_amdgcn_workgroup_size_##d())
+#define gridDim seqtune_triple{SEQTUNE_GROUPS(x), SEQTUNE_GROUPS(y), SEQTUNE_GROUPS(z)}
+__device__ __forceinline__ void __syncthreads()
+{
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+#define __uint_as_float(x) __builtin_bit_cast(float, (unsigned)(x))
+#define __float_as_uint(x) __builtin_bit_cast(unsigned, (float)(x))
+template <class T> __device__ __forceinline__ T min(T a, T b) { return b < a ? b : a; }
+template <class T> __device__ __forceinline__ T max(T a, T b) { return a < b ? b : a; }
+#endif
+#endif
+
 #define __kernel extern "C" __global__
 #define __global
 #define __local
@@ -10,7 +46,11 @@
 // vectors of local memory are loaded whole where the compiler sees that they are aligned
 #define SEQTUNE_SHARED __shared__ __attribute__((aligned(16)))
 // within __attribute__(()): what __launch_bounds__ stands for
+#ifdef __HIP__
+#define reqd_work_group_size(x, y, z) amdgpu_flat_work_group_size((x) * (y) * (z), (x) * (y) * (z))
+#else
 #define reqd_work_group_size(x, y, z) launch_bounds((x) * (y) * (z))
+#endif
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
@@ -69,7 +109,8 @@ SEQTUNE_OPERATOR(*)
 #define float8 seqtune_vec<8>
 #define float16 seqtune_vec<16>
 
-// Half precision is a storage type: arithmetic is in float.
+// Half precision is a storage type: arithmetic is in float. HIP has a type of that name.
+#define half seqtune_half
 struct half {
     ushort bits;
 };
@@ -108,9 +149,11 @@ template <> struct seqtune_word<16> {
 };
 
 #ifdef __HIP__
-#define seqtune_is_global(p)                                                                                          \
-    (!__builtin_amdgcn_is_shared((const __attribute__((address_space(0))) void *)(p)) &&                              \
-     !__builtin_amdgcn_is_private((const __attribute__((address_space(0))) void *)(p)))
+SEQTUNE_INLINE bool seqtune_is_global(const void *p)
+{
+    const auto flat = (const __attribute__((address_space(0))) void *)p;
+    return !__builtin_amdgcn_is_shared(flat) && !__builtin_amdgcn_is_private(flat);
+}
 #else
 #define seqtune_is_global(p) __isGlobal(p)
 #endif
@@ -191,3 +234,7 @@ template <int W> SEQTUNE_INLINE void seqtune_store_half(const seqtune_vec<W> &v,
 #define vstore_half4 seqtune_store_half<4>
 #define vstore_half8 seqtune_store_half<8>
 #define vstore_half16 seqtune_store_half<16>
+#ifdef __HIP__
+// what follows is for the device, although its functions are not marked so
+#pragma clang force_cuda_host_device begin
+#endif
