@@ -100,7 +100,6 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
     __local float xs[CB * WGP];
 #else
     int top[PPT], left[PPT]; // upper left corner of each pixel's window
-#pragma unroll
     for (int i = 0; i < PPT; ++i) {
         const int p = min(p0 + PIXEL(i), pixels - 1);
         top[i] = (p / OW) * stride_h - pad_h;
@@ -112,9 +111,7 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
 #endif
 
     veck acc[PPT][KVEC];
-#pragma unroll
     for (int i = 0; i < PPT; ++i)
-#pragma unroll
         for (int j = 0; j < KVEC; ++j) acc[i][j] = (veck)(0.0f);
 
     for (int c0 = 0; c0 < Cg; c0 += CB)
@@ -148,7 +145,6 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
 #if SW
                             b[j] = LOADK(ws, cl * WGK + tk * KPT + j * VK);
 #else
-#pragma unroll
                             for (int v = 0; v < VK; ++v) {
                                 const int k = k0 + tk * KPT + j * VK + v;
                                 const size_t at = (((size_t)(out_channel0 + k) * Cg + c) * R + r) * S + s;
@@ -174,14 +170,11 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
 #endif
             }
 
-#pragma unroll
     for (int j = 0; j < KVEC; ++j)
-#pragma unroll
         for (int v = 0; v < VK; ++v) {
             const int k = k0 + tk * KPT + j * VK + v;
             if (k >= Kg) continue;
             const size_t row = ((size_t)n * K + out_channel0 + k) * pixels;
-#pragma unroll
             for (int i = 0; i < PPT; ++i) {
                 const int p = p0 + PIXEL(i);
                 if (p < pixels) STORE1(LANE(acc[i][j], v), y, row + p);

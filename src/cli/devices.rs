@@ -22,20 +22,24 @@ struct Answer {
 #[derive(serde::Serialize)]
 struct Live {
     id: String,
+    /// Address on the bus, and the id under which the same device is listed before.
+    bus: Option<String>,
+    same_as: Option<String>,
     #[serde(flatten)]
     device: Device,
 }
 
 pub fn run(args: Args) -> Result<()> {
     let (found, missing) = devices();
-    let live = found.into_iter().map(|f| Live { id: f.id, device: f.device }).collect();
+    let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
     let answer = Answer { live, missing, described: Device::shipped()? };
     if args.json {
         return super::answer_json(&answer);
     }
     let mut text = String::from("Devices that open here:\n");
     for live in &answer.live {
-        text += &format!("  {}  {} ({})\n", live.id, live.device.name, live.device.driver);
+        let same = live.same_as.as_ref().map_or(String::new(), |id| format!(", the same device as {id}"));
+        text += &format!("  {}  {} ({}){same}\n", live.id, live.device.name, live.device.driver);
         text += &format!("      {}\n", limits(&live.device));
     }
     if answer.live.is_empty() {

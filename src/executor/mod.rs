@@ -11,6 +11,7 @@ mod cuda;
 pub mod energy;
 mod exact;
 mod fake;
+mod gpu;
 pub mod hip;
 mod loaded;
 mod measure;
@@ -144,36 +145,71 @@ pub struct Found {
     /// Name for `--device`: `opencl:0`.
     pub id: String,
     pub device: Device,
+    /// Address on the bus, `0000:1b:00.0`, where the API tells.
+    pub bus: Option<String>,
+    /// The same device through another API, listed before.
+    pub same_as: Option<String>,
 }
+
+/// Lists the devices of an API.
+type List = fn() -> Result<Vec<Found>>;
+
+/// GPUs' own APIs stand before OpenCL, which sees some of the same devices.
+const APIS: [List; 3] = [cuda::devices, hip::devices, opencl::devices];
 
 /// Everything that opens here, and a sentence for each API that does not.
 pub fn devices() -> (Vec<Found>, Vec<String>) {
+    devices_until(|_| false)
+}
+
+/// [`devices`] of one API after the other, until one that is looked for is among them. The later APIs are not even opened then:
+/// a CPU's OpenCL and AMD's compiler, each with an LLVM of its own, do not get on in this order in one process.
+fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    // GPUs' own APIs before OpenCL, which sees some of the same devices
-    for api in [cuda::devices(), opencl::devices()] {
-        match api {
+    for list in APIS {
+        match list() {
             Ok(devices) => found.extend(devices),
             Err(reason) => missing.push(reason.to_string()),
+        }
+        unify(&mut found);
+        if found.iter().any(&wanted) {
+            break;
         }
     }
     (found, missing)
 }
 
-/// Whether `name` is written like the id of a live device.
-pub fn is_live(name: &str) -> bool {
-    name == "live" || name == fake::ID || ["cuda:", "opencl:"].iter().any(|api| name.starts_with(api))
+/// What has one address on the bus is one device: it is described as the API found first does, which tells more, so that data measured
+/// through either are of one device; the driver is each one's own.
+fn unify(found: &mut [Found]) {
+    for i in 1..found.len() {
+        let (before, rest) = found.split_at_mut(i);
+        let one = &mut rest[0];
+        let same = before.iter().find(|f| f.bus.is_some() && f.bus == one.bus && f.same_as.is_none());
+        if let Some(first) = same {
+            one.same_as = Some(first.id.clone());
+            one.device = Device { driver: one.device.driver.clone(), ..first.device.clone() };
+        }
+    }
 }
 
-/// Opens a device by id: `live` is the first one found, `cuda:N` and `opencl:N` the N-th of an API, `fake` the tests' double.
+/// Whether `name` is written like the id of a live device.
+pub fn is_live(name: &str) -> bool {
+    name == "live" || name == fake::ID || ["cuda:", "hip:", "opencl:"].iter().any(|api| name.starts_with(api))
+}
+
+/// Opens a device by id: `live` is the first one found, `cuda:N`, `hip:N` and `opencl:N` the N-th of an API, `fake` the tests' double.
 pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     if id == fake::ID {
         return Ok(Box::new(fake::Fake::new()));
     }
-    let (found, reasons) = devices();
-    let wanted = if id == "live" { found.first() } else { found.iter().find(|f| f.id == id) };
+    let wanted = |f: &Found| id == "live" || f.id == id;
+    let (found, reasons) = devices_until(wanted);
+    let wanted = found.iter().find(|f| wanted(f));
     match wanted {
-        Some(f) if f.id.starts_with("cuda:") => Ok(Box::new(cuda::Cuda::open(&f.id)?)),
-        Some(f) => Ok(Box::new(opencl::OpenCl::open(&f.id)?)),
+        Some(f) if f.id.starts_with("cuda:") => Ok(Box::new(cuda::open(&f.id)?)),
+        Some(f) if f.id.starts_with("hip:") => Ok(Box::new(hip::open(&f.id)?)),
+        Some(f) => Ok(Box::new(opencl::OpenCl::open(&f.id, f.device.clone())?)),
         None if found.is_empty() => Err(Error::Unavailable(format!(
             "no device opens here ({}); scripts/setup.sh installs an OpenCL CPU device",
             reasons.join("; ")
@@ -198,4 +234,28 @@ fn cache_folder() -> Option<PathBuf> {
 
 fn fault(kind: InvalidityKind, detail: impl Into<String>) -> Fault {
     Fault { kind, detail: detail.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_seen_through_two_apis_is_one_device() {
+        let found = |id: &str, device: &str, driver: &str, bus: Option<&str>| {
+            let device = Device { driver: driver.into(), ..Device::described(device).unwrap() };
+            Found { id: id.into(), device, bus: bus.map(String::from), same_as: None }
+        };
+        let mut all = [
+            found("hip:0", "MI250X", "HIP 6.2", Some("0000:1b:00.0")),
+            found("hip:1", "MI250X", "HIP 6.2", Some("0000:1c:00.0")),
+            found("opencl:0", "MI100", "OpenCL 2.0", Some("0000:1c:00.0")),
+            found("opencl:1", "T4", "OpenCL 3.0", None),
+            found("opencl:2", "T4", "OpenCL 3.0", None),
+        ];
+        unify(&mut all);
+        let same: Vec<Option<&str>> = all.iter().map(|f| f.same_as.as_deref()).collect();
+        assert_eq!(same, [None, None, Some("hip:1"), None, None]);
+        assert_eq!((all[2].device.name.as_str(), all[2].device.driver.as_str()), ("MI250X", "OpenCL 2.0"));
+    }
 }

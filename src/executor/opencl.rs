@@ -56,9 +56,34 @@ fn cl_devices() -> Result<Vec<ClDevice>> {
 /// Every OpenCL device.
 pub fn devices() -> Result<Vec<Found>> {
     let describe = |(i, d): (usize, &ClDevice)| {
-        Ok(Found { id: format!("opencl:{i}"), device: describe(d).map_err(failed("asking a device"))? })
+        let device = describe(d).map_err(failed("asking a device"))?;
+        Ok(Found { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
     };
     cl_devices()?.iter().enumerate().map(describe).collect()
+}
+
+/// A GPU's address on the bus, as the makers' extensions tell it; the first two leave out the domain.
+fn bus(d: &ClDevice) -> Option<String> {
+    if d.dev_type().ok()? & CL_DEVICE_TYPE_CPU != 0 {
+        return None;
+    }
+    let extensions = d.extensions().unwrap_or_default();
+    let (domain, bus, device, function) = match () {
+        _ if extensions.contains("cl_khr_pci_bus_info") => {
+            let info = d.pcibusinfokhr_intel().ok()?;
+            (info.pci_domain, info.pci_bus, info.pci_device, info.pci_function)
+        }
+        _ if extensions.contains("cl_amd_device_attribute_query") => {
+            let topology = d.topology_amd().ok()?;
+            (0, topology.bus as u32, topology.device as u32, topology.function as u32)
+        }
+        _ if extensions.contains("cl_nv_device_attribute_query") => {
+            let slot = d.pci_slot_id_nv().ok()?;
+            (0, d.pci_bus_id_nv().ok()?, slot >> 3, slot & 7)
+        }
+        _ => return None,
+    };
+    Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
 }
 
 fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
@@ -84,11 +109,15 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
         is_cpu: Some(is_cpu as u8 as f64),
         local_memory_opt_in: None,
     };
+    let name = d.name()?.trim().to_string();
+    // AMD tells the architecture for a name, and the name of the board besides
+    let architecture = name.split(':').next().filter(|n| n.starts_with("gfx")).unwrap_or_default().to_string();
+    let board = if architecture.is_empty() { None } else { d.board_name_amd().ok() };
     Ok(Device {
         aliases: Vec::new(),
-        name: d.name()?.trim().into(),
+        name: board.map(|b| b.trim_matches(['\0', ' ']).to_string()).filter(|b| !b.is_empty()).unwrap_or(name),
         vendor: d.vendor()?.trim().into(),
-        architecture: if is_cpu { "cpu".into() } else { String::new() },
+        architecture: if is_cpu { "cpu".into() } else { architecture },
         driver: format!("{}, driver {}", d.version()?.trim(), d.driver_version()?.trim()),
         source: "asked of the device through OpenCL".into(),
         limits,
@@ -96,16 +125,15 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
 }
 
 impl OpenCl {
-    /// Opens `opencl:N`.
-    pub fn open(id: &str) -> Result<OpenCl> {
+    /// Opens `opencl:N`, which is described so.
+    pub fn open(id: &str, described: Device) -> Result<OpenCl> {
         let index = id.strip_prefix("opencl:").and_then(|n| n.parse::<usize>().ok());
         let device = index.and_then(|i| cl_devices().ok()?.into_iter().nth(i));
         let Some(device) = device else { return Err(Error::Input(format!("no OpenCL device `{id}`"))) };
         let context = Context::from_device(&device).map_err(failed("making a context"))?;
         let queue =
             CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed("making a queue"))?;
-        let device = describe(&device).map_err(failed("asking a device"))?;
-        Ok(OpenCl { device, programs: Vec::new(), buffers: Vec::new(), scratch: None, queue, context })
+        Ok(OpenCl { device: described, programs: Vec::new(), buffers: Vec::new(), scratch: None, queue, context })
     }
 
     /// Overwrites twice the last-level cache.

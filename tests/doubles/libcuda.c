@@ -1,30 +1,7 @@
-// A double of NVIDIA's driver for tests: the calls that seqtune makes, over host memory. A "GPU" that multiplies matrices of f32
-// whatever program of a product is loaded, and fails on demand. DOUBLE_CUDA chooses, by commas: `none` (no device), `memory` (no memory is left),
-// `launch=N` (the N-th launch is refused), `lost=N` (the N-th launch breaks the context), `hang=N`, `wrong=N`; a launch
-// fails once only, of all processes that are told the same file in DOUBLE_CUDA_ONCE.
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+// A double of NVIDIA's driver for tests: the calls that seqtune makes.
+#include "gpu.h"
 
 enum { OK = 0, INVALID = 1, MEMORY = 2, NO_DEVICE = 100, RESOURCES = 701, ILLEGAL_ADDRESS = 700 };
-
-static int lost, launches;
-
-static long mode(const char *name)
-{
-    const char *all = getenv("DOUBLE_CUDA"), *at = all ? strstr(all, name) : NULL;
-    if (!at) return 0;
-    return at[strlen(name)] == '=' ? atol(at + strlen(name) + 1) : 1;
-}
-
-static int fails(const char *how)
-{
-    return launches == mode(how) && open(getenv("DOUBLE_CUDA_ONCE"), O_CREAT | O_EXCL, 0600) >= 0;
-}
 
 int cuInit(unsigned flags) { return mode("none") ? NO_DEVICE : flags; }
 // NVRTC asks for it, and does without
@@ -110,28 +87,15 @@ int cuEventElapsedTime(float *milliseconds, const struct timespec *start, const 
     return OK;
 }
 
-// (M, N, K, alpha, beta, A, B, C), nothing transposed
 int cuLaunchKernel(void *function, unsigned groups_x, unsigned groups_y, unsigned groups_z, unsigned items_x, unsigned items_y,
                    unsigned items_z, unsigned shared, void *stream, void **arguments, void **extra)
 {
-    if (lost) return ILLEGAL_ADDRESS;
-    if (!function || !*(char *)function || stream || extra || shared || groups_z != 1 || items_z != 1) return INVALID;
-    if (!groups_x || !groups_y || items_x * items_y > 1024) return RESOURCES;
-    if (!strncmp(function, "peak_", 5)) return OK; // what a device reaches at best
-    ++launches;
-    if (fails("launch")) return RESOURCES;
-    if (fails("hang")) for (;;) sleep(1);
-    if (fails("lost")) lost = 1;
-    const int m = *(int *)arguments[0], n = *(int *)arguments[1], k = *(int *)arguments[2];
-    const float alpha = *(float *)arguments[3], beta = *(float *)arguments[4];
-    const float *a = *(float **)arguments[5], *b = *(float **)arguments[6];
-    float *c = *(float **)arguments[7];
-    for (int i = 0; i < m; ++i)
-        for (int j = 0; j < n; ++j) {
-            float sum = 0;
-            for (int l = 0; l < k; ++l) sum += a[i * k + l] * b[l * n + j];
-            c[i * n + j] = alpha * sum + (beta != 0 ? beta * c[i * n + j] : 0);
-        }
-    if (fails("wrong")) c[0] += 1;
-    return OK;
+    const unsigned groups[] = {groups_x, groups_y, groups_z}, items[] = {items_x, items_y, items_z};
+    if (stream || extra || shared) return INVALID;
+    switch (launch(function, groups, items, arguments)) {
+    case FINE: return OK;
+    case WRONG_LAUNCH: return INVALID;
+    case NO_RESOURCES: return RESOURCES;
+    default: return ILLEGAL_ADDRESS;
+    }
 }

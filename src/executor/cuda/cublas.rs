@@ -2,21 +2,20 @@
 
 use crate::executor::Product;
 use crate::executor::check::Format;
+use crate::executor::gpu::{Library, Said};
 use cudarc::cublas::sys::{
     self, cublasComputeType_t as Compute, cublasOperation_t as Operation, cublasStatus_t as Status,
 };
-use cudarc::driver::sys::CUdeviceptr;
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
 /// The library on one device.
 pub struct Cublas {
     handle: sys::cublasHandle_t,
-    /// Name and version.
-    pub name: String,
+    name: String,
 }
 
-fn check(status: Status) -> Result<(), String> {
+fn check(status: Status) -> Said<()> {
     if status == Status::CUBLAS_STATUS_SUCCESS {
         return Ok(());
     }
@@ -27,7 +26,7 @@ fn check(status: Status) -> Result<(), String> {
 
 impl Cublas {
     /// Opens the library in the current context.
-    pub fn open() -> Result<Cublas, String> {
+    pub fn open() -> Said<Cublas> {
         // SAFETY: opens a library, whose initialisers are those of any user of it
         if !unsafe { sys::is_culib_present() } {
             return Err("cuBLAS (libcublas.so) does not open: it comes with the CUDA toolkit and with Python's torch; name its folder in LD_LIBRARY_PATH".into());
@@ -42,9 +41,15 @@ impl Cublas {
         let (major, minor, patch) = (version / 10_000, version / 100 % 100, version % 100);
         Ok(Cublas { handle, name: format!("cuBLAS {major}.{minor}.{patch}") })
     }
+}
 
-    /// Enqueues a product; sums are f32, and f32 is not shortened to TF32.
-    pub fn multiply(&self, product: &Product, [a, b, c]: [CUdeviceptr; 3]) -> Result<(), String> {
+impl Library for Cublas {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    /// Sums are f32, and f32 is not shortened to TF32.
+    fn multiply(&self, product: &Product, [a, b, c]: [u64; 3]) -> Said<()> {
         let kind = match product.format {
             Format::F32 => sys::cudaDataType::CUDA_R_32F,
             Format::F16 => sys::cudaDataType::CUDA_R_16F,
@@ -55,7 +60,7 @@ impl Cublas {
         let operation = |transposed| if transposed { Operation::CUBLAS_OP_T } else { Operation::CUBLAS_OP_N };
         let (lda, ldb) = (if transposed_a { m } else { k }, if transposed_b { k } else { n });
         let [alpha, beta] = &product.factors;
-        let pointer = |p: CUdeviceptr| p as *mut c_void;
+        let pointer = |p: u64| p as *mut c_void;
         // SAFETY: the buffers hold the matrices; cuBLAS stores columns, so that C' = B' A' is what is asked of it
         unsafe {
             check(sys::cublasGemmEx(

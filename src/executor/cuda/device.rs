@@ -1,8 +1,8 @@
 //! Which NVIDIA GPUs there are, and what each is: asked of the driver without a context.
 
-use super::failed;
 use crate::error::{Error, Result};
 use crate::executor::Found;
+use crate::executor::gpu::failed;
 use crate::kernel::{Device, Limits};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use std::ffi::{CStr, c_char};
@@ -40,9 +40,11 @@ pub fn count() -> Result<i32> {
 
 /// Every NVIDIA GPU.
 pub fn devices() -> Result<Vec<Found>> {
-    (0..count()?)
-        .map(|i| Ok(Found { id: format!("cuda:{i}"), device: describe(i).map_err(failed("asking a GPU"))? }))
-        .collect()
+    let found = |i| {
+        let device = describe(i).map_err(failed("asking a GPU"))?;
+        Ok(Found { id: format!("cuda:{i}"), device, bus: bus(i).ok().map(|b| b.to_lowercase()), same_as: None })
+    };
+    (0..count()?).map(found).collect()
 }
 
 /// Lanes of f32 arithmetic in a multiprocessor (CUDA C++ Programming Guide, arithmetic instructions).

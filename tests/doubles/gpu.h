@@ -1,0 +1,52 @@
+// What the doubles of GPU drivers share: a "GPU" over host memory that multiplies matrices of f32 whatever program of a product is
+// loaded, and fails on demand. DOUBLE_GPU chooses, by commas: `none` (no device), `memory` (no memory is left), `launch=N` (the N-th launch
+// is refused), `lost=N` (the N-th launch breaks the context), `hang=N`, `wrong=N`; a launch fails once only, of all processes that are told
+// the same file in DOUBLE_GPU_ONCE.
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int lost, launches;
+
+static long mode(const char *name)
+{
+    const char *all = getenv("DOUBLE_GPU"), *at = all ? strstr(all, name) : NULL;
+    if (!at) return 0;
+    return at[strlen(name)] == '=' ? atol(at + strlen(name) + 1) : 1;
+}
+
+static int fails(const char *how)
+{
+    return launches == mode(how) && open(getenv("DOUBLE_GPU_ONCE"), O_CREAT | O_EXCL, 0600) >= 0;
+}
+
+enum failure { FINE, WRONG_LAUNCH, NO_RESOURCES, LOST };
+
+// (M, N, K, alpha, beta, A, B, C), nothing transposed
+static enum failure launch(const char *function, const unsigned *groups, const unsigned *items, void **arguments)
+{
+    if (lost) return LOST;
+    if (!function || !*function || groups[2] != 1 || items[2] != 1) return WRONG_LAUNCH;
+    if (!groups[0] || !groups[1] || items[0] * items[1] > 1024) return NO_RESOURCES;
+    if (!strncmp(function, "peak_", 5)) return FINE; // what a device reaches at best
+    ++launches;
+    if (fails("launch")) return NO_RESOURCES;
+    if (fails("hang")) for (;;) sleep(1);
+    if (fails("lost")) lost = 1;
+    const int m = *(int *)arguments[0], n = *(int *)arguments[1], k = *(int *)arguments[2];
+    const float alpha = *(float *)arguments[3], beta = *(float *)arguments[4];
+    const float *a = *(float **)arguments[5], *b = *(float **)arguments[6];
+    float *c = *(float **)arguments[7];
+    for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) {
+            float sum = 0;
+            for (int l = 0; l < k; ++l) sum += a[i * k + l] * b[l * n + j];
+            c[i * n + j] = alpha * sum + (beta != 0 ? beta * c[i * n + j] : 0);
+        }
+    if (fails("wrong")) c[0] += 1;
+    return FINE;
+}

@@ -1,0 +1,276 @@
+//! The executors of GPUs on doubles of their drivers, with the real compilers: good runs, and every way to fail.
+
+mod common;
+
+use common::{seqtune, text};
+use seqtune::dataset::{Dataset, Outcome};
+use seqtune::executor::hip;
+use seqtune::executor::nvrtc::architectures;
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A maker's API with its doubles.
+struct Api {
+    id: &'static str,
+    libraries: &'static [(&'static str, &'static str)],
+    /// What the driver says where a launch is refused, and where there is no device.
+    refused: &'static str,
+    none: &'static str,
+}
+
+impl Api {
+    /// Without the colon, which would divide a path of libraries.
+    fn folder(&self) -> &str {
+        self.id.split(':').next().unwrap()
+    }
+}
+
+const CUDA: Api = Api {
+    id: "cuda:0",
+    libraries: &[
+        ("libcuda.c", "libcuda.so.1"),
+        ("libnvidia-ml.c", "libnvidia-ml.so.1"),
+        ("libcublas.c", "libcublas.so.13"),
+    ],
+    refused: "too many resources requested for launch",
+    none: "Not available: CUDA: no CUDA-capable device is detected",
+};
+const HIP: Api = Api {
+    id: "hip:0",
+    // the newest names that are looked for, so that they stand before an installed ROCm
+    libraries: &[
+        ("libamdhip64.c", "libamdhip64.so.7"),
+        ("libamd_smi.c", "libamd_smi.so.26"),
+        ("librocm_smi64.c", "librocm_smi64.so.7"),
+    ],
+    refused: "out of resources",
+    none: "Not available: HIP: no ROCm-capable device is detected",
+};
+
+/// The folder of all doubles, built once; `None`, with a word, where there is no C compiler.
+fn doubles() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
+    let built = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for api in [&CUDA, &HIP] {
+            // each API's in a folder of its own, so that a run sees only one
+            let own = folder.path().join(api.folder());
+            std::fs::create_dir(&own).unwrap();
+            for (source, library) in api.libraries {
+                let cc = Command::new("cc")
+                    .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
+                    .arg(own.join(library))
+                    .arg(Path::new("tests/doubles").join(source))
+                    .output();
+                match cc {
+                    Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+                    Err(_) => {
+                        println!("skipped: no C compiler");
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(folder)
+    });
+    built.as_ref().map(|folder| folder.path())
+}
+
+/// The APIs whose compilers are here; a word for each other.
+fn apis() -> Vec<&'static Api> {
+    let mut apis = Vec::new();
+    match architectures().is_empty() {
+        true => println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)"),
+        false => apis.push(&CUDA),
+    }
+    match hip::compiler("gfx90a") {
+        Ok(_) => apis.push(&HIP),
+        Err(e) => println!("skipped: {e} (scripts/setup.sh installs both)"),
+    }
+    apis
+}
+
+/// Runs the program with the doubles of an API as its libraries.
+fn with_double(api: &Api, args: &[&str], mode: &str) -> Option<(String, String, i32)> {
+    let once = tempfile::tempdir().unwrap();
+    let mut run = seqtune(args);
+    run.env("LD_LIBRARY_PATH", doubles()?.join(api.folder()));
+    run.env("DOUBLE_GPU", mode).env("DOUBLE_GPU_ONCE", once.path().join("failed"));
+    if let Some((_, energy)) = mode.split_once("energy=") {
+        run.env("DOUBLE_ENERGY", energy);
+    }
+    Some(text(run.output().unwrap()))
+}
+
+/// Sweeps gemm into `path`.
+fn sweep(api: &Api, path: &Path, more: &[&str], mode: &str) -> Option<(String, String, i32)> {
+    let args = ["sweep", "gemm", "--device", api.id, "-o", path.to_str().unwrap()];
+    with_double(api, &[&args[..], more].concat(), mode)
+}
+
+#[test]
+fn a_gpu_is_listed_with_its_limits() {
+    for api in apis() {
+        let Some((out, err, code)) = with_double(api, &["devices", "--json"], "") else { return };
+        assert_eq!(code, 0, "{err}");
+        let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let gpu = &answer["live"][0];
+        let limit = |name: &str| gpu["limits"][name].as_f64().unwrap();
+        assert_eq!(gpu["id"], api.id);
+        // two operations a multiply-add at 1.5 GHz; 64 bits twice at 1 GHz
+        assert_eq!(limit("bandwidth_gbs"), 16.0);
+        if api.id == "cuda:0" {
+            assert_eq!((&gpu["name"], &gpu["bus"]), (&"Double 1".into(), &"0000:1b:00.0".into()));
+            assert_eq!((&gpu["architecture"], &gpu["driver"]), (&"sm_90".into(), &"CUDA 13.0".into()));
+            assert_eq!((limit("f32_gflops"), limit("compute_units")), (2.0 * 128.0 * 3.0, 2.0));
+        } else {
+            assert_eq!((&gpu["name"], &gpu["bus"]), (&"AMD Double 1".into(), &"0000:c3:00.0".into()));
+            assert_eq!((&gpu["architecture"], &gpu["driver"]), (&"gfx90a".into(), &"HIP 6.2.41134".into()));
+            assert_eq!((limit("f32_gflops"), limit("compute_units")), (4.0 * 128.0 * 3.0, 4.0));
+            assert_eq!((limit("sub_group"), limit("group_registers")), (64.0, 131_072.0));
+        }
+    }
+}
+
+#[test]
+fn a_sweep_measures_and_records_what_each_program_needs() {
+    for api in apis() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.jsonl");
+        let more = ["--sample", "12", "--problems", "M=40,N=30,K=20", "M=64,N=64,K=8,alpha=0.5,beta=2"];
+        let Some((out, err, code)) = sweep(api, &path, &more, "") else { return };
+        assert_eq!(code, 0, "{err}");
+        assert!(out.contains("24 measured now") && out.contains("0 failed"), "{out}");
+        let dataset = Dataset::load(&path).unwrap();
+        assert!(dataset.header.device.name.ends_with("Double 1"), "{:?}", dataset.header.device);
+        for record in &dataset.records {
+            assert!(matches!(&record.outcome, Outcome::Measured(m) if m.samples_us.len() >= 3), "{record:?}");
+            let needs = record.observed.resources.unwrap();
+            assert!(needs.registers >= 8 && needs.groups_per_unit >= 1 && needs.occupancy > 0, "{needs:?}");
+        }
+    }
+}
+
+#[test]
+fn energy_is_read_from_the_management_library() {
+    // NVML with clocks and throttling; AMD SMI, and ROCm SMI where AMD SMI does not count
+    for (api, mode) in apis().into_iter().flat_map(|api| match api.id {
+        "cuda:0" => vec![(api, "")],
+        _ => vec![(api, "energy=amd"), (api, "energy=rocm")],
+    }) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.jsonl");
+        let more = ["--sample", "1", "--energy", "--problems", "M=40,N=30,K=20"];
+        let Some((out, err, code)) = sweep(api, &path, &more, mode) else { return };
+        assert_eq!(code, 0, "{out}{err}");
+        let record = &Dataset::load(&path).unwrap().records[0];
+        if api.id == "cuda:0" {
+            let conditions = record.observed.conditions.as_ref().unwrap();
+            let told = (conditions.clock_mhz, conditions.memory_clock_mhz, conditions.temperature);
+            assert_eq!((told, &conditions.throttled[..]), ((1500, 2600, 55), &["SW_POWER_CAP".to_string()][..]));
+        }
+        let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
+        let energy = m.energy.unwrap_or_else(|| panic!("{mode}: {record:?}"));
+        assert!((energy.idle_watts / 300.0 - 1.0).abs() < 0.02, "{energy:?}");
+        // the double multiplies on the host, at 300 W: launches back to back take a little more than one alone
+        let watts = energy.joules / (m.median_us() * 1e-6);
+        assert!((150.0..1_500.0).contains(&watts), "{watts} W, {m:?}");
+    }
+}
+
+#[test]
+fn a_counter_that_stands_still_is_told_and_counts_nothing() {
+    for api in apis().into_iter().filter(|api| api.id == "hip:0") {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.jsonl");
+        let more = ["--sample", "1", "--energy", "--problems", "M=40,N=30,K=20"];
+        let Some((out, err, code)) = sweep(api, &path, &more, "energy=still") else { return };
+        assert!(code == 0 && err.contains("counter of energy stands still"), "{out}{err}");
+        let record = &Dataset::load(&path).unwrap().records[0];
+        assert!(matches!(&record.outcome, Outcome::Measured(m) if m.energy.is_none()), "{record:?}");
+    }
+}
+
+/// Records of a sweep of eight configs of one problem in a mode of the double.
+fn failing(api: &Api, mode: &str) -> Option<Vec<Outcome>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl");
+    let more = ["--sample", "8", "--timeout", "6s", "--problems", "M=40,N=30,K=20"];
+    let (out, err, code) = sweep(api, &path, &more, mode)?;
+    assert_eq!(code, 0, "{mode}: {out}{err}");
+    let outcomes: Vec<Outcome> = Dataset::load(&path).unwrap().records.into_iter().map(|r| r.outcome).collect();
+    assert_eq!(outcomes.len(), 8, "{mode}");
+    Some(outcomes)
+}
+
+#[test]
+fn a_config_that_fails_is_booked_with_the_drivers_words_and_the_others_are_measured() {
+    for api in apis() {
+        // the first launch is the reference's; each config is launched twice before any is timed
+        for (mode, expected) in [
+            ("launch=4", api.refused),
+            ("wrong=4", "the reference says"),
+            ("lost=40", "an illegal memory access was encountered"),
+            ("hang=4", "silent for 6.0 s"),
+        ] {
+            let Some(outcomes) = failing(api, mode) else { return };
+            let failures: Vec<String> = outcomes
+                .iter()
+                .filter_map(|o| match o {
+                    Outcome::Invalid(invalidity) => Some(invalidity.detail.clone()),
+                    _ => None,
+                })
+                .collect();
+            assert!(failures.len() == 1 && failures[0].contains(expected), "{} {mode}: {failures:?}", api.id);
+        }
+    }
+}
+
+#[test]
+fn what_ends_a_run_is_told_in_a_sentence() {
+    for api in apis() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.jsonl");
+        let other = api.id.replace('0', "3");
+        for (device, mode, expected, wanted) in [
+            (api.id, "memory", "allocating 256 bytes: ".to_string(), 1),
+            (other.as_str(), "", format!("no live device `{other}`"), 2),
+            (api.id, "none", format!("no live device `{}`", api.id), 2),
+        ] {
+            let more = ["--device", device, "--sample", "2", "-o", path.to_str().unwrap()];
+            let args = [&["sweep", "gemm", "--problems", "M=8,N=8,K=8"][..], &more].concat();
+            let Some((out, err, code)) = with_double(api, &args, mode) else { return };
+            assert!(code == wanted && err.contains(&expected), "{mode}: {code} {out}{err}");
+        }
+        let Some((out, _, _)) = with_double(api, &["devices"], "none") else { return };
+        assert!(out.contains(api.none), "{out}");
+    }
+}
+
+#[test]
+fn predictions_are_measured_with_energy_and_beside_the_vendors_library() {
+    for api in apis() {
+        let problems = ["M=40,N=30,K=20", "M=33,N=17,K=50,alpha=0.5,beta=2"];
+        let args = ["validate", "models/gemm-cpu", "gemm", "--top", "1", "--device", api.id];
+        let args = [&args[..], &problems].concat();
+        let Some((out, err, code)) = with_double(api, &[&args[..], &["--energy"]].concat(), "") else { return };
+        assert!(code == 0 && out.contains("| mJ |"), "{out}{err}");
+        let (json, err, code) = with_double(api, &[&args[..], &["--json"]].concat(), "").unwrap();
+        assert_eq!(code, 0, "{json}{err}");
+        for line in json.lines() {
+            let answer: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(answer["best_us"].as_f64().is_some_and(|us| us > 0.0), "{answer}");
+            if api.id == "cuda:0" {
+                assert_eq!(answer["library"], "cuBLAS 13.0.2", "{answer}");
+                assert!(answer["library_us"].as_f64().is_some_and(|us| us > 0.0), "{answer}");
+            }
+        }
+        match api.id {
+            "cuda:0" => {
+                assert!(out.contains("| % of cuBLAS 13.0.2 | mJ |") && out.contains(" % of cuBLAS 13.0.2."), "{out}")
+            }
+            _ => assert!(out.contains("Nothing of the vendor's is measured beside it"), "{out}"),
+        }
+    }
+}
