@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Everything that a machine with an NVIDIA GPU is to do, in one call, with a program built elsewhere: no Rust and no network are needed, only
+# Everything that a machine with a GPU is to do, in one call, with a program built elsewhere: no Rust and no network are needed, only
 # the driver, NVRTC, and libtorch (of a CUDA toolkit and of Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
-# Lists the devices, runs the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it), goes on with the sweeps of datasets/problems for as long as is given, meters energy on
+# Lists the devices, runs the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it), goes on with
+# the sweeps of datasets/problems for as long as is given, meters energy on
 # a part of them, and validates the shipped models. Results are packed into OUT every two minutes, so that a run that is stopped loses little; journals
 # are kept in WORK (gpu_work), so that the next call goes on.
 # usage: scripts/gpu_run.sh BIN OUT [MINUTES]
@@ -65,7 +66,7 @@ fi
 sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/gemm_tc.txt"
 rest=$(left)
 sweep gemm $((rest * 35 / 100)) gemm --problems datasets/problems/gemm_gpu.txt --sample 110
-sweep gemm_tc $((rest * 20 / 100)) gemm_tc --problems "$work/gemm_tc.txt" --sample 110
+[ "${device%%:*}" = cuda ] && sweep gemm_tc $((rest * 20 / 100)) gemm_tc --problems "$work/gemm_tc.txt" --sample 110
 sweep conv2d $((rest * 20 / 100)) conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110
 # 40 shapes over the list, 12 configs each
 awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"

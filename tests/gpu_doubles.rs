@@ -274,3 +274,15 @@ fn predictions_are_measured_with_energy_and_beside_the_vendors_library() {
         }
     }
 }
+
+#[test]
+fn the_program_needs_nothing_of_rocm_to_start() {
+    use object::{Object, ObjectSymbol};
+    let bytes = std::fs::read(env!("CARGO_BIN_EXE_seqtune")).unwrap();
+    let program = object::File::parse(&*bytes).unwrap();
+    let mut strangers = program.dynamic_symbols().filter_map(|s| s.name().ok()).filter(|n| n.starts_with("hip"));
+    assert_eq!(strangers.next(), None, "a symbol of HIP's is linked");
+    let names = program.section_by_name(".dynstr").map(|s| object::ObjectSection::data(&s).unwrap().to_vec()).unwrap();
+    let needed = String::from_utf8_lossy(&names).into_owned();
+    assert!(!needed.contains("libamdhip64"), "the program names HIP's library");
+}
