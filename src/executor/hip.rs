@@ -4,7 +4,7 @@ use super::compiler::{Binary, Compiler, Job};
 use super::energy::EnergyMeter;
 use super::gpu::{Driver, Gpu, Handle, Said, failed, ordinal};
 use super::{Fault, fault};
-use crate::dataset::InvalidityKind;
+use crate::dataset::{Conditions, InvalidityKind};
 use crate::error::{Error, Result};
 use api::hip;
 use device::{bus, count, describe};
@@ -16,6 +16,7 @@ mod api;
 mod clang;
 mod code_object;
 mod device;
+mod hwmon;
 mod library;
 pub mod rtc;
 mod smi;
@@ -55,13 +56,14 @@ fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> std::result::Result<B
 /// One GPU's driver.
 pub struct Hip {
     ordinal: i32,
+    bus: Said<String>,
 }
 
 /// Opens `hip:N`.
 pub fn open(id: &str) -> Result<Gpu<Hip>> {
     let ordinal = ordinal(id, "hip", count()?)?;
     let device = describe(ordinal).map_err(failed("asking a GPU"))?;
-    Gpu::new(device, Hip { ordinal })
+    Gpu::new(device, Hip { ordinal, bus: bus(ordinal) })
 }
 
 // SAFETY, of all calls below: a library that is there is called with handles and memory that it gave or that outlive the call, as the
@@ -160,7 +162,11 @@ impl Driver for Hip {
         Ok(milliseconds)
     }
 
+    fn conditions(&self) -> Option<Conditions> {
+        hwmon::conditions(self.bus.as_ref().ok()?)
+    }
+
     fn meter(&self) -> Said<Box<dyn EnergyMeter>> {
-        Ok(Box::new(smi::Counter::at(&bus(self.ordinal)?)?))
+        Ok(Box::new(smi::Counter::at(self.bus.as_ref()?)?))
     }
 }
