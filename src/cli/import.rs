@@ -1,8 +1,9 @@
 //! `seqtune import`
 
 use super::progress::Bar;
+use crate::dataset::autoheuristic;
 use crate::dataset::miopen::{self, Import, Imported, Row, Times};
-use crate::error::{Result, input};
+use crate::error::{Error, Result, input, io};
 use crate::kernel::Device;
 use clap::Subcommand;
 use std::collections::BTreeMap;
@@ -18,6 +19,28 @@ pub struct Args {
 #[derive(Subcommand)]
 enum From {
     Miopen(MiopenArgs),
+    #[command(name = "autoheuristic")]
+    AutoHeuristic(AutoHeuristicArgs),
+}
+
+/// Measurements of PyTorch's AutoHeuristic: Triton's mm, mixed_mm and flex_attention
+#[derive(clap::Args)]
+struct AutoHeuristicArgs {
+    /// Files of one kernel and device: .txt, or .zip of such
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The dataset
+    #[arg(short, long, value_name = "DATASET")]
+    output: PathBuf,
+    /// Device that it was measured on [default: the described one whose limits the files tell]
+    #[arg(long)]
+    device: Option<String>,
+    /// Replaces the dataset if it is there
+    #[arg(long)]
+    overwrite: bool,
+    /// The counts as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Performance databases of MIOpen: one dataset per device and solver
@@ -49,6 +72,7 @@ struct MiopenArgs {
 pub fn run(args: Args) -> Result<()> {
     match args.from {
         From::Miopen(args) => miopen(args),
+        From::AutoHeuristic(args) => autoheuristic(args),
     }
 }
 
@@ -129,5 +153,62 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }
     super::answer(text.trim_end());
+    Ok(())
+}
+
+/// The texts of a file, or of everything that a .zip holds.
+fn texts(path: &Path) -> Result<Vec<(String, String)>> {
+    let place = path.display().to_string();
+    if path.extension().is_none_or(|e| e != "zip") {
+        return Ok(vec![(place, std::fs::read_to_string(path).map_err(io(path))?)]);
+    }
+    let damaged = |e: &dyn std::fmt::Display| Error::Input(format!("{place}: is no .zip, or a damaged one ({e})"));
+    let file = std::fs::File::open(path).map_err(io(path))?;
+    let mut archive = zip::ZipArchive::new(file).map_err(|e| damaged(&e))?;
+    let mut texts = Vec::new();
+    for i in 0..archive.len() {
+        let entry = archive.by_index(i).map_err(|e| damaged(&e))?;
+        let name = entry.name().map_err(|e| damaged(&e))?.into_owned();
+        if name.ends_with(".txt") {
+            let text = std::io::read_to_string(entry).map_err(|e| damaged(&e))?;
+            texts.push((format!("{place}, {name}"), text));
+        }
+    }
+    match texts.is_empty() {
+        true => input(format!("{place}: holds no .txt")),
+        false => Ok(texts),
+    }
+}
+
+fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
+    if args.output.exists() && !args.overwrite {
+        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
+    }
+    let device = args.device.as_deref().map(super::device).transpose()?;
+    let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
+    let imported = autoheuristic::import(&files, device, super::command_line())?;
+    let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out } = &imported;
+    let records = dataset.records.len();
+    if records == 0 {
+        return input("no row could be imported");
+    }
+    dataset.save_packed(&args.output)?;
+    if args.json {
+        return super::answer_json(&serde_json::json!({
+            "kernel": kernel.name, "device": dataset.header.device.name, "rows": rows, "repeated": repeated, "records": records,
+            "failed": failed, "references": references, "left_out": left_out,
+        }));
+    }
+    let mut text = format!(
+        "{}: {records} records of {} on {} from {rows} rows, {failed} of them of configs that failed\n\
+         rows that repeat an earlier one to the letter: {repeated}\nproblems with a time of the vendor's library: {references}",
+        args.output.display(),
+        kernel.name,
+        dataset.header.device.name
+    );
+    for (reason, rows) in left_out {
+        text += &format!("\nleft out, because {reason}: {rows} rows");
+    }
+    super::answer(&text);
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! On disk a dataset is either a journal (JSON lines, appended while a sweep runs) or packed (for training
 //! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
 
+pub mod autoheuristic;
 mod journal;
 pub mod miopen;
 mod observed;

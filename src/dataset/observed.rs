@@ -36,13 +36,16 @@ pub struct Conditions {
     pub throttled: Vec<String>,
 }
 
-/// Both, where the API tells.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What was observed beside an outcome.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     pub resources: Option<Resources>,
     pub conditions: Option<Conditions>,
     /// Why there is no energy where it was asked for.
     pub unmetered: Option<String>,
+    /// Time of the vendor's library for the same problem in microseconds, where it was measured beside: a reference, no config.
+    #[serde(default)]
+    pub library_us: Option<f32>,
 }
 
 impl Observed {

@@ -249,7 +249,7 @@ impl<D: Driver> Executor for Gpu<D> {
         Observed {
             resources: program.and_then(|p| self.programs[p.0].as_ref()).map(|p| p.binary.resources),
             conditions: self.driver.conditions(),
-            unmetered: None,
+            ..Observed::default()
         }
     }
 
