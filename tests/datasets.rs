@@ -123,7 +123,7 @@ fn a_table_refuses_data_of_another_kernel_or_space_and_names_an_unreadable_recor
 
 #[test]
 fn the_split_is_by_shape_and_the_same_everywhere() {
-    let split = Split { seed: 1, test: 0.2, validation: 0.1 };
+    let split = Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 };
     let parts: Vec<Part> = (0..2_000).map(|i| split.part(&format!("M={i}"))).collect();
     let share = |part| parts.iter().filter(|p| **p == part).count() as f64 / 2_000.0;
     assert!((share(Part::Test) - 0.2).abs() < 0.03 && (share(Part::Validation) - 0.1).abs() < 0.03);

@@ -17,7 +17,7 @@ fn settings(epochs: usize) -> Settings {
         configs: 16,
         rate: 3e-3,
         imagined: 3,
-        split: Split { seed: 1, test: 0.25, validation: 0.15 },
+        split: Split { seed: 1, test: 0.25, validation: 0.15, from: 0.0 },
         ..Settings::default()
     }
 }

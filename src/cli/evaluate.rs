@@ -2,21 +2,26 @@
 
 use crate::dataset::{Objective, Part, Table};
 use crate::error::{Result, input};
+use crate::eval::folds::{Ask, cross_validate};
 use crate::eval::lightgbm::LightGbm;
-use crate::eval::tuned::{Ask, evaluate as evaluate_tuned};
+use crate::eval::tuned::{self, evaluate as evaluate_tuned};
 use crate::eval::{evaluate, plot, report};
 use crate::kernel::Kernel;
-use crate::model::Model;
+use crate::model::{Model, Settings};
 use std::path::PathBuf;
 
-/// Judges a model and baselines on held-out problems of datasets, by replay
+/// Judges a model and baselines on held-out problems of datasets, by replay; or, with --folds, what training makes of them
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder of the model or models
-    model: PathBuf,
-    /// Datasets: journals or packed files
-    #[arg(required = true)]
-    datasets: Vec<PathBuf>,
+    /// Folder of the model or models (not with --folds), then datasets: journals or packed files
+    #[arg(required = true, value_names = ["MODEL", "DATASETS"], num_args = 1..)]
+    paths: Vec<PathBuf>,
+    /// Cross-validates: so many models, each trained without a part of the shapes and judged on that; no model is given
+    #[arg(long, value_name = "N")]
+    folds: Option<usize>,
+    /// Keeps the folds' models there, and finds them again [default: they are thrown away]
+    #[arg(long, value_name = "FOLDER", requires = "folds")]
+    models: Option<PathBuf>,
     /// Kernel name or folder [default: the one that the datasets name]
     #[arg(long)]
     kernel: Option<String>,
@@ -46,7 +51,14 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let corpus = super::tables(&args.datasets, args.kernel.as_deref())?;
+    if let Some(folds) = args.folds {
+        return cross_validated(&args, folds);
+    }
+    let [_, datasets @ ..] = &args.paths[..] else { return input("name a model and datasets") };
+    if datasets.is_empty() {
+        return input("name datasets behind the model, or pass --folds to judge without one");
+    }
+    let corpus = super::tables(datasets, args.kernel.as_deref())?;
     if corpus.iter().all(|(_, table)| table.is_tuned()) {
         return tuned(&args, &corpus);
     }
@@ -58,7 +70,7 @@ pub fn run(args: Args) -> Result<()> {
 
 /// The model to judge on a kernel; warns if it was trained on other data.
 fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
-    let model = Model::load_for(&args.model, &kernel.name)?;
+    let model = Model::load_for(&args.paths[0], &kernel.name)?;
     let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
     if !unknown.is_empty() {
         eprintln!(
@@ -85,7 +97,8 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         true => None,
         false => Some(LightGbm::open()?),
     };
-    let ask = Ask { device: device.as_ref(), part: args.part, library: library.as_ref(), threads, seed: args.seed };
+    let ask =
+        tuned::Ask { device: device.as_ref(), part: args.part, library: library.as_ref(), threads, seed: args.seed };
     let mut reports = Vec::new();
     for (i, (kernel, table)) in corpus.iter().enumerate() {
         let mut tell = |what: &str| eprintln!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len());
@@ -99,6 +112,35 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     }
     super::answer(report::text(&reports).trim_end());
     Ok(())
+}
+
+/// Judges what training makes of sweeps.
+fn cross_validated(args: &Args, folds: usize) -> Result<()> {
+    let corpus = super::tables(&args.paths, args.kernel.as_deref())?;
+    let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
+    if table.is_tuned() {
+        return input("--folds judges sweeps; these datasets hold what tuners chose");
+    }
+    let library = match args.no_trees {
+        true => None,
+        false => Some(LightGbm::open()?),
+    };
+    let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
+    let models = args.models.as_ref().unwrap_or(&temporary);
+    let settings = Settings { seed: args.seed, command: super::command_line(), ..Settings::default() };
+    let ask = Ask { folds, objective: args.objective, library: library.as_ref(), settings: &settings, models };
+    let report = cross_validate(kernel, table, &ask, &|what| eprintln!("evaluate: {what}"));
+    if args.models.is_none() {
+        let _ = std::fs::remove_dir_all(&temporary);
+    }
+    let report = report?;
+    match args.json {
+        true => super::answer_json(&report),
+        false => {
+            super::answer(report.table().trim_end());
+            Ok(())
+        }
+    }
 }
 
 /// Judges by replay of sweeps.

@@ -91,6 +91,7 @@ pub fn run(args: Args) -> Result<()> {
         seed: args.split_seed,
         test: args.test.unwrap_or(default.split.test),
         validation: args.validation.unwrap_or(default.split.validation),
+        from: 0.0,
     };
     let settings = Settings {
         hparams: Hparams {

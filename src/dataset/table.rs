@@ -54,6 +54,9 @@ pub struct Split {
     pub test: f64,
     /// Share of shapes that choose the best weights.
     pub validation: f64,
+    /// Where the part for testing begins, as a share of all shapes: each fold of a cross-validation has its own.
+    #[serde(default)]
+    pub from: f64,
 }
 
 impl Split {
@@ -61,7 +64,7 @@ impl Split {
     pub fn part(&self, shape: &str) -> Part {
         let digest = Sha256::digest(format!("{} {shape}", self.seed));
         let bits = digest.iter().take(8).fold(0u64, |x, b| x << 8 | *b as u64);
-        let at = bits as f64 / u64::MAX as f64;
+        let at = (bits as f64 / u64::MAX as f64 - self.from).rem_euclid(1.0);
         match at {
             at if at < self.test => Part::Test,
             at if at < self.test + self.validation => Part::Validation,

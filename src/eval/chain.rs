@@ -4,7 +4,7 @@
 //! the parameters before and the features that these decide, and which is fitted where there is a choice. What each value would
 //! decide, which the model weighs, a classifier over values has no place for.
 
-use super::lightgbm::{Classifier, LightGbm, Samples};
+use super::lightgbm::{LightGbm, Samples, Task, Trees};
 use super::tuned::{Answer, Asked, TOPS, tuned};
 use crate::dataset::{Objective, Tried};
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub struct Chain<'a> {
     asked: &'a Asked<'a>,
     speller: &'a Speller<'a>,
     /// By position: the choices that occur, and the trees where there are several.
-    links: Vec<(Vec<Choice>, Option<Classifier>)>,
+    links: Vec<(Vec<Choice>, Option<Trees>)>,
     /// Probability of a choice that never occurred: half a record's worth.
     floor: f64,
     threads: usize,
@@ -51,7 +51,7 @@ impl<'a> Chain<'a> {
                 continue;
             }
             let samples = |tried: &[&Tried], seen: &[Seen]| {
-                let mut samples = Samples { rows: Vec::new(), columns: 0, classes: Vec::new() };
+                let mut samples = Samples::default();
                 for (t, seen) in tried.iter().zip(seen) {
                     // a value that training never saw cannot judge the fit
                     let class = occurring.binary_search(&tuned(t).0[at]);
@@ -60,17 +60,17 @@ impl<'a> Chain<'a> {
                         samples.rows.extend(&seen.problem);
                         samples.rows.extend(step);
                         samples.columns = samples.rows.len() - first;
-                        samples.classes.push(class as f32);
+                        samples.labels.push(class as f32);
                     }
                 }
                 samples
             };
             let train = samples(&asked.train, &train_seen);
             let mut valid = samples(valid, &valid_seen);
-            if valid.classes.is_empty() {
+            if valid.labels.is_empty() {
                 valid = samples(&asked.train, &train_seen);
             }
-            let trees = library.fit(&train, &valid, occurring.len(), threads, seed)?;
+            let trees = library.fit(&train, &valid, Task::Classes(occurring.len()), threads, seed)?;
             links.push((occurring, Some(trees)));
         }
         Ok(Chain { asked, speller, links, floor: 0.5 / asked.train.len() as f64, threads })

@@ -38,29 +38,44 @@ type LastError = unsafe extern "C" fn() -> *const c_char;
 #[derive(Clone)]
 pub struct LightGbm(Arc<Library>);
 
-/// Rows of numbers with a class each.
+/// Rows of numbers with a label each.
+#[derive(Default)]
 pub struct Samples {
     /// Row after row.
     pub rows: Vec<f64>,
     pub columns: usize,
-    pub classes: Vec<f32>,
+    /// Class, value or relevance.
+    pub labels: Vec<f32>,
+    /// Rows of each query that is ranked, in their order; empty where nothing is.
+    pub groups: Vec<i32>,
 }
 
-/// Trees that give a probability to each class.
-pub struct Classifier {
+/// What is fitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Task {
+    /// One of so many classes, by its probability.
+    Classes(usize),
+    /// A value, by least squares.
+    Regression,
+    /// An order within each group (LambdaMART, Burges 2010).
+    Ranking,
+}
+
+/// Fitted trees.
+pub struct Trees {
     library: LightGbm,
     booster: Handle,
     train: Handle,
     valid: Handle,
-    classes: usize,
+    /// Numbers that a row is answered with.
+    outputs: usize,
     rounds: c_int,
     columns: usize,
 }
 
 const FLOAT32: c_int = 0;
 const FLOAT64: c_int = 1;
-/// Rounds without a better validation loss before fitting stops.
-const PATIENCE: usize = 20;
+const INT32: c_int = 2;
 
 impl LightGbm {
     /// Opens `$SEQTUNE_LIGHTGBM`, `.lightgbm/lib_lightgbm.so` or the system's library.
@@ -100,9 +115,9 @@ impl LightGbm {
     fn dataset(&self, samples: &Samples, parameters: &CStr, reference: Handle) -> Result<Handle> {
         let create: CreateFromMat = self.function("LGBM_DatasetCreateFromMat")?;
         let set: SetField = self.function("LGBM_DatasetSetField")?;
-        let n = samples.classes.len() as i32;
+        let n = samples.labels.len() as i32;
         let mut dataset = null_mut();
-        // SAFETY: the pointers are to n rows of `columns` numbers and n classes, which live through the calls
+        // SAFETY: the pointers are to n rows of `columns` numbers and n labels, which live through the calls
         unsafe {
             let data = samples.rows.as_ptr().cast();
             self.check(create(
@@ -115,76 +130,93 @@ impl LightGbm {
                 reference,
                 &mut dataset,
             ))?;
-            self.check(set(dataset, c"label".as_ptr(), samples.classes.as_ptr().cast(), n, FLOAT32))?;
+            self.check(set(dataset, c"label".as_ptr(), samples.labels.as_ptr().cast(), n, FLOAT32))?;
+            if !samples.groups.is_empty() {
+                let groups = samples.groups.len() as c_int;
+                self.check(set(dataset, c"group".as_ptr(), samples.groups.as_ptr().cast(), groups, INT32))?;
+            }
         }
         Ok(dataset)
     }
 
-    /// Fits trees for `classes` classes, until the loss on `valid` has not improved for [`PATIENCE`] rounds.
-    pub fn fit(
-        &self,
-        train: &Samples,
-        valid: &Samples,
-        classes: usize,
-        threads: usize,
-        seed: u64,
-    ) -> Result<Classifier> {
-        // many classes make a tree each per round; without the penalty on leaves, rare classes run away
-        let most = if classes > 40 { 200 } else { 400 };
+    /// Fits trees until the loss on `valid` has not improved for a while.
+    pub fn fit(&self, train: &Samples, valid: &Samples, task: Task, threads: usize, seed: u64) -> Result<Trees> {
+        let (own, outputs, most, patience) = match task {
+            // many classes make a tree each per round; without the penalty on leaves, rare classes run away
+            Task::Classes(n) => (
+                format!("objective=multiclass metric=multi_logloss num_class={n} learning_rate=0.06 num_leaves=31 min_data_in_leaf=20 lambda_l2=1"),
+                n,
+                if n > 40 { 200 } else { 400 },
+                20,
+            ),
+            Task::Regression => (
+                "objective=regression metric=l2 learning_rate=0.05 num_leaves=63 min_data_in_leaf=20".into(),
+                1,
+                1_500,
+                50,
+            ),
+            Task::Ranking => (
+                "objective=lambdarank metric=ndcg eval_at=3 lambdarank_truncation_level=10 learning_rate=0.05 num_leaves=63 min_data_in_leaf=20".into(),
+                1,
+                1_500,
+                100,
+            ),
+        };
         let parameters = format!(
-            "objective=multiclass metric=multi_logloss num_class={classes} learning_rate=0.06 num_leaves=31 \
-             min_data_in_leaf=20 feature_fraction=0.7 lambda_l2=1 bagging_fraction=0.8 bagging_freq=1 num_threads={threads} seed={seed} \
+            "{own} feature_fraction=0.7 bagging_fraction=0.8 bagging_freq=1 num_threads={threads} seed={seed} \
              deterministic=true force_row_wise=true verbosity=-1"
         );
         let parameters = CString::new(parameters).map_err(|e| Error::Failed(format!("LightGBM: {e}")))?;
-        let mut classifier = Classifier {
+        let mut trees = Trees {
             library: self.clone(),
             booster: null_mut(),
             train: self.dataset(train, &parameters, null_mut())?,
             valid: null_mut(),
-            classes,
+            outputs,
             rounds: 0,
             columns: train.columns,
         };
-        classifier.valid = self.dataset(valid, &parameters, classifier.train)?;
+        trees.valid = self.dataset(valid, &parameters, trees.train)?;
         let (create, add): (BoosterCreate, AddValid) =
             (self.function("LGBM_BoosterCreate")?, self.function("LGBM_BoosterAddValidData")?);
         let (update, eval): (Update, GetEval) =
             (self.function("LGBM_BoosterUpdateOneIter")?, self.function("LGBM_BoosterGetEval")?);
-        // SAFETY: the handles were made above and are freed with the classifier
+        // SAFETY: the handles were made above and are freed with the trees
         unsafe {
-            self.check(create(classifier.train, parameters.as_ptr(), &mut classifier.booster))?;
-            self.check(add(classifier.booster, classifier.valid))?;
+            self.check(create(trees.train, parameters.as_ptr(), &mut trees.booster))?;
+            self.check(add(trees.booster, trees.valid))?;
         }
         let mut best = (f64::INFINITY, 0);
         for round in 1..=most {
             let (mut finished, mut count, mut loss) = (0, 0, [0.0; 4]);
             // SAFETY: one metric was asked for, so one number is written
             unsafe {
-                self.check(update(classifier.booster, &mut finished))?;
-                self.check(eval(classifier.booster, 1, &mut count, loss.as_mut_ptr()))?;
+                self.check(update(trees.booster, &mut finished))?;
+                self.check(eval(trees.booster, 1, &mut count, loss.as_mut_ptr()))?;
             }
-            if loss[0] < best.0 {
-                best = (loss[0], round);
+            // of an order the higher is the better
+            let loss = if task == Task::Ranking { -loss[0] } else { loss[0] };
+            if loss < best.0 {
+                best = (loss, round);
             }
-            if finished != 0 || round >= best.1 + PATIENCE {
+            if finished != 0 || round >= best.1 + patience {
                 break;
             }
         }
-        classifier.rounds = best.1.max(1) as c_int;
-        Ok(classifier)
+        trees.rounds = best.1.max(1) as c_int;
+        Ok(trees)
     }
 }
 
-impl Classifier {
-    /// Probabilities of the classes, row after row.
+impl Trees {
+    /// The answers, row after row: probabilities of the classes, the value, or what orders.
     pub fn predict(&self, rows: &[f64], threads: usize) -> Result<Vec<f64>> {
         let n = rows.len() / self.columns;
-        let mut out = vec![0.0; n * self.classes];
+        let mut out = vec![0.0; n * self.outputs];
         let predict: Predict = self.library.function("LGBM_BoosterPredictForMat")?;
         let parameters = CString::new(format!("num_threads={threads} verbosity=-1")).unwrap_or_default();
         let mut written = 0;
-        // SAFETY: `out` has room for one number per row and class
+        // SAFETY: `out` has room for all of them
         let code = unsafe {
             predict(
                 self.booster,
@@ -206,7 +238,7 @@ impl Classifier {
     }
 }
 
-impl Drop for Classifier {
+impl Drop for Trees {
     fn drop(&mut self) {
         let booster = self.library.function::<Free>("LGBM_BoosterFree");
         let dataset = self.library.function::<Free>("LGBM_DatasetFree");

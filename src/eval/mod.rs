@@ -3,6 +3,7 @@
 mod baselines;
 pub mod bench;
 pub mod chain;
+pub mod folds;
 pub mod lightgbm;
 pub mod paired;
 pub mod plot;

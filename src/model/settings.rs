@@ -69,7 +69,7 @@ impl Default for Settings {
             half: false,
             imagined: 12,
             head: 0.3,
-            split: Split { seed: 1, test: 0.2, validation: 0.1 },
+            split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 },
             seed: 1,
             command: String::new(),
             checkpoint: 20,
@@ -92,7 +92,7 @@ impl Settings {
             half: fast_bfloat16(),
             imagined: 0,
             head: 0.03,
-            split: Split { seed: 1, test: 0.1, validation: 0.05 },
+            split: Split { seed: 1, test: 0.1, validation: 0.05, from: 0.0 },
             ..Settings::default()
         }
     }

@@ -119,7 +119,8 @@ pub fn between(kernel: &Kernel, tried: &[&Tried], rng: &mut ChaCha8Rng) -> (Prob
     (a.problem.clone(), a.device)
 }
 
-fn row(kernel: &Kernel, problem: &Problem, spelled: &Spelled, config: &Config) -> Vec<f64> {
+/// A problem and a config as numbers: sizes as logarithms, the config's values, the device's limits, all features.
+pub fn row(kernel: &Kernel, problem: &Problem, spelled: &Spelled, config: &Config) -> Vec<f64> {
     let fields = kernel.fields.iter().zip(&problem.values);
     let mut row: Vec<f64> =
         fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v }).collect();
