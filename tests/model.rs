@@ -3,17 +3,20 @@
 mod common;
 
 use common::{toy, toy_dataset};
-use seqtune::dataset::{Energy, Objective, Outcome, Split, Table};
+use seqtune::dataset::{Energy, Objective, Outcome, Part, Split, Table};
+use seqtune::eval::folds::{Ask, cross_validate};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune::model::{Existing, Hparams, Model, Predictor, Progress, Settings, train};
+use seqtune::model::{Existing, Hparams, Model, Predictor, Progress, Scored, Settings, train};
 use std::path::Path;
 
 fn settings(epochs: usize) -> Settings {
     tch::set_num_threads(1);
     Settings {
         hparams: Hparams { width: 32, heads: 4, feed_forward: 64, encoder_layers: 1, decoder_layers: 1 },
+        members: 1,
+        half: false,
         epochs: Some(epochs),
-        batch: 8,
+        batch: Some(8),
         configs: 16,
         rate: 3e-3,
         imagined: 3,
@@ -49,20 +52,20 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         let trained = predictor.score_by_libtorch(&model, &problem, &device, Objective::Time, &legal).unwrap();
         for (a, b) in scored.iter().zip(&trained) {
             assert!((a.log_probability - b.log_probability).abs() < 1e-4, "the runtime agrees with libtorch");
-            assert!((a.time_us / b.time_us - 1.0).abs() < 1e-4);
+            assert!((a.time_us / b.time_us - 1.0).abs() < 1e-4 && (a.rank - b.rank).abs() < 1e-4);
         }
-        let mut expected: Vec<(f64, f64, &Config)> =
-            scored.iter().zip(&legal).map(|(s, c)| (s.log_probability, s.time_us, c)).collect();
-        expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut expected: Vec<(&Scored, &Config)> = scored.iter().zip(&legal).collect();
+        expected.sort_by(|a, b| b.0.merit().total_cmp(&a.0.merit()));
         let problems = [problem.clone()];
         let found = predictor.predict(&problems, &device, Objective::Time, (100, 100), 1).unwrap().remove(0);
         assert_eq!(found.len(), legal.len());
         let total: f64 = found.iter().map(|c| c.probability).sum();
         assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
-        for (found, (log, time, config)) in found.iter().zip(&expected) {
-            assert!((found.probability.ln() - log).abs() < 1e-3, "steps with cached keys agree with one pass");
+        for (found, (scored, config)) in found.iter().zip(&expected) {
+            let difference = found.probability.ln() - scored.log_probability;
+            assert!(difference.abs() < 1e-3, "steps with cached keys agree with one pass");
             assert_eq!(&&found.config, config);
-            assert!((found.time_us / time - 1.0).abs() < 1e-3);
+            assert!((found.time_us / scored.time_us - 1.0).abs() < 1e-3);
         }
     }
 }
@@ -202,4 +205,31 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
         code == 0 && out.contains("1 problems, by energy times time: first choice") && out.contains("| mJ |"),
         "{out}{err}"
     );
+}
+
+#[test]
+fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_shape() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let table = table(&kernel);
+    let settings = settings(25);
+    let ask = Ask { folds: 3, objective: Objective::Time, library: None, settings: &settings, models: folder.path() };
+    let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
+    assert_eq!(report.problems, table.tried.len());
+    let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
+    let (model, average) = (row("seqtune, as predict"), row("best on average"));
+    assert!(model.regret[0] < 0.1 && model.regret[0] < average.regret[0], "{}", report.table());
+    for row in &report.rows {
+        assert!(row.regret.is_sorted_by(|a, b| a >= b) && row.regret[3] >= 0.0, "{row:?}");
+    }
+    // the parts of the folds for testing are all shapes, each once
+    let shapes: Vec<String> = table.tried.iter().map(|t| kernel.shape(&t.problem)).collect();
+    for shape in &shapes {
+        let part = |fold: usize| Split { from: fold as f64 / 3.0, test: 1.0 / 3.0, ..settings.split }.part(shape);
+        assert_eq!((0..3).filter(|fold| part(*fold) == Part::Test).count(), 1);
+    }
+    // models that are there are found again
+    let before = std::time::Instant::now();
+    assert_eq!(cross_validate(&kernel, &table, &ask, &|_| {}).unwrap().table(), report.table());
+    assert!(before.elapsed().as_secs() < 3);
 }

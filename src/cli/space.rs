@@ -97,9 +97,10 @@ fn describe(needs: &Resources) -> String {
         scalar => format!(" and {scalar} scalar"),
     };
     format!(
-        "{}{scalar} registers, {} bytes of local memory, {} spilled, {} work-groups per unit ({} % occupied)",
+        "{}{scalar} registers, {} bytes of local memory, {} of stack, {} spilled, {} work-groups per unit ({} % occupied)",
         needs.registers,
         needs.local_bytes + needs.dynamic_local_bytes,
+        needs.stack_bytes,
         needs.spill_bytes,
         needs.groups_per_unit,
         needs.occupancy

@@ -23,13 +23,13 @@ pub struct Args {
     /// What the decoder is trained towards [default: soft/best]
     #[arg(long, value_enum)]
     target: Option<Target>,
-    /// Temperature of the soft target
-    #[arg(long, default_value_t = Settings::default().tau)]
-    tau: f64,
+    /// Temperature of the soft target [default: 0.05 to 0.2, by the noise of the data]
+    #[arg(long)]
+    tau: Option<f64>,
     /// Passes over the training problems [default: enough for about 1500 updates/12]
     #[arg(long)]
     epochs: Option<usize>,
-    /// Problems per update [default: 16/128]
+    /// Problems per update [default: 16 to 48, by how many there are/128]
     #[arg(long)]
     batch: Option<usize>,
     /// Networks whose probabilities are averaged [default: 1/4]
@@ -103,9 +103,9 @@ pub fn run(args: Args) -> Result<()> {
         },
         members: args.members.unwrap_or(default.members),
         target: args.target.unwrap_or(default.target),
-        tau: args.tau,
+        tau: args.tau.or(default.tau),
         epochs: args.epochs.or(default.epochs),
-        batch: args.batch.unwrap_or(default.batch),
+        batch: args.batch.or(default.batch),
         dropout: args.dropout.unwrap_or(default.dropout),
         smoothing: args.smoothing.unwrap_or(default.smoothing),
         half: default.half && !args.single,
@@ -267,7 +267,7 @@ impl Teller {
 /// Refuses settings that cannot work.
 fn check(settings: &Settings) -> Result<()> {
     let Settings { tau, rate, split, dropout, smoothing, batch, members, hparams, .. } = settings;
-    if !(*tau > 0.0
+    if !(tau.is_none_or(|tau| tau > 0.0)
         && *rate > 0.0
         && split.test >= 0.0
         && split.validation >= 0.0
@@ -277,7 +277,7 @@ fn check(settings: &Settings) -> Result<()> {
             "--tau and --rate must be positive, --test and --validation shares that leave something to train on",
         );
     }
-    if !((0.0..1.0).contains(dropout) && (0.0..1.0).contains(smoothing) && *batch > 0 && *members > 0) {
+    if !((0.0..1.0).contains(dropout) && (0.0..1.0).contains(smoothing) && *batch != Some(0) && *members > 0) {
         return input("--dropout and --smoothing must be shares below 1, --batch and --members at least 1");
     }
     if settings.epochs == Some(0) {

@@ -1,6 +1,6 @@
 //! Datasets in memory: per problem and device everything that was tried, and the split by shape.
 
-use super::{Dataset, Objective, Outcome};
+use super::{Dataset, Objective, Outcome, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel, Problem};
 use sha2::{Digest, Sha256};
@@ -120,6 +120,22 @@ impl Table {
     /// Number of records.
     pub fn records(&self) -> usize {
         self.tried.iter().map(|t| t.results.len()).sum()
+    }
+
+    /// How uncertain a config's time is: the median over configs measured three times or more of the quartiles' distance, relative to the
+    /// median and divided by the root of their number. `None` where nothing was measured so often.
+    pub fn spread(&self) -> Option<f64> {
+        let mut spreads = Vec::new();
+        for (_, outcome) in self.tried.iter().flat_map(|t| &t.results) {
+            if let Outcome::Measured(m) = outcome
+                && m.samples_us.len() >= 3
+            {
+                let quartiles = m.quantile_us(0.75) - m.quantile_us(0.25);
+                spreads.push(quartiles / m.median_us() / (m.samples_us.len() as f64).sqrt());
+            }
+        }
+        spreads.sort_by(f64::total_cmp);
+        (!spreads.is_empty()).then(|| quantile(&spreads, 0.5))
     }
 
     /// Whether it holds what tuners chose, not what sweeps measured.

@@ -54,15 +54,17 @@ pub struct Ask<'a> {
     pub models: &'a Path,
 }
 
-const METHODS: [&str; 8] = [
+const METHODS: [&str; 10] = [
     "kernel default",
     "best on average",
     "nearest neighbour",
     "trees, regression",
     "trees, lambdarank",
     "seqtune, likelihood alone",
-    "seqtune, head alone",
-    "seqtune, as predict",
+    "seqtune, time head alone",
+    "seqtune, ranking head alone",
+    "seqtune, likelihood and ranking head",
+    "seqtune, as predict (beam 10, then both)",
 ];
 
 /// Cross-validates on one kernel's sweeps.
@@ -74,6 +76,8 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(
     let judged = on_threads(&folds, 2, |fold| {
         let settings = Settings { split: split(ask, *fold), ..ask.settings.clone() };
         let folder = ask.models.join(format!("fold-{fold}"));
+        // a core for each fold: two networks that share two cores wait for each other
+        tch::set_num_threads(1);
         tell(&format!("fold {} of {}: training", fold + 1, ask.folds));
         let corpus = [(kernel.clone(), table.clone())];
         let model = train(&corpus, &settings, (&folder, Existing::Replace), &mut |_| {})?;
@@ -140,6 +144,8 @@ fn judge(kernel: &Kernel, table: &Table, model: &Model, split: &Split, ask: &Ask
         let scored = predictor.score(&tried.problem, device, ask.objective, &configs)?;
         rankings.push(by(&|i| -scored[i].log_probability));
         rankings.push(by(&|i| scored[i].time_us));
+        rankings.push(by(&|i| -scored[i].rank));
+        rankings.push(by(&|i| -scored[i].merit()));
         let found = predictor.predict_among(&tried.problem, device, ask.objective, (10, 10), &configs)?;
         rankings.push(known(found.into_iter().map(|c| c.config).collect()));
         let regret = |ranking: Vec<usize>| {

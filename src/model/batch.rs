@@ -112,9 +112,9 @@ impl Batch {
         }
     }
 
-    /// Log-probabilities of all tokens of the kernel at each step, among the legal ones (N, T - 1, V), and what the time head
-    /// says of each sequence (N).
-    pub fn forward(&self, net: &Net) -> (Tensor, Tensor) {
+    /// Log-probabilities of all tokens of the kernel at each step, among the legal ones (N, T - 1, V), and what the heads say of each
+    /// sequence: its time (N) and, if the network has it, what ranks it (N).
+    pub fn forward(&self, net: &Net) -> (Tensor, Tensor, Option<Tensor>) {
         let hidden = net.decode(&net.encode(&self.source, self.kernel), &self.steps, self.kernel); // (N, T, D)
         let t = hidden.size()[1];
         let steps = hidden.narrow(1, 0, t - 1);
@@ -127,7 +127,9 @@ impl Batch {
         }
         let log = scores.masked_fill(&self.illegal, -1e9).log_softmax(-1, Kind::Float);
         let at_end = hidden.reshape([-1, hidden.size()[2]]).index_select(0, &self.last);
-        (log, net.head(&at_end).to_kind(Kind::Float))
+        let heads = net.head(&at_end.to_kind(Kind::Float));
+        let rank = (heads.size()[1] > 1).then(|| heads.select(1, 1));
+        (log, heads.select(1, 0), rank)
     }
 
     /// Log-probability of each chosen token, 0 in the padding: (N, T - 1).

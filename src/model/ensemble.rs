@@ -86,13 +86,18 @@ impl Ensemble {
         mean.iter().map(|p| (p / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()).collect()
     }
 
-    /// What the time heads say of each row at "finished", on average.
-    pub fn head(&self, hidden: &Hidden) -> Vec<f32> {
-        let mut mean: Vec<f32> = Vec::new();
+    /// What the heads say of each row at "finished", on average: its time, and what ranks it (0 where the networks have no such head).
+    pub fn head(&self, hidden: &Hidden) -> Vec<(f32, f32)> {
+        let mut mean: Vec<(f32, f32)> = Vec::new();
+        let share = 1.0 / self.0.len() as f32;
         for (member, states) in self.0.iter().zip(&hidden.states) {
             let said = member.head(states);
-            mean.resize(said.len(), 0.0);
-            mean.iter_mut().zip(said).for_each(|(m, s)| *m += s / self.0.len() as f32);
+            let said = said.chunks_exact(member.heads());
+            mean.resize(said.len(), (0.0, 0.0));
+            for ((time, rank), said) in mean.iter_mut().zip(said) {
+                *time += share * said[0];
+                *rank += share * said.get(1).copied().unwrap_or(0.0);
+            }
         }
         mean
     }

@@ -241,8 +241,8 @@ impl Net {
         Net { dropout: dropout.map(RefCell::new), ..self }
     }
 
-    /// Random initial weights, uniform: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for embeddings.
-    pub fn init(hparams: &Hparams, vocab: &Vocab, seed: u64) -> Weights {
+    /// Random initial weights, uniform, with one head (the time) or two (and what ranks): within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for embeddings.
+    pub fn init(hparams: &Hparams, vocab: &Vocab, heads: i64, seed: u64) -> Weights {
         let options = (Kind::Float, tch::Device::Cpu);
         let (d, ff) = (hparams.width as i64, hparams.feed_forward as i64);
         let mut weights = Weights::new();
@@ -264,7 +264,7 @@ impl Net {
             add(format!("source.{i}.bias"), within(&[d], 0.17));
         }
         let mut linears: Vec<(String, i64, i64)> =
-            vec![("logits".into(), d, tokens), ("head.up".into(), d, d), ("head.down".into(), d, 1)];
+            vec![("logits".into(), d, tokens), ("head.up".into(), d, d), ("head.down".into(), d, heads)];
         for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
             linears.push((format!("features.{i}"), step as i64, d));
             linears.push((format!("weigh.{i}"), d, choice as i64));
@@ -351,9 +351,10 @@ impl Net {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// What the time head says (..) of hidden states (.., D) at "finished".
+    /// What the heads say of hidden states (.., D) at "finished": the time, and what ranks (.., 2). a network without
+    /// the second gives (.., 1).
     pub fn head(&self, hidden: &Tensor) -> Tensor {
-        self.head.1.forward(&self.head.0.forward(hidden).gelu("none")).squeeze_dim(-1)
+        self.head.1.forward(&self.head.0.forward(hidden).gelu("none"))
     }
 }
 

@@ -33,6 +33,15 @@ pub struct Scored {
     /// Positions where there was a choice, and whether the config's value was the most probable one there.
     pub steps: Vec<(usize, bool)>,
     pub time_us: f64,
+    /// What the ranking head says: a logarithm up to a constant of the problem; 0 where the model has none.
+    pub rank: f64,
+}
+
+impl Scored {
+    /// What candidates are ranked by, the higher the better: likelihood and ranking head together.
+    pub fn merit(&self) -> f64 {
+        self.log_probability + self.rank
+    }
 }
 
 /// A model ready to predict for one kernel.
@@ -52,8 +61,8 @@ impl<'k> Predictor<'k> {
         Ok(Predictor { speller, ensemble: Ensemble::new(hparams, &model.weights, *members)? })
     }
 
-    /// The `top` most probable legal configs of each problem, best first, by a beam of `width` (at least `top`). Problems are
-    /// spread over `threads` threads.
+    /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood
+    /// and ranking head together order them. Problems are spread over `threads` threads.
     pub fn predict(
         &self,
         problems: &[Problem],
@@ -116,13 +125,15 @@ impl<'k> Predictor<'k> {
         let rows: Vec<&Sequence> = sequences.iter().collect();
         let batch = Batch::new(speller, &[&quantities], rows.len(), &rows);
         let net = Net::new(&model.meta.hparams, &member(&model.weights, 0))?;
-        let (log, head) = no_grad(|| batch.forward(&net));
+        let (log, head, rank) = no_grad(|| batch.forward(&net));
         let log = batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float);
-        let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
-        let scored = log.iter().zip(&head).map(|(log, head)| Scored {
+        let rank = rank.unwrap_or_else(|| head.zeros_like());
+        let (log, head, rank) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?, Vec::<f32>::try_from(rank)?);
+        let scored = log.iter().zip(&head).zip(&rank).map(|((log, head), rank)| Scored {
             log_probability: *log as f64,
             steps: Vec::new(),
             time_us: speller.read_time(&spelled, *head),
+            rank: *rank as f64,
         });
         Ok(scored.collect())
     }
@@ -185,10 +196,10 @@ impl With<'_, '_> {
             }
         }
         let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
-        // the step at "finished" of every answer, for its time
+        // the step at "finished" of everything found, for its time and rank
         let (mut rows, mut features, mut configs) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in found.iter().enumerate() {
-            for hypothesis in beam.iter().take(top) {
+            for hypothesis in beam {
                 let choices = self.speller.choices(&hypothesis.tokens);
                 self.speller.step(&spelled[problem], &choices, &mut features);
                 rows.push(Row {
@@ -202,12 +213,19 @@ impl With<'_, '_> {
         }
         let (hidden, _) = self.ensemble.step(&mut sessions, &rows, &features, self.speller.of);
         let mut answers = vec![Vec::new(); problems.len()];
-        for ((row, head), (choices, log_probability)) in rows.iter().zip(self.ensemble.head(&hidden)).zip(configs) {
-            let time_us = self.speller.read_time(&spelled[row.problem], head);
+        for ((row, (time, rank)), (choices, log_probability)) in
+            rows.iter().zip(self.ensemble.head(&hidden)).zip(configs)
+        {
+            let time_us = self.speller.read_time(&spelled[row.problem], time);
             let (config, probability) = (Config(choices), log_probability.exp());
-            answers[row.problem].push(Candidate { config, probability, time_us });
+            answers[row.problem].push((log_probability + rank as f64, Candidate { config, probability, time_us }));
         }
-        Ok(answers)
+        let best = |mut beam: Vec<(f64, Candidate)>| {
+            // stable: without a ranking head the order stays the beam's
+            beam.sort_by(|a, b| b.0.total_cmp(&a.0));
+            beam.into_iter().take(top).map(|(_, candidate)| candidate).collect()
+        };
+        Ok(answers.into_iter().map(best).collect())
     }
 
     /// The beam of each problem, with the sessions, and the history of each row of the last step that was scored.
@@ -307,7 +325,8 @@ impl With<'_, '_> {
         let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
         let width = speller.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
-        let mut scored = vec![Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN }; configs.len()];
+        let mut scored =
+            vec![Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN, rank: 0.0 }; configs.len()];
         for at in 0..sequences.iter().map(|s| s.asked.len()).max().unwrap_or(0) {
             let live: Vec<usize> = (0..configs.len()).filter(|i| at < sequences[*i].asked.len()).collect();
             let features: Vec<f32> =
@@ -320,12 +339,13 @@ impl With<'_, '_> {
             };
             let rows: Vec<Row> = live.iter().map(row).collect();
             let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
-            let times = self.ensemble.head(&hidden);
+            let heads = self.ensemble.head(&hidden);
             for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
                 histories[*i].push(entry);
                 let sequence = &sequences[*i];
                 let Some(legal) = sequence.legal.get(at) else {
-                    scored[*i].time_us = speller.read_time(spelled, times[row]);
+                    scored[*i].time_us = speller.read_time(spelled, heads[row].0);
+                    scored[*i].rank = heads[row].1 as f64;
                     continue;
                 };
                 let position = sequence.asked[at] as usize;

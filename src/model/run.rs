@@ -98,7 +98,8 @@ impl<'a> Run<'a> {
         settings: &'a Settings,
         (member, checkpoint): (usize, &'a Checkpoint),
     ) -> Result<Run<'a>> {
-        let weights = Net::init(&settings.hparams, vocab, settings.seed + 7_919 * member as u64);
+        let heads = if settings.rank > 0.0 { 2 } else { 1 };
+        let weights = Net::init(&settings.hparams, vocab, heads, settings.seed + 7_919 * member as u64);
         let mut run = Run {
             lessons,
             settings,
@@ -181,18 +182,21 @@ impl<'a> Run<'a> {
     fn loss(&self, lesson: &Lesson, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
         let Settings { hparams, smoothing, dropout, half, imagined, .. } = self.settings;
         let net = if *half {
-            let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(Kind::BFloat16))).collect();
+            // but for the heads, whose answers differ in digits that bfloat16 does not have
+            let kind = |name: &str| if name.starts_with("head.") { Kind::Float } else { Kind::BFloat16 };
+            let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind(n)))).collect();
             Net::new(hparams, &weights)?
         } else {
             Net::new(hparams, &self.weights)?
         };
         let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
         let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
-        let (mut target, mut time) = (Vec::new(), Vec::new());
+        let (mut target, mut time, mut filler) = (Vec::new(), Vec::new(), Vec::new());
         for example in chunk.iter().map(|i| &lesson.training[*i]) {
             sources.push(&example.quantities);
             let chosen = choose(example, lesson.rows, rng);
             let total: f32 = chosen.iter().map(|(_, weight)| weight).sum();
+            filler.extend((0..chosen.len()).map(|at| at >= example.sequences.len()));
             for (i, weight) in chosen {
                 sequences.push(&example.sequences[i]);
                 target.push(weight / total);
@@ -200,7 +204,7 @@ impl<'a> Run<'a> {
             }
         }
         let batch = Batch::new(&lesson.speller, &sources, lesson.rows, &sequences);
-        let (log, head) = batch.forward(&net);
+        let (log, head, rank) = batch.forward(&net);
         let mut chosen = batch.chosen(&log);
         if *smoothing > 0.0 {
             chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
@@ -216,9 +220,15 @@ impl<'a> Run<'a> {
             against = chosen.logsumexp([1], true) * Tensor::from_slice(&listwise).unsqueeze(1);
         }
         let target = Tensor::from_slice(&target).view_as(&chosen);
-        let likelihood = -((chosen - against) * target).sum(None) / problems as f64;
+        let likelihood = -((chosen - against) * &target).sum(None) / problems as f64;
         let known: Vec<i64> = (0..time.len() as i64).filter(|i| !time[*i as usize].is_nan()).collect();
         let mut loss = likelihood.shallow_clone();
+        if let (Some(rank), true) = (rank, lesson.rows > 1) {
+            // listwise: what ranks is to be distributed over the problem's configs as the target is
+            let filler = Tensor::from_slice(&filler).view_as(&target);
+            let log = rank.view_as(&target).masked_fill(&filler, -1e9).log_softmax(1, Kind::Float);
+            loss -= (log * &target).sum(None) / problems as f64 * self.settings.rank;
+        }
         if !known.is_empty() {
             let time: Vec<f32> = known.iter().map(|i| time[*i as usize]).collect();
             let head = head.index_select(0, &Tensor::from_slice(&known));
@@ -292,12 +302,15 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
             let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
             let rows = sequences.len() / chunk.len();
             let batch = Batch::new(&lesson.speller, &sources, rows, &sequences);
-            let (all, head) = batch.forward(net);
+            let (all, head, rank) = batch.forward(net);
             let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
             if lesson.rows == 1 {
                 share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
             } else {
-                // the probability among the measured configs: what a replay ranks by
+                // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
+                if let Some(rank) = rank {
+                    log = (log + rank) / 2.0;
+                }
                 log = &log - log.logsumexp([0], true);
             }
             let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);

@@ -286,7 +286,12 @@ impl Runtime {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// What the time head says (n) of hidden states (n, D) at "finished".
+    /// How many heads there are: time, and what ranks.
+    pub fn heads(&self) -> usize {
+        self.head.1.bias.len()
+    }
+
+    /// What the heads say (n, heads) of hidden states (n, D) at "finished".
     pub fn head(&self, hidden: &[f32]) -> Vec<f32> {
         let mut up = self.head.0.forward(hidden);
         up.iter_mut().for_each(|v| *v = gelu(*v));

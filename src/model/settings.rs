@@ -1,7 +1,8 @@
 //! How to train.
 
 use super::store::Hparams;
-use crate::dataset::Split;
+use crate::dataset::{Split, Table};
+use crate::kernel::Kernel;
 
 /// What the decoder is trained towards, where whole sweeps were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -19,12 +20,13 @@ pub struct Settings {
     /// Networks that are trained from different seeds, and whose probabilities are averaged.
     pub members: usize,
     pub target: Target,
-    /// Temperature of the soft target: 0.2 halves a config's weight at 14 % above the best.
-    pub tau: f64,
+    /// Temperature of the soft target: 0.2 halves a config's weight at 14 % above the best. `None` chooses by the noise of the data,
+    /// see [`Settings::fitted`].
+    pub tau: Option<f64>,
     /// Passes over the training problems; `None` chooses for about [`STEPS`] updates.
     pub epochs: Option<usize>,
-    /// Problems per update; fewer for a kernel of few tuned configs.
-    pub batch: usize,
+    /// Problems per update; fewer for a kernel of few tuned configs. `None` chooses by how many problems there are.
+    pub batch: Option<usize>,
     /// Configs of each problem per update: two thirds by target weight, the rest at random. 1 for tuned configs.
     pub configs: usize,
     /// Highest learning rate.
@@ -36,10 +38,13 @@ pub struct Settings {
     pub smoothing: f64,
     /// Compute in bfloat16; weights and their averages stay in single precision.
     pub half: bool,
-    /// Problems per measured one that the teacher labels; 0 trains on measured problems alone.
+    /// Problems per measured one that the teacher labels, as long as there are fewer than [`MOST_IMAGINED`] in all; 0 trains on
+    /// measured problems alone.
     pub imagined: usize,
     /// Weight of the time head's loss.
     pub head: f64,
+    /// Weight of the loss of what ranks finished configs, where whole sweeps were measured.
+    pub rank: f64,
     pub split: Split,
     pub seed: u64,
     /// Command line, kept with the model.
@@ -51,24 +56,28 @@ pub struct Settings {
 /// Updates that the default number of epochs makes.
 pub const STEPS: usize = 1_500;
 
+/// Problems that the teacher makes up for where fewer were measured.
+pub const MOST_IMAGINED: usize = 2_000;
+
 impl Default for Settings {
     /// For sweeps.
     fn default() -> Self {
         Settings {
             hparams: Hparams::default(),
-            members: 1,
+            members: 2,
             target: Target::Soft,
-            tau: 0.2,
+            tau: None,
             epochs: None,
-            batch: 16,
-            configs: 24,
+            batch: None,
+            configs: 32,
             rate: 1.5e-3,
             decay: 0.05,
             dropout: 0.0,
             smoothing: 0.0,
-            half: false,
+            half: fast_bfloat16(),
             imagined: 12,
             head: 0.3,
+            rank: 2.0,
             split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 },
             seed: 1,
             command: String::new(),
@@ -85,25 +94,38 @@ impl Settings {
             target: Target::Best,
             members: 6,
             epochs: Some(12),
-            batch: 128,
+            batch: Some(128),
             configs: 1,
             rate: 1e-3,
             dropout: 0.15,
             half: fast_bfloat16(),
             imagined: 0,
             head: 0.03,
+            rank: 0.0,
             split: Split { seed: 1, test: 0.1, validation: 0.05, from: 0.0 },
             ..Settings::default()
+        }
+    }
+
+    /// With what the data decide: a temperature of eight times the spread of a config's median, between 0.05 and 0.2 (what suits the A100
+    /// data and a noisy virtual machine, LOG.md), and batches of a seventieth of the problems, 16 to 48.
+    pub fn fitted(&self, corpus: &[(Kernel, Table)], problems: usize) -> Settings {
+        let spread = corpus.iter().filter_map(|(_, table)| table.spread()).fold(0.0, f64::max);
+        Settings {
+            tau: self.tau.or(Some((8.0 * spread).clamp(0.05, 0.2))),
+            batch: self.batch.or(Some((problems / 70).clamp(16, 48))),
+            ..self.clone()
         }
     }
 
     /// One line for a model's description.
     pub fn describe(&self, epochs: usize) -> String {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
-        let Settings { dropout, smoothing, half, .. } = self;
+        let Settings { dropout, smoothing, half, rank, .. } = self;
+        let (tau, batch) = (tau.unwrap_or(f64::NAN), batch.unwrap_or(0));
         format!(
             "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, at most {batch} problems of {configs} configs an update; \
-             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}; \
+             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}, rank {rank}; \
              {}; seed {seed}",
             h.width,
             h.heads,

@@ -3,7 +3,7 @@
 use super::examples::{Example, Imagine, contenders, examples, tuned_examples};
 use super::net::Weights;
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
-use super::settings::{STEPS, Settings, Target};
+use super::settings::{MOST_IMAGINED, STEPS, Settings, Target};
 use super::store::{Meta, Model};
 use super::teacher::Teacher;
 use super::vocab::{Speller, Vocab};
@@ -17,9 +17,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-
-/// Most problems that the teacher labels.
-const MOST_IMAGINED: usize = 2_000;
 
 /// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
 const UPDATES: usize = 100;
@@ -83,6 +80,8 @@ pub fn train(
     let learned: Vec<(&Kernel, &Table, &[usize])> =
         corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
     let vocab = Arc::new(Vocab::learn(&learned));
+    let settings = &settings.fitted(corpus, problems.iter().map(|p| p.train.len()).sum());
+    let most = settings.batch.unwrap_or(SMALLEST_BATCH);
     let all: usize = problems.iter().map(|p| p.train.len() + p.validation.len()).sum();
     let mut lessons = Vec::new();
     let mut spelled = 0;
@@ -94,18 +93,21 @@ pub fn train(
             spelled += p.train.len() + p.validation.len();
             progress(Progress::Preparing(spelled, all));
             // a kernel of few problems in smaller batches, or it would hardly be updated
-            let batch = (training.len() / UPDATES).clamp(SMALLEST_BATCH.min(settings.batch), settings.batch);
+            let batch = (training.len() / UPDATES).clamp(SMALLEST_BATCH.min(most), most);
             lessons.push(Lesson { speller, training, validation, rows: 1, batch });
             continue;
         }
-        let tau = (settings.target == Target::Soft).then_some(settings.tau);
+        let tau = settings.tau.filter(|_| settings.target == Target::Soft);
         let mut training = examples(&speller, table, &p.train, &objectives, tau)?;
         // judged by one target, whatever is trained towards, so that scores compare
         let validation = examples(&speller, table, &p.validation, &objectives, Some(0.05))?;
         for objective in &objectives {
             imagine(&speller, table, &p.train, (*objective, tau), settings, &mut training, progress)?;
         }
-        lessons.push(Lesson { speller, training, validation, rows: settings.configs, batch: settings.batch });
+        // no more than a problem has
+        let longest = training.iter().map(|e| e.sequences.len()).max().unwrap_or(2).max(2);
+        let rows = settings.configs.min(longest);
+        lessons.push(Lesson { speller, training, validation, rows, batch: most });
     }
     let updates = Run::updates(&lessons);
     let epochs = settings.epochs.unwrap_or_else(|| STEPS.div_ceil(updates).clamp(10, 400));
@@ -307,7 +309,7 @@ fn imagine(
     training: &mut Vec<Example>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
-    let wanted = (settings.imagined * train.len()).min(MOST_IMAGINED);
+    let wanted = (settings.imagined * train.len()).min(MOST_IMAGINED.saturating_sub(train.len()));
     if wanted == 0 || train.len() < 2 {
         return Ok(());
     }
