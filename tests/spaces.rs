@@ -136,6 +136,15 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
         "gemm" => "M=37,N=512,K=64,transA=T".to_string(),
         "gemm_tc" => "M=96,N=512,K=64,transA=T".to_string(),
         "conv2d" => "N=2,C=6,H=31,W=17,K=6,R=5,S=3,groups=2".to_string(),
+        "hub_convolution" => "width=4096,height=4096".to_string(),
+        "triton_flex_attention" => {
+            "b=2,h=8,m=1000,n=128,kv_seq_length=999,dtype=float32,q_stride_0=1,q_stride_1=1,q_stride_2=1,q_stride_3=1,\
+             subgraph_num_nodes=8,subgraph_num_args_used=3"
+                .to_string()
+        }
+        triton if triton.starts_with("triton_") => {
+            "m=70,k=300,n=33,mat1_stride_0=300,mat1_stride_1=1,mat2_stride_0=1,mat2_stride_1=300".to_string()
+        }
         _ => {
             let checker = Checker::new(kernel);
             let mut found = Vec::new();

@@ -2,11 +2,13 @@
 
 use super::progress::Bar;
 use crate::dataset::autoheuristic;
+use crate::dataset::community::{self, Sweep};
 use crate::dataset::miopen::{self, Import, Imported, Row, Times};
 use crate::error::{Error, Result, input, io};
-use crate::kernel::Device;
+use crate::kernel::{Device, Kernel};
 use clap::Subcommand;
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Makes datasets of what others have tuned or measured
@@ -21,6 +23,31 @@ enum From {
     Miopen(MiopenArgs),
     #[command(name = "autoheuristic")]
     AutoHeuristic(AutoHeuristicArgs),
+    /// A cache file of Kernel Tuner's: the sweep of one problem
+    KernelTuner(SweepArgs),
+    /// Results in the auto-tuning community's T4 format: the sweep of one problem
+    T4(SweepArgs),
+}
+
+#[derive(clap::Args)]
+struct SweepArgs {
+    /// JSON, or .gz of it
+    file: PathBuf,
+    /// Kernel that was swept: a name, or the path of a folder with a kernel.toml of its space
+    #[arg(long)]
+    kernel: String,
+    /// Problem that was swept [default: the sizes that the file tells]
+    #[arg(long)]
+    problem: Option<String>,
+    /// Device that it was measured on [default: the described one that the file names]
+    #[arg(long)]
+    device: Option<String>,
+    /// The dataset
+    #[arg(short, long, value_name = "DATASET")]
+    output: PathBuf,
+    /// Replaces the dataset if it is there
+    #[arg(long)]
+    overwrite: bool,
 }
 
 /// Measurements of PyTorch's AutoHeuristic: Triton's mm, mixed_mm and flex_attention
@@ -73,6 +100,8 @@ pub fn run(args: Args) -> Result<()> {
     match args.from {
         From::Miopen(args) => miopen(args),
         From::AutoHeuristic(args) => autoheuristic(args),
+        From::KernelTuner(args) => sweep(args, community::read_cache),
+        From::T4(args) => sweep(args, community::read_t4),
     }
 }
 
@@ -208,6 +237,54 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     );
     for (reason, rows) in left_out {
         text += &format!("\nleft out, because {reason}: {rows} rows");
+    }
+    super::answer(&text);
+    Ok(())
+}
+
+fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
+    if args.output.exists() && !args.overwrite {
+        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
+    }
+    let place = args.file.display().to_string();
+    let at = |e: Error| e.at(&place);
+    let kernel = Kernel::open(&args.kernel)?;
+    let bytes = std::fs::read(&args.file).map_err(io(&args.file))?;
+    let mut text = String::new();
+    let read_in = match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text),
+        false => (&bytes[..]).read_to_string(&mut text),
+    };
+    read_in.map_err(|e| Error::Input(format!("{place}: is no text, or a damaged .gz ({e})")))?;
+    let sweep = read(&text).map_err(at)?;
+    let device = match (&args.device, &sweep.device) {
+        (Some(name), _) => super::device(name)?,
+        (None, Some(name)) => Device::described(name.trim_start_matches("NVIDIA ")).map_err(|_| {
+            Error::Input(format!(
+                "{place}: was measured on {name}, which is not described; name a device or a .toml file with --device"
+            ))
+        })?,
+        (None, None) => return input(format!("{place}: tells no device; name it with --device")),
+    };
+    let problem = match args.problem {
+        Some(problem) => problem,
+        None => sweep.problem(&kernel).map_err(at)?,
+    };
+    let imported = sweep.dataset(&kernel, &problem, device, (&place, super::command_line())).map_err(at)?;
+    let community::Imported { dataset, failed, left_out } = &imported;
+    if dataset.records.is_empty() {
+        return input(format!("{place}: no config could be imported"));
+    }
+    dataset.save_packed(&args.output)?;
+    let mut text = format!(
+        "{}: {} records of {} on {}, {failed} of them of configs that failed",
+        args.output.display(),
+        dataset.records.len(),
+        kernel.name,
+        dataset.header.device.name
+    );
+    for (reason, configs) in left_out {
+        text += &format!("\nleft out, because {reason}: {configs} configs");
     }
     super::answer(&text);
     Ok(())

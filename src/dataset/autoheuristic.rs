@@ -3,7 +3,7 @@
 //! The columns before `choice` are the problem, `choice` is a config of Triton's (`type=triton_BLOCK-M=64_…`) or a kernel of a vendor's
 //! library (`extern_…`), `feedback` is milliseconds.
 
-use super::{Dataset, FORMAT, Header, Invalidity, InvalidityKind, Measurement, Observed, Outcome, Record, today};
+use super::{Dataset, FORMAT, Header, InvalidityKind, Measurement, Observed, Outcome, Record, today};
 use crate::error::{Error, Result, input};
 use crate::kernel::{Device, Kernel};
 use serde::Deserialize;
@@ -41,108 +41,92 @@ struct Measured {
     library: Vec<f64>,
 }
 
-/// Reads files of one kernel, `(place, text)` each. `device`: the one that they were measured on, where the head does not tell it by its
-/// limits.
-pub fn import(files: &[(String, String)], device: Option<Device>, command: String) -> Result<Imported> {
-    let mut heads: Vec<Head> = Vec::new();
-    let mut seen = HashSet::new();
-    let mut order: Vec<String> = Vec::new();
-    let mut measured: HashMap<String, Measured> = HashMap::new();
-    let (mut rows, mut repeated) = (0, 0);
-    let mut columns_before: Option<String> = None;
-    for (place, text) in files {
+/// All rows of some files.
+#[derive(Default)]
+struct Rows {
+    head: Option<Head>,
+    columns: String,
+    /// Problems as the kernel writes them, in the order met.
+    order: Vec<String>,
+    measured: HashMap<String, Measured>,
+    rows: usize,
+    repeated: usize,
+}
+
+impl Rows {
+    /// Adds the rows of a file; `seen` holds those of all files so far.
+    fn read<'t>(&mut self, place: &str, text: &'t str, seen: &mut HashSet<&'t str>) -> Result<()> {
         let mut lines = text.lines();
         let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|e| {
-            Error::Input(format!(
-                "{place}: is no file of AutoHeuristic: its first line is not the JSON it begins with ({e})"
-            ))
+            let what = "is no file of AutoHeuristic: its first line is not the JSON it begins with";
+            Error::Input(format!("{place}: {what} ({e})"))
         })?;
-        if let Some(first) = heads.first()
-            && *first != head
-        {
-            return input(format!("{place}: holds {} of another device or kernel than the files before", head.name));
-        }
-        heads.push(head);
         let columns = lines.next().unwrap_or_default();
         if !columns.ends_with(",choice,feedback") {
             return input(format!("{place}, line 2: the last columns are not choice and feedback"));
         }
-        if columns_before.get_or_insert(columns.to_string()) != columns {
-            return input(format!("{place}, line 2: the columns are not those of the files before"));
+        match &self.head {
+            None => (self.head, self.columns) = (Some(head), columns.into()),
+            Some(first) if *first != head => {
+                return input(format!(
+                    "{place}: holds {} of another device or kernel than the files before",
+                    head.name
+                ));
+            }
+            Some(_) if self.columns != columns => {
+                return input(format!("{place}, line 2: the columns are not those of the files before"));
+            }
+            Some(_) => {}
         }
         let fields: Vec<&str> = columns.split(',').collect();
         for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
-            rows += 1;
-            if !seen.insert(line) {
-                repeated += 1;
-                continue;
-            }
-            let at = || format!("{place}, line {}", i + 3);
-            let cells: Vec<&str> = line.split(',').collect();
-            let [problem @ .., choice, feedback] = &cells[..] else {
-                return input(format!("{}: has too few columns", at()));
-            };
-            if cells.len() != fields.len() {
-                return input(format!("{}: has {} columns, not {}", at(), cells.len(), fields.len()));
-            }
-            let milliseconds: f64 =
-                feedback.parse().map_err(|_| Error::Input(format!("{}: `{feedback}` is no time", at())))?;
-            let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
-            let problem = fields.iter().zip(problem).map(pair).collect::<Vec<_>>().join(",");
-            let entry = measured.entry(problem.clone()).or_insert_with(|| {
-                order.push(problem);
-                Measured::default()
-            });
-            if choice.starts_with("extern_") {
-                entry.library.push(milliseconds);
-                continue;
-            }
-            let config = config(choice).ok_or_else(|| Error::Input(format!("{}: `{choice}` is no config", at())))?;
-            match entry.configs.iter_mut().find(|(c, _)| *c == config) {
-                Some((_, times)) => times.push(milliseconds),
-                None => entry.configs.push((config, vec![milliseconds])),
+            self.rows += 1;
+            match seen.insert(line) {
+                true => self.add(&fields, line).map_err(|e| e.at(format!("{place}, line {}", i + 3)))?,
+                false => self.repeated += 1,
             }
         }
+        Ok(())
     }
-    let Some(head) = heads.into_iter().next() else { return input("there is no file to import") };
+
+    fn add(&mut self, fields: &[&str], line: &str) -> Result<()> {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [problem @ .., choice, feedback] = &cells[..] else { return input("has too few columns") };
+        if cells.len() != fields.len() {
+            return input(format!("has {} columns, not {}", cells.len(), fields.len()));
+        }
+        let milliseconds: f64 = feedback.parse().map_err(|_| Error::Input(format!("`{feedback}` is no time")))?;
+        let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
+        let problem = fields.iter().zip(problem).map(pair).collect::<Vec<_>>().join(",");
+        let entry = self.measured.entry(problem.clone()).or_insert_with(|| {
+            self.order.push(problem);
+            Measured::default()
+        });
+        if choice.starts_with("extern_") {
+            entry.library.push(milliseconds);
+            return Ok(());
+        }
+        let config = config(choice).ok_or_else(|| Error::Input(format!("`{choice}` is no config")))?;
+        match entry.configs.iter_mut().find(|(c, _)| *c == config) {
+            Some((_, times)) => times.push(milliseconds),
+            None => entry.configs.push((config, vec![milliseconds])),
+        }
+        Ok(())
+    }
+}
+
+/// Reads files of one kernel, `(place, text)` each. `device`: the one that they were measured on, where the head does not tell it by its
+/// limits.
+pub fn import(files: &[(String, String)], device: Option<Device>, command: String) -> Result<Imported> {
+    let (mut read, mut seen) = (Rows::default(), HashSet::new());
+    for (place, text) in files {
+        read.read(place, text, &mut seen)?;
+    }
+    let Some(head) = &read.head else { return input("there is no file to import") };
     let kernel = Kernel::find(&format!("triton_{}", head.name))?.ok_or_else(|| {
         Error::Input(format!("there is no kernel triton_{}: write a kernel.toml of its space", head.name))
     })?;
-    let device = match device {
-        Some(device) => device,
-        None => device_of(&head)?,
-    };
-    let (mut records, mut failed, mut references) = (Vec::new(), 0, 0);
-    let mut left_out = BTreeMap::new();
-    for problem in &order {
-        let Measured { configs, library } = &measured[problem];
-        let problem = kernel.problem(problem)?;
-        let space = crate::kernel::ConfigSpace::new(&kernel, &problem, &device);
-        let library_us = least(library).map(|ms| (ms * 1e3) as f32);
-        references += library_us.is_some() as usize;
-        for (config, times) in configs {
-            let config = kernel.config(config)?;
-            let samples_us: Vec<f32> =
-                times.iter().filter(|t| t.is_finite()).map(|milliseconds| (milliseconds * 1e3) as f32).collect();
-            let outcome = match (samples_us.is_empty(), space.violation(&config)) {
-                (_, Some(violation)) => {
-                    // which values break the rule differs from row to row
-                    let rule = violation.split("; ").next().unwrap_or_default().trim_end_matches(')').to_string() + ")";
-                    *left_out.entry(rule).or_insert(0) += times.len();
-                    continue;
-                }
-                (true, None) => {
-                    failed += 1;
-                    let detail = "recorded as taking for ever".to_string();
-                    Outcome::Invalid(Invalidity { kind: InvalidityKind::Runtime, detail })
-                }
-                (false, None) => Outcome::Measured(Measurement { samples_us, energy: None }),
-            };
-            let observed = Observed { library_us, ..Observed::default() };
-            let (problem, config) = (kernel.show_problem(&problem), kernel.show_config(&config));
-            records.push(Record { problem, config, outcome, observed });
-        }
-    }
+    let device = device.map_or_else(|| device_of(head), Ok)?;
     let places: Vec<&str> = files.iter().map(|(place, _)| place.as_str()).collect();
     let header = Header {
         format: FORMAT.into(),
@@ -155,8 +139,50 @@ pub fn import(files: &[(String, String)], device: Option<Device>, command: Strin
         command,
         date: today(),
     };
-    let dataset = Dataset { header, records };
-    Ok(Imported { kernel, dataset, rows, repeated, failed, references, left_out })
+    let mut imported = Imported {
+        kernel,
+        dataset: Dataset { header, records: Vec::new() },
+        rows: read.rows,
+        repeated: read.repeated,
+        failed: 0,
+        references: 0,
+        left_out: BTreeMap::new(),
+    };
+    for problem in &read.order {
+        imported.add(problem, &read.measured[problem])?;
+    }
+    Ok(imported)
+}
+
+impl Imported {
+    /// Adds the records of a problem.
+    fn add(&mut self, problem: &str, measured: &Measured) -> Result<()> {
+        let kernel = &self.kernel;
+        let problem = kernel.problem(problem)?;
+        let space = crate::kernel::ConfigSpace::new(kernel, &problem, &self.dataset.header.device);
+        let library_us = least(&measured.library).map(|milliseconds| (milliseconds * 1e3) as f32);
+        self.references += library_us.is_some() as usize;
+        for (config, times) in &measured.configs {
+            let config = kernel.config(config)?;
+            if let Some(rule) = space.broken(&config) {
+                *self.left_out.entry(format!("{} ({})", rule.reason, rule.text)).or_insert(0) += times.len();
+                continue;
+            }
+            let finite = times.iter().filter(|t| t.is_finite());
+            let samples_us: Vec<f32> = finite.map(|milliseconds| (milliseconds * 1e3) as f32).collect();
+            let outcome = match samples_us.is_empty() {
+                true => {
+                    self.failed += 1;
+                    Outcome::invalid(InvalidityKind::Runtime, "recorded as taking for ever")
+                }
+                false => Outcome::Measured(Measurement { samples_us, energy: None }),
+            };
+            let observed = Observed { library_us, ..Observed::default() };
+            let (problem, config) = (kernel.show_problem(&problem), kernel.show_config(&config));
+            self.dataset.records.push(Record { problem, config, outcome, observed });
+        }
+        Ok(())
+    }
 }
 
 /// `type=triton_BLOCK-M=16_BLOCK-K=-1_numwarps=2` as pairs; what is -1 is no parameter of the kernel.

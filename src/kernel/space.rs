@@ -6,7 +6,7 @@
 
 use super::expr::Code;
 use super::load::decided_after;
-use super::{Choice, Choices, Config, Device, Kernel, Problem};
+use super::{Choice, Choices, Config, Constraint, Device, Kernel, Problem};
 use crate::error::{Error, Result};
 use rand::Rng;
 use std::collections::HashMap;
@@ -152,13 +152,18 @@ impl<'k> ConfigSpace<'k> {
         false
     }
 
-    /// The first constraint that `config` breaks: its text, the values of the parameters in it, and the reason.
-    pub fn violation(&self, config: &Config) -> Option<String> {
+    /// The first constraint that `config` breaks.
+    pub fn broken(&self, config: &Config) -> Option<&Constraint> {
         let broken = self.impossible.or_else(|| {
             let env = self.env_with(&config.0);
             self.checks.iter().flatten().find(|c| c.code.eval(&env) != 1.0).map(|c| c.constraint)
         })?;
-        let constraint = &self.kernel.constraints[broken];
+        Some(&self.kernel.constraints[broken])
+    }
+
+    /// The first constraint that `config` breaks: its text, the values of the parameters in it, and the reason.
+    pub fn violation(&self, config: &Config) -> Option<String> {
+        let constraint = self.broken(config)?;
         let mut values = Vec::new();
         constraint.expr.slots(&mut |s| {
             let shown = match self.kernel.parameters.get(s) {

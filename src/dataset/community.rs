@@ -1,0 +1,186 @@
+//! Sweeps in the auto-tuning community's formats: cache files of Kernel Tuner's, and results in T4 ("Towards a Benchmarking Suite for Kernel
+//! Tuners", Torring et al. 2023).
+
+use super::{Dataset, FORMAT, Header, InvalidityKind, Measurement, Outcome, Record, today};
+use crate::error::{Error, Result, input};
+use crate::kernel::spec::FieldKind;
+use crate::kernel::{ConfigSpace, Device, Kernel};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A config with what came of it.
+struct Tried {
+    /// `name=value` pairs.
+    config: String,
+    outcome: Outcome,
+}
+
+/// What a file holds.
+pub struct Sweep {
+    /// As the file names them, where it does.
+    pub device: Option<String>,
+    pub sizes: Vec<u64>,
+    tried: Vec<Tried>,
+}
+
+/// What came of an import.
+pub struct Imported {
+    pub dataset: Dataset,
+    pub failed: usize,
+    /// Configs outside the kernel's space, by the reason.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+/// Reads a cache file of Kernel Tuner's; one that an interrupted run left open is closed.
+pub fn read_cache(text: &str) -> Result<Sweep> {
+    let closed = || format!("{}}}}}", text.trim_end().trim_end_matches(','));
+    let file: Value = serde_json::from_str(text)
+        .or_else(|e| serde_json::from_str(&closed()).map_err(|_| e))
+        .map_err(|e| Error::Input(format!("is no cache file of Kernel Tuner's: {e}")))?;
+    let (Some(names), Some(cache)) = (file["tune_params_keys"].as_array(), file["cache"].as_object()) else {
+        return input("is no cache file of Kernel Tuner's: it has no tune_params_keys or no cache");
+    };
+    let tried = cache.iter().map(|(key, entry)| {
+        let pair = |name: &Value| {
+            let name = name.as_str()?;
+            Some(format!("{name}={}", entry.get(name)?))
+        };
+        let config: Option<Vec<String>> = names.iter().map(pair).collect();
+        let config = config.ok_or_else(|| Error::Input(format!("entry {key} lacks a parameter")))?.join(",");
+        let outcome = match &entry["time"] {
+            Value::String(failure) => Outcome::invalid(kind(failure), failure.as_str()),
+            _ => measured(&entry["times"]).ok_or_else(|| Error::Input(format!("entry {key} has no times")))?,
+        };
+        Ok(Tried { config, outcome })
+    });
+    let sizes = match &file["problem_size"] {
+        Value::Array(sizes) => sizes.iter().filter_map(Value::as_u64).collect(),
+        one => one.as_u64().into_iter().collect(),
+    };
+    let device = file["device_name"].as_str().map(String::from);
+    Ok(Sweep { device, sizes, tried: tried.collect::<Result<_>>()? })
+}
+
+/// Reads results in the T4 format, which tell neither device nor problem.
+pub fn read_t4(text: &str) -> Result<Sweep> {
+    let file: Value = serde_json::from_str(text).map_err(|e| Error::Input(format!("is no file of T4 results: {e}")))?;
+    let Some(results) = file["results"].as_array() else { return input("is no file of T4 results: it has no results") };
+    let tried = results.iter().enumerate().map(|(i, result)| {
+        let what = |what: &str| Error::Input(format!("result {}: has no {what}", i + 1));
+        let config = result["configuration"].as_object().ok_or_else(|| what("configuration"))?;
+        let config = config.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",");
+        let outcome = match result["invalidity"].as_str() {
+            Some("correct") => measured(&result["times"]["runtimes"]).ok_or_else(|| what("runtimes"))?,
+            Some(failure) => Outcome::invalid(kind(failure), failure),
+            None => return Err(what("invalidity")),
+        };
+        Ok(Tried { config, outcome })
+    });
+    Ok(Sweep { device: None, sizes: Vec::new(), tried: tried.collect::<Result<_>>()? })
+}
+
+/// Times in milliseconds. The first is dropped where there are more: it is the cold one.
+fn measured(times: &Value) -> Option<Outcome> {
+    let times: Vec<f32> = times.as_array()?.iter().map(|t| Some((t.as_f64()? * 1e3) as f32)).collect::<Option<_>>()?;
+    let samples_us = if times.len() > 1 { times[1..].to_vec() } else { times };
+    (!samples_us.is_empty()).then_some(Outcome::Measured(Measurement { samples_us, energy: None }))
+}
+
+/// The category of a failure by its name in either format.
+fn kind(failure: &str) -> InvalidityKind {
+    match failure.to_lowercase() {
+        f if f.contains("compil") => InvalidityKind::Compile,
+        f if f.contains("correct") || f.contains("verif") => InvalidityKind::Correctness,
+        f if f.contains("timeout") => InvalidityKind::Timeout,
+        f if f.contains("constraint") || f.contains("invalid") => InvalidityKind::Constraints,
+        _ => InvalidityKind::Runtime,
+    }
+}
+
+impl Sweep {
+    /// The problem of the kernel that has the file's sizes, in the order of its size fields.
+    pub fn problem(&self, kernel: &Kernel) -> Result<String> {
+        let fields: Vec<&str> =
+            kernel.fields.iter().filter(|f| f.kind == FieldKind::Size).map(|f| f.name.as_str()).collect();
+        match fields.len() == self.sizes.len() && !fields.is_empty() {
+            true => Ok(fields.iter().zip(&self.sizes).map(|(f, s)| format!("{f}={s}")).collect::<Vec<_>>().join(",")),
+            false => input(format!(
+                "tells {} sizes, kernel {} has {} ({}); say with --problem what was measured",
+                self.sizes.len(),
+                kernel.name,
+                fields.len(),
+                fields.join(", ")
+            )),
+        }
+    }
+
+    /// The dataset of a kernel's problem on a device.
+    pub fn dataset(
+        self,
+        kernel: &Kernel,
+        problem: &str,
+        device: Device,
+        (place, command): (&str, String),
+    ) -> Result<Imported> {
+        let problem = kernel.problem(problem)?;
+        let space = ConfigSpace::new(kernel, &problem, &device);
+        let (mut records, mut failed, mut left_out) = (Vec::new(), 0, BTreeMap::new());
+        for Tried { config, outcome } in self.tried {
+            let config = kernel.config(&config)?;
+            if let Some(rule) = space.broken(&config) {
+                *left_out.entry(format!("{} ({})", rule.reason, rule.text)).or_insert(0) += 1;
+                continue;
+            }
+            failed += matches!(outcome, Outcome::Invalid(_)) as usize;
+            let (problem, config) = (kernel.show_problem(&problem), kernel.show_config(&config));
+            records.push(Record { problem, config, outcome, observed: Default::default() });
+        }
+        let header = Header {
+            format: FORMAT.into(),
+            kernel: kernel.name.clone(),
+            space: kernel.space_hash(),
+            device,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            seed: 0,
+            policy: format!("measured by another tool, the first run of each config left out; {place}"),
+            command,
+            date: today(),
+        };
+        Ok(Imported { dataset: Dataset { header, records }, failed, left_out })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CACHE: &str = r#"{"device_name": "NVIDIA T4", "problem_size": [64, 32], "tune_params_keys": ["a", "b"], "cache": {
+        "1,2": {"a": 1, "b": 2, "time": 2.0, "times": [5.0, 2.0, 2.5]},
+        "2,2": {"a": 2, "b": 2, "time": "RuntimeFailedConfig", "times": []},"#;
+
+    #[test]
+    fn a_cache_that_was_left_open_is_read_without_its_cold_runs() {
+        let sweep = read_cache(CACHE).unwrap();
+        assert_eq!((sweep.device.as_deref(), &sweep.sizes[..]), (Some("NVIDIA T4"), &[64, 32][..]));
+        assert_eq!(sweep.tried[0].config, "a=1,b=2");
+        let Outcome::Measured(m) = &sweep.tried[0].outcome else { panic!("measured") };
+        assert_eq!(m.samples_us, [2_000.0, 2_500.0]);
+        assert_eq!(sweep.tried[1].outcome, Outcome::invalid(InvalidityKind::Runtime, "RuntimeFailedConfig"));
+        assert!(read_cache("{}").is_err() && read_cache("a,b\n1,2").is_err());
+    }
+
+    #[test]
+    fn t4_results_are_read_by_their_invalidity() {
+        let result = |invalidity: &str| {
+            format!(
+                r#"{{"configuration": {{"a": 1}}, "times": {{"runtimes": [3.0, 1.0]}}, "invalidity": "{invalidity}"}}"#
+            )
+        };
+        let file = format!(r#"{{"results": [{}, {}, {}]}}"#, result("correct"), result("compile"), result("timeout"));
+        let outcomes: Vec<Outcome> = read_t4(&file).unwrap().tried.into_iter().map(|t| t.outcome).collect();
+        assert!(matches!(&outcomes[0], Outcome::Measured(m) if m.samples_us == [1_000.0]));
+        assert_eq!(outcomes[1], Outcome::invalid(InvalidityKind::Compile, "compile"));
+        assert_eq!(outcomes[2], Outcome::invalid(InvalidityKind::Timeout, "timeout"));
+        assert!(read_t4(r#"{"results": [{}]}"#).is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! Sweeps of others, read into datasets: real files, where they are at hand.
+
+mod common;
+
+use common::{run, write};
+use seqtune::dataset::{Dataset, Outcome};
+use std::path::{Path, PathBuf};
+
+/// A real file; `None`, with a word, where it is not at hand.
+fn shared(file: &str) -> Option<String> {
+    let path: PathBuf = ["../shared/data", file].iter().collect();
+    if !path.exists() {
+        println!("skipped: {} is not here", path.display());
+        return None;
+    }
+    Some(path.display().to_string())
+}
+
+#[test]
+fn kernel_tuners_cache_and_t4_results_of_one_sweep_give_the_same_records() {
+    let (Some(cache), Some(t4)) =
+        (shared("benchmark_hub/convolution_A4000.json.gz"), shared("benchmark_hub/convolution_A4000_T4.json.gz"))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let import = |format: &str, file: &str, more: &[&str]| {
+        let path = folder.path().join(format).display().to_string();
+        let args = ["import", format, file, "--kernel", "hub_convolution", "-o", &path];
+        let (out, err, code) = run(&[&args[..], more].concat());
+        assert!(code == 0 && out.contains("4362 records") && out.contains("161 of them"), "{out}{err}");
+        Dataset::load(Path::new(&path)).unwrap()
+    };
+    let cache = import("kernel-tuner", &cache, &[]);
+    let t4 = import("t4", &t4, &["--problem", "width=4096,height=4096", "--device", "RTX A4000"]);
+    assert_eq!(cache.header.device.name, "RTX A4000");
+    for (a, b) in cache.records.iter().zip(&t4.records) {
+        assert_eq!((&a.problem, &a.config, a.outcome.time_us()), (&b.problem, &b.config, b.outcome.time_us()));
+    }
+    // the space as it is described has exactly the configs that were measured
+    let (out, _, _) = run(&["space", "hub_convolution", "width=4096,height=4096", "--device", "RTX A4000", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["legal"].as_u64(), Some(cache.records.len() as u64));
+}
+
+#[test]
+fn autoheuristics_data_are_read_without_repeats_and_what_cannot_fit_is_what_failed() {
+    let Some(file) = shared("autoheuristic/a100_mm.zip") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mm.sqt").display().to_string();
+    let (out, err, code) = run(&["import", "autoheuristic", &file, "-o", &path, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((answer["rows"].as_u64(), answer["repeated"].as_u64()), (Some(631_164), Some(369_667)));
+    assert_eq!((answer["references"].as_u64(), answer["failed"].as_u64()), (Some(3_822), Some(0)));
+    assert_eq!(answer["left_out"].as_object().unwrap().values().map(|v| v.as_u64().unwrap()).sum::<u64>(), 5_030);
+    let dataset = Dataset::load(Path::new(&path)).unwrap();
+    assert!(dataset.records.iter().all(|r| matches!(r.outcome, Outcome::Measured(_))));
+    assert!(dataset.records.iter().all(|r| r.observed.library_us.is_some()));
+}
+
+#[test]
+fn what_cannot_be_imported_is_told_in_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = write(folder.path(), "text.json", b"a,b\n1,2\n");
+    let open = write(
+        folder.path(),
+        "open.json",
+        br#"{"device_name": "NVIDIA Nothing", "problem_size": 7, "tune_params_keys": [], "cache": {}}"#,
+    );
+    let output = folder.path().join("out.sqt").display().to_string();
+    for (args, expected) in [
+        (["import", "kernel-tuner", &text, "--kernel", "hub_convolution", "-o", &output], "is no cache file"),
+        (
+            ["import", "kernel-tuner", &open, "--kernel", "hub_convolution", "-o", &output],
+            "was measured on NVIDIA Nothing",
+        ),
+        (["import", "t4", &text, "--kernel", "hub_convolution", "-o", &output], "is no file of T4 results"),
+        (["import", "t4", &text, "--kernel", "nothing", "-o", &output], "no kernel `nothing`"),
+    ] {
+        let (out, err, code) = run(&args);
+        assert!(code == 2 && err.contains(expected) && err.lines().count() == 1, "{code} {out}{err}");
+        assert!(!Path::new(&output).exists());
+    }
+}
