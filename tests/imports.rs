@@ -83,3 +83,43 @@ fn what_cannot_be_imported_is_told_in_a_sentence() {
         assert!(!Path::new(&output).exists());
     }
 }
+
+#[test]
+fn datasets_are_written_as_t4_and_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (sweep, t4, back, csv) = (path("sweep.jsonl"), path("t4.json"), path("back.sqt"), path("sweep.csv"));
+    let problems = ["M=64,N=64,K=64", "M=100,N=7,K=3"];
+    let args = ["sweep", "gemm", "--device", "fake", "--sample", "30", "-o", &sweep, "--problems"];
+    let mut swept = common::seqtune(&[&args[..], &problems].concat());
+    let (_, err, code) = common::text(swept.env("SEQTUNE_FAKE", "faults").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["export", "t4", &sweep, "-o", &t4]);
+    assert!(code == 2 && err.contains("holds several problems"), "{err}");
+    let (out, err, code) = run(&["export", "t4", &sweep, "--problem", problems[0], "-o", &t4]);
+    assert!(code == 0 && out.contains("30 records of gemm"), "{out}{err}");
+    let device = ["--device", "H100", "--problem", problems[0]];
+    let import = ["import", "t4", &t4, "--kernel", "gemm", "-o", &back];
+    let (_, err, code) = run(&[&import[..], &device].concat());
+    assert_eq!(code, 0, "{err}");
+    let (before, after) = (Dataset::load(Path::new(&sweep)).unwrap(), Dataset::load(Path::new(&back)).unwrap());
+    for record in &after.records {
+        let own = before.records.iter().find(|r| (&r.problem, &r.config) == (&record.problem, &record.config)).unwrap();
+        match (&own.outcome, &record.outcome) {
+            // what is read leaves out the first run as cold
+            (Outcome::Measured(a), Outcome::Measured(b)) => {
+                let close = |(a, b): (&f32, &f32)| (a / b - 1.0).abs() < 1e-6;
+                assert!(a.samples_us[1..].iter().zip(&b.samples_us).all(close), "{a:?} {b:?}");
+            }
+            (Outcome::Invalid(a), Outcome::Invalid(b)) => assert_eq!(a.kind, b.kind),
+            other => panic!("{other:?}"),
+        }
+    }
+    let (out, err, code) = run(&["export", "csv", &sweep, "-o", &csv]);
+    assert!(code == 0 && out.contains("60 records"), "{out}{err}");
+    let text = std::fs::read_to_string(&csv).unwrap();
+    let columns = text.lines().next().unwrap().split(',').count();
+    assert!(text.starts_with("M,N,K,transA,") && text.lines().count() == 61);
+    // a failure's words may hold commas, in quotes
+    assert!(text.lines().filter(|l| !l.contains('"')).all(|l| l.split(',').count() == columns));
+}

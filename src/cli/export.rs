@@ -2,7 +2,7 @@
 
 use super::progress::Bar;
 use crate::dataset::miopen::{Convolution, Export, convolutions_of_lines};
-use crate::dataset::{Objective, write_whole};
+use crate::dataset::{Dataset, Objective, Record, community, write_whole};
 use crate::error::{Result, input, io};
 use crate::kernel::spec::Field;
 use crate::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
@@ -11,7 +11,7 @@ use clap::Subcommand;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Writes predictions in the formats of others
+/// Writes predictions and datasets in the formats of others
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,6 +21,27 @@ pub struct Args {
 #[derive(Subcommand)]
 enum To {
     Miopen(MiopenArgs),
+    /// A dataset as comma-separated values, a line per config
+    Csv(DatasetArgs),
+    /// A problem's records as results in the auto-tuning community's T4 format
+    T4(DatasetArgs),
+}
+
+#[derive(clap::Args)]
+struct DatasetArgs {
+    /// Journal or packed file
+    dataset: PathBuf,
+    /// Only the records of this problem
+    #[arg(long)]
+    problem: Option<String>,
+    /// Kernel name or folder [default: the one that the dataset names]
+    #[arg(long)]
+    kernel: Option<String>,
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Replaces the file
+    #[arg(long)]
+    overwrite: bool,
 }
 
 /// A user database of MIOpen: for each convolution a line with the predicted config of every solver that serves it
@@ -53,7 +74,31 @@ struct MiopenArgs {
 pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen(args),
+        To::Csv(args) => dataset(args, false),
+        To::T4(args) => dataset(args, true),
     }
+}
+
+fn dataset(args: DatasetArgs, t4: bool) -> Result<()> {
+    if args.output.exists() && !args.overwrite {
+        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
+    }
+    let dataset = Dataset::load(&args.dataset)?;
+    let place = args.dataset.display().to_string();
+    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let mut records: Vec<&Record> = dataset.records.iter().collect();
+    if let Some(problem) = &args.problem {
+        let wanted = kernel.show_problem(&kernel.problem(problem)?);
+        records.retain(|r| r.problem == wanted);
+    }
+    let Some(first) = records.first() else { return input(format!("{place}: holds no such record")) };
+    if t4 && records.iter().any(|r| r.problem != first.problem) {
+        return input(format!("{place}: holds several problems, a file of T4 one; choose it with --problem"));
+    }
+    let write = if t4 { community::write_t4 } else { community::write_csv };
+    write_whole(&args.output, write(&kernel, &records).map_err(|e| e.at(&place))?.as_bytes())?;
+    super::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
+    Ok(())
 }
 
 /// Convolutions of all files, each once.
