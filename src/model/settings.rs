@@ -108,11 +108,11 @@ impl Settings {
     }
 
     /// With what the data decide: a temperature of eight times the spread of a config's median, between 0.05 and 0.2 (what suits the A100
-    /// data and a noisy virtual machine, LOG.md), and batches of a seventieth of the problems, 16 to 48.
+    /// data and a noisy virtual machine, LOG.md; 0.2 where no config was measured often enough), and batches of a seventieth of the problems, 16 to 48.
     pub fn fitted(&self, corpus: &[(Kernel, Table)], problems: usize) -> Settings {
-        let spread = corpus.iter().filter_map(|(_, table)| table.spread()).fold(0.0, f64::max);
+        let spread = corpus.iter().filter_map(|(_, table)| table.spread()).max_by(f64::total_cmp);
         Settings {
-            tau: self.tau.or(Some((8.0 * spread).clamp(0.05, 0.2))),
+            tau: self.tau.or(Some(spread.map_or(0.2, |spread| (8.0 * spread).clamp(0.05, 0.2)))),
             batch: self.batch.or(Some((problems / 70).clamp(16, 48))),
             ..self.clone()
         }
@@ -123,9 +123,10 @@ impl Settings {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
         let Settings { dropout, smoothing, half, rank, .. } = self;
         let (tau, batch) = (tau.unwrap_or(f64::NAN), batch.unwrap_or(0));
+        let rank = if *rank > 0.0 { format!(", rank {rank}") } else { String::new() };
         format!(
             "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, at most {batch} problems of {configs} configs an update; \
-             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}, rank {rank}; \
+             {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}{rank}; \
              {}; seed {seed}",
             h.width,
             h.heads,
