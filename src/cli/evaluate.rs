@@ -81,6 +81,11 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
     Ok(model)
 }
 
+/// What fits the trees, unless they are left out.
+fn trees(args: &Args) -> Result<Option<LightGbm>> {
+    if args.no_trees { Ok(None) } else { LightGbm::open().map(Some) }
+}
+
 /// Judges by what tuners chose.
 fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     if args.plot.is_some() {
@@ -93,10 +98,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         return input(format!("the datasets hold no problem of {}", device.name));
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let library = match args.no_trees {
-        true => None,
-        false => Some(LightGbm::open()?),
-    };
+    let library = trees(args)?;
     let ask =
         tuned::Ask { device: device.as_ref(), part: args.part, library: library.as_ref(), threads, seed: args.seed };
     let mut reports = Vec::new();
@@ -121,10 +123,7 @@ fn cross_validated(args: &Args, folds: usize) -> Result<()> {
     if table.is_tuned() {
         return input("--folds judges sweeps; these datasets hold what tuners chose");
     }
-    let library = match args.no_trees {
-        true => None,
-        false => Some(LightGbm::open()?),
-    };
+    let library = trees(args)?;
     let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
     let models = args.models.as_ref().unwrap_or(&temporary);
     let settings = Settings { seed: args.seed, command: super::command_line(), ..Settings::default() };

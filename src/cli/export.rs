@@ -80,9 +80,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 fn dataset(args: DatasetArgs, t4: bool) -> Result<()> {
-    if args.output.exists() && !args.overwrite {
-        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
-    }
+    super::refuse_existing(&args.output, args.overwrite)?;
     let dataset = Dataset::load(&args.dataset)?;
     let place = args.dataset.display().to_string();
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
@@ -135,9 +133,7 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 }
 
 fn miopen(args: MiopenArgs) -> Result<()> {
-    if args.output.exists() && !args.overwrite {
-        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
-    }
+    super::refuse_existing(&args.output, args.overwrite)?;
     if args.width == 0 {
         return input("--width must be at least 1");
     }

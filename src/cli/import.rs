@@ -210,9 +210,7 @@ fn texts(path: &Path) -> Result<Vec<(String, String)>> {
 }
 
 fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
-    if args.output.exists() && !args.overwrite {
-        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
-    }
+    super::refuse_existing(&args.output, args.overwrite)?;
     let device = args.device.as_deref().map(super::device).transpose()?;
     let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
     let imported = autoheuristic::import(&files, device, super::command_line())?;
@@ -243,9 +241,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
 }
 
 fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
-    if args.output.exists() && !args.overwrite {
-        return input(format!("{} exists; name another file, or pass --overwrite", args.output.display()));
-    }
+    super::refuse_existing(&args.output, args.overwrite)?;
     let place = args.file.display().to_string();
     let at = |e: Error| e.at(&place);
     let kernel = Kernel::open(&args.kernel)?;

@@ -14,7 +14,7 @@ mod train;
 mod validate;
 
 use crate::dataset::{Dataset, Table};
-use crate::error::{Result, io};
+use crate::error::{Result, input, io};
 use crate::kernel::{Device, Kernel, Problem};
 use crate::model::Model;
 use clap::{Parser, Subcommand};
@@ -89,6 +89,14 @@ fn answer(text: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
         std::process::exit(0);
+    }
+}
+
+/// Refuses to replace a file unless asked to.
+fn refuse_existing(output: &Path, overwrite: bool) -> Result<()> {
+    match output.exists() && !overwrite {
+        true => input(format!("{} exists; name another file, or pass --overwrite", output.display())),
+        false => Ok(()),
     }
 }
 

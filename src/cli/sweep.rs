@@ -1,7 +1,7 @@
 //! `seqtune sweep`
 
 use super::progress::Bar;
-use crate::dataset::{Dataset, FORMAT, Header, Journal, today};
+use crate::dataset::{Dataset, Header, Journal};
 use crate::error::{Result, input};
 use crate::executor::child::Setup;
 use crate::executor::sweep::{Choice, Run, plan};
@@ -69,17 +69,7 @@ pub fn run(args: Args) -> Result<()> {
         true => Choice::Exhaustive,
         false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
     };
-    let header = Header {
-        format: FORMAT.into(),
-        kernel: kernel.name.clone(),
-        space: kernel.space_hash(),
-        device: device.clone(),
-        tool: env!("CARGO_PKG_VERSION").into(),
-        seed: args.seed,
-        policy: policy.describe(),
-        command: super::command_line(),
-        date: today(),
-    };
+    let header = Header::new(&kernel, &device, args.seed, policy.describe(), super::command_line());
     let plan = plan(&kernel, &device, &problems, choice, args.seed);
     let planned: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
     if planned == 0 {

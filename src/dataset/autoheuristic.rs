@@ -3,7 +3,7 @@
 //! The columns before `choice` are the problem, `choice` is a config of Triton's (`type=triton_BLOCK-M=64_…`) or a kernel of a vendor's
 //! library (`extern_…`), `feedback` is milliseconds.
 
-use super::{Dataset, FORMAT, Header, InvalidityKind, Measurement, Observed, Outcome, Record, today};
+use super::{Dataset, Header, InvalidityKind, Measurement, Observed, Outcome, Record};
 use crate::error::{Error, Result, input};
 use crate::kernel::{Device, Kernel};
 use serde::Deserialize;
@@ -128,17 +128,8 @@ pub fn import(files: &[(String, String)], device: Option<Device>, command: Strin
     })?;
     let device = device.map_or_else(|| device_of(head), Ok)?;
     let places: Vec<&str> = files.iter().map(|(place, _)| place.as_str()).collect();
-    let header = Header {
-        format: FORMAT.into(),
-        kernel: kernel.name.clone(),
-        space: kernel.space_hash(),
-        device,
-        tool: env!("CARGO_PKG_VERSION").into(),
-        seed: 0,
-        policy: format!("measured by PyTorch's AutoHeuristic, which says no more; {}", places.join(", ")),
-        command,
-        date: today(),
-    };
+    let policy = format!("measured by PyTorch's AutoHeuristic, which says no more; {}", places.join(", "));
+    let header = Header::new(&kernel, &device, 0, policy, command);
     let mut imported = Imported {
         kernel,
         dataset: Dataset { header, records: Vec::new() },
@@ -160,12 +151,13 @@ impl Imported {
         let kernel = &self.kernel;
         let problem = kernel.problem(problem)?;
         let space = crate::kernel::ConfigSpace::new(kernel, &problem, &self.dataset.header.device);
+        let shown = kernel.show_problem(&problem);
         let library_us = least(&measured.library).map(|milliseconds| (milliseconds * 1e3) as f32);
         self.references += library_us.is_some() as usize;
         for (config, times) in &measured.configs {
             let config = kernel.config(config)?;
             if let Some(rule) = space.broken(&config) {
-                *self.left_out.entry(format!("{} ({})", rule.reason, rule.text)).or_insert(0) += times.len();
+                *self.left_out.entry(rule.to_string()).or_insert(0) += times.len();
                 continue;
             }
             let finite = times.iter().filter(|t| t.is_finite());
@@ -178,7 +170,7 @@ impl Imported {
                 false => Outcome::Measured(Measurement { samples_us, energy: None }),
             };
             let observed = Observed { library_us, ..Observed::default() };
-            let (problem, config) = (kernel.show_problem(&problem), kernel.show_config(&config));
+            let (problem, config) = (shown.clone(), kernel.show_config(&config));
             self.dataset.records.push(Record { problem, config, outcome, observed });
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Sweeps in the auto-tuning community's formats: cache files of Kernel Tuner's, and results in T4 ("Towards a Benchmarking Suite for Kernel
 //! Tuners", Torring et al. 2023).
 
-use super::{Dataset, FORMAT, Header, InvalidityKind, Measurement, Outcome, Record, today};
+use super::{Dataset, Header, InvalidityKind, Measurement, Outcome, Record};
 use crate::error::{Error, Result, input};
 use crate::kernel::spec::FieldKind;
 use crate::kernel::{ConfigSpace, Device, Kernel};
@@ -124,28 +124,20 @@ impl Sweep {
     ) -> Result<Imported> {
         let problem = kernel.problem(problem)?;
         let space = ConfigSpace::new(kernel, &problem, &device);
+        let shown = kernel.show_problem(&problem);
         let (mut records, mut failed, mut left_out) = (Vec::new(), 0, BTreeMap::new());
         for Tried { config, outcome } in self.tried {
             let config = kernel.config(&config)?;
             if let Some(rule) = space.broken(&config) {
-                *left_out.entry(format!("{} ({})", rule.reason, rule.text)).or_insert(0) += 1;
+                *left_out.entry(rule.to_string()).or_insert(0) += 1;
                 continue;
             }
             failed += matches!(outcome, Outcome::Invalid(_)) as usize;
-            let (problem, config) = (kernel.show_problem(&problem), kernel.show_config(&config));
+            let (problem, config) = (shown.clone(), kernel.show_config(&config));
             records.push(Record { problem, config, outcome, observed: Default::default() });
         }
-        let header = Header {
-            format: FORMAT.into(),
-            kernel: kernel.name.clone(),
-            space: kernel.space_hash(),
-            device,
-            tool: env!("CARGO_PKG_VERSION").into(),
-            seed: 0,
-            policy: format!("measured by another tool, the first run of each config left out; {place}"),
-            command,
-            date: today(),
-        };
+        let policy = format!("measured by another tool, the first run of each config left out; {place}");
+        let header = Header::new(kernel, &device, 0, policy, command);
         Ok(Imported { dataset: Dataset { header, records }, failed, left_out })
     }
 }

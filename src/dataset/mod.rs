@@ -18,7 +18,7 @@ pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Objective, Out
 pub use table::{Part, Split, Table, Tried};
 
 use crate::error::{Error, Result, io};
-use crate::kernel::Device;
+use crate::kernel::{Device, Kernel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -47,6 +47,23 @@ pub struct Header {
     pub command: String,
     /// Day it was begun, UTC, `YYYY-MM-DD`.
     pub date: String,
+}
+
+impl Header {
+    /// The header of what this version begins to record today of `kernel` on `device`.
+    pub fn new(kernel: &Kernel, device: &Device, seed: u64, policy: String, command: String) -> Header {
+        Header {
+            format: FORMAT.into(),
+            kernel: kernel.name.clone(),
+            space: kernel.space_hash(),
+            device: device.clone(),
+            tool: env!("CARGO_PKG_VERSION").into(),
+            seed,
+            policy,
+            command,
+            date: today(),
+        }
+    }
 }
 
 /// A header with its records, in the order they were made.

@@ -41,22 +41,21 @@ pub struct Candidate {
     pub work: Work,
     pub estimate_us: f64,
     pub samples: Vec<f32>,
-    pub spent_us: f64,
     pub done: bool,
 }
 
 impl Candidate {
     /// Whether it was measured enough: its interval is tight, its budget spent, or it is hopeless.
-    pub fn enough(&mut self, policy: &Policy, best_us: f64) -> bool {
+    pub fn enough(&self, policy: &Policy, best_us: f64) -> bool {
         let n = self.samples.len();
-        self.spent_us = self.samples.iter().map(|s| *s as f64).sum();
+        let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
         let mut sorted = self.samples.clone();
         sorted.sort_by(f32::total_cmp);
         let median = quantile(&sorted, 0.5);
         if n < policy.min_samples {
             return false;
         }
-        if n >= policy.max_samples || self.spent_us >= policy.budget_ms * 1e3 || median > policy.slow * best_us {
+        if n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 || median > policy.slow * best_us {
             return true;
         }
         // distribution-free 95 % interval of a median: order statistics n/2 -+ 0.98 sqrt(n)
@@ -78,7 +77,6 @@ mod tests {
             work: Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] }),
             estimate_us: 1.0,
             samples,
-            spent_us: 0.0,
             done: false,
         };
         assert!(!candidate(vec![100.0; 2]).enough(&policy, 100.0), "too few");

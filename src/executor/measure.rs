@@ -262,6 +262,6 @@ impl<'k> Bench<'k> {
             Ok(times) => times[0].max(0.1) as f64,
             Err(fault) => return Ok(Err(fault)),
         };
-        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), spent_us: 0.0, done: false }))
+        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), done: false }))
     }
 }

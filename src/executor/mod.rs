@@ -171,11 +171,11 @@ fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<String>) {
             Ok(devices) => found.extend(devices),
             Err(reason) => missing.push(reason.to_string()),
         }
-        unify(&mut found);
         if found.iter().any(&wanted) {
             break;
         }
     }
+    unify(&mut found);
     (found, missing)
 }
 

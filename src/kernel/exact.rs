@@ -44,11 +44,7 @@ impl Exact {
             names.insert(name.clone(), meaning);
         }
         let indexed = |text: &str| parse(text, &names).map_err(at);
-        let buffer = |name: &str, kinds: &[ArgumentKind]| {
-            let found = arguments.iter().position(|a| a.name == name && kinds.contains(&a.kind));
-            found
-                .map_or_else(|| input(format!("[exact]: there is no argument `{name}` of the kind that is needed")), Ok)
-        };
+        let buffer = |name: &str, kind| Argument::find(arguments, name, kind).map_err(at);
         if spec.over.is_empty() || spec.sum.is_empty() || spec.product.is_empty() {
             return input("[exact]: `over`, `sum` and `product` need an entry each");
         }
@@ -62,9 +58,9 @@ impl Exact {
             ));
         }
         let counts = |list: &[(String, String)]| list.iter().map(|(_, count)| whole(count)).collect::<Result<Vec<_>>>();
-        let product = |(name, place): &(String, String)| Ok((buffer(name, &[ArgumentKind::In])?, indexed(place)?));
+        let product = |(name, place): &(String, String)| Ok((buffer(name, ArgumentKind::In)?, indexed(place)?));
         Ok(Exact {
-            output: buffer(&spec.output, &[ArgumentKind::Out])?,
+            output: buffer(&spec.output, ArgumentKind::Out)?,
             over: counts(&spec.over)?,
             sum: counts(&spec.sum)?,
             at: indexed(&spec.at)?,

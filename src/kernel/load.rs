@@ -206,11 +206,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
     let expr = |text: &str| names.expr(text).map_err(|e| e.at("[library]"));
-    let buffer = |name: &str, kind: ArgumentKind| match arguments.iter().position(|a| a.name == name && a.kind == kind)
-    {
-        Some(i) => Ok(i),
-        None => input(format!("[library]: there is no argument `{name}` of the kind that is needed")),
-    };
+    let buffer = |name: &str, kind| Argument::find(arguments, name, kind).map_err(|e| e.at("[library]"));
     Ok(Gemm {
         sizes: [expr(&spec.m)?, expr(&spec.n)?, expr(&spec.k)?],
         transposed: [expr(&spec.transposed_a)?, expr(&spec.transposed_b)?],

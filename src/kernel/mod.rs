@@ -49,6 +49,12 @@ pub struct Constraint {
     pub expr: Expr,
 }
 
+impl std::fmt::Display for Constraint {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} ({})", self.reason, self.text)
+    }
+}
+
 /// A derived quantity that the model sees once the prefix decides it.
 #[derive(Clone, Debug)]
 pub struct Feature {
@@ -84,6 +90,16 @@ pub struct Argument {
     pub element: Expr,
     /// Where this is 1, two bytes are bf16.
     pub bf16: Option<Expr>,
+}
+
+impl Argument {
+    /// Which of `arguments` has that name and kind.
+    fn find(arguments: &[Argument], name: &str, kind: ArgumentKind) -> Result<usize> {
+        match arguments.iter().position(|a| a.name == name && a.kind == kind) {
+            Some(at) => Ok(at),
+            None => input(format!("there is no argument `{name}` of the kind that is needed")),
+        }
+    }
 }
 
 /// What it takes to run a kernel.

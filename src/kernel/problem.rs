@@ -72,7 +72,7 @@ impl Kernel {
         let env = self.env(&problem, None);
         for rule in &self.rules {
             if rule.expr.eval(&env) != 1.0 {
-                return input(format!("problem `{text}`: {} ({})", rule.reason, rule.text));
+                return input(format!("problem `{text}`: {rule}"));
             }
         }
         Ok(problem)

@@ -86,6 +86,11 @@ impl Ensemble {
         mean.iter().map(|p| (p / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()).collect()
     }
 
+    /// Whether the networks have a head that ranks.
+    pub fn ranks(&self) -> bool {
+        self.0.iter().any(|member| member.heads() > 1)
+    }
+
     /// What the heads say of each row at "finished", on average: its time, and what ranks it (0 where the networks have no such head).
     pub fn head(&self, hidden: &Hidden) -> Vec<(f32, f32)> {
         let mut mean: Vec<(f32, f32)> = Vec::new();

@@ -196,10 +196,11 @@ impl With<'_, '_> {
             }
         }
         let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
-        // the step at "finished" of everything found, for its time and rank
+        // the step at "finished", for the times of what is answered, or for the ranks of everything found
+        let judged = if self.ensemble.ranks() { usize::MAX } else { top };
         let (mut rows, mut features, mut configs) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in found.iter().enumerate() {
-            for hypothesis in beam {
+            for hypothesis in beam.iter().take(judged) {
                 let choices = self.speller.choices(&hypothesis.tokens);
                 self.speller.step(&spelled[problem], &choices, &mut features);
                 rows.push(Row {

@@ -2,7 +2,7 @@
 
 use super::params::Columns;
 use super::{Convolution, Row, Times};
-use crate::dataset::{Dataset, FORMAT, Header, Outcome, Record, Tuned, today};
+use crate::dataset::{Dataset, Header, Outcome, Record, Tuned};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, Device, Kernel, Problem};
 use serde::Serialize;
@@ -148,17 +148,8 @@ pub(super) fn plain(solver: &str) -> (&str, Option<&str>) {
 }
 
 fn header(kernel: &Kernel, device: &Device, place: &str, ask: &Import) -> Header {
-    Header {
-        format: FORMAT.into(),
-        kernel: kernel.name.clone(),
-        space: kernel.space_hash(),
-        device: device.clone(),
-        tool: env!("CARGO_PKG_VERSION").into(),
-        seed: 0,
-        policy: format!("tuned by MIOpen's search, imported from {place}: the best config that it found"),
-        command: ask.command.clone(),
-        date: today(),
-    }
+    let policy = format!("tuned by MIOpen's search, imported from {place}: the best config that it found");
+    Header::new(kernel, device, 0, policy, ask.command.clone())
 }
 
 impl Solver<'_> {
@@ -174,11 +165,11 @@ impl Solver<'_> {
         }
         let problem = row.convolution.problem(self.kernel, argument).map_err(|e| e.to_string())?;
         if let Some(rule) = self.checker.broken_rule(&self.kernel.env(&problem, None)) {
-            return Err(format!("{} ({})", rule.reason, rule.text));
+            return Err(rule.to_string());
         }
         let config = self.columns.read(&problem, &row.params).map_err(|e| e.to_string())?;
         match self.checker.broken_constraint(&self.kernel.env_of(&problem, Some(device), &config)) {
-            Some(constraint) => Err(format!("{} ({})", constraint.reason, constraint.text)),
+            Some(constraint) => Err(constraint.to_string()),
             None => Ok((problem, config)),
         }
     }

@@ -32,11 +32,18 @@ pub fn library() -> Option<&'static Library> {
     *LIBRARY.get_or_init(|| open(&LIBRARIES))
 }
 
+/// Where a function is, once it was looked up: a launch between two events is not to wait for that.
+pub type Found = OnceLock<Said<usize>>;
+
 /// The function `name` of the type that the closure would give.
-pub fn function<P: Prototype>(_prototype: impl FnOnce() -> P, name: &str) -> Said<P::Raw> {
-    let library = library().ok_or("HIP: libamdhip64.so, AMD's run-time library, is not installed")?;
-    // SAFETY: hip-sys says what the function takes; a `u32` is what it answers with
-    unsafe { find(library, name) }
+pub fn function<P: Prototype>(found: &Found, _prototype: impl FnOnce() -> P, name: &str) -> Said<P::Raw> {
+    let address = found.get_or_init(|| {
+        let library = library().ok_or("HIP: libamdhip64.so, AMD's run-time library, is not installed")?;
+        // SAFETY: any symbol has an address
+        unsafe { find::<usize>(library, name) }
+    });
+    // SAFETY: a pointer to a function has the size of an address; hip-sys says what the function takes, and a `u32` is what it answers with
+    address.clone().map(|address| unsafe { std::mem::transmute_copy(&address) })
 }
 
 /// What HIP says of a code that is not success.
@@ -58,14 +65,16 @@ pub fn check(code: u32) -> Said<()> {
 /// Calls a function of HIP's by its name, with what it takes.
 macro_rules! hip {
     (@any $argument:expr) => { _ };
-    ($name:ident $(, $argument:expr)* $(,)?) => {
+    ($name:ident $(, $argument:expr)* $(,)?) => {{
+        static FOUND: $crate::executor::hip::api::Found = $crate::executor::hip::api::Found::new();
         $crate::executor::hip::api::function(
+            &FOUND,
             || -> unsafe extern "C" fn($($crate::executor::hip::api::hip!(@any $argument)),*) -> hip_sys::hiprt::hipError_t {
                 hip_sys::hiprt::$name
             },
             stringify!($name),
         )
         .and_then(|function| $crate::executor::hip::api::check(function($($argument),*)))
-    };
+    }};
 }
 pub(crate) use hip;
