@@ -1,7 +1,7 @@
 //! Sequences of several problems of one kernel as tensors.
 
 use super::examples::Sequence;
-use super::net::{Net, Steps};
+use super::net::{Finished, Judged, Net, Steps};
 use super::vocab::Speller;
 use tch::{Kind, Tensor};
 
@@ -26,6 +26,7 @@ pub struct Batch {
     asked: Tensor,
     /// Step of each sequence's "finished": (N).
     last: Tensor,
+    finished: Finished,
 }
 
 impl Batch {
@@ -53,6 +54,12 @@ impl Batch {
         let mut column = vec![0i64; n * (t - 1) * columns];
         let mut token = vec![0i64; n * (t - 1) * choices];
         let mut numbers = Vec::new();
+        let (mut ends, mut configs) = (Vec::new(), Vec::new());
+        for sequence in sequences {
+            ends.extend_from_slice(&sequence.finished);
+            let tokens = sequence.config.0.iter().enumerate().map(|(at, c)| speller.token(at, *c) as i64);
+            configs.extend(tokens);
+        }
         for (row, sequence) in sequences.iter().enumerate() {
             let length = sequence.asked.len();
             features[row * t * width..][..length * width].copy_from_slice(&sequence.features);
@@ -109,13 +116,15 @@ impl Batch {
             targets: whole(&targets, &[n, t - 1, 1]),
             asked: box_of(&asked, &[n, t - 1]),
             last: Tensor::from_slice(&last),
+            finished: Finished { spelled: box_of(&ends, &[n, ends.len() as i64 / n]), tokens: whole(&configs, &[n, -1]) },
         }
     }
 
-    /// Log-probabilities of all tokens of the kernel at each step, among the legal ones (N, T - 1, V), and what the heads say of each
-    /// sequence: its time (N) and, if the network has it, what ranks it (N).
-    pub fn forward(&self, net: &Net) -> (Tensor, Tensor, Option<Tensor>) {
-        let hidden = net.decode(&net.encode(&self.source, self.kernel), &self.steps, self.kernel); // (N, T, D)
+    /// Log-probabilities of all tokens of the kernel at each step, among the legal ones (N, T - 1, V), and what is said of each finished
+    /// sequence.
+    pub fn forward(&self, net: &Net) -> (Tensor, Judged) {
+        let memory = net.encode(&self.source, self.kernel);
+        let hidden = net.decode(&memory, &self.steps, self.kernel); // (N, T, D)
         let t = hidden.size()[1];
         let steps = hidden.narrow(1, 0, t - 1);
         let mut scores = net.logits(&steps, &self.vocabulary).to_kind(Kind::Float);
@@ -127,9 +136,7 @@ impl Batch {
         }
         let log = scores.masked_fill(&self.illegal, -1e9).log_softmax(-1, Kind::Float);
         let at_end = hidden.reshape([-1, hidden.size()[2]]).index_select(0, &self.last);
-        let heads = net.head(&at_end.to_kind(Kind::Float));
-        let rank = (heads.size()[1] > 1).then(|| heads.select(1, 1));
-        (log, heads.select(1, 0), rank)
+        (log, net.judge(&memory, &self.finished, &at_end.to_kind(Kind::Float), self.kernel))
     }
 
     /// Log-probability of each chosen token, 0 in the padding: (N, T - 1).

@@ -1,7 +1,8 @@
 //! Several networks that answer as one: their probabilities are averaged at every step.
 
 use super::Hparams;
-use super::net::Weights;
+use super::judge::Hearing;
+use super::layers::Weights;
 use super::runtime::{Row, Runtime, Session};
 use super::vocab::{Spelled, Speller};
 use crate::error::{Result, input};
@@ -86,23 +87,30 @@ impl Ensemble {
         mean.iter().map(|p| (p / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()).collect()
     }
 
-    /// Whether the networks have a head that ranks.
-    pub fn ranks(&self) -> bool {
-        self.0.iter().any(|member| member.heads() > 1)
+    /// Whether finished configs are judged without the decoder.
+    pub fn judges(&self, sessions: &Sessions) -> bool {
+        std::iter::zip(&self.0, &sessions.0).all(|(member, session)| member.judge(session, 0).is_some())
     }
 
-    /// What the heads say of each row at "finished", on average: its time, and what ranks it (0 where the networks have no such head).
-    pub fn head(&self, hidden: &Hidden) -> Vec<(f32, f32)> {
-        let mut mean: Vec<(f32, f32)> = Vec::new();
-        let share = 1.0 / self.0.len() as f32;
+    /// Judges configs of one of the sessions' problems.
+    pub fn hear<'a, 'k>(
+        &'a self,
+        speller: &'a Speller<'k>,
+        spelled: &'a Spelled<'k>,
+        sessions: &'a Sessions,
+        problem: usize,
+    ) -> Hearing<'a, 'k> {
+        let judges = std::iter::zip(&self.0, &sessions.0).filter_map(|(member, session)| member.judge(session, problem));
+        Hearing::new(speller, spelled, judges)
+    }
+
+    /// The time of each row at "finished" on average, of networks without a judge.
+    pub fn times(&self, hidden: &Hidden) -> Vec<f32> {
+        let mut mean: Vec<f32> = Vec::new();
         for (member, states) in self.0.iter().zip(&hidden.states) {
-            let said = member.head(states);
-            let said = said.chunks_exact(member.heads());
-            mean.resize(said.len(), (0.0, 0.0));
-            for ((time, rank), said) in mean.iter_mut().zip(said) {
-                *time += share * said[0];
-                *rank += share * said.get(1).copied().unwrap_or(0.0);
-            }
+            let said = member.time(states);
+            mean.resize(said.len(), 0.0);
+            mean.iter_mut().zip(said).for_each(|(mean, time)| *mean += time / self.0.len() as f32);
         }
         mean
     }

@@ -2,7 +2,7 @@
 
 use super::teacher::{Teacher, between};
 use super::vocab::{Spelled, Speller};
-use crate::dataset::{Objective, Table, Tried};
+use crate::dataset::{Objective, Outcome, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Choices, Config};
 use crate::threads::on_threads;
@@ -20,11 +20,13 @@ pub struct Sequence {
     pub legal: Vec<Choices>,
     /// What each legal choice decides, see [`Speller::weigh`], one after the other.
     pub weighed: Vec<f32>,
+    /// What the finished config decides, spelled: see [`Speller::spell_finished`]. Empty where nobody judges it.
+    pub finished: Vec<f32>,
 }
 
 impl Sequence {
-    /// Spells `config`, which must be legal.
-    pub fn new(speller: &Speller, spelled: &Spelled, config: &Config) -> Result<Sequence> {
+    /// Spells `config`, which must be legal; with what it decides where it is to be `judged`.
+    pub fn new(speller: &Speller, spelled: &Spelled, config: &Config, judged: bool) -> Result<Sequence> {
         let (mut asked, mut features, mut legal, mut weighed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (at, choice) in config.0.iter().enumerate() {
             let prefix = &config.0[..at];
@@ -42,7 +44,11 @@ impl Sequence {
         }
         asked.push(config.0.len() as u8);
         speller.step(spelled, &config.0, &mut features);
-        Ok(Sequence { config: config.clone(), asked, features, legal, weighed })
+        let mut finished = Vec::new();
+        if judged {
+            speller.spell_finished(spelled, config, &mut finished);
+        }
+        Ok(Sequence { config: config.clone(), asked, features, legal, weighed, finished })
     }
 }
 
@@ -53,8 +59,8 @@ pub struct Example {
     pub sequences: Vec<Sequence>,
     /// Target distribution over the sequences; sums to 1.
     pub target: Vec<f32>,
-    /// What the time head should say of each; NaN where it is not known.
-    pub time: Vec<f32>,
+    /// What the heads should say of the time and energy of each; NaN where it is not known.
+    pub costs: Vec<[f32; 2]>,
     /// Cost relative to the best, 1 for the best.
     pub cost: Vec<f64>,
     /// Whether the target is among all legal configs, not only among the measured ones: of what was measured, the others are
@@ -78,16 +84,16 @@ pub fn examples(
             let costs = tried.costs(*objective);
             let Some((_, best)) = costs.first().copied() else { continue };
             let cost: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
-            let time = |config: &Config| {
-                let outcome = tried.results.iter().find(|(c, _)| c == config).and_then(|(_, o)| o.time_us());
-                speller.spell_time(&spelled, outcome.unwrap_or(f64::NAN))
+            let known = |config: &Config| {
+                let outcome = tried.results.iter().find(|(c, _)| c == config).map(|(_, o)| o);
+                speller.spell_costs(&spelled, (outcome.and_then(Outcome::time_us), outcome.and_then(Outcome::joules)))
             };
-            let sequences = costs.iter().map(|(config, _)| Sequence::new(speller, &spelled, config));
+            let sequences = costs.iter().map(|(config, _)| Sequence::new(speller, &spelled, config, true));
             examples.push(Example {
                 quantities: speller.quantities(&spelled, *objective),
                 sequences: sequences.collect::<Result<_>>()?,
                 target: distribution(&cost, tau),
-                time: costs.iter().map(|(config, _)| time(config)).collect(),
+                costs: costs.iter().map(|(config, _)| known(config)).collect(),
                 cost,
                 among_legal: false,
             });
@@ -104,9 +110,9 @@ pub fn tuned_examples(speller: &Speller, table: &Table, indices: &[usize]) -> Re
         let Some((config, outcome)) = tried.tuned() else { return input("a problem has no tuned config") };
         Ok(Example {
             quantities: speller.quantities(&spelled, Objective::Time),
-            sequences: vec![Sequence::new(speller, &spelled, config)?],
+            sequences: vec![Sequence::new(speller, &spelled, config, false)?],
             target: vec![1.0],
-            time: vec![speller.spell_time(&spelled, outcome.time_us().unwrap_or(f64::NAN))],
+            costs: vec![speller.spell_costs(&spelled, (outcome.time_us(), None))],
             cost: vec![1.0],
             among_legal: true,
         })
@@ -146,10 +152,10 @@ impl Imagine<'_> {
                 quantities: self.speller.quantities(&spelled, self.objective),
                 sequences: ranked
                     .iter()
-                    .map(|(config, _)| Sequence::new(self.speller, &spelled, config))
+                    .map(|(config, _)| Sequence::new(self.speller, &spelled, config, true))
                     .collect::<Result<_>>()?,
                 target: distribution(&cost, tau),
-                time: vec![f32::NAN; ranked.len()],
+                costs: vec![[f32::NAN; 2]; ranked.len()],
                 cost,
                 among_legal: true,
             });

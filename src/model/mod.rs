@@ -9,6 +9,8 @@ mod batch;
 pub mod beam;
 mod ensemble;
 mod examples;
+mod judge;
+mod layers;
 mod net;
 mod optimizer;
 mod predict;

@@ -4,135 +4,13 @@
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
 use super::Hparams;
+use super::layers::{CrossAttention, Dropout, FeedForward, Linear, Norm, SelfAttention, Weights, get, linears};
 use super::vocab::Vocab;
-use crate::error::{Error, Result};
-use rand::{Rng, RngCore, SeedableRng};
+use crate::error::Result;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use tch::{Kind, Tensor};
-
-/// Named weights. The names are the paths of the parts below.
-pub type Weights = BTreeMap<String, Tensor>;
-
-struct Linear {
-    weight: Tensor, // (out, in)
-    bias: Tensor,   // (out)
-}
-
-impl Linear {
-    fn new(weights: &Weights, name: &str) -> Result<Linear> {
-        Ok(Linear { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.linear(&self.weight, Some(&self.bias))
-    }
-}
-
-struct Norm {
-    weight: Tensor, // (D)
-    bias: Tensor,   // (D)
-}
-
-impl Norm {
-    fn new(weights: &Weights, name: &str) -> Result<Norm> {
-        Ok(Norm { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), 1e-5, false)
-    }
-}
-
-struct FeedForward {
-    norm: Norm,
-    up: Linear,
-    down: Linear,
-}
-
-impl FeedForward {
-    fn new(weights: &Weights, name: &str) -> Result<FeedForward> {
-        Ok(FeedForward {
-            norm: Norm::new(weights, &format!("{name}.norm"))?,
-            up: Linear::new(weights, &format!("{name}.up"))?,
-            down: Linear::new(weights, &format!("{name}.down"))?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        self.down.forward(&self.up.forward(&self.norm.forward(x)).gelu("none"))
-    }
-}
-
-/// Self-attention with query, key and value from one projection.
-struct SelfAttention {
-    norm: Norm,
-    qkv: Linear,
-    out: Linear,
-    heads: i64,
-}
-
-impl SelfAttention {
-    fn new(weights: &Weights, name: &str, heads: i64) -> Result<SelfAttention> {
-        Ok(SelfAttention {
-            norm: Norm::new(weights, &format!("{name}.norm"))?,
-            qkv: Linear::new(weights, &format!("{name}.qkv"))?,
-            out: Linear::new(weights, &format!("{name}.out"))?,
-            heads,
-        })
-    }
-
-    /// Query, key and value, each (N, H, T, D/H), of `x` (N, T, D).
-    fn project(&self, x: &Tensor) -> (Tensor, Tensor, Tensor) {
-        let (n, t, d) = dims(x);
-        let qkv = self.qkv.forward(&self.norm.forward(x)).view([n, t, 3, self.heads, d / self.heads]);
-        let qkv = qkv.permute([2, 0, 3, 1, 4]); // (3, N, H, T, D/H)
-        (qkv.get(0), qkv.get(1), qkv.get(2))
-    }
-
-    fn forward(&self, x: &Tensor, causal: bool) -> Tensor {
-        let (q, k, v) = self.project(x);
-        self.out.forward(&merge(&attend(&q, &k, &v, causal)))
-    }
-}
-
-/// Attention to the encoder's memory, whose keys and values are projected once per problem.
-struct CrossAttention {
-    norm: Norm,
-    q: Linear,
-    kv: Linear,
-    out: Linear,
-    heads: i64,
-}
-
-impl CrossAttention {
-    fn new(weights: &Weights, name: &str, heads: i64) -> Result<CrossAttention> {
-        Ok(CrossAttention {
-            norm: Norm::new(weights, &format!("{name}.norm"))?,
-            q: Linear::new(weights, &format!("{name}.q"))?,
-            kv: Linear::new(weights, &format!("{name}.kv"))?,
-            out: Linear::new(weights, &format!("{name}.out"))?,
-            heads,
-        })
-    }
-
-    /// Keys and values, each (B, H, S, D/H), of `memory` (B, S, D).
-    fn remember(&self, memory: &Tensor) -> (Tensor, Tensor) {
-        let (b, s, d) = dims(memory);
-        let kv = self.kv.forward(memory).view([b, s, 2, self.heads, d / self.heads]).permute([2, 0, 3, 1, 4]);
-        (kv.get(0).contiguous(), kv.get(1).contiguous())
-    }
-
-    /// `x` (B R, T, D): the rows of a problem share its memory, so they are folded into its steps.
-    fn forward(&self, x: &Tensor, (k, v): &(Tensor, Tensor)) -> Tensor {
-        let (n, t, d) = dims(x);
-        let b = k.size()[0];
-        let q = self.q.forward(&self.norm.forward(x)).view([b, n / b * t, self.heads, d / self.heads]);
-        let y = merge(&attend(&q.transpose(1, 2), k, v, false)); // (B, R T, D)
-        self.out.forward(&y).view([n, t, d])
-    }
-}
 
 struct EncoderLayer {
     attention: SelfAttention,
@@ -143,6 +21,68 @@ struct DecoderLayer {
     attention: SelfAttention,
     cross: CrossAttention,
     feed_forward: FeedForward,
+}
+
+/// Judges finished configs: of what a config is and decides, and of the problem's summary. It has no need of the decoder, so
+/// that all legal configs of a problem can be judged.
+struct Judge {
+    features: Vec<Linear>, // C -> D, by kernel
+    tokens: Tensor,        // (V, D)
+    problem: Linear,       // D -> D
+    norm: Norm,
+    up: Linear,
+    down: Linear,
+    norm_out: Norm,
+    out: Linear, // D -> 3: time, energy, rank
+}
+
+impl Judge {
+    fn new(weights: &Weights) -> Result<Judge> {
+        Ok(Judge {
+            features: linears(weights, "judge.features")?,
+            tokens: get(weights, "judge.tokens", "weight")?,
+            problem: Linear::new(weights, "judge.problem")?,
+            norm: Norm::new(weights, "judge.norm")?,
+            up: Linear::new(weights, "judge.up")?,
+            down: Linear::new(weights, "judge.down")?,
+            norm_out: Norm::new(weights, "judge.norm_out")?,
+            out: Linear::new(weights, "judge.out")?,
+        })
+    }
+
+    /// (N, 3) of configs with R rows for each of the B problems of `summary` (B, D).
+    fn forward(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
+        let (n, b) = (finished.spelled.size()[0], summary.size()[0]);
+        let problem = self.problem.forward(&summary.to_kind(Kind::Float)); // (B, D)
+        let d = problem.size()[1];
+        let problem = problem.unsqueeze(1).expand([b, n / b, d], false).reshape([n, d]);
+        let tokens = Tensor::embedding(&self.tokens, &finished.tokens, -1, false, false); // (N, P, D)
+        let x = self.features[kernel].forward(&finished.spelled)
+            + problem
+            + tokens.sum_dim_intlist(1, false, Kind::Float);
+        let x = &x + self.down.forward(&self.up.forward(&self.norm.forward(&x)).relu());
+        self.out.forward(&self.norm_out.forward(&x))
+    }
+}
+
+/// Who says what of finished configs.
+enum Head {
+    Judge(Judge),
+    /// Of a network that learned from tuned configs, one a problem: the time alone, from the hidden state at "finished".
+    State(Linear, Linear),
+}
+
+/// Finished configs as the judge is given them: the spelling of what they decide (N, C), their tokens (N, P).
+pub struct Finished {
+    pub spelled: Tensor,
+    pub tokens: Tensor,
+}
+
+/// What is said of finished configs, each (N). Energy and rank are those of a network that learned from whole sweeps.
+pub struct Judged {
+    pub time: Tensor,
+    pub energy: Option<Tensor>,
+    pub rank: Option<Tensor>,
 }
 
 /// The whole network.
@@ -160,37 +100,17 @@ pub struct Net {
     decoder: Vec<DecoderLayer>,
     decoder_norm: Norm,
     logits: Linear, // D -> V
-    head: (Linear, Linear),
+    head: Head,
     /// In training, a share of each layer's outputs is left out.
     dropout: Option<RefCell<Dropout>>,
 }
 
-/// Leaves out a share of a layer's outputs, the same ones at all tokens of a sequence: fewer random numbers, and as good. Not
-/// libtorch's, whose generator all threads share.
-pub struct Dropout {
-    share: f64,
-    rng: ChaCha8Rng,
-}
-
-impl Dropout {
-    pub fn new(share: f64, seed: u64) -> Option<Dropout> {
-        (share > 0.0).then(|| Dropout { share, rng: ChaCha8Rng::seed_from_u64(seed) })
-    }
-
-    /// `x` (N, T, D) with outputs left out, the others scaled so that the mean stays.
-    fn apply(&mut self, x: &Tensor) -> Tensor {
-        let (n, _, d) = dims(x);
-        let mut bytes = vec![0u8; (n * d) as usize];
-        self.rng.fill_bytes(&mut bytes);
-        let limit = (self.share * 256.0).round();
-        let kept = (256.0 / (256.0 - limit)) as f32;
-        let mask: Vec<f32> = bytes.iter().map(|b| if (*b as f64) < limit { 0.0 } else { kept }).collect();
-        x * Tensor::from_slice(&mask).reshape([n, 1, d]).to_kind(x.kind())
-    }
-}
-
 /// What decoding steps read of the encoder, per layer.
-pub struct Memory(Vec<(Tensor, Tensor)>);
+pub struct Memory {
+    layers: Vec<(Tensor, Tensor)>,
+    /// The kernel's token after the encoder: (B, D).
+    summary: Tensor,
+}
 
 /// What each decoding step is given. Shapes (N, T), (N, T), (N, T, F) with N = B R.
 pub struct Steps {
@@ -231,7 +151,10 @@ impl Net {
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
-            head: (Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+            head: match weights.contains_key("judge.out.weight") {
+                true => Head::Judge(Judge::new(weights)?),
+                false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+            },
             dropout: None,
         })
     }
@@ -241,8 +164,9 @@ impl Net {
         Net { dropout: dropout.map(RefCell::new), ..self }
     }
 
-    /// Random initial weights, uniform, with one head (the time) or two (and what ranks): within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for embeddings.
-    pub fn init(hparams: &Hparams, vocab: &Vocab, heads: i64, seed: u64) -> Weights {
+    /// Random initial weights, uniform, with a judge or with a head: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for
+    /// embeddings.
+    pub fn init(hparams: &Hparams, vocab: &Vocab, judge: bool, seed: u64) -> Weights {
         let options = (Kind::Float, tch::Device::Cpu);
         let (d, ff) = (hparams.width as i64, hparams.feed_forward as i64);
         let mut weights = Weights::new();
@@ -263,13 +187,23 @@ impl Net {
             add(format!("source.{i}.weight"), within(&[d, width as i64], bound(8)));
             add(format!("source.{i}.bias"), within(&[d], 0.17));
         }
-        let mut linears: Vec<(String, i64, i64)> =
-            vec![("logits".into(), d, tokens), ("head.up".into(), d, d), ("head.down".into(), d, heads)];
+        let mut linears: Vec<(String, i64, i64)> = vec![("logits".into(), d, tokens)];
+        let mut norms = vec!["encoder.norm".to_string(), "decoder.norm".to_string()];
+        if judge {
+            add("judge.tokens.weight".into(), within(&[tokens, d], 0.17));
+            linears.extend([("judge.problem".into(), d, d), ("judge.out".into(), d, 3)]);
+            linears.extend([("judge.up".into(), d, ff), ("judge.down".into(), ff, d)]);
+            norms.extend(["judge.norm".to_string(), "judge.norm_out".to_string()]);
+        } else {
+            linears.extend([("head.up".into(), d, d), ("head.down".into(), d, 1)]);
+        }
         for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
             linears.push((format!("features.{i}"), step as i64, d));
             linears.push((format!("weigh.{i}"), d, choice as i64));
+            if judge {
+                linears.push((format!("judge.features.{i}"), choice as i64, d));
+            }
         }
-        let mut norms = vec!["encoder.norm".to_string(), "decoder.norm".to_string()];
         for (side, layers) in [("encoder", hparams.encoder_layers), ("decoder", hparams.decoder_layers)] {
             for i in 0..layers {
                 let part = |part: &str| format!("{side}.{i}.{part}");
@@ -313,7 +247,10 @@ impl Net {
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }
         let x = self.encoder_norm.forward(&x);
-        Memory(self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect())
+        Memory {
+            layers: self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect(),
+            summary: x.select(1, 0),
+        }
     }
 
     fn embed(&self, steps: &Steps, kernel: usize) -> Tensor {
@@ -333,7 +270,7 @@ impl Net {
     /// All steps at once: hidden states (N, T, D). Each step sees those before it.
     pub fn decode(&self, memory: &Memory, steps: &Steps, kernel: usize) -> Tensor {
         let mut x = self.embed(steps, kernel);
-        for (layer, memory) in self.decoder.iter().zip(&memory.0) {
+        for (layer, memory) in self.decoder.iter().zip(&memory.layers) {
             x = &x + self.drop(layer.attention.forward(&x, true));
             x = &x + self.drop(layer.cross.forward(&x, memory));
             x = &x + self.drop(layer.feed_forward.forward(&x));
@@ -351,49 +288,17 @@ impl Net {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// What the heads say of hidden states (.., D) at "finished": the time, and what ranks (.., 2). a network without
-    /// the second gives (.., 1).
-    pub fn head(&self, hidden: &Tensor) -> Tensor {
-        self.head.1.forward(&self.head.0.forward(hidden).gelu("none"))
+    /// What is said of finished configs: by the judge, or, where there is none, of the time alone by their hidden states (N, D) at "finished".
+    pub fn judge(&self, memory: &Memory, finished: &Finished, hidden: &Tensor, kernel: usize) -> Judged {
+        match &self.head {
+            Head::Judge(judge) => {
+                let said = judge.forward(&memory.summary, finished, kernel);
+                Judged { time: said.select(1, 0), energy: Some(said.select(1, 1)), rank: Some(said.select(1, 2)) }
+            }
+            Head::State(up, down) => {
+                let said = down.forward(&up.forward(hidden).gelu("none"));
+                Judged { time: said.select(1, 0), energy: None, rank: None }
+            }
+        }
     }
-}
-
-/// The parts `name.0`, `name.1`, and so on.
-fn linears(weights: &Weights, name: &str) -> Result<Vec<Linear>> {
-    let is_part = |i: &usize| weights.contains_key(&format!("{name}.{i}.weight"));
-    (0..).take_while(is_part).map(|i| Linear::new(weights, &format!("{name}.{i}"))).collect()
-}
-
-fn get(weights: &Weights, name: &str, part: &str) -> Result<Tensor> {
-    match weights.get(&format!("{name}.{part}")) {
-        Some(tensor) => Ok(tensor.shallow_clone()),
-        None => Err(Error::Input(format!(
-            "the model has no weights `{name}.{part}`: the file is damaged or of another version"
-        ))),
-    }
-}
-
-fn dims(x: &Tensor) -> (i64, i64, i64) {
-    let size = x.size();
-    (size[0], size[1], size[2])
-}
-
-fn attend(q: &Tensor, k: &Tensor, v: &Tensor, causal: bool) -> Tensor {
-    if q.kind() == Kind::Float {
-        return Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, causal, None, false);
-    }
-    // in bfloat16 libtorch's own goes through a library call per head and problem
-    let size = q.size();
-    let mut scores = q.matmul(&k.transpose(-1, -2)) / (size[3] as f64).sqrt(); // (N, H, T, S)
-    if causal {
-        let later = Tensor::ones([size[2], size[2]], (Kind::Bool, tch::Device::Cpu)).triu(1);
-        scores = scores.masked_fill(&later, f64::NEG_INFINITY);
-    }
-    scores.softmax(-1, None::<Kind>).matmul(v)
-}
-
-/// (N, H, T, D/H) to (N, T, D).
-fn merge(x: &Tensor) -> Tensor {
-    let size = x.size();
-    x.transpose(1, 2).reshape([size[0], size[2], size[1] * size[3]])
 }

@@ -1,6 +1,6 @@
 //! AdamW (Loshchilov and Hutter 2019) with averaged weights, over named tensors, so that its state can be saved.
 
-use super::net::Weights;
+use super::layers::Weights;
 use tch::{Kind, Tensor};
 
 /// Optimizer state. All maps have the names of the weights.

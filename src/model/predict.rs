@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::beam::{Hypothesis, Next, beam_search};
 use super::ensemble::{Ensemble, Sessions, member};
 use super::examples::Sequence;
+use super::judge::Said;
 use super::net::Net;
 use super::runtime::Row;
 use super::store::{Meta, Model};
@@ -13,7 +14,7 @@ use crate::error::{Result, input};
 use crate::kernel::{Choice, Config, Device, Kernel, Problem};
 use crate::threads::on_threads;
 use std::sync::Arc;
-use tch::{Kind, no_grad};
+use tch::{Kind, Tensor, no_grad};
 
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,8 @@ pub struct Candidate {
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.
     pub time_us: f64,
+    /// Predicted joules per launch; NaN where the model never saw energy.
+    pub joules: f64,
 }
 
 /// A config with what the model makes of it.
@@ -33,6 +36,7 @@ pub struct Scored {
     /// Positions where there was a choice, and whether the config's value was the most probable one there.
     pub steps: Vec<(usize, bool)>,
     pub time_us: f64,
+    pub joules: f64,
     /// What the ranking head says: a logarithm up to a constant of the problem; 0 where the model has none.
     pub rank: f64,
 }
@@ -120,20 +124,21 @@ impl<'k> Predictor<'k> {
         }
         let speller = &self.speller;
         let spelled = Spelled::new(speller.kernel, problem, device);
-        let sequences = configs.iter().map(|c| Sequence::new(speller, &spelled, c)).collect::<Result<Vec<_>>>()?;
+        let sequences = configs.iter().map(|c| Sequence::new(speller, &spelled, c, true)).collect::<Result<Vec<_>>>()?;
         let quantities = speller.quantities(&spelled, objective);
         let rows: Vec<&Sequence> = sequences.iter().collect();
         let batch = Batch::new(speller, &[&quantities], rows.len(), &rows);
         let net = Net::new(&model.meta.hparams, &member(&model.weights, 0))?;
-        let (log, head, rank) = no_grad(|| batch.forward(&net));
-        let log = batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float);
-        let rank = rank.unwrap_or_else(|| head.zeros_like());
-        let (log, head, rank) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?, Vec::<f32>::try_from(rank)?);
-        let scored = log.iter().zip(&head).zip(&rank).map(|((log, head), rank)| Scored {
-            log_probability: *log as f64,
-            steps: Vec::new(),
-            time_us: speller.read_time(&spelled, *head),
-            rank: *rank as f64,
+        let (log, judged) = no_grad(|| batch.forward(&net));
+        let log = Vec::<f32>::try_from(batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float))?;
+        let numbers = |said: Option<Tensor>| match said {
+            Some(said) => Ok(Vec::<f32>::try_from(said)?),
+            None => Ok::<_, crate::error::Error>(vec![0.0; log.len()]),
+        };
+        let (time, energy, rank) = (numbers(Some(judged.time))?, numbers(judged.energy)?, numbers(judged.rank)?);
+        let scored = (0..log.len()).map(|i| {
+            let [time_us, joules] = speller.read_costs(&spelled, [time[i], energy[i]]);
+            Scored { log_probability: log[i] as f64, steps: Vec::new(), time_us, joules, rank: rank[i] as f64 }
         });
         Ok(scored.collect())
     }
@@ -196,11 +201,42 @@ impl With<'_, '_> {
             }
         }
         let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
-        // the step at "finished", for the times of what is answered, or for the ranks of everything found
-        let judged = if self.ensemble.ranks() { usize::MAX } else { top };
-        let (mut rows, mut features, mut configs) = (Vec::new(), Vec::new(), Vec::new());
+        if !self.ensemble.judges(&sessions) {
+            return Ok(self.timed(&spelled, found, (&mut sessions, &histories), top));
+        }
+        let answer = |(problem, beam): (usize, Vec<Hypothesis>)| {
+            let spelled = &spelled[problem];
+            let mut hearing = self.ensemble.hear(self.speller, spelled, &sessions, problem);
+            let configs: Vec<Config> = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
+            configs.iter().for_each(|c| hearing.add(&c.0));
+            let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
+                .zip(hearing.said())
+                .map(|((config, h), said)| {
+                    (h.log_probability + said.rank as f64, self.candidate(spelled, config, h.log_probability, said))
+                })
+                .collect();
+            judged.sort_by(|a, b| b.0.total_cmp(&a.0));
+            judged.into_iter().take(top).map(|(_, candidate)| candidate).collect()
+        };
+        Ok(found.into_iter().enumerate().map(answer).collect())
+    }
+
+    fn candidate(self, spelled: &Spelled, config: Config, log_probability: f64, said: Said) -> Candidate {
+        let [time_us, joules] = self.speller.read_costs(spelled, said.costs);
+        Candidate { config, probability: log_probability.exp(), time_us, joules }
+    }
+
+    /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
+    fn timed(
+        self,
+        spelled: &[Spelled],
+        found: Vec<Vec<Hypothesis>>,
+        (sessions, histories): (&mut Sessions, &[Vec<Vec<u32>>]),
+        top: usize,
+    ) -> Vec<Vec<Candidate>> {
+        let (mut rows, mut features, mut finished) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in found.iter().enumerate() {
-            for hypothesis in beam.iter().take(judged) {
+            for hypothesis in beam.iter().take(top) {
                 let choices = self.speller.choices(&hypothesis.tokens);
                 self.speller.step(&spelled[problem], &choices, &mut features);
                 rows.push(Row {
@@ -209,24 +245,16 @@ impl With<'_, '_> {
                     position: self.speller.parameter(choices.len()),
                     history: histories.get(problem).and_then(|h| h.get(hypothesis.parent)).map_or(&[], Vec::as_slice),
                 });
-                configs.push((choices, hypothesis.log_probability));
+                finished.push((problem, Config(choices), hypothesis.log_probability));
             }
         }
-        let (hidden, _) = self.ensemble.step(&mut sessions, &rows, &features, self.speller.of);
-        let mut answers = vec![Vec::new(); problems.len()];
-        for ((row, (time, rank)), (choices, log_probability)) in
-            rows.iter().zip(self.ensemble.head(&hidden)).zip(configs)
-        {
-            let time_us = self.speller.read_time(&spelled[row.problem], time);
-            let (config, probability) = (Config(choices), log_probability.exp());
-            answers[row.problem].push((log_probability + rank as f64, Candidate { config, probability, time_us }));
+        let (hidden, _) = self.ensemble.step(sessions, &rows, &features, self.speller.of);
+        let mut answers = vec![Vec::new(); found.len()];
+        for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&hidden)) {
+            let said = Said { costs: [time, f32::NAN], rank: 0.0 };
+            answers[problem].push(self.candidate(&spelled[problem], config, log_probability, said));
         }
-        let best = |mut beam: Vec<(f64, Candidate)>| {
-            // stable: without a ranking head the order stays the beam's
-            beam.sort_by(|a, b| b.0.total_cmp(&a.0));
-            beam.into_iter().take(top).map(|(_, candidate)| candidate).collect()
-        };
-        Ok(answers.into_iter().map(best).collect())
+        answers
     }
 
     /// The beam of each problem, with the sessions, and the history of each row of the last step that was scored.
@@ -322,12 +350,21 @@ impl With<'_, '_> {
     /// Finished configs of one problem, all in step.
     fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
         let speller = self.speller;
-        let sequences = configs.iter().map(|c| Sequence::new(speller, spelled, c)).collect::<Result<Vec<_>>>()?;
+        let sequences = configs.iter().map(|c| Sequence::new(speller, spelled, c, false)).collect::<Result<Vec<_>>>()?;
         let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
         let width = speller.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
-        let mut scored =
-            vec![Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN, rank: 0.0 }; configs.len()];
+        let nothing = Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN, joules: f64::NAN, rank: 0.0 };
+        let mut scored = vec![nothing; configs.len()];
+        let judges = self.ensemble.judges(&sessions);
+        if judges {
+            let mut hearing = self.ensemble.hear(speller, spelled, &sessions, 0);
+            configs.iter().for_each(|c| hearing.add(&c.0));
+            for (scored, said) in scored.iter_mut().zip(hearing.said()) {
+                [scored.time_us, scored.joules] = speller.read_costs(spelled, said.costs);
+                scored.rank = said.rank as f64;
+            }
+        }
         for at in 0..sequences.iter().map(|s| s.asked.len()).max().unwrap_or(0) {
             let live: Vec<usize> = (0..configs.len()).filter(|i| at < sequences[*i].asked.len()).collect();
             let features: Vec<f32> =
@@ -340,13 +377,14 @@ impl With<'_, '_> {
             };
             let rows: Vec<Row> = live.iter().map(row).collect();
             let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
-            let heads = self.ensemble.head(&hidden);
+            let times = self.ensemble.times(&hidden);
             for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
                 histories[*i].push(entry);
                 let sequence = &sequences[*i];
                 let Some(legal) = sequence.legal.get(at) else {
-                    scored[*i].time_us = speller.read_time(spelled, heads[row].0);
-                    scored[*i].rank = heads[row].1 as f64;
+                    if !judges {
+                        [scored[*i].time_us, _] = speller.read_costs(spelled, [times[row], f32::NAN]);
+                    }
                     continue;
                 };
                 let position = sequence.asked[at] as usize;

@@ -2,10 +2,12 @@
 
 use super::batch::Batch;
 use super::examples::{Example, Sequence};
-use super::net::{Dropout, Net, Weights};
+use super::layers::{Dropout, Weights};
+use super::net::Net;
 use super::optimizer::{AdamW, copy};
 use super::settings::Settings;
 use super::store::{decode, encode};
+use super::spell::Scale;
 use super::vocab::{Speller, Vocab};
 use crate::dataset::write_whole;
 use crate::error::{Error, Result, io};
@@ -28,6 +30,9 @@ pub struct Score {
     pub share: f64,
     /// Root mean square error of the time head in natural logarithms, where times are known.
     pub time_error: Option<f64>,
+    /// The same of the energy head.
+    #[serde(default)]
+    pub energy_error: Option<f64>,
 }
 
 /// An epoch of training.
@@ -98,8 +103,8 @@ impl<'a> Run<'a> {
         settings: &'a Settings,
         (member, checkpoint): (usize, &'a Checkpoint),
     ) -> Result<Run<'a>> {
-        let heads = if settings.rank > 0.0 { 2 } else { 1 };
-        let weights = Net::init(&settings.hparams, vocab, heads, settings.seed + 7_919 * member as u64);
+        let judge = settings.rank > 0.0;
+        let weights = Net::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
         let mut run = Run {
             lessons,
             settings,
@@ -182,8 +187,9 @@ impl<'a> Run<'a> {
     fn loss(&self, lesson: &Lesson, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
         let Settings { hparams, smoothing, dropout, half, imagined, .. } = self.settings;
         let net = if *half {
-            // but for the heads, whose answers differ in digits that bfloat16 does not have
-            let kind = |name: &str| if name.starts_with("head.") { Kind::Float } else { Kind::BFloat16 };
+            // but for what judges finished configs, whose answers differ in digits that bfloat16 does not have
+            let judges = |name: &str| name.starts_with("head.") || name.starts_with("judge.");
+            let kind = |name: &str| if judges(name) { Kind::Float } else { Kind::BFloat16 };
             let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind(n)))).collect();
             Net::new(hparams, &weights)?
         } else {
@@ -191,7 +197,7 @@ impl<'a> Run<'a> {
         };
         let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
         let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
-        let (mut target, mut time, mut filler) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut target, mut costs, mut filler) = (Vec::new(), Vec::new(), Vec::new());
         for example in chunk.iter().map(|i| &lesson.training[*i]) {
             sources.push(&example.quantities);
             let chosen = choose(example, lesson.rows, rng);
@@ -200,11 +206,11 @@ impl<'a> Run<'a> {
             for (i, weight) in chosen {
                 sequences.push(&example.sequences[i]);
                 target.push(weight / total);
-                time.push(example.time[i]);
+                costs.push(example.costs[i]);
             }
         }
         let batch = Batch::new(&lesson.speller, &sources, lesson.rows, &sequences);
-        let (log, head, rank) = batch.forward(&net);
+        let (log, judged) = batch.forward(&net);
         let mut chosen = batch.chosen(&log);
         if *smoothing > 0.0 {
             chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
@@ -221,18 +227,21 @@ impl<'a> Run<'a> {
         }
         let target = Tensor::from_slice(&target).view_as(&chosen);
         let likelihood = -((chosen - against) * &target).sum(None) / problems as f64;
-        let known: Vec<i64> = (0..time.len() as i64).filter(|i| !time[*i as usize].is_nan()).collect();
         let mut loss = likelihood.shallow_clone();
-        if let (Some(rank), true) = (rank, lesson.rows > 1) {
+        if let (Some(rank), true) = (&judged.rank, lesson.rows > 1) {
             // listwise: what ranks is to be distributed over the problem's configs as the target is
             let filler = Tensor::from_slice(&filler).view_as(&target);
             let log = rank.view_as(&target).masked_fill(&filler, -1e9).log_softmax(1, Kind::Float);
             loss -= (log * &target).sum(None) / problems as f64 * self.settings.rank;
         }
-        if !known.is_empty() {
-            let time: Vec<f32> = known.iter().map(|i| time[*i as usize]).collect();
-            let head = head.index_select(0, &Tensor::from_slice(&known));
-            loss += head.huber_loss(&Tensor::from_slice(&time), Reduction::Mean, 1.0) * self.settings.head;
+        let vocab = &lesson.speller.vocab;
+        let heads = [(Some(&judged.time), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
+        for (which, (said, scale)) in heads.into_iter().enumerate() {
+            let (Some(said), Some(scale)) = (said, scale) else { continue };
+            let known: Vec<f32> = costs.iter().map(|c| c[which]).collect();
+            if let Some(error) = cost_loss(said, &known, [problems, lesson.rows as i64], scale.deviation) {
+                loss += error * self.settings.head;
+            }
         }
         Ok((loss, likelihood.double_value(&[])))
     }
@@ -291,9 +300,32 @@ fn choose(example: &Example, count: usize, rng: &mut ChaCha8Rng) -> Vec<(usize, 
     chosen
 }
 
+/// How far what a head says (N) is from what is `known`, in natural logarithms over `deviation`, NaN where it is not: the mean
+/// Huber loss, and, where a problem has several configs, beside it that of the differences between them, counted in tenths: what the level
+/// of a problem hides, and what is chosen by.
+fn cost_loss(said: &Tensor, known: &[f32], shape: [i64; 2], deviation: f64) -> Option<Tensor> {
+    let count = known.iter().filter(|k| !k.is_nan()).count() as f64;
+    if count == 0.0 {
+        return None;
+    }
+    let mask: Vec<f32> = known.iter().map(|k| !k.is_nan() as u8 as f32).collect();
+    let known: Vec<f32> = known.iter().map(|k| if k.is_nan() { 0.0 } else { *k }).collect();
+    let mask = Tensor::from_slice(&mask).view(shape);
+    let error = (said.view(shape) - Tensor::from_slice(&known).view(shape)) * &mask; // (B, R)
+    let huber = |error: &Tensor| error.huber_loss(&error.zeros_like(), Reduction::Sum, 1.0) / count;
+    let mut loss = huber(&error);
+    if shape[1] > 1 {
+        let of_problem = mask.sum_dim_intlist(1, true, Kind::Float).clamp_min(1.0);
+        let mean = error.sum_dim_intlist(1, true, Kind::Float) / of_problem;
+        loss += huber(&((error - mean) * &mask * (10.0 * deviation)));
+    }
+    Some(loss)
+}
+
 /// Scores a network on the validation examples of all lessons.
 fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
-    let (mut divergence, mut share, mut squares, mut timed, mut count) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    let (mut divergence, mut share, mut count) = (0.0, 0.0, 0.0);
+    let (mut errors, mut counts) = ([0f64; 2], [0f64; 2]);
     for lesson in lessons {
         // problems with one known config go together, swept ones each alone
         let together = if lesson.rows == 1 { lesson.batch } else { 1 };
@@ -302,27 +334,28 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
             let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
             let rows = sequences.len() / chunk.len();
             let batch = Batch::new(&lesson.speller, &sources, rows, &sequences);
-            let (all, head, rank) = batch.forward(net);
+            let (all, judged) = batch.forward(net);
             let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
             if lesson.rows == 1 {
                 share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
             } else {
                 // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
-                if let Some(rank) = rank {
+                if let Some(rank) = &judged.rank {
                     log = (log + rank) / 2.0;
                 }
                 log = &log - log.logsumexp([0], true);
             }
-            let (log, head) = (Vec::<f32>::try_from(log)?, Vec::<f32>::try_from(head)?);
-            let (target, time) = (chunk.iter().flat_map(|e| &e.target), chunk.iter().flat_map(|e| &e.time));
-            for (((log, p), head), time) in log.iter().zip(target).zip(&head).zip(time) {
+            let log = Vec::<f32>::try_from(log)?;
+            for (log, p) in log.iter().zip(chunk.iter().flat_map(|e| &e.target)).filter(|(_, p)| **p > 0.0) {
                 let p = *p as f64;
-                if p > 0.0 {
-                    divergence += p * (p.ln() - *log as f64);
-                }
-                if !time.is_nan() {
-                    squares += (head - time).powi(2) as f64;
-                    timed += 1.0;
+                divergence += p * (p.ln() - *log as f64);
+            }
+            for (which, said) in [Some(judged.time), judged.energy].into_iter().enumerate() {
+                let Some(said) = said else { continue };
+                let known = chunk.iter().flat_map(|e| &e.costs).map(|c| c[which]);
+                for (said, known) in Vec::<f32>::try_from(said)?.iter().zip(known).filter(|(_, k)| !k.is_nan()) {
+                    errors[which] += (said - known).powi(2) as f64;
+                    counts[which] += 1.0;
                 }
             }
             if lesson.rows > 1 {
@@ -332,10 +365,14 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
             count += chunk.len() as f64;
         }
     }
-    let deviation = lessons.first().and_then(|l| l.speller.vocab.rate.as_ref()).map_or(1.0, |rate| rate.deviation);
+    let vocab = lessons.first().map(|l| &l.speller.vocab);
+    let error = |which: usize, scale: Option<&Scale>| {
+        Some((errors[which] / counts[which]).sqrt() * scale?.deviation).filter(|_| counts[which] > 0.0)
+    };
     Ok(Score {
         divergence: divergence / count,
         share: share / count,
-        time_error: (timed > 0.0).then(|| f64::sqrt(squares / timed) * deviation),
+        time_error: error(0, vocab.and_then(|v| v.rate.as_ref())),
+        energy_error: error(1, vocab.and_then(|v| v.efficiency.as_ref())),
     })
 }

@@ -5,16 +5,17 @@
 //! calls. Shapes as in `net`; rows are the live hypotheses of all problems, one after the other.
 
 use super::Hparams;
-use super::net::Weights;
+use super::judge::Judge;
+use super::layers::Weights;
 use crate::error::{Error, Result};
 use tch::{Kind, Tensor};
 
-struct Linear {
-    weight: Vec<f32>, // (in, out): in this order it is copied fast into the cache blocks of a product
-    bias: Vec<f32>,   // (out)
+pub(super) struct Linear {
+    pub(super) weight: Vec<f32>, // (in, out): in this order it is copied fast into the cache blocks of a product
+    pub(super) bias: Vec<f32>,   // (out)
 }
 
-struct Norm {
+pub(super) struct Norm {
     weight: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -53,7 +54,13 @@ pub struct Runtime {
     decoder: Vec<(SelfAttention, CrossAttention, FeedForward)>,
     decoder_norm: Norm,
     logits: Linear,
-    head: (Linear, Linear),
+    head: Head,
+}
+
+/// As in [`super::net`].
+enum Head {
+    Judge(Box<Judge>),
+    State(Linear, Linear),
 }
 
 /// One row of a decoding step.
@@ -71,13 +78,15 @@ pub struct Row<'a> {
 pub struct Session {
     /// Per decoder layer: the encoder's memory, keys and values side by side (B S, 2 D).
     memory: Vec<Vec<f32>>,
+    /// The kernel's token after the encoder (B, D).
+    summaries: Vec<f32>,
     source_length: usize,
     /// Per decoder layer: keys and values side by side (steps, 2 D), one entry per row and step so far.
     steps: Vec<Vec<f32>>,
 }
 
 impl Linear {
-    fn new(weights: &Weights, name: &str) -> Result<Linear> {
+    pub(super) fn new(weights: &Weights, name: &str) -> Result<Linear> {
         let (weight, bias) = (get(weights, name, "weight")?, get(weights, name, "bias")?);
         let (outputs, inputs) = (bias.len(), weight.len() / bias.len().max(1));
         let transposed =
@@ -86,7 +95,7 @@ impl Linear {
     }
 
     /// `x` (n, in) to (n, out).
-    fn forward(&self, x: &[f32]) -> Vec<f32> {
+    pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
         let outputs = self.bias.len();
         let inputs = self.weight.len() / outputs;
         let n = x.len() / inputs;
@@ -129,11 +138,16 @@ fn product((m, k, n): (usize, usize, usize), (a, a_row): (&[f32], usize), b: &[f
 }
 
 impl Norm {
-    fn new(weights: &Weights, name: &str) -> Result<Norm> {
+    pub(super) fn new(weights: &Weights, name: &str) -> Result<Norm> {
         Ok(Norm { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
     }
 
-    fn forward(&self, x: &[f32]) -> Vec<f32> {
+    /// Numbers of a row.
+    pub(super) fn width(&self) -> usize {
+        self.weight.len()
+    }
+
+    pub(super) fn forward(&self, x: &[f32]) -> Vec<f32> {
         let d = self.weight.len();
         let mut y = Vec::with_capacity(x.len());
         for row in x.chunks_exact(d) {
@@ -205,7 +219,10 @@ impl Runtime {
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
-            head: (Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+            head: match weights.contains_key("judge.out.weight") {
+                true => Head::Judge(Box::new(Judge::new(weights)?)),
+                false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+            },
         })
     }
 
@@ -239,7 +256,8 @@ impl Runtime {
         }
         let x = self.encoder_norm.forward(&x);
         let memory = self.decoder.iter().map(|(_, cross, _)| cross.kv.forward(&x)).collect();
-        Session { memory, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
+        let summaries = x.chunks_exact(length * d).flat_map(|of_problem| &of_problem[..d]).copied().collect();
+        Session { memory, summaries, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
     }
 
     /// One decoding step of `rows` of one kernel with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
@@ -286,16 +304,21 @@ impl Runtime {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// How many heads there are: time, and what ranks.
-    pub fn heads(&self) -> usize {
-        self.head.1.bias.len()
+    /// What judges finished configs, with the summary of one of the session's problems; `None` of a network that learned from
+    /// tuned configs.
+    pub fn judge<'a>(&'a self, session: &'a Session, problem: usize) -> Option<(&'a Judge, &'a [f32])> {
+        match &self.head {
+            Head::Judge(judge) => Some((judge, &session.summaries[problem * self.d..][..self.d])),
+            Head::State(..) => None,
+        }
     }
 
-    /// What the heads say (n, heads) of hidden states (n, D) at "finished".
-    pub fn head(&self, hidden: &[f32]) -> Vec<f32> {
-        let mut up = self.head.0.forward(hidden);
+    /// The time (n) of hidden states (n, D) at "finished", of a network without a judge; nothing of one with.
+    pub fn time(&self, hidden: &[f32]) -> Vec<f32> {
+        let Head::State(up, down) = &self.head else { return Vec::new() };
+        let mut up = up.forward(hidden);
         up.iter_mut().for_each(|v| *v = gelu(*v));
-        self.head.1.forward(&up)
+        down.forward(&up)
     }
 
     /// Softmax attention of one query to `count` keys and values, head by head.
@@ -346,7 +369,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes(a, b, |a, b| a * b)
 }
 
-fn add(x: &mut [f32], y: &[f32]) {
+pub(super) fn add(x: &mut [f32], y: &[f32]) {
     x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
 }
 
@@ -360,12 +383,12 @@ fn gelu(x: f32) -> f32 {
 }
 
 /// The parts `name.0`, `name.1`, and so on.
-fn linears(weights: &Weights, name: &str) -> Result<Vec<Linear>> {
+pub(super) fn linears(weights: &Weights, name: &str) -> Result<Vec<Linear>> {
     let is_part = |i: &usize| weights.contains_key(&format!("{name}.{i}.weight"));
     (0..).take_while(is_part).map(|i| Linear::new(weights, &format!("{name}.{i}"))).collect()
 }
 
-fn get(weights: &Weights, name: &str, part: &str) -> Result<Vec<f32>> {
+pub(super) fn get(weights: &Weights, name: &str, part: &str) -> Result<Vec<f32>> {
     let missing =
         || Error::Input(format!("the model has no weights `{name}.{part}`: the file is damaged or of another version"));
     let tensor: &Tensor = weights.get(&format!("{name}.{part}")).ok_or_else(missing)?;

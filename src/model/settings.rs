@@ -41,7 +41,7 @@ pub struct Settings {
     /// Problems per measured one that the teacher labels, as long as there are fewer than [`MOST_IMAGINED`] in all; 0 trains on
     /// measured problems alone.
     pub imagined: usize,
-    /// Weight of the time head's loss.
+    /// Weight of the loss of each head that predicts a cost: time and energy.
     pub head: f64,
     /// Weight of the loss of what ranks finished configs, where whole sweeps were measured.
     pub rank: f64,

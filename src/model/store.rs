@@ -1,6 +1,6 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
-use super::net::Weights;
+use super::layers::Weights;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Split, write_whole};
 use crate::error::{Error, Result, input, io};

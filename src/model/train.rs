@@ -1,7 +1,7 @@
 //! Training: weights from tables of measured or tuned configs.
 
 use super::examples::{Example, Imagine, contenders, examples, tuned_examples};
-use super::net::Weights;
+use super::layers::Weights;
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
 use super::settings::{MOST_IMAGINED, STEPS, Settings, Target};
 use super::store::{Meta, Model};
@@ -134,6 +134,9 @@ pub fn train(
         scores.insert(name(share), best.share);
         if let Some(error) = best.time_error {
             scores.insert(name("time error (ln)"), error);
+        }
+        if let Some(error) = best.energy_error {
+            scores.insert(name("energy error (ln)"), error);
         }
         weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
     }

@@ -28,6 +28,9 @@ pub struct Vocab {
     pub offsets: Vec<u16>,
     /// Natural logarithm of operations per microsecond, what the time head predicts; `None` where no time was known.
     pub rate: Option<Scale>,
+    /// Natural logarithm of operations per joule, what the energy head predicts; `None` where no energy was known.
+    #[serde(default)]
+    pub efficiency: Option<Scale>,
 }
 
 /// What a vocabulary knows of one kernel.
@@ -97,7 +100,7 @@ impl Vocab {
     /// Learns the spelling of kernels from the problems `train` of their tables.
     pub fn learn(corpus: &[(&Kernel, &Table, &[usize])]) -> Vocab {
         let mut vocab =
-            Vocab { kernels: Vec::new(), source: Vec::new(), parameters: Vec::new(), offsets: vec![0], rate: None };
+            Vocab { kernels: Vec::new(), source: Vec::new(), parameters: Vec::new(), offsets: vec![0], rate: None, efficiency: None };
         // names of the quantities of each token, in order, and all values seen of each
         let mut groups: Vec<(String, Vec<(String, Kind)>)> = Vec::new();
         let mut values: HashMap<String, Vec<f32>> = HashMap::new();
@@ -111,7 +114,7 @@ impl Vocab {
                 groups[at].1.push((name.into(), kind));
             }
         };
-        let mut rates = Vec::new();
+        let (mut rates, mut efficiencies) = (Vec::new(), Vec::new());
         for (kernel, table, train) in corpus {
             for field in &kernel.fields {
                 let kind = match field.kind {
@@ -144,6 +147,7 @@ impl Vocab {
                         late[i].push(code.eval(&env) as f32);
                     }
                     rates.extend(outcome.time_us().map(|t| (spelled.flops / t).ln()));
+                    efficiencies.extend(outcome.joules().map(|j| (spelled.flops / j).ln()));
                 }
             }
             let named = |p: &crate::kernel::Parameter| {
@@ -177,7 +181,8 @@ impl Vocab {
             Quantity::learn(name, *kind, values.get(name).map_or(&[], Vec::as_slice), INTERVALS)
         };
         vocab.source = groups.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
-        vocab.rate = (!rates.is_empty()).then(|| Scale::of(rates.iter().copied()));
+        let scale = |values: &[f64]| (!values.is_empty()).then(|| Scale::of(values.iter().copied()));
+        (vocab.rate, vocab.efficiency) = (scale(&rates), scale(&efficiencies));
         vocab
     }
 
@@ -343,6 +348,15 @@ impl<'k> Speller<'k> {
         }
     }
 
+    /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the spelling of what it decides: a number for each
+    /// of its [`Speller::choice_columns`].
+    pub fn decide(&self, spelled: &Spelled, env: &mut [f64], (at, choice): (usize, Choice), out: &mut Vec<f32>) {
+        env[at] = self.kernel.parameters[at].values[choice as usize] as f64;
+        for i in &self.decided[at] {
+            self.spelling().features[*i].spell(spelled.codes[self.late[*i]].eval(env) as f32, out);
+        }
+    }
+
     /// Columns, in a spelling of all late features, of those that the parameter at `position` decides.
     pub fn choice_columns(&self, position: usize) -> &[u16] {
         &self.columns[position]
@@ -356,16 +370,34 @@ impl<'k> Speller<'k> {
         }
     }
 
-    /// What the time head is to say of a time in microseconds.
-    pub fn spell_time(&self, spelled: &Spelled, time_us: f64) -> f32 {
-        let rate = (spelled.flops / time_us).ln();
-        self.vocab.rate.as_ref().filter(|_| rate.is_finite()).map_or(f32::NAN, |scale| scale.apply(rate))
+    /// Appends the spelling of all that a finished config decides, see [`Speller::choice_width`].
+    pub fn spell_finished(&self, spelled: &Spelled, config: &Config, out: &mut Vec<f32>) {
+        let mut env = spelled.env.clone();
+        set(&mut env, self.kernel, &config.0);
+        for (feature, quantity) in self.late.iter().zip(&self.spelling().features) {
+            quantity.spell(spelled.codes[*feature].eval(&env) as f32, out);
+        }
+        if self.late.is_empty() {
+            out.push(0.0);
+        }
     }
 
-    /// Microseconds from what the time head says; NaN where it never learned any.
-    pub fn read_time(&self, spelled: &Spelled, head: f32) -> f64 {
-        let Some(rate) = &self.vocab.rate else { return f64::NAN };
-        spelled.flops / (head as f64 * rate.deviation + rate.mean).exp()
+    /// What the heads are to say of microseconds and joules; NaN for what is not known.
+    pub fn spell_costs(&self, spelled: &Spelled, (time_us, joules): (Option<f64>, Option<f64>)) -> [f32; 2] {
+        let spell = |scale: &Option<Scale>, cost: Option<f64>| {
+            let per = cost.map_or(f64::NAN, |cost| (spelled.flops / cost).ln());
+            scale.as_ref().filter(|_| per.is_finite()).map_or(f32::NAN, |scale| scale.apply(per))
+        };
+        [spell(&self.vocab.rate, time_us), spell(&self.vocab.efficiency, joules)]
+    }
+
+    /// Microseconds and joules from what the heads say; NaN for what they never learned.
+    pub fn read_costs(&self, spelled: &Spelled, said: [f32; 2]) -> [f64; 2] {
+        let read = |scale: &Option<Scale>, said: f32| match scale {
+            Some(scale) => spelled.flops / (said as f64 * scale.deviation + scale.mean).exp(),
+            None => f64::NAN,
+        };
+        [read(&self.vocab.rate, said[0]), read(&self.vocab.efficiency, said[1])]
     }
 }
 
@@ -379,6 +411,11 @@ impl<'k> Spelled<'k> {
             flops: kernel.flops.eval(&env),
             env,
         }
+    }
+
+    /// Slots for parameters, fields and limits, the parameters unset.
+    pub fn slots(&self) -> Vec<f64> {
+        self.env.clone()
     }
 
     /// The device's limits, NaN where unknown.

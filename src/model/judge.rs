@@ -1,0 +1,167 @@
+//! The head that judges finished configs, for prediction: plain slices, as [`super::runtime`].
+//!
+//! What a config is worth to it begins as a sum: of the problem, of each value chosen, and of what each choice decides. So configs that
+//! come in the order of a walk through the space share the sums of their common prefixes, and all legal configs of a problem can be judged.
+
+use super::layers::Weights;
+use super::runtime::{Linear, Norm, add, get, linears};
+use super::vocab::{Spelled, Speller};
+use crate::error::Result;
+use crate::kernel::Choice;
+
+/// What is said of a finished config: of its time and energy as [`Speller::read_costs`] takes them, and what ranks it, the higher the better.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Said {
+    pub costs: [f32; 2],
+    pub rank: f32,
+}
+
+impl Said {
+    /// Adds a share of what another network says.
+    pub fn add(&mut self, said: Said, share: f32) {
+        self.costs[0] += share * said.costs[0];
+        self.costs[1] += share * said.costs[1];
+        self.rank += share * said.rank;
+    }
+}
+
+/// One network's judge.
+pub struct Judge {
+    features: Vec<Linear>,
+    tokens: Vec<f32>,
+    problem: Linear,
+    norm: Norm,
+    up: Linear,
+    down: Linear,
+    norm_out: Norm,
+    out: Linear,
+}
+
+impl Judge {
+    pub fn new(weights: &Weights) -> Result<Judge> {
+        Ok(Judge {
+            features: linears(weights, "judge.features")?,
+            tokens: get(weights, "judge.tokens", "weight")?,
+            problem: Linear::new(weights, "judge.problem")?,
+            norm: Norm::new(weights, "judge.norm")?,
+            up: Linear::new(weights, "judge.up")?,
+            down: Linear::new(weights, "judge.down")?,
+            norm_out: Norm::new(weights, "judge.norm_out")?,
+            out: Linear::new(weights, "judge.out")?,
+        })
+    }
+
+    /// The sum before any choice (D), from the problem's summary (D).
+    fn begin(&self, summary: &[f32], kernel: usize) -> Vec<f32> {
+        let mut x = self.problem.forward(summary);
+        add(&mut x, &self.features[kernel].bias);
+        x
+    }
+
+    /// Adds a chosen token, and the `numbers` in `columns` that spell what it decides, to the sum `x` (D).
+    fn choose(&self, kernel: usize, token: usize, (columns, numbers): (&[u16], &[f32]), x: &mut [f32]) {
+        let d = x.len();
+        add(x, &self.tokens[token * d..][..d]);
+        let weight = &self.features[kernel].weight;
+        for (column, number) in columns.iter().zip(numbers).filter(|(_, n)| **n != 0.0) {
+            let row = &weight[*column as usize * d..][..d];
+            x.iter_mut().zip(row).for_each(|(x, w)| *x += number * w);
+        }
+    }
+
+    /// What is said of finished sums `x` (n, D).
+    fn say(&self, x: &mut [f32]) -> Vec<Said> {
+        let mut up = self.up.forward(&self.norm.forward(x));
+        up.iter_mut().for_each(|v| *v = v.max(0.0));
+        add(x, &self.down.forward(&up));
+        let said = self.out.forward(&self.norm_out.forward(x));
+        said.chunks_exact(3).map(|s| Said { costs: [s[0], s[1]], rank: s[2] }).collect()
+    }
+}
+
+/// Configs that are judged together, as many as keep the cache warm.
+const TOGETHER: usize = 256;
+
+/// Judges configs of one problem, in the order they come.
+pub struct Hearing<'a, 'k> {
+    speller: &'a Speller<'k>,
+    spelled: &'a Spelled<'k>,
+    judges: Vec<&'a Judge>,
+    /// Slots with the last config set.
+    env: Vec<f64>,
+    last: Vec<Choice>,
+    /// By network, the sums before each choice of the last config (P + 1, D).
+    sums: Vec<Vec<f32>>,
+    /// By network, the finished sums that nothing was said of yet (n, D).
+    waiting: Vec<Vec<f32>>,
+    said: Vec<Said>,
+    numbers: Vec<f32>,
+}
+
+impl<'a, 'k> Hearing<'a, 'k> {
+    /// By several networks with the problem's summary to each.
+    pub fn new(
+        speller: &'a Speller<'k>,
+        spelled: &'a Spelled<'k>,
+        judges: impl Iterator<Item = (&'a Judge, &'a [f32])>,
+    ) -> Hearing<'a, 'k> {
+        let (judges, sums): (Vec<&Judge>, Vec<Vec<f32>>) =
+            judges.map(|(judge, summary)| (judge, judge.begin(summary, speller.of))).unzip();
+        Hearing {
+            speller,
+            spelled,
+            waiting: vec![Vec::new(); judges.len()],
+            judges,
+            env: spelled.slots(),
+            last: Vec::new(),
+            sums,
+            said: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Takes in one more config.
+    pub fn add(&mut self, config: &[Choice]) {
+        let shared = std::iter::zip(&self.last, config).take_while(|(a, b)| a == b).count();
+        for (at, choice) in config.iter().enumerate().skip(shared) {
+            self.numbers.clear();
+            self.speller.decide(self.spelled, &mut self.env, (at, *choice), &mut self.numbers);
+            let (token, columns) = (self.speller.token(at, *choice) as usize, self.speller.choice_columns(at));
+            for (judge, sums) in self.judges.iter().zip(&mut self.sums) {
+                let d = judge.norm.width();
+                sums.truncate((at + 1) * d);
+                sums.extend_from_within(at * d..);
+                judge.choose(self.speller.of, token, (columns, &self.numbers), &mut sums[(at + 1) * d..]);
+            }
+        }
+        self.last.clear();
+        self.last.extend_from_slice(config);
+        for (judge, (sums, waiting)) in self.judges.iter().zip(self.sums.iter().zip(&mut self.waiting)) {
+            waiting.extend_from_slice(&sums[config.len() * judge.norm.width()..]);
+        }
+        if self.waiting.first().is_some_and(|w| w.len() >= TOGETHER * self.judges[0].norm.width()) {
+            self.say();
+        }
+    }
+
+    fn say(&mut self) {
+        let (share, first) = (1.0 / self.judges.len() as f32, self.said.len());
+        for (judge, waiting) in self.judges.iter().zip(&mut self.waiting) {
+            let said = judge.say(waiting);
+            waiting.clear();
+            self.said.resize(first + said.len(), Said::default());
+            self.said[first..].iter_mut().zip(said).for_each(|(all, said)| all.add(said, share));
+        }
+    }
+
+    /// What the networks say on average of the configs since it was last asked.
+    pub fn said(&mut self) -> Vec<Said> {
+        self.say();
+        std::mem::take(&mut self.said)
+    }
+
+    /// Configs that wait for an answer.
+    pub fn is_full(&self) -> bool {
+        self.said.len() >= TOGETHER
+    }
+}
