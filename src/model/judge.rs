@@ -159,9 +159,4 @@ impl<'a, 'k> Hearing<'a, 'k> {
         self.say();
         std::mem::take(&mut self.said)
     }
-
-    /// Configs that wait for an answer.
-    pub fn is_full(&self) -> bool {
-        self.said.len() >= TOGETHER
-    }
 }

@@ -85,9 +85,9 @@ impl SelfAttention {
         (qkv.get(0), qkv.get(1), qkv.get(2))
     }
 
-    pub(super) fn forward(&self, x: &Tensor, causal: bool) -> Tensor {
+    pub(super) fn forward(&self, x: &Tensor, unseen: Option<&Tensor>) -> Tensor {
         let (q, k, v) = self.project(x);
-        self.out.forward(&merge(&attend(&q, &k, &v, causal)))
+        self.out.forward(&merge(&attend(&q, &k, &v, unseen)))
     }
 }
 
@@ -118,13 +118,11 @@ impl CrossAttention {
         (kv.get(0).contiguous(), kv.get(1).contiguous())
     }
 
-    /// `x` (B R, T, D): the rows of a problem share its memory, so they are folded into its steps.
+    /// `x` (B, M, D).
     pub(super) fn forward(&self, x: &Tensor, (k, v): &(Tensor, Tensor)) -> Tensor {
-        let (n, t, d) = dims(x);
-        let b = k.size()[0];
-        let q = self.q.forward(&self.norm.forward(x)).view([b, n / b * t, self.heads, d / self.heads]);
-        let y = merge(&attend(&q.transpose(1, 2), k, v, false)); // (B, R T, D)
-        self.out.forward(&y).view([n, t, d])
+        let (b, m, d) = dims(x);
+        let q = self.q.forward(&self.norm.forward(x)).view([b, m, self.heads, d / self.heads]);
+        self.out.forward(&merge(&attend(&q.transpose(1, 2), k, v, None)))
     }
 }
 
@@ -172,16 +170,17 @@ pub(super) fn dims(x: &Tensor) -> (i64, i64, i64) {
     (size[0], size[1], size[2])
 }
 
-pub(super) fn attend(q: &Tensor, k: &Tensor, v: &Tensor, causal: bool) -> Tensor {
+/// Softmax attention of `q` to `k` and `v` (.., H, .., D/H), but for what is unseen.
+pub(super) fn attend(q: &Tensor, k: &Tensor, v: &Tensor, unseen: Option<&Tensor>) -> Tensor {
     if q.kind() == Kind::Float {
-        return Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, causal, None, false);
+        let seen = unseen.map(Tensor::logical_not);
+        return Tensor::scaled_dot_product_attention(q, k, v, seen.as_ref(), 0.0, false, None, false);
     }
     // in bfloat16 libtorch's own goes through a library call per head and problem
     let size = q.size();
     let mut scores = q.matmul(&k.transpose(-1, -2)) / (size[3] as f64).sqrt(); // (N, H, T, S)
-    if causal {
-        let later = Tensor::ones([size[2], size[2]], (Kind::Bool, tch::Device::Cpu)).triu(1);
-        scores = scores.masked_fill(&later, f64::NEG_INFINITY);
+    if let Some(unseen) = unseen {
+        scores = scores.masked_fill(unseen, f64::NEG_INFINITY);
     }
     scores.softmax(-1, None::<Kind>).matmul(v)
 }

@@ -1,6 +1,6 @@
 //! The network: a pre-norm transformer encoder-decoder (Vaswani et al. 2017; Xiong et al. 2020 for the norm's place).
 //!
-//! Letters of the shapes: B problems, R rows (hypotheses or sequences) per problem, T decoding steps, S source tokens,
+//! Letters of the shapes: B problems, R rows (sequences) per problem, N = B R, M decoding steps per problem, S source tokens,
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
 use super::Hparams;
@@ -78,9 +78,9 @@ pub struct Finished {
     pub tokens: Tensor,
 }
 
-/// What is said of finished configs, each (N). Energy and rank are those of a network that learned from whole sweeps.
+/// What is said of finished configs, each (N). Energy and rank are those of a judge.
 pub struct Judged {
-    pub time: Tensor,
+    pub time: Option<Tensor>,
     pub energy: Option<Tensor>,
     pub rank: Option<Tensor>,
 }
@@ -112,7 +112,7 @@ pub struct Memory {
     summary: Tensor,
 }
 
-/// What each decoding step is given. Shapes (N, T), (N, T), (N, T, F) with N = B R.
+/// What each decoding step is given. Shapes (B, M), (B, M), (B, M, F), (B, 1, M, M).
 pub struct Steps {
     /// Token before; V is "begin".
     pub tokens: Tensor,
@@ -120,6 +120,8 @@ pub struct Steps {
     pub positions: Tensor,
     /// Features of the prefix.
     pub features: Tensor,
+    /// True where a step does not see another: all but those it follows, and itself.
+    pub unseen: Tensor,
 }
 
 impl Net {
@@ -243,7 +245,7 @@ impl Net {
         }
         let mut x = Tensor::stack(&tokens, 1); // (B, S + 1, D)
         for layer in &self.encoder {
-            x = &x + self.drop(layer.attention.forward(&x, false));
+            x = &x + self.drop(layer.attention.forward(&x, None));
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }
         let x = self.encoder_norm.forward(&x);
@@ -267,11 +269,11 @@ impl Net {
         }
     }
 
-    /// All steps at once: hidden states (N, T, D). Each step sees those before it.
+    /// All steps at once: hidden states (B, M, D).
     pub fn decode(&self, memory: &Memory, steps: &Steps, kernel: usize) -> Tensor {
         let mut x = self.embed(steps, kernel);
         for (layer, memory) in self.decoder.iter().zip(&memory.layers) {
-            x = &x + self.drop(layer.attention.forward(&x, true));
+            x = &x + self.drop(layer.attention.forward(&x, Some(&steps.unseen)));
             x = &x + self.drop(layer.cross.forward(&x, memory));
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }
@@ -289,15 +291,19 @@ impl Net {
     }
 
     /// What is said of finished configs: by the judge, or, where there is none, of the time alone by their hidden states (N, D) at "finished".
-    pub fn judge(&self, memory: &Memory, finished: &Finished, hidden: &Tensor, kernel: usize) -> Judged {
+    pub fn judge(&self, memory: &Memory, finished: &Finished, hidden: Option<&Tensor>, kernel: usize) -> Judged {
         match &self.head {
             Head::Judge(judge) => {
                 let said = judge.forward(&memory.summary, finished, kernel);
-                Judged { time: said.select(1, 0), energy: Some(said.select(1, 1)), rank: Some(said.select(1, 2)) }
+                Judged {
+                    time: Some(said.select(1, 0)),
+                    energy: Some(said.select(1, 1)),
+                    rank: Some(said.select(1, 2)),
+                }
             }
             Head::State(up, down) => {
-                let said = down.forward(&up.forward(hidden).gelu("none"));
-                Judged { time: said.select(1, 0), energy: None, rank: None }
+                let said = |hidden: &Tensor| down.forward(&up.forward(hidden).gelu("none"));
+                Judged { time: hidden.map(|h| said(h).select(1, 0)), energy: None, rank: None }
             }
         }
     }

@@ -44,8 +44,14 @@ pub struct Scored {
 impl Scored {
     /// What candidates are ranked by, the higher the better: likelihood and ranking head together.
     pub fn merit(&self) -> f64 {
-        self.log_probability + self.rank
+        merit(self.log_probability, self.rank)
     }
+}
+
+/// Half of the likelihood counts beside the judge: weights from a quarter to one differ by less than networks of other seeds do
+/// (LOG.md).
+fn merit(log_probability: f64, rank: f64) -> f64 {
+    0.5 * log_probability + rank
 }
 
 /// A model ready to predict for one kernel.
@@ -124,7 +130,9 @@ impl<'k> Predictor<'k> {
         }
         let speller = &self.speller;
         let spelled = Spelled::new(speller.kernel, problem, device);
-        let sequences = configs.iter().map(|c| Sequence::new(speller, &spelled, c, true)).collect::<Result<Vec<_>>>()?;
+        let judged = model.weights.contains_key("0.judge.out.weight");
+        let sequence = |config| Sequence::new(speller, &spelled, config, judged);
+        let sequences = configs.iter().map(sequence).collect::<Result<Vec<_>>>()?;
         let quantities = speller.quantities(&spelled, objective);
         let rows: Vec<&Sequence> = sequences.iter().collect();
         let batch = Batch::new(speller, &[&quantities], rows.len(), &rows);
@@ -135,7 +143,7 @@ impl<'k> Predictor<'k> {
             Some(said) => Ok(Vec::<f32>::try_from(said)?),
             None => Ok::<_, crate::error::Error>(vec![0.0; log.len()]),
         };
-        let (time, energy, rank) = (numbers(Some(judged.time))?, numbers(judged.energy)?, numbers(judged.rank)?);
+        let (time, energy, rank) = (numbers(judged.time)?, numbers(judged.energy)?, numbers(judged.rank)?);
         let scored = (0..log.len()).map(|i| {
             let [time_us, joules] = speller.read_costs(&spelled, [time[i], energy[i]]);
             Scored { log_probability: log[i] as f64, steps: Vec::new(), time_us, joules, rank: rank[i] as f64 }
@@ -212,7 +220,7 @@ impl With<'_, '_> {
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
                 .zip(hearing.said())
                 .map(|((config, h), said)| {
-                    (h.log_probability + said.rank as f64, self.candidate(spelled, config, h.log_probability, said))
+                    (merit(h.log_probability, said.rank as f64), self.candidate(spelled, config, h.log_probability, said))
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -103,7 +103,8 @@ impl<'a> Run<'a> {
         settings: &'a Settings,
         (member, checkpoint): (usize, &'a Checkpoint),
     ) -> Result<Run<'a>> {
-        let judge = settings.rank > 0.0;
+        let mut sequences = lessons.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
+        let judge = sequences.any(|s| !s.finished.is_empty());
         let weights = Net::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
         let mut run = Run {
             lessons,
@@ -235,7 +236,7 @@ impl<'a> Run<'a> {
             loss -= (log * &target).sum(None) / problems as f64 * self.settings.rank;
         }
         let vocab = &lesson.speller.vocab;
-        let heads = [(Some(&judged.time), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
+        let heads = [(judged.time.as_ref(), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
         for (which, (said, scale)) in heads.into_iter().enumerate() {
             let (Some(said), Some(scale)) = (said, scale) else { continue };
             let known: Vec<f32> = costs.iter().map(|c| c[which]).collect();
@@ -350,7 +351,7 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
                 let p = *p as f64;
                 divergence += p * (p.ln() - *log as f64);
             }
-            for (which, said) in [Some(judged.time), judged.energy].into_iter().enumerate() {
+            for (which, said) in [judged.time, judged.energy].into_iter().enumerate() {
                 let Some(said) = said else { continue };
                 let known = chunk.iter().flat_map(|e| &e.costs).map(|c| c[which]);
                 for (said, known) in Vec::<f32>::try_from(said)?.iter().zip(known).filter(|(_, k)| !k.is_nan()) {
