@@ -64,7 +64,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             hparams: Hparams::default(),
-            members: 2,
+            members: 3,
             target: Target::Soft,
             tau: None,
             epochs: None,
