@@ -4,7 +4,7 @@ mod common;
 
 use common::{toy, toy_dataset};
 use seqtune::dataset::{Energy, Objective, Outcome, Part, Split, Table};
-use seqtune::eval::folds::{Ask, cross_validate};
+use seqtune::eval::folds::{Ask, HeldOut, cross_validate};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune::model::{Existing, Hparams, Model, Predictor, Progress, Scored, Settings, train};
 use std::path::Path;
@@ -59,10 +59,10 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         let problems = [problem.clone()];
         let found = predictor.predict(&problems, &device, Objective::Time, (100, 100), 1).unwrap().remove(0);
         assert_eq!(found.len(), legal.len());
-        let total: f64 = found.iter().map(|c| c.probability).sum();
+        let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
         assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
         for (found, (scored, config)) in found.iter().zip(&expected) {
-            let difference = found.probability.ln() - scored.log_probability;
+            let difference = found.log_probability - scored.log_probability;
             assert!(difference.abs() < 1e-3, "steps with cached keys agree with one pass");
             assert_eq!(&&found.config, config);
             assert!((found.time_us / scored.time_us - 1.0).abs() < 1e-3);
@@ -213,7 +213,7 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     let folder = tempfile::tempdir().unwrap();
     let table = table(&kernel);
     let settings = settings(25);
-    let ask = Ask { folds: 3, objective: Objective::Time, library: None, settings: &settings, models: folder.path() };
+    let ask = Ask { held_out: HeldOut::Shapes(3), objective: Objective::Time, library: None, settings: &settings, models: folder.path() };
     let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
     assert_eq!(report.problems, table.tried.len());
     let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();

@@ -2,7 +2,7 @@
 
 use super::progress::Bar;
 use crate::error::Result;
-use crate::eval::bench::{latency, legality, throughput};
+use crate::eval::bench::{judging, latency, legality, throughput};
 use crate::kernel::{Device, Kernel};
 use crate::model::{Model, Predictor};
 use std::path::PathBuf;
@@ -23,6 +23,9 @@ pub struct Args {
     /// Problems of the timed batch
     #[arg(long, default_value_t = 1_000, value_name = "N")]
     batch: usize,
+    /// Problems of which every legal config is judged
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    judged: usize,
     /// Width of the timed beams
     #[arg(long, default_value_t = 5)]
     width: usize,
@@ -44,6 +47,10 @@ pub fn run(args: Args) -> Result<()> {
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let latency = latency(&kernel, &predictor, &device, args.latency, args.width, args.seed)?;
     let throughput = throughput(&kernel, &predictor, &device, (args.batch, args.width), threads, args.seed)?;
+    let judging = match predictor.judges() {
+        true => Some(judging(&kernel, &predictor, &device, (args.judged, threads), args.seed)?),
+        false => None,
+    };
     let mut devices = Device::shipped()?;
     devices.extend(model.meta.devices.clone());
     let mut bar = Bar::new("legality", args.legality as u64);
@@ -52,13 +59,13 @@ pub fn run(args: Args) -> Result<()> {
     bar.end();
     if args.json {
         return super::answer_json(
-            &serde_json::json!({ "latency": latency, "throughput": throughput, "legality": legality }),
+            &serde_json::json!({ "latency": latency, "throughput": throughput, "judging": judging, "legality": legality }),
         );
     }
     super::answer(&format!(
         "one prediction, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}\n\
          {} problems in a batch, width {}, {} threads: {:.0} a second\n\
-         {} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
+         {}{} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
         latency.width,
         latency.median_ms,
         latency.p90_ms,
@@ -67,6 +74,10 @@ pub fn run(args: Args) -> Result<()> {
         throughput.width,
         throughput.threads,
         throughput.per_second,
+        judging.map_or(String::new(), |j| format!(
+            "{} legal configs of {} problems judged, {} threads: {:.0} a second\n",
+            j.configs, j.problems, j.threads, j.per_second
+        )),
         legality.illegal,
         legality.configs,
         legality.predictions,

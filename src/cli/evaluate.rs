@@ -2,7 +2,7 @@
 
 use crate::dataset::{Objective, Part, Table};
 use crate::error::{Result, input};
-use crate::eval::folds::{Ask, cross_validate};
+use crate::eval::folds::{Ask, HeldOut, cross_validate};
 use crate::eval::lightgbm::LightGbm;
 use crate::eval::tuned::{self, evaluate as evaluate_tuned};
 use crate::eval::{evaluate, plot, report};
@@ -19,8 +19,11 @@ pub struct Args {
     /// Cross-validates: so many models, each trained without a part of the shapes and judged on that; no model is given
     #[arg(long, value_name = "N")]
     folds: Option<usize>,
-    /// Keeps the folds' models there, and finds them again [default: they are thrown away]
-    #[arg(long, value_name = "FOLDER", requires = "folds")]
+    /// Cross-validates by device: for each, a model trained on the others is judged on it; no model is given
+    #[arg(long, conflicts_with = "folds")]
+    leave_device_out: bool,
+    /// Keeps the models of a cross-validation there, and finds them again [default: they are thrown away]
+    #[arg(long, value_name = "FOLDER")]
     models: Option<PathBuf>,
     /// Kernel name or folder [default: the one that the datasets name]
     #[arg(long)]
@@ -51,8 +54,13 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    if let Some(folds) = args.folds {
-        return cross_validated(&args, folds);
+    match (args.folds, args.leave_device_out) {
+        (Some(folds), _) => return cross_validated(&args, HeldOut::Shapes(folds)),
+        (None, true) => return cross_validated(&args, HeldOut::Devices),
+        (None, false) if args.models.is_some() => {
+            return input("--models keeps those of --folds or --leave-device-out; pass one of them");
+        }
+        (None, false) => {}
     }
     let [_, datasets @ ..] = &args.paths[..] else { return input("name a model and datasets") };
     if datasets.is_empty() {
@@ -117,17 +125,17 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
 }
 
 /// Judges what training makes of sweeps.
-fn cross_validated(args: &Args, folds: usize) -> Result<()> {
+fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     let corpus = super::tables(&args.paths, args.kernel.as_deref())?;
     let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
     if table.is_tuned() {
-        return input("--folds judges sweeps; these datasets hold what tuners chose");
+        return input("a cross-validation is made of sweeps; these datasets hold what tuners chose");
     }
     let library = trees(args)?;
     let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
     let models = args.models.as_ref().unwrap_or(&temporary);
     let settings = Settings { seed: args.seed, command: super::command_line(), ..Settings::default() };
-    let ask = Ask { folds, objective: args.objective, library: library.as_ref(), settings: &settings, models };
+    let ask = Ask { held_out, objective: args.objective, library: library.as_ref(), settings: &settings, models };
     let report = cross_validate(kernel, table, &ask, &|what| eprintln!("evaluate: {what}"));
     if args.models.is_none() {
         let _ = std::fs::remove_dir_all(&temporary);

@@ -1,9 +1,10 @@
 //! `seqtune predict`
 
-use crate::dataset::Objective;
+use crate::dataset::{Objective, Table, Tried};
 use crate::error::{Result, input};
-use crate::kernel::Kernel;
-use crate::model::{Model, Predictor};
+use crate::eval::baselines::Neighbours;
+use crate::kernel::{ConfigSpace, Device, Kernel, Problem};
+use crate::model::{Candidate, Model, Predictor, WIDTH};
 use std::path::PathBuf;
 
 /// Predicts the most probable legal configs of problems
@@ -20,13 +21,19 @@ pub struct Args {
     #[arg(long, default_value_t = 1, value_name = "K")]
     top: usize,
     /// Width of the beam, at least --top
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = WIDTH)]
     width: usize,
     /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
     #[arg(long)]
     device: Option<String>,
     #[arg(long, value_enum, default_value_t = Objective::Time)]
     objective: Objective,
+    /// Configs from the fastest to the thriftiest instead: those that no other is predicted to beat in both time and energy
+    #[arg(long, conflicts_with_all = ["top", "objective"])]
+    pareto: bool,
+    /// Datasets whose nearest measured problems answer beside the model where it is unsure
+    #[arg(long, value_name = "DATASETS", num_args = 1..)]
+    fallback: Vec<PathBuf>,
     /// Threads for many problems [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
@@ -43,35 +50,82 @@ pub fn run(args: Args) -> Result<()> {
     let problems = super::problems(&kernel, &args.problems)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    model.check_objective(args.objective)?;
+    let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
+    objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
     let device = super::device_for(&model, args.device.as_deref())?;
+    let measured = match &args.fallback[..] {
+        [] => None,
+        paths => super::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
+    };
+    let learned: Vec<&Tried> = measured.iter().flat_map(|table: &Table| &table.tried).collect();
+    let say = Say { kernel: &kernel, device: &device, objective: args.objective, json: args.json };
+    if args.pareto {
+        for problem in &problems {
+            let candidates = predictor.pareto(problem, &device, args.width)?;
+            say.answer(problem, &candidates, predictor.is_unsure(&device, &[]), &[])?;
+        }
+        return Ok(());
+    }
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
         let answers = predictor.predict(portion, &device, args.objective, (args.top, args.width), threads)?;
         for (problem, candidates) in portion.iter().zip(answers) {
-            if args.json {
-                let list: Vec<_> = candidates
-                    .iter()
-                    .map(|c| {
-                        serde_json::json!({
-                            "config": kernel.show_config(&c.config), "probability": c.probability, "predicted_us": c.time_us,
-                        })
-                    })
-                    .collect();
-                super::answer_json(&serde_json::json!({
-                    "problem": kernel.show_problem(problem), "device": device.name, "predictions": list,
-                }))?;
-                continue;
-            }
-            super::answer(&kernel.show_problem(problem));
-            for c in &candidates {
-                // a model of tuned configs without times has none to tell
-                let time = if c.time_us.is_finite() { format!("{:>10.1} us  ", c.time_us) } else { String::new() };
-                let (percent, config) = (100.0 * c.probability, kernel.show_config(&c.config));
-                super::answer(&format!("  {percent:5.1} %  {time}{config}"));
-            }
+            let unsure = predictor.is_unsure(&device, &candidates);
+            let nearest = if unsure { say.nearest(problem, &learned, args.top) } else { Vec::new() };
+            say.answer(problem, &candidates, unsure, &nearest)?;
         }
     }
     Ok(())
+}
+
+/// What answers are told with.
+struct Say<'a> {
+    kernel: &'a Kernel,
+    device: &'a Device,
+    objective: Objective,
+    json: bool,
+}
+
+impl Say<'_> {
+    /// The best configs of the nearest measured problems that are legal for this one, as they are written.
+    fn nearest(&self, problem: &Problem, learned: &[&Tried], top: usize) -> Vec<String> {
+        let space = ConfigSpace::new(self.kernel, problem, self.device);
+        let ranking = Neighbours::new(self.kernel, learned, self.objective).ranking(problem);
+        ranking.iter().filter(|c| space.is_legal(c)).take(top).map(|c| self.kernel.show_config(c)).collect()
+    }
+
+    fn answer(&self, problem: &Problem, candidates: &[Candidate], unsure: bool, nearest: &[String]) -> Result<()> {
+        let problem = self.kernel.show_problem(problem);
+        if self.json {
+            let list: Vec<_> = candidates
+                .iter()
+                .map(|c| {
+                    serde_json::json!({
+                        "config": self.kernel.show_config(&c.config), "probability": c.probability,
+                        "predicted_us": c.time_us, "predicted_joules": c.joules,
+                    })
+                })
+                .collect();
+            let mut answer = serde_json::json!({
+                "problem": problem, "device": self.device.name, "predictions": list, "unsure": unsure,
+            });
+            if !nearest.is_empty() {
+                answer["nearest_measured"] = nearest.into();
+            }
+            return super::answer_json(&answer);
+        }
+        super::answer(&format!("{problem}{}", if unsure { "  (unsure: measure the first few)" } else { "" }));
+        for c in candidates {
+            // a model of tuned configs without times has none to tell
+            let time = if c.time_us.is_finite() { format!("{:>10.1} us  ", c.time_us) } else { String::new() };
+            let energy = if c.joules.is_finite() { format!("{:>10.3} mJ  ", 1e3 * c.joules) } else { String::new() };
+            let (percent, config) = (100.0 * c.probability, self.kernel.show_config(&c.config));
+            super::answer(&format!("  {percent:5.1} %  {time}{energy}{config}"));
+        }
+        for config in nearest {
+            super::answer(&format!("  nearest  {config}"));
+        }
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use crate::error::{Result, input};
 use crate::executor::child::{Child, Setup, compile_all};
 use crate::executor::{Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use crate::model::{Candidate, Model, Predictor};
+use crate::model::{Candidate, Model, Predictor, WIDTH};
 use answer::{Answer, Predicted, draw, table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -66,7 +66,7 @@ pub fn run(args: Args) -> Result<()> {
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;
     super::warn_of_unseen(&model, &device);
-    let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(5)), 1)?;
+    let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(WIDTH)), 1)?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };

@@ -13,6 +13,8 @@ pub struct Tried {
     /// Index into [`Table::devices`].
     pub device: usize,
     pub results: Vec<(Config, Outcome)>,
+    /// Time of the vendor's library in microseconds, where it was measured.
+    pub library_us: Option<f64>,
 }
 
 impl Tried {
@@ -105,16 +107,32 @@ impl Table {
                     Some(at) => *at,
                     None => {
                         let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;
-                        table.tried.push(Tried { problem, device, results: Vec::new() });
+                        table.tried.push(Tried { problem, device, results: Vec::new(), library_us: None });
                         index.insert(&record.problem, table.tried.len() - 1);
                         table.tried.len() - 1
                     }
                 };
                 let config = kernel.config(&record.config).map_err(|e| e.at(line()))?;
                 table.tried[at].results.push((config, record.outcome.clone()));
+                if let Some(us) = record.observed.library_us {
+                    table.tried[at].library_us = Some(us as f64);
+                }
             }
         }
         Ok(table)
+    }
+
+    /// The table of some of its problems, with their devices only.
+    pub fn of(&self, tried: Vec<&Tried>) -> Table {
+        let mut devices: Vec<usize> = tried.iter().map(|t| t.device).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let renumbered = |t: &Tried| Tried { device: devices.binary_search(&t.device).unwrap_or(0), ..t.clone() };
+        Table {
+            tried: tried.into_iter().map(renumbered).collect(),
+            devices: devices.iter().map(|d| self.devices[*d].clone()).collect(),
+            hashes: self.hashes.clone(),
+        }
     }
 
     /// Number of records.

@@ -46,9 +46,9 @@ impl<'a> Neighbours<'a> {
     }
 
     /// The nearest problem's configs, best first, then the next one's, as far as needed.
-    pub fn ranking(&self, tried: &Tried) -> Vec<Config> {
+    pub fn ranking(&self, problem: &Problem) -> Vec<Config> {
         let mut near: Vec<(&&Tried, f64)> =
-            self.learned.iter().map(|t| (t, distance(self.kernel, &t.problem, &tried.problem))).collect();
+            self.learned.iter().map(|t| (t, distance(self.kernel, &t.problem, problem))).collect();
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut ranking: Vec<Config> = Vec::new();
         for (neighbour, _) in near.into_iter().take(5) {

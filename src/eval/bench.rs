@@ -191,3 +191,32 @@ pub fn throughput(
     let seconds = began.elapsed().as_secs_f64();
     Ok(Throughput { problems: count, width, threads, seconds, per_second: count as f64 / seconds })
 }
+
+/// Legal configs judged per second.
+#[derive(Clone, Debug, Serialize)]
+pub struct Judging {
+    pub problems: usize,
+    pub configs: u64,
+    pub threads: usize,
+    pub seconds: f64,
+    pub per_second: f64,
+}
+
+/// All legal configs of `count` random problems, problem after problem.
+pub fn judging(
+    kernel: &Kernel,
+    predictor: &Predictor,
+    device: &Device,
+    (count, threads): (usize, usize),
+    seed: u64,
+) -> Result<Judging> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let problems = timed_problems(kernel, device, count, &mut rng)?;
+    let began = Instant::now();
+    let mut configs = 0;
+    for problem in &problems {
+        configs += predictor.survey(problem, device, Objective::Time, 10, threads)?.judged;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(Judging { problems: count, configs, threads, seconds, per_second: configs as f64 / seconds })
+}

@@ -6,9 +6,10 @@ use super::baselines::{Average, Neighbours};
 use super::lightgbm::{LightGbm, Samples, Task};
 use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
-use crate::kernel::{Config, Kernel};
+use crate::kernel::{Config, Device, Kernel};
+use crate::model::calibration::{First, Known, LOSS, RISK, calibration_error};
 use crate::model::vocab::Spelled;
-use crate::model::{Existing, Model, Predictor, Settings, teacher, train};
+use crate::model::{Existing, Model, Predictor, Scored, Settings, teacher, train};
 use crate::threads::on_threads;
 use serde::Serialize;
 use std::path::Path;
@@ -34,18 +35,39 @@ pub struct Report {
     pub objective: Objective,
     pub devices: Vec<String>,
     pub data: Vec<String>,
-    pub folds: usize,
+    /// What was held out.
+    pub folds: String,
     pub problems: usize,
     pub configs_per_problem: f64,
     pub rows: Vec<Row>,
+    pub sureness: Option<Sureness>,
 }
 
-/// Of one problem: its shape, and by method the regret of the best of the first [`TOPS`], if there is an answer.
-type Judged = (String, Vec<Option<[f64; 4]>>);
+/// How well the model knows how good it is. Shares of the problems.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sureness {
+    pub calibration_error: f64,
+    /// First choices (of likelihood and judge, all configs) that are the best.
+    pub best: f64,
+    pub unsure: f64,
+    /// Of the answers that are not marked unsure, and of those that are: first choices that lose more than
+    /// [`LOSS`](crate::model::calibration::LOSS).
+    pub lossy_sure: Option<f64>,
+    pub lossy_unsure: Option<f64>,
+}
+
+/// What is held out in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldOut {
+    /// So many parts of the problem shapes.
+    Shapes(usize),
+    /// Each device: what is learned on the others is asked of it.
+    Devices,
+}
 
 /// What is asked for.
 pub struct Ask<'a> {
-    pub folds: usize,
+    pub held_out: HeldOut,
     pub objective: Objective,
     /// `None` leaves out the trees.
     pub library: Option<&'a LightGbm>,
@@ -54,108 +76,160 @@ pub struct Ask<'a> {
     pub models: &'a Path,
 }
 
-const METHODS: [&str; 10] = [
-    "kernel default",
-    "best on average",
-    "nearest neighbour",
-    "trees, regression",
-    "trees, lambdarank",
-    "seqtune, likelihood alone",
-    "seqtune, time head alone",
-    "seqtune, ranking head alone",
-    "seqtune, likelihood and ranking head",
-    "seqtune, as predict (beam 10, then both)",
-];
+/// One fold: what is learned from, and what is asked. `learned` has its own devices.
+struct Fold {
+    name: String,
+    learned: Table,
+    split: Split,
+    tests: Vec<(Tried, Device)>,
+}
+
+/// One problem, judged.
+struct Judged {
+    shape: String,
+    /// By method the regret of the best of the first [`TOPS`], if there is an answer.
+    regrets: Vec<(&'static str, Option<[f64; 4]>)>,
+    /// What the model's first choice was said and found to be worth, and whether it was marked unsure.
+    first: Option<(First, bool)>,
+}
 
 /// Cross-validates on one kernel's sweeps.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
-    if ask.folds < 2 {
-        return input("--folds must be at least 2");
-    }
-    let folds: Vec<usize> = (0..ask.folds).collect();
+    let folds = folds(kernel, table, ask)?;
     let judged = on_threads(&folds, 2, |fold| {
-        let settings = Settings { split: split(ask, *fold), ..ask.settings.clone() };
-        let folder = ask.models.join(format!("fold-{fold}"));
+        let settings = Settings { split: fold.split, ..ask.settings.clone() };
         // a core for each fold: two networks that share two cores wait for each other
         tch::set_num_threads(1);
-        tell(&format!("fold {} of {}: training", fold + 1, ask.folds));
-        let corpus = [(kernel.clone(), table.clone())];
+        tell(&format!("{} of {}: training", fold.name, folds.len()));
+        let corpus = [(kernel.clone(), fold.learned.clone())];
+        let folder = ask.models.join(fold.name.replace(' ', "-"));
         let model = train(&corpus, &settings, (&folder, Existing::Replace), &mut |_| {})?;
-        tell(&format!("fold {} of {}: judging", fold + 1, ask.folds));
-        judge(kernel, table, &model, &settings.split, ask)
+        tell(&format!("{} of {}: judging", fold.name, folds.len()));
+        judge(kernel, fold, &model, ask)
     })?;
     let judged: Vec<Judged> = judged.into_iter().flatten().collect();
-    if judged.is_empty() {
+    let Some(one) = judged.first() else {
         return input("no problem has two working configs; there is nothing to judge by");
-    }
-    let rows = METHODS.iter().enumerate().map(|(at, method)| row(method, at, &judged)).collect::<Vec<_>>();
+    };
+    let rows = one.regrets.iter().map(|(method, _)| row(method, &judged)).collect::<Vec<_>>();
     let measured = table.tried.iter().map(|t| t.costs(ask.objective).len()).filter(|n| *n >= 2);
     Ok(Report {
         kernel: kernel.name.clone(),
         objective: ask.objective,
         devices: table.devices.iter().map(|d| d.name.clone()).collect(),
         data: table.hashes.clone(),
-        folds: ask.folds,
+        folds: match ask.held_out {
+            HeldOut::Shapes(count) => format!("{count} folds grouped by shape"),
+            HeldOut::Devices => "each device left out in turn".into(),
+        },
         problems: judged.len(),
         configs_per_problem: measured.sum::<usize>() as f64 / judged.len() as f64,
         rows: rows.into_iter().filter(|r| r.answered > 0.0).collect(),
+        sureness: Sureness::of(judged.iter().filter_map(|j| j.first).collect()),
     })
 }
 
-/// A fold's split: its share of the shapes for testing, a tenth of all that follows for choosing weights.
-fn split(ask: &Ask, fold: usize) -> Split {
-    let share = 1.0 / ask.folds as f64;
-    Split { test: share, from: share * fold as f64, validation: 0.1, ..ask.settings.split }
+/// The folds: a share of the shapes, or a device, is asked; a tenth of the shapes of all that is left chooses weights.
+fn folds(kernel: &Kernel, table: &Table, ask: &Ask) -> Result<Vec<Fold>> {
+    let whole = Split { test: 0.0, validation: 0.1, from: 0.0, ..ask.settings.split };
+    let with_device = |t: &Tried| (t.clone(), table.devices[t.device].clone());
+    match ask.held_out {
+        HeldOut::Shapes(count) if count < 2 => input("--folds must be at least 2"),
+        HeldOut::Shapes(count) => {
+            let share = 1.0 / count as f64;
+            let fold = |i: usize| {
+                let split = Split { test: share, from: share * i as f64, ..whole };
+                let tests = table.part(kernel, &split, Part::Test, ask.objective);
+                let tests = tests.iter().map(|i| with_device(&table.tried[*i])).collect();
+                // named as before there were others, so that models of then are found again
+                Fold { name: format!("fold {i}"), learned: table.clone(), split, tests }
+            };
+            Ok((0..count).map(fold).collect())
+        }
+        HeldOut::Devices if table.devices.len() < 2 => {
+            input("--leave-device-out needs datasets of two devices or more; these are of one")
+        }
+        HeldOut::Devices => {
+            let fold = |device: usize| {
+                let (tests, learned): (Vec<&Tried>, Vec<&Tried>) = table.tried.iter().partition(|t| t.device == device);
+                let tests = tests.into_iter().filter(|t| t.costs(ask.objective).len() >= 2).map(with_device).collect();
+                let name = format!("without {}", table.devices[device].name);
+                Fold { name, learned: table.of(learned), split: whole, tests }
+            };
+            Ok((0..table.devices.len()).map(fold).collect())
+        }
+    }
 }
 
-fn judge(kernel: &Kernel, table: &Table, model: &Model, split: &Split, ask: &Ask) -> Result<Vec<Judged>> {
-    let part = |part| table.part(kernel, split, part, ask.objective);
-    let (train, valid, test) = (part(Part::Train), part(Part::Validation), part(Part::Test));
+fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<Judged>> {
+    let table = &fold.learned;
+    let part = |part| table.part(kernel, &fold.split, part, ask.objective);
+    let (train, valid) = (part(Part::Train), part(Part::Validation));
     let learned: Vec<&Tried> = train.iter().map(|i| &table.tried[*i]).collect();
     let (average, neighbours) =
         (Average::new(&learned, ask.objective), Neighbours::new(kernel, &learned, ask.objective));
     let mut trees = Vec::new();
-    for task in [Task::Regression, Task::Ranking] {
+    for (name, task, sign) in [("trees, regression", Task::Regression, 1.0), ("trees, lambdarank", Task::Ranking, -1.0)] {
         let Some(library) = ask.library else { break };
         let (fit, stop) = (samples(kernel, table, &train, ask, task), samples(kernel, table, &valid, ask, task));
-        trees.push(library.fit(&fit, &stop, task, 1, ask.settings.seed)?);
+        trees.push((name, sign, library.fit(&fit, &stop, task, 1, ask.settings.seed)?));
     }
     let predictor = Predictor::new(kernel, model)?;
     let mut judged = Vec::new();
-    for tried in test.iter().map(|i| &table.tried[*i]) {
-        let device = &table.devices[tried.device];
+    for (tried, device) in &fold.tests {
         let costs = tried.costs(ask.objective);
         let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
-        let known = |ranking: Vec<Config>| ranking.iter().filter_map(|c| configs.iter().position(|k| k == c)).collect();
+        let known =
+            |ranking: &[Config]| ranking.iter().filter_map(|c| configs.iter().position(|k| k == c)).collect::<Vec<_>>();
         let by = |score: &dyn Fn(usize) -> f64| {
             let mut order: Vec<usize> = (0..configs.len()).collect();
             order.sort_by(|a, b| score(*a).total_cmp(&score(*b)).then(configs[*a].cmp(&configs[*b])));
             order
         };
-        let mut rankings: Vec<Vec<usize>> =
-            vec![known(vec![kernel.default_config()]), known(average.ranking()), known(neighbours.ranking(tried))];
+        let mut rankings: Vec<(&'static str, Vec<usize>)> = vec![
+            ("kernel default", known(&[kernel.default_config()])),
+            ("best on average", known(&average.ranking())),
+            ("nearest neighbour", known(&neighbours.ranking(&tried.problem))),
+        ];
         let spelled = Spelled::new(kernel, &tried.problem, device);
         let rows: Vec<f64> = configs.iter().flat_map(|c| teacher::row(kernel, &tried.problem, &spelled, c)).collect();
-        for (trees, sign) in trees.iter().zip([1.0, -1.0]) {
+        for (name, sign, trees) in &trees {
             let said = trees.predict(&rows, 1)?;
-            rankings.push(by(&|i| sign * said[i]));
+            rankings.push((name, by(&|i| sign * said[i])));
         }
-        rankings.resize(5, Vec::new());
         let scored = predictor.score(&tried.problem, device, ask.objective, &configs)?;
-        rankings.push(by(&|i| -scored[i].log_probability));
-        rankings.push(by(&|i| scored[i].time_us));
-        rankings.push(by(&|i| -scored[i].rank));
-        rankings.push(by(&|i| -scored[i].merit()));
-        let found = predictor.predict_among(&tried.problem, device, ask.objective, (10, 10), &configs)?;
-        rankings.push(known(found.into_iter().map(|c| c.config).collect()));
-        let regret = |ranking: Vec<usize>| {
+        let cost = |i: usize| ask.objective.cost_of(Some(scored[i].time_us), Some(scored[i].joules));
+        rankings.push(("seqtune, likelihood alone", by(&|i| -scored[i].log_probability)));
+        rankings.push(("seqtune, predicted cost alone", by(&|i| cost(i).unwrap_or(f64::NAN))));
+        rankings.push(("seqtune, judge alone, all configs", by(&|i| -scored[i].rank)));
+        rankings.push(("seqtune, likelihood and judge, all configs", by(&|i| -scored[i].merit())));
+        let found = predictor.predict_among(&tried.problem, device, ask.objective, (WIDTH, WIDTH), &configs)?;
+        let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
+        rankings.push(("seqtune, as predict: beam, then both", known(&found)));
+        let regret = |(method, ranking): (&'static str, Vec<usize>)| {
             let best_of = |top: usize| ranking.iter().take(top).map(|i| costs[*i].1).fold(f64::INFINITY, f64::min);
-            (!ranking.is_empty()).then(|| TOPS.map(|top| 1.0 - costs[0].1 / best_of(top)))
+            (method, (!ranking.is_empty()).then(|| TOPS.map(|top| 1.0 - costs[0].1 / best_of(top))))
         };
-        judged.push((kernel.shape(&tried.problem), rankings.into_iter().map(regret).collect()));
+        let mut regrets: Vec<_> = rankings.into_iter().map(regret).collect();
+        if let (Objective::Time, Some(us)) = (ask.objective, tried.library_us) {
+            regrets.push(("the vendor's library", Some([1.0 - costs[0].1 / us; TOPS.len()])));
+        }
+        let first = model.meta.calibration.and_then(|calibration| {
+            let known = Known {
+                merits: scored.iter().map(Scored::merit).collect(),
+                costs: costs.iter().map(|(_, cost)| *cost).collect(),
+            };
+            let first = known.first(calibration.temperature)?;
+            let below = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
+            Some((first, below || !predictor.saw(device)))
+        });
+        judged.push(Judged { shape: kernel.shape(&tried.problem), regrets, first });
     }
     Ok(judged)
 }
+
+/// Width of the beam that replays search with: `predict`'s own.
+const WIDTH: usize = crate::model::WIDTH;
 
 /// What trees learn of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: Task) -> Samples {
@@ -179,8 +253,12 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: 
     samples
 }
 
-fn row(method: &str, at: usize, judged: &[Judged]) -> Row {
-    let answers: Vec<(&str, [f64; 4])> = judged.iter().filter_map(|(s, by)| Some((s.as_str(), by[at]?))).collect();
+fn row(method: &str, judged: &[Judged]) -> Row {
+    let answer = |j: &Judged| {
+        let (_, regret) = j.regrets.iter().find(|(name, _)| *name == method)?;
+        Some((j.shape.clone(), (*regret)?))
+    };
+    let answers: Vec<(String, [f64; 4])> = judged.iter().filter_map(answer).collect();
     let n = answers.len().max(1) as f64;
     let regret = std::array::from_fn(|top| answers.iter().map(|(_, r)| r[top]).sum::<f64>() / n);
     // problems of one shape are alike: the error is that of a ratio of sums over shapes
@@ -190,11 +268,45 @@ fn row(method: &str, at: usize, judged: &[Judged]) -> Row {
     Row { method: method.into(), regret, error, answered: answers.len() as f64 / judged.len() as f64 }
 }
 
+impl Sureness {
+    fn of(firsts: Vec<(First, bool)>) -> Option<Sureness> {
+        let lossy = |unsure: bool| {
+            let of_kind: Vec<&First> = firsts.iter().filter(|(_, u)| *u == unsure).map(|(f, _)| f).collect();
+            let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
+            (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
+        };
+        let count = firsts.len() as f64;
+        (!firsts.is_empty()).then(|| Sureness {
+            calibration_error: calibration_error(&firsts.iter().map(|(f, _)| *f).collect::<Vec<_>>()),
+            best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
+            unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
+            lossy_sure: lossy(false),
+            lossy_unsure: lossy(true),
+        })
+    }
+
+    fn text(&self) -> String {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let lossy = |share: Option<f64>| share.map_or("none".into(), percent);
+        format!(
+            "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {}.\n\
+             Marked unsure: {}. More than {} is lost by {} of the first choices that are not marked (stated: {}), and by {} of those that are.\n",
+            percent(self.best),
+            percent(self.calibration_error),
+            percent(self.unsure),
+            format!("{:.0} %", 100.0 * LOSS),
+            lossy(self.lossy_sure),
+            format!("{:.0} %", 100.0 * RISK),
+            lossy(self.lossy_unsure),
+        )
+    }
+}
+
 impl Report {
     /// A Markdown table, regret in percent.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} on {}, objective {:?}: {} problems of {:.0} measured configs each, {} folds grouped by shape, the same for every row.\n\
+            "{} on {}, objective {:?}: {} problems of {:.0} measured configs each, {}, the same for every row.\n\
              Mean regret of the best of the first 1, 2, 3 and 5, in percent.\n\n\
              | method | best of 1 | ± | of 2 | of 3 | of 5 |\n|---|---|---|---|---|---|\n",
             self.kernel,
@@ -212,6 +324,6 @@ impl Report {
             };
             text += &format!("| {name} | {one:.2} | {:.2} | {two:.2} | {three:.3} | {five:.3} |\n", 100.0 * error);
         }
-        text
+        text + &self.sureness.map_or(String::new(), |sureness| sureness.text())
     }
 }

@@ -1,6 +1,6 @@
 //! How good is it? Models and baselines judged by replay on held-out problems, and the program's own benchmarks.
 
-mod baselines;
+pub mod baselines;
 pub mod bench;
 pub mod chain;
 pub mod folds;

@@ -97,7 +97,7 @@ pub fn evaluate(
     let average = Average::new(&learned, objective);
     judge("best on average", tests.iter().map(|t| measured(t, objective, average.ranking())).collect());
     let neighbours = Neighbours::new(kernel, &learned, objective);
-    judge("nearest neighbour", tests.iter().map(|t| measured(t, objective, neighbours.ranking(t))).collect());
+    judge("nearest neighbour", tests.iter().map(|t| measured(t, objective, neighbours.ranking(&t.problem))).collect());
     progress("boosted trees");
     let teacher = Teacher::fit(kernel, table, &train, objective, seed)?;
     let rank = |tried: &&Tried| {

@@ -190,6 +190,13 @@ impl<'k> ConfigSpace<'k> {
         }
     }
 
+    /// As [`ConfigSpace::for_each`], of the configs that begin with `prefix`, which breaks no constraint.
+    pub fn for_each_behind(&self, prefix: &[Choice], visit: &mut dyn FnMut(&[Choice]) -> bool) {
+        if self.impossible.is_none() {
+            self.walk(&mut self.env_with(prefix), &mut prefix.to_vec(), visit);
+        }
+    }
+
     fn walk(&self, env: &mut [f64], prefix: &mut Vec<Choice>, visit: &mut dyn FnMut(&[Choice]) -> bool) -> bool {
         let at = prefix.len();
         if at == self.checks.len() {

@@ -88,8 +88,8 @@ impl Ensemble {
     }
 
     /// Whether finished configs are judged without the decoder.
-    pub fn judges(&self, sessions: &Sessions) -> bool {
-        std::iter::zip(&self.0, &sessions.0).all(|(member, session)| member.judge(session, 0).is_some())
+    pub fn judges(&self) -> bool {
+        self.0.iter().all(Runtime::judges)
     }
 
     /// Judges configs of one of the sessions' problems.

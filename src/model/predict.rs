@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use super::beam::{Hypothesis, Next, beam_search};
+use super::calibration::{Calibration, softmax};
 use super::ensemble::{Ensemble, Sessions, member};
 use super::examples::Sequence;
 use super::judge::Said;
@@ -20,7 +21,10 @@ use tch::{Kind, Tensor, no_grad};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub config: Config,
-    /// Probability among all legal configs.
+    /// Natural logarithm of the likelihood among all legal configs.
+    pub log_probability: f64,
+    /// Probability that it is the best: the beam's likelihood, shared out by the calibrated merits. Of a model without calibration, the
+    /// likelihood.
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.
     pub time_us: f64,
@@ -56,9 +60,14 @@ fn merit(log_probability: f64, rank: f64) -> f64 {
 
 /// A model ready to predict for one kernel.
 pub struct Predictor<'k> {
-    speller: Speller<'k>,
-    ensemble: Ensemble,
+    pub(super) speller: Speller<'k>,
+    pub(super) ensemble: Ensemble,
+    calibration: Option<Calibration>,
+    devices: Vec<String>,
 }
+
+/// Width of the beam that is searched where nothing else is asked for.
+pub const WIDTH: usize = 10;
 
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
 const BATCH: usize = 12;
@@ -66,9 +75,14 @@ const BATCH: usize = 12;
 impl<'k> Predictor<'k> {
     /// Refuses a model that was made for another kernel or space.
     pub fn new(kernel: &'k Kernel, model: &Model) -> Result<Predictor<'k>> {
-        let Meta { vocab, hparams, members, .. } = &model.meta;
+        let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
         let speller = Speller::new(&Arc::new(vocab.clone()), kernel)?;
-        Ok(Predictor { speller, ensemble: Ensemble::new(hparams, &model.weights, *members)? })
+        Ok(Predictor {
+            speller,
+            ensemble: Ensemble::new(hparams, &model.weights, *members)?,
+            calibration: *calibration,
+            devices: devices.iter().map(|d| d.name.clone()).collect(),
+        })
     }
 
     /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood
@@ -158,8 +172,31 @@ impl<'k> Predictor<'k> {
         Ok(self.with().greedy(&spelled, unbroken))
     }
 
-    fn with(&self) -> With<'_, 'k> {
-        With { speller: &self.speller, ensemble: &self.ensemble }
+    /// Whether it never saw the device, or the best of `candidates` (all that was asked for, best first) is less probable than what the model
+    /// was found reliable at: then the first choice loses more than [`super::calibration::LOSS`] more often than
+    /// [`super::calibration::RISK`].
+    pub fn is_unsure(&self, device: &Device, candidates: &[Candidate]) -> bool {
+        let below = |(first, threshold): (&Candidate, f64)| first.probability < threshold;
+        let threshold = self.calibration.and_then(|c| c.threshold);
+        !self.saw(device) || candidates.first().zip(threshold).is_some_and(below)
+    }
+
+    /// Whether it was trained on a device of this name.
+    pub fn saw(&self, device: &Device) -> bool {
+        self.devices.contains(&device.name)
+    }
+
+    /// Whether every legal config can be judged: of a model that learned from whole sweeps.
+    pub fn judges(&self) -> bool {
+        self.ensemble.judges()
+    }
+
+    pub(super) fn parameters(&self) -> usize {
+        self.speller.kernel.parameters.len()
+    }
+
+    pub(super) fn with(&self) -> With<'_, 'k> {
+        With { speller: &self.speller, ensemble: &self.ensemble, calibration: self.calibration }
     }
 }
 
@@ -186,9 +223,10 @@ pub fn advance(speller: &Speller, spelled: &Spelled, among: Option<&[Config]>, t
 
 /// What a thread needs of a predictor.
 #[derive(Clone, Copy)]
-struct With<'a, 'k> {
+pub(super) struct With<'a, 'k> {
     speller: &'a Speller<'k>,
     ensemble: &'a Ensemble,
+    calibration: Option<Calibration>,
 }
 
 impl With<'_, '_> {
@@ -209,7 +247,7 @@ impl With<'_, '_> {
             }
         }
         let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
-        if !self.ensemble.judges(&sessions) {
+        if !self.ensemble.judges() {
             return Ok(self.timed(&spelled, found, (&mut sessions, &histories), top));
         }
         let answer = |(problem, beam): (usize, Vec<Hypothesis>)| {
@@ -220,18 +258,26 @@ impl With<'_, '_> {
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
                 .zip(hearing.said())
                 .map(|((config, h), said)| {
-                    (merit(h.log_probability, said.rank as f64), self.candidate(spelled, config, h.log_probability, said))
+                    let candidate = self.candidate(spelled, config, h.log_probability, said);
+                    (merit(h.log_probability, said.rank as f64), candidate)
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
+            if let Some(Calibration { temperature, .. }) = self.calibration {
+                let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
+                let merits: Vec<f64> = judged.iter().map(|(merit, _)| *merit).collect();
+                for ((_, candidate), share) in judged.iter_mut().zip(softmax(&merits, temperature)) {
+                    candidate.probability = likelihood * share;
+                }
+            }
             judged.into_iter().take(top).map(|(_, candidate)| candidate).collect()
         };
         Ok(found.into_iter().enumerate().map(answer).collect())
     }
 
-    fn candidate(self, spelled: &Spelled, config: Config, log_probability: f64, said: Said) -> Candidate {
+    pub(super) fn candidate(self, spelled: &Spelled, config: Config, log_probability: f64, said: Said) -> Candidate {
         let [time_us, joules] = self.speller.read_costs(spelled, said.costs);
-        Candidate { config, probability: log_probability.exp(), time_us, joules }
+        Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
@@ -321,7 +367,7 @@ impl With<'_, '_> {
         Ok((found, sessions, histories))
     }
 
-    fn encode(self, spelled: &[Spelled], objective: Objective) -> Sessions {
+    pub(super) fn encode(self, spelled: &[Spelled], objective: Objective) -> Sessions {
         let mut source = Vec::new();
         for spelled in spelled {
             self.speller.vocab.spell(&self.speller.quantities(spelled, objective), &mut source);
@@ -356,7 +402,7 @@ impl With<'_, '_> {
     }
 
     /// Finished configs of one problem, all in step.
-    fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
+    pub(super) fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
         let speller = self.speller;
         let sequences = configs.iter().map(|c| Sequence::new(speller, spelled, c, false)).collect::<Result<Vec<_>>>()?;
         let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
@@ -364,7 +410,7 @@ impl With<'_, '_> {
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
         let nothing = Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN, joules: f64::NAN, rank: 0.0 };
         let mut scored = vec![nothing; configs.len()];
-        let judges = self.ensemble.judges(&sessions);
+        let judges = self.ensemble.judges();
         if judges {
             let mut hearing = self.ensemble.hear(speller, spelled, &sessions, 0);
             configs.iter().for_each(|c| hearing.add(&c.0));

@@ -304,6 +304,11 @@ impl Runtime {
         self.weigh[kernel].forward(hidden)
     }
 
+    /// Whether it judges finished configs.
+    pub fn judges(&self) -> bool {
+        matches!(self.head, Head::Judge(_))
+    }
+
     /// What judges finished configs, with the summary of one of the session's problems; `None` of a network that learned from
     /// tuned configs.
     pub fn judge<'a>(&'a self, session: &'a Session, problem: usize) -> Option<(&'a Judge, &'a [f32])> {

@@ -1,5 +1,6 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
+use super::calibration::Calibration;
 use super::layers::Weights;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Split, write_whole};
@@ -49,6 +50,9 @@ pub struct Meta {
     pub settings: String,
     /// Scores by name, of the weights kept.
     pub scores: BTreeMap<String, f64>,
+    /// What its probabilities are worth; `None` of a model that was made before this was learned.
+    #[serde(default)]
+    pub calibration: Option<Calibration>,
     pub command: String,
     pub tool: String,
     pub date: String,

@@ -1,7 +1,9 @@
 //! Training: weights from tables of measured or tuned configs.
 
+use super::calibration::{Calibration, Known};
 use super::examples::{Example, Imagine, contenders, examples, tuned_examples};
 use super::layers::Weights;
+use super::predict::{Predictor, Scored};
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
 use super::settings::{MOST_IMAGINED, STEPS, Settings, Target};
 use super::store::{Meta, Model};
@@ -9,7 +11,8 @@ use super::teacher::Teacher;
 use super::vocab::{Speller, Vocab};
 use crate::dataset::{Objective, Part, Table, today};
 use crate::error::{Error, Result, input, io};
-use crate::kernel::{Device, Kernel};
+use crate::kernel::{Config, Device, Kernel};
+use crate::threads::on_threads;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
@@ -146,7 +149,7 @@ pub fn train(
             devices.push(device.clone());
         }
     }
-    let model = Model {
+    let mut model = Model {
         meta: Meta {
             format: Model::format(),
             hparams: settings.hparams,
@@ -158,18 +161,48 @@ pub fn train(
             data: hashes.into_iter().cloned().collect(),
             settings: settings.describe(epochs),
             scores,
+            calibration: None,
             command: settings.command.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),
             date: today(),
         },
         weights,
     };
+    model.meta.calibration = calibrate(&model, corpus, &problems, tuned)?;
     model.save(folder)?;
     for Checkpoint { path, .. } in &checkpoints {
         std::fs::remove_file(path).map_err(io(path))?;
     }
     // as it was stored, so that the model in hand is the model on disk
     Model::load(folder)
+}
+
+/// What a model's probabilities are worth on the validation problems.
+fn calibrate(
+    model: &Model,
+    corpus: &[(Kernel, Table)],
+    problems: &[Problems],
+    tuned: bool,
+) -> Result<Option<Calibration>> {
+    if tuned {
+        // one config is known of each problem: what the others cost is not
+        return Ok(None);
+    }
+    let mut known = Vec::new();
+    for ((kernel, table), problems) in corpus.iter().zip(problems) {
+        let predictor = Predictor::new(kernel, model)?;
+        for objective in &model.meta.objectives {
+            let cores = tch::get_num_threads().max(1) as usize;
+            known.extend(on_threads(&problems.validation, cores, |i| {
+                let tried = &table.tried[*i];
+                let (configs, costs): (Vec<Config>, Vec<f64>) =
+                    tried.costs(*objective).into_iter().map(|(c, cost)| (c.clone(), cost)).unzip();
+                let scored = predictor.score(&tried.problem, &table.devices[tried.device], *objective, &configs)?;
+                Ok(Known { merits: scored.iter().map(Scored::merit).collect(), costs })
+            })?);
+        }
+    }
+    Ok(Calibration::fit(&known))
 }
 
 /// The model in the folder, where it is what training would make and is to be kept.

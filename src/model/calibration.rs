@@ -1,0 +1,169 @@
+//! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
+//!
+//! One temperature for the merits that candidates are ranked by (temperature scaling, Guo et al. 2017) makes the softmax over them
+//! say how often the first choice is the best. Below a threshold of that probability an answer is marked unsure.
+
+use serde::{Deserialize, Serialize};
+
+/// Part of the best speed (or energy, or their product) that an answer which is not marked may lose in a share [`RISK`] of the problems.
+pub const LOSS: f64 = 0.1;
+/// Share of the unmarked answers that may lose more than [`LOSS`].
+pub const RISK: f64 = 0.05;
+/// Fewest problems that a threshold is learned from.
+const FEWEST: usize = 20;
+/// Intervals of probability that the calibration error is counted in.
+const BINS: usize = 15;
+
+/// How sure a model may be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Merits are divided by it before the softmax.
+    pub temperature: f64,
+    /// Probability of the first choice below which an answer is unsure; `None` where nothing is known of other choices' costs.
+    pub threshold: Option<f64>,
+    /// Validation problems it was learned from.
+    pub problems: usize,
+}
+
+/// A judged problem: the merit of each config whose cost is known, and that cost relative to the best.
+pub struct Known {
+    pub merits: Vec<f64>,
+    pub costs: Vec<f64>,
+}
+
+/// What a first choice was worth: how probable it was said to be, whether it was the best, and what part of the best it lost.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    pub probability: f64,
+    pub best: bool,
+    pub lost: f64,
+}
+
+/// Softmax of merits at a temperature.
+pub fn softmax(merits: &[f64], temperature: f64) -> Vec<f64> {
+    let highest = merits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = merits.iter().map(|m| ((m - highest) / temperature).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.iter().map(|p| p / sum).collect()
+}
+
+impl Known {
+    /// What comes first at a temperature.
+    pub fn first(&self, temperature: f64) -> Option<First> {
+        let probabilities = softmax(&self.merits, temperature);
+        let first = (0..self.merits.len()).max_by(|a, b| self.merits[*a].total_cmp(&self.merits[*b]))?;
+        let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(First {
+            probability: probabilities[first],
+            best: self.costs[first] == least,
+            lost: 1.0 - least / self.costs[first],
+        })
+    }
+}
+
+impl Calibration {
+    /// The temperature under which the best configs are most probable, and the lowest threshold above which no more than [`RISK`] of the
+    /// first choices lose more than [`LOSS`]; above 1, so that every answer is marked, where there is none. `None` without problems of
+    /// two configs.
+    pub fn fit(known: &[Known]) -> Option<Calibration> {
+        let known: Vec<&Known> = known.iter().filter(|k| k.merits.len() > 1).collect();
+        if known.is_empty() {
+            return None;
+        }
+        // the loss is convex in 1 / temperature, so its logarithm has one minimum
+        let (mut low, mut high) = (0.02f64.ln(), 50f64.ln());
+        let golden = (5f64.sqrt() - 1.0) / 2.0;
+        for _ in 0..60 {
+            let (left, right) = (high - golden * (high - low), low + golden * (high - low));
+            match improbability(&known, left.exp()) < improbability(&known, right.exp()) {
+                true => high = right,
+                false => low = left,
+            }
+        }
+        let temperature = (0.5 * (low + high)).exp();
+        let mut firsts: Vec<First> = known.iter().filter_map(|k| k.first(temperature)).collect();
+        firsts.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        let (mut lossy, mut threshold) = (0.0, 1.01);
+        for (i, first) in firsts.iter().enumerate() {
+            lossy += (first.lost > LOSS) as u8 as f64;
+            if i + 1 >= FEWEST && lossy / (i + 1) as f64 <= RISK {
+                threshold = first.probability;
+            }
+        }
+        Some(Calibration { temperature, threshold: Some(threshold), problems: known.len() })
+    }
+}
+
+/// Mean negative log-probability of the best config.
+fn improbability(known: &[&Known], temperature: f64) -> f64 {
+    let of = |k: &&Known| {
+        let best = (0..k.costs.len()).min_by(|a, b| k.costs[*a].total_cmp(&k.costs[*b])).unwrap_or(0);
+        -softmax(&k.merits, temperature)[best].max(1e-12).ln()
+    };
+    known.iter().map(of).sum::<f64>() / known.len() as f64
+}
+
+/// Expected calibration error (Naeini et al. 2015): by how much the mean probability of the first choices differs from the share of
+/// them that were the best, in [`BINS`] intervals of equal width, weighted by how many fall into each.
+pub fn calibration_error(firsts: &[First]) -> f64 {
+    let mut bins = [(0.0, 0.0); BINS];
+    for first in firsts {
+        let bin = &mut bins[((first.probability * BINS as f64) as usize).min(BINS - 1)];
+        bin.0 += first.probability;
+        bin.1 += first.best as u8 as f64;
+    }
+    bins.iter().map(|(said, were)| f64::abs(said - were)).sum::<f64>() / firsts.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
+    fn drawn(temperature: f64, count: usize) -> Vec<Known> {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let problem = |_| {
+            let merits: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
+            let mut left: f64 = rng.random();
+            let probabilities = softmax(&merits, temperature);
+            let best = probabilities.iter().position(|p| {
+                left -= p;
+                left < 0.0
+            });
+            let costs = (0..5).map(|i| if Some(i) == best { 1.0 } else { 1.05 + rng.random::<f64>() }).collect();
+            Known { merits, costs }
+        };
+        (0..count).map(problem).collect()
+    }
+
+    #[test]
+    fn the_temperature_that_the_best_were_drawn_with_is_found_and_makes_probabilities_true() {
+        for temperature in [0.3, 1.0, 4.0] {
+            let fitted = Calibration::fit(&drawn(temperature, 4_000)).unwrap();
+            assert!((fitted.temperature / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
+            let error = |t: f64| {
+                let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(t)).collect();
+                calibration_error(&firsts)
+            };
+            assert!(error(fitted.temperature) < 0.03);
+            assert!(error(10.0 * temperature) > 0.1);
+        }
+    }
+
+    #[test]
+    fn answers_above_the_threshold_keep_the_stated_risk_and_more_would_not() {
+        let known = drawn(0.5, 4_000);
+        let fitted = Calibration::fit(&known).unwrap();
+        let firsts: Vec<First> = known.iter().filter_map(|k| k.first(fitted.temperature)).collect();
+        let threshold = fitted.threshold.unwrap();
+        let risk = |above: f64| {
+            let sure: Vec<&First> = firsts.iter().filter(|f| f.probability >= above).collect();
+            (sure.iter().filter(|f| f.lost > LOSS).count() as f64 / sure.len() as f64, sure.len())
+        };
+        let (kept, count) = risk(threshold);
+        assert!(kept <= RISK && count > 400 && count < 4_000, "{kept} of {count}");
+        assert!(risk(0.8 * threshold).0 > RISK);
+    }
+}
