@@ -2,7 +2,7 @@
 
 use super::progress::Bar;
 use crate::dataset::miopen::{Convolution, Export, convolutions_of_lines};
-use crate::dataset::{Dataset, Objective, Record, community, write_whole};
+use crate::dataset::{Dataset, Objective, Record, columns, community, write_whole};
 use crate::error::{Result, input, io};
 use crate::kernel::spec::Field;
 use crate::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
@@ -23,6 +23,8 @@ enum To {
     Miopen(MiopenArgs),
     /// A dataset as comma-separated values, a line per config
     Csv(DatasetArgs),
+    /// A dataset as an Apache Parquet file, a row per config
+    Parquet(DatasetArgs),
     /// A problem's records as results in the auto-tuning community's T4 format
     T4(DatasetArgs),
 }
@@ -74,12 +76,21 @@ struct MiopenArgs {
 pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen(args),
-        To::Csv(args) => dataset(args, false),
-        To::T4(args) => dataset(args, true),
+        To::Csv(args) => dataset(args, |kernel, records| Ok(columns::write_csv(&columns::columns(kernel, records)?))),
+        To::Parquet(args) => dataset(args, |kernel, records| columns::write_parquet(&columns::columns(kernel, records)?)),
+        To::T4(args) => dataset(args, t4),
     }
 }
 
-fn dataset(args: DatasetArgs, t4: bool) -> Result<()> {
+/// A problem's records; a file of T4 holds no more.
+fn t4(kernel: &Kernel, records: &[&Record]) -> Result<Vec<u8>> {
+    if records.iter().any(|r| r.problem != records[0].problem) {
+        return input("holds several problems, a file of T4 one; choose it with --problem");
+    }
+    Ok(community::write_t4(kernel, records)?.into_bytes())
+}
+
+fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
     super::refuse_existing(&args.output, args.overwrite)?;
     let dataset = Dataset::load(&args.dataset)?;
     let place = args.dataset.display().to_string();
@@ -89,12 +100,10 @@ fn dataset(args: DatasetArgs, t4: bool) -> Result<()> {
         let wanted = kernel.show_problem(&kernel.problem(problem)?);
         records.retain(|r| r.problem == wanted);
     }
-    let Some(first) = records.first() else { return input(format!("{place}: holds no such record")) };
-    if t4 && records.iter().any(|r| r.problem != first.problem) {
-        return input(format!("{place}: holds several problems, a file of T4 one; choose it with --problem"));
+    if records.is_empty() {
+        return input(format!("{place}: holds no such record"));
     }
-    let write = if t4 { community::write_t4 } else { community::write_csv };
-    write_whole(&args.output, write(&kernel, &records).map_err(|e| e.at(&place))?.as_bytes())?;
+    write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
     super::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
     Ok(())
 }

@@ -169,7 +169,7 @@ pub fn write_t4(kernel: &Kernel, records: &[&Record]) -> Result<String> {
     serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing T4: {e}")))
 }
 
-fn name_of(kind: InvalidityKind) -> &'static str {
+pub(super) fn name_of(kind: InvalidityKind) -> &'static str {
     match kind {
         InvalidityKind::Constraints => "constraints",
         InvalidityKind::Compile => "compile",
@@ -177,58 +177,6 @@ fn name_of(kind: InvalidityKind) -> &'static str {
         InvalidityKind::Timeout => "timeout",
         InvalidityKind::Correctness => "correctness",
     }
-}
-
-/// A dataset as comma-separated values with a head: the problem's fields, the parameters, what came of the config, median and quartiles in
-/// microseconds, samples, joules, and what its program needs.
-pub fn write_csv(kernel: &Kernel, records: &[&Record]) -> Result<String> {
-    let quoted = |text: &str| match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"").replace('\n', " ")),
-        false => text.to_string(),
-    };
-    let fields = kernel.fields.iter().map(|f| f.name.clone());
-    let parameters = kernel.parameters.iter().map(|p| p.name.clone());
-    let rest = [
-        "outcome",
-        "detail",
-        "median_us",
-        "quartile1_us",
-        "quartile3_us",
-        "samples",
-        "joules",
-        "registers",
-        "local_bytes",
-        "library_us",
-    ];
-    let mut text = fields.chain(parameters).chain(rest.map(String::from)).collect::<Vec<_>>().join(",") + "\n";
-    for record in records {
-        let problem = kernel.problem(&record.problem)?;
-        let config = kernel.config(&record.config)?;
-        let mut cells: Vec<String> = kernel
-            .fields
-            .iter()
-            .zip(&problem.values)
-            .map(|(f, v)| f.labels.get(*v as usize).cloned().unwrap_or_else(|| v.to_string()))
-            .collect();
-        cells.extend(kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize].to_string()));
-        let shown = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
-        let (outcome, detail, quartiles, samples) = match &record.outcome {
-            Outcome::Measured(m) => {
-                ("measured", "", [0.5, 0.25, 0.75].map(|q| Some(m.quantile_us(q))), m.samples_us.len())
-            }
-            Outcome::Tuned(tuned) => ("tuned", "", [tuned.time_us.map(f64::from), None, None], 0),
-            Outcome::Invalid(invalid) => (name_of(invalid.kind), invalid.detail.as_str(), [None; 3], 0),
-        };
-        cells.extend([outcome.to_string(), quoted(detail)]);
-        cells.extend(quartiles.map(shown));
-        cells.extend([samples.to_string(), shown(record.outcome.joules())]);
-        let needs = record.observed.resources;
-        cells.push(needs.map_or(String::new(), |n| n.registers.to_string()));
-        cells.push(needs.map_or(String::new(), |n| (n.local_bytes + n.dynamic_local_bytes).to_string()));
-        cells.push(shown(record.observed.library_us.map(f64::from)));
-        text += &(cells.join(",") + "\n");
-    }
-    Ok(text)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
 
 pub mod autoheuristic;
+pub mod columns;
 pub mod community;
 mod journal;
 pub mod miopen;
