@@ -213,7 +213,13 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     let folder = tempfile::tempdir().unwrap();
     let table = table(&kernel);
     let settings = settings(25);
-    let ask = Ask { held_out: HeldOut::Shapes(3), objective: Objective::Time, library: None, settings: &settings, models: folder.path() };
+    let ask = Ask {
+        held_out: HeldOut::Shapes(3),
+        objective: Objective::Time,
+        library: None,
+        settings: &settings,
+        models: folder.path(),
+    };
     let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
     assert_eq!(report.problems, table.tried.len());
     let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();

@@ -77,7 +77,9 @@ pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen(args),
         To::Csv(args) => dataset(args, |kernel, records| Ok(columns::write_csv(&columns::columns(kernel, records)?))),
-        To::Parquet(args) => dataset(args, |kernel, records| columns::write_parquet(&columns::columns(kernel, records)?)),
+        To::Parquet(args) => {
+            dataset(args, |kernel, records| columns::write_parquet(&columns::columns(kernel, records)?))
+        }
         To::T4(args) => dataset(args, t4),
     }
 }

@@ -1,13 +1,14 @@
 //! `seqtune sweep`
 
 use super::progress::Bar;
-use crate::dataset::{Dataset, Header, Journal};
+use crate::dataset::{Dataset, Header, Journal, Objective};
 use crate::error::{Result, input};
 use crate::executor::child::Setup;
 use crate::executor::sweep::{Choice, Run, plan};
 use crate::executor::{Cache, Policy, live_device};
-use crate::kernel::Kernel;
-use std::path::PathBuf;
+use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use crate::model::{Model, Predictor};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Measures sampled or all legal configs of many problems; started again, it goes on where it was
@@ -27,6 +28,13 @@ pub struct Args {
     /// Measures every legal config
     #[arg(long, conflicts_with = "sample")]
     exhaustive: bool,
+    /// Measures what this model (its folder) holds most probably the best, --sample configs per problem on average: many where it is
+    /// unsure, few where it is sure
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["exhaustive", "pool"])]
+    guided: Option<PathBuf>,
+    /// What a guided sweep looks for
+    #[arg(long, value_enum, default_value_t = Objective::Time, requires = "guided")]
+    objective: Objective,
     /// Size of the pool of configs that problems share [default: twice --sample]
     #[arg(long, value_name = "N")]
     pool: Option<usize>,
@@ -58,19 +66,57 @@ pub struct Args {
     json: bool,
 }
 
+/// The plan of a sweep that a model guides: the default config first, to compare with.
+fn guided(
+    args: &Args,
+    model: &Path,
+    kernel: &Kernel,
+    device: &Device,
+    problems: &[Problem],
+) -> Result<Vec<(Problem, Vec<Config>)>> {
+    let model = Model::load_for(model, &kernel.name)?;
+    model.check_objective(args.objective)?;
+    super::warn_of_unseen(&model, device);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let default = kernel.default_config();
+    let each = args.sample.saturating_sub(1).max(1);
+    let guide = Predictor::new(kernel, &model)?.guide(
+        problems,
+        device,
+        args.objective,
+        (each, args.fresh),
+        (args.seed, threads),
+    )?;
+    let with_default = |(problem, mut configs): (&Problem, Vec<Config>)| {
+        configs.retain(|c| *c != default);
+        if ConfigSpace::new(kernel, problem, device).is_legal(&default) {
+            configs.insert(0, default.clone());
+        }
+        (problem.clone(), configs)
+    };
+    Ok(problems.iter().zip(guide).map(with_default).collect())
+}
+
 pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;
     let device = live_device(&args.device)?;
     let standard = Policy::of(&device);
-    let policy = Policy { cache: args.cache.unwrap_or(standard.cache), energy: args.energy, ..standard };
+    let policy = Policy {
+        cache: args.cache.unwrap_or(standard.cache),
+        energy: args.energy || args.objective != Objective::Time,
+        ..standard
+    };
     let choice = match args.exhaustive {
         true => Choice::Exhaustive,
         false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
     };
     let header = Header::new(&kernel, &device, args.seed, policy.describe(), super::command_line());
-    let plan = plan(&kernel, &device, &problems, choice, args.seed);
+    let plan = match &args.guided {
+        Some(model) => guided(&args, model, &kernel, &device, &problems)?,
+        None => plan(&kernel, &device, &problems, choice, args.seed),
+    };
     let planned: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
     if planned == 0 {
         return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));

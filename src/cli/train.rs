@@ -3,7 +3,7 @@
 use super::progress::Bar;
 use crate::dataset::{Part, Split};
 use crate::error::{Result, input, io};
-use crate::model::{Epoch, Existing, Group, Hparams, Meta, Model, Progress, Settings, Target, groups, train};
+use crate::model::{Epoch, Existing, Group, Hparams, Meta, Model, Progress, Settings, Target, groups, refine, train};
 use std::path::PathBuf;
 
 /// Trains a model on datasets; started again after an interruption, it goes on
@@ -17,6 +17,10 @@ pub struct Args {
     /// Folder of the model or models
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
+    /// Goes on from this model of sweeps (its folder), a few minutes: give its data too, or they are forgotten. Its split holds unless
+    /// --test or --validation say otherwise
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["width", "layers", "members", "target", "together"])]
+    from: Option<PathBuf>,
     /// Kernel name or folder [default: the one that the datasets name]
     #[arg(long)]
     kernel: Option<String>,
@@ -32,7 +36,7 @@ pub struct Args {
     /// Problems per update [default: 16 to 48, by how many there are/128]
     #[arg(long)]
     batch: Option<usize>,
-    /// Networks whose probabilities are averaged [default: 1/4]
+    /// Networks whose probabilities are averaged [default: 3/6]
     #[arg(long)]
     members: Option<usize>,
     /// Share of each layer's output that training leaves out [default: 0/0.15]
@@ -62,9 +66,9 @@ pub struct Args {
     /// Share of problem shapes that choose the weights [default: 0.1/0.05]
     #[arg(long)]
     validation: Option<f64>,
-    /// Seed of the split
-    #[arg(long, default_value_t = 1)]
-    split_seed: u64,
+    /// Seed of the split [default: 1]
+    #[arg(long)]
+    split_seed: Option<u64>,
     /// Seed of weights and order
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -85,13 +89,22 @@ pub fn run(args: Args) -> Result<()> {
     if !tuned && (corpus.len() > 1 || corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some()))) {
         return input("sweeps are learned one kernel at a time, and apart from databases of tuned configs");
     }
-    let default = if tuned { Settings::tuned() } else { Settings::default() };
+    let from = match (&args.from, &corpus[..]) {
+        (Some(_), _) if tuned => return input("--from goes on with sweeps; these datasets hold what tuners chose"),
+        (Some(from), [(kernel, _), ..]) => Some(Model::load_for(from, &kernel.name)?),
+        _ => None,
+    };
+    let default = match &from {
+        Some(model) => Settings { split: model.meta.split, ..Settings::refining() },
+        None if tuned => Settings::tuned(),
+        None => Settings::default(),
+    };
     let width = args.width.unwrap_or(default.hparams.width);
     let split = Split {
-        seed: args.split_seed,
+        seed: args.split_seed.unwrap_or(default.split.seed),
         test: args.test.unwrap_or(default.split.test),
         validation: args.validation.unwrap_or(default.split.validation),
-        from: 0.0,
+        from: default.split.from,
     };
     let settings = Settings {
         hparams: Hparams {
@@ -143,7 +156,11 @@ pub fn run(args: Args) -> Result<()> {
     let mut teller = Teller::new(&groups, tuned);
     let mut models = Vec::new();
     for group in &groups {
-        let model = train(&group.corpus, &settings, (&group.folder, existing), &mut |p| teller.tell(group, p));
+        let place = (group.folder.as_path(), existing);
+        let model = match &from {
+            Some(from) => refine(from, &group.corpus, &settings, place, &mut |p| teller.tell(group, p)),
+            None => train(&group.corpus, &settings, place, &mut |p| teller.tell(group, p)),
+        };
         models.push(model.map_err(|e| e.at(group.name()))?);
         teller.next(group);
     }

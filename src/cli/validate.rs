@@ -1,7 +1,7 @@
 //! `seqtune validate`
 
 use super::progress::Bar;
-use crate::dataset::{Objective, Outcome};
+use crate::dataset::{Header, Journal, Objective, Observed, Outcome, Record};
 use crate::error::{Result, input};
 use crate::executor::child::{Child, Setup, compile_all};
 use crate::executor::{Policy, live_device};
@@ -40,6 +40,9 @@ pub struct Args {
     /// Also meters the joules of each config, which takes three seconds each
     #[arg(long)]
     energy: bool,
+    /// Appends what is measured to this journal, for `train --from MODEL` to learn
+    #[arg(long, value_name = "JOURNAL")]
+    learn: Option<PathBuf>,
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -70,7 +73,10 @@ pub fn run(args: Args) -> Result<()> {
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
+    let header = Header::new(&kernel, &device, args.seed, policy.describe(), super::command_line());
+    let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let mut bench = Bench::new(setup, policy, args.objective, (args.search, args.seed));
+    bench.learn = learn;
     let peaks = bench.measurer.peaks()?;
     let library = bench.measurer.library()?;
     bench.library = library.clone().ok();
@@ -112,6 +118,8 @@ struct Bench {
     objective: Objective,
     search: usize,
     rng: ChaCha8Rng,
+    /// Where what is measured is kept.
+    learn: Option<Journal>,
     /// The vendor's library, where there is one.
     library: Option<String>,
     /// Why a config has no energy where it was asked for.
@@ -128,6 +136,7 @@ impl Bench {
             objective,
             search,
             rng: ChaCha8Rng::seed_from_u64(seed),
+            learn: None,
             library: None,
             unmetered: None,
         }
@@ -158,6 +167,7 @@ impl Bench {
         let sound: Vec<usize> = (0..configs.len()).filter(|i| outcomes[*i].is_none()).collect();
         let to_measure: Vec<Config> = sound.iter().map(|i| configs[*i].clone()).collect();
         let mut by_library = None;
+        let mut notes: Vec<Observed> = vec![Observed::default(); configs.len()];
         let unmetered = &mut self.unmetered;
         self.measurer.measure(
             kernel,
@@ -166,14 +176,22 @@ impl Bench {
             &self.policy,
             f64::INFINITY,
             &mut |i, outcome, observed| {
+                *unmetered = unmetered.take().or(observed.unmetered.clone());
                 match sound.get(i) {
-                    Some(config) => outcomes[*config] = Some(outcome),
+                    Some(config) => (outcomes[*config], notes[*config]) = (Some(outcome), observed),
                     None => by_library = Some(outcome),
                 }
-                *unmetered = unmetered.take().or(observed.unmetered);
                 Ok(())
             },
         )?;
+        if let Some(journal) = &mut self.learn {
+            let library_us = by_library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
+            for ((config, outcome), note) in configs.iter().zip(&outcomes).zip(notes) {
+                let Some(outcome) = outcome.clone() else { continue };
+                let (problem, config) = (kernel.show_problem(problem), kernel.show_config(config));
+                journal.append(Record { problem, config, outcome, observed: Observed { library_us, ..note } })?;
+            }
+        }
         let of = |config: &Config| configs.iter().position(|c| c == config).and_then(|i| outcomes[i].as_ref());
         let time = |config: &Config| of(config).and_then(Outcome::time_us);
         let joules = |config: &Config| of(config).and_then(Outcome::joules);

@@ -37,9 +37,7 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
         add(
             &field.name,
             match field.kind {
-                FieldKind::Choice => {
-                    Values::Text(of_problem.map(|v| field.labels.get(v as usize).cloned()).collect())
-                }
+                FieldKind::Choice => Values::Text(of_problem.map(|v| field.labels.get(v as usize).cloned()).collect()),
                 FieldKind::Size => Values::Whole(of_problem.map(|v| Some(v as i64)).collect()),
                 FieldKind::Real => Values::Real(of_problem.map(Some).collect()),
             },
@@ -71,7 +69,8 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
         Outcome::Measured(m) => m.samples_us.len() as i64,
         Outcome::Tuned(_) | Outcome::Invalid(_) => 0,
     };
-    let needs = |of: fn(&super::Resources) -> u32| move |r: &Record| r.observed.resources.as_ref().map(|n| of(n) as i64);
+    let needs =
+        |of: fn(&super::Resources) -> u32| move |r: &Record| r.observed.resources.as_ref().map(|n| of(n) as i64);
     add("outcome", text(&|r| Some(outcome(r))));
     add("detail", text(&detail));
     add("median_us", real(&quantile(0.5)));

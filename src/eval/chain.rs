@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::kernel::{Choice, Config};
 use crate::model::advance;
 use crate::model::beam::{Hypothesis, beam_search};
-use crate::model::vocab::{Spelled, Speller};
+use crate::model::speller::{Spelled, Speller};
 use crate::threads::on_threads;
 
 /// Trees of one kernel.

@@ -8,7 +8,7 @@ use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
 use crate::model::calibration::{First, Known, LOSS, RISK, calibration_error};
-use crate::model::vocab::Spelled;
+use crate::model::speller::Spelled;
 use crate::model::{Existing, Model, Predictor, Scored, Settings, teacher, train};
 use crate::threads::on_threads;
 use serde::Serialize;
@@ -169,7 +169,8 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
     let (average, neighbours) =
         (Average::new(&learned, ask.objective), Neighbours::new(kernel, &learned, ask.objective));
     let mut trees = Vec::new();
-    for (name, task, sign) in [("trees, regression", Task::Regression, 1.0), ("trees, lambdarank", Task::Ranking, -1.0)] {
+    for (name, task, sign) in [("trees, regression", Task::Regression, 1.0), ("trees, lambdarank", Task::Ranking, -1.0)]
+    {
         let Some(library) = ask.library else { break };
         let (fit, stop) = (samples(kernel, table, &train, ask, task), samples(kernel, table, &valid, ask, task));
         trees.push((name, sign, library.fit(&fit, &stop, task, 1, ask.settings.seed)?));

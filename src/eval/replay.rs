@@ -7,8 +7,8 @@ use super::baselines::{Average, Neighbours, expected_of_random};
 use crate::dataset::{Objective, Part, Table, Tried, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
+use crate::model::speller::Spelled;
 use crate::model::teacher::Teacher;
-use crate::model::vocab::Spelled;
 use crate::model::{Model, Predictor};
 use serde::Serialize;
 

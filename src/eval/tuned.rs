@@ -10,7 +10,7 @@ use super::paired::{Margins, Paired};
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, ConfigSpace, Device, Kernel};
-use crate::model::vocab::Speller;
+use crate::model::speller::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use super::examples::Sequence;
 use super::net::{Finished, Judged, Net, Steps};
-use super::vocab::Speller;
+use super::speller::Speller;
 use crate::kernel::Choice;
 use std::collections::HashMap;
 use tch::{Kind, Tensor};
@@ -172,7 +172,10 @@ impl Batch {
             targets: whole(&targets, &[n, t]),
             asked: box_of(&asked, &[n, t]),
             last: (!judged).then(|| Tensor::from_slice(&last)),
-            finished: Finished { spelled: box_of(&ends, &[n, ends.len() as i64 / n]), tokens: whole(&configs, &[n, -1]) },
+            finished: Finished {
+                spelled: box_of(&ends, &[n, ends.len() as i64 / n]),
+                tokens: whole(&configs, &[n, -1]),
+            },
         }
     }
 

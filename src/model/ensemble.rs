@@ -4,7 +4,7 @@ use super::Hparams;
 use super::judge::Hearing;
 use super::layers::Weights;
 use super::runtime::{Row, Runtime, Session};
-use super::vocab::{Spelled, Speller};
+use super::speller::{Spelled, Speller};
 use crate::error::{Result, input};
 use crate::kernel::Choice;
 
@@ -100,7 +100,8 @@ impl Ensemble {
         sessions: &'a Sessions,
         problem: usize,
     ) -> Hearing<'a, 'k> {
-        let judges = std::iter::zip(&self.0, &sessions.0).filter_map(|(member, session)| member.judge(session, problem));
+        let judges =
+            std::iter::zip(&self.0, &sessions.0).filter_map(|(member, session)| member.judge(session, problem));
         Hearing::new(speller, spelled, judges)
     }
 

@@ -1,7 +1,7 @@
 //! Measured configs as the sequences that the network is trained on and scored by.
 
+use super::speller::{Spelled, Speller};
 use super::teacher::{Teacher, between};
-use super::vocab::{Spelled, Speller};
 use crate::dataset::{Objective, Outcome, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Choices, Config};

@@ -5,7 +5,7 @@
 
 use super::layers::Weights;
 use super::runtime::{Linear, Norm, add, get, linears};
-use super::vocab::{Spelled, Speller};
+use super::speller::{Spelled, Speller};
 use crate::error::Result;
 use crate::kernel::Choice;
 

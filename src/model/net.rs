@@ -57,9 +57,8 @@ impl Judge {
         let d = problem.size()[1];
         let problem = problem.unsqueeze(1).expand([b, n / b, d], false).reshape([n, d]);
         let tokens = Tensor::embedding(&self.tokens, &finished.tokens, -1, false, false); // (N, P, D)
-        let x = self.features[kernel].forward(&finished.spelled)
-            + problem
-            + tokens.sum_dim_intlist(1, false, Kind::Float);
+        let x =
+            self.features[kernel].forward(&finished.spelled) + problem + tokens.sum_dim_intlist(1, false, Kind::Float);
         let x = &x + self.down.forward(&self.up.forward(&self.norm.forward(&x)).relu());
         self.out.forward(&self.norm_out.forward(&x))
     }
@@ -249,10 +248,7 @@ impl Net {
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }
         let x = self.encoder_norm.forward(&x);
-        Memory {
-            layers: self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect(),
-            summary: x.select(1, 0),
-        }
+        Memory { layers: self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect(), summary: x.select(1, 0) }
     }
 
     fn embed(&self, steps: &Steps, kernel: usize) -> Tensor {
@@ -295,11 +291,7 @@ impl Net {
         match &self.head {
             Head::Judge(judge) => {
                 let said = judge.forward(&memory.summary, finished, kernel);
-                Judged {
-                    time: Some(said.select(1, 0)),
-                    energy: Some(said.select(1, 1)),
-                    rank: Some(said.select(1, 2)),
-                }
+                Judged { time: Some(said.select(1, 0)), energy: Some(said.select(1, 1)), rank: Some(said.select(1, 2)) }
             }
             Head::State(up, down) => {
                 let said = |hidden: &Tensor| down.forward(&up.forward(hidden).gelu("none"));

@@ -6,9 +6,10 @@ use super::layers::{Dropout, Weights};
 use super::net::Net;
 use super::optimizer::{AdamW, copy};
 use super::settings::Settings;
-use super::store::{decode, encode};
 use super::spell::Scale;
-use super::vocab::{Speller, Vocab};
+use super::speller::Speller;
+use super::store::{decode, encode};
+use super::vocab::Vocab;
 use crate::dataset::write_whole;
 use crate::error::{Error, Result, io};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
@@ -96,16 +97,17 @@ pub struct Run<'a> {
 const WARM_UP: f64 = 50.0;
 
 impl<'a> Run<'a> {
-    /// Begins a run, or goes on from its checkpoint.
+    /// Begins a run, with random weights or those that are given, or goes on from its checkpoint.
     pub fn begin(
         lessons: &'a [Lesson<'a>],
-        vocab: &Vocab,
+        (vocab, first): (&Vocab, Option<Weights>),
         settings: &'a Settings,
         (member, checkpoint): (usize, &'a Checkpoint),
     ) -> Result<Run<'a>> {
         let mut sequences = lessons.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
         let judge = sequences.any(|s| !s.finished.is_empty());
-        let weights = Net::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
+        let random = || Net::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
+        let weights = first.map_or_else(random, |first| copy(&first));
         let mut run = Run {
             lessons,
             settings,

@@ -56,6 +56,9 @@ pub struct Settings {
 /// Updates that the default number of epochs makes.
 pub const STEPS: usize = 1_500;
 
+/// Updates that go on from the weights of another model.
+pub const REFINING_STEPS: usize = 300;
+
 /// Problems that the teacher makes up for where fewer were measured.
 pub const MOST_IMAGINED: usize = 2_000;
 
@@ -105,6 +108,11 @@ impl Settings {
             split: Split { seed: 1, test: 0.1, validation: 0.05, from: 0.0 },
             ..Settings::default()
         }
+    }
+
+    /// For going on from a model that learned from sweeps: a few minutes, in small steps, on measured problems alone.
+    pub fn refining() -> Settings {
+        Settings { rate: 4e-4, imagined: 0, ..Settings::default() }
     }
 
     /// With what the data decide: a temperature of eight times the spread of a config's median, between 0.05 and 0.2 (what suits the A100

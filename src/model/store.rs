@@ -8,6 +8,7 @@ use crate::error::{Error, Result, input, io};
 use crate::kernel::Device;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -184,6 +185,13 @@ impl Model {
             true => Ok(()),
             false => input(format!("the model was not trained for objective {objective:?}: its data had no energy")),
         }
+    }
+
+    /// What tells it from others, in 16 hexadecimal digits: of its data, settings and scores.
+    pub fn digest(&self) -> String {
+        let Meta { data, settings, scores, .. } = &self.meta;
+        let digest = Sha256::digest(format!("{data:?} {settings} {scores:?}"));
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Number of weights.

@@ -1,7 +1,7 @@
 //! Every legal config of a problem, judged: what the judge alone ranks, without beam or likelihood.
 
 use super::predict::{Candidate, Predictor};
-use super::vocab::Spelled;
+use super::speller::Spelled;
 use crate::dataset::Objective;
 use crate::error::{Result, input};
 use crate::kernel::{Choice, Config, Device, Problem};

@@ -3,7 +3,7 @@
 //! Alone it ranks all candidates, as the published predictors do. For training it labels problems that nobody measured:
 //! sizes between the measured ones, and every config that was measured for any problem.
 
-use super::vocab::Spelled;
+use super::speller::Spelled;
 use crate::dataset::{Objective, Table, Tried};
 use crate::error::{Error, Result};
 use crate::kernel::spec::FieldKind;

@@ -1,15 +1,17 @@
 //! Training: weights from tables of measured or tuned configs.
 
 use super::calibration::{Calibration, Known};
+use super::ensemble::member as member_of;
 use super::examples::{Example, Imagine, contenders, examples, tuned_examples};
 use super::layers::Weights;
 use super::predict::{Predictor, Scored};
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
-use super::settings::{MOST_IMAGINED, STEPS, Settings, Target};
+use super::settings::{MOST_IMAGINED, REFINING_STEPS, STEPS, Settings, Target};
+use super::speller::Speller;
 use super::store::{Meta, Model};
 use super::teacher::Teacher;
-use super::vocab::{Speller, Vocab};
-use crate::dataset::{Objective, Part, Table, today};
+use super::vocab::Vocab;
+use crate::dataset::{Objective, Part, Split, Table, today};
 use crate::error::{Error, Result, input, io};
 use crate::kernel::{Config, Device, Kernel};
 use crate::threads::on_threads;
@@ -17,9 +19,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 
 /// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
 const UPDATES: usize = 100;
@@ -58,6 +60,29 @@ struct Problems {
 pub fn train(
     corpus: &[(Kernel, Table)],
     settings: &Settings,
+    place: (&Path, Existing),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Model> {
+    fit(None, corpus, settings, place, progress)
+}
+
+/// As [`train`], but goes on from the weights of `model`, with its vocabulary, size and number of networks: a few minutes on what was
+/// measured since, with the data of before, so that they are not forgotten.
+pub fn refine(
+    model: &Model,
+    corpus: &[(Kernel, Table)],
+    settings: &Settings,
+    place: (&Path, Existing),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Model> {
+    let settings = Settings { hparams: model.meta.hparams, members: model.meta.members, ..settings.clone() };
+    fit(Some(model), corpus, &settings, place, progress)
+}
+
+fn fit(
+    from: Option<&Model>,
+    corpus: &[(Kernel, Table)],
+    settings: &Settings,
     (folder, existing): (&Path, Existing),
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
@@ -82,7 +107,7 @@ pub fn train(
     }
     let learned: Vec<(&Kernel, &Table, &[usize])> =
         corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
-    let vocab = Arc::new(Vocab::learn(&learned));
+    let vocab = Arc::new(from.map_or_else(|| Vocab::learn(&learned), |model| model.meta.vocab.clone()));
     let settings = &settings.fitted(corpus, problems.iter().map(|p| p.train.len()).sum());
     let most = settings.batch.unwrap_or(SMALLEST_BATCH);
     let all: usize = problems.iter().map(|p| p.train.len() + p.validation.len()).sum();
@@ -113,18 +138,25 @@ pub fn train(
         lessons.push(Lesson { speller, training, validation, rows, batch: most });
     }
     let updates = Run::updates(&lessons);
-    let epochs = settings.epochs.unwrap_or_else(|| STEPS.div_ceil(updates).clamp(10, 400));
+    let epochs = settings.epochs.unwrap_or_else(|| match from {
+        None => STEPS.div_ceil(updates).clamp(10, 400),
+        Some(_) => REFINING_STEPS.div_ceil(updates).clamp(2, 100),
+    });
     let hashes: Vec<&String> = corpus.iter().flat_map(|(_, table)| &table.hashes).collect();
-    if let Some(model) = finished(folder, settings, epochs, &hashes, existing)? {
+    let described = match from {
+        None => settings.describe(epochs),
+        Some(model) => format!("{}; from {}", settings.describe(epochs), model.digest()),
+    };
+    if let Some(model) = finished(folder, &described, &settings.split, &hashes, existing)? {
         return Ok(model);
     }
-    let key = format!("{} {:?} {hashes:?}", settings.describe(epochs), settings.split);
+    let key = format!("{described} {:?} {hashes:?}", settings.split);
     let checkpoint = |member| Checkpoint {
         path: folder.join(format!("checkpoint-{member}.safetensors")),
         key: format!("{key} member {member}"),
     };
     let checkpoints: Vec<Checkpoint> = (0..settings.members).map(checkpoint).collect();
-    let trained = members(&lessons, &vocab, settings, epochs, &checkpoints, progress)?;
+    let trained = members((&lessons, &vocab, from), settings, epochs, &checkpoints, progress)?;
     let mut scores = BTreeMap::new();
     let mut weights = Weights::new();
     for (member, (kept, best)) in trained.into_iter().enumerate() {
@@ -159,7 +191,7 @@ pub fn train(
             objectives,
             split: settings.split,
             data: hashes.into_iter().cloned().collect(),
-            settings: settings.describe(epochs),
+            settings: described,
             scores,
             calibration: None,
             command: settings.command.clone(),
@@ -208,8 +240,8 @@ fn calibrate(
 /// The model in the folder, where it is what training would make and is to be kept.
 fn finished(
     folder: &Path,
-    settings: &Settings,
-    epochs: usize,
+    described: &str,
+    split: &Split,
     data: &[&String],
     existing: Existing,
 ) -> Result<Option<Model>> {
@@ -223,8 +255,8 @@ fn finished(
         (Err(e), Existing::Keep) => return Err(e),
     };
     let same = meta.data.iter().eq(data.iter().copied())
-        && meta.settings == settings.describe(epochs)
-        && meta.split == settings.split
+        && meta.settings == described
+        && meta.split == *split
         && meta.tool == env!("CARGO_PKG_VERSION");
     match (same, existing) {
         (true, _) => Ok(Some(Model { meta, weights })),
@@ -238,8 +270,7 @@ fn finished(
 
 /// Trains the networks of an ensemble, as many at a time as there are cores.
 fn members(
-    lessons: &[Lesson],
-    vocab: &Vocab,
+    (lessons, vocab, from): (&[Lesson], &Vocab, Option<&Model>),
     settings: &Settings,
     epochs: usize,
     checkpoints: &[Checkpoint],
@@ -251,9 +282,15 @@ fn members(
     let (tell, told) = std::sync::mpsc::channel();
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
+    // tensors can be given to a thread, but not shared by several
+    let first: Vec<Mutex<Option<Weights>>> = match from {
+        Some(model) => (0..checkpoints.len()).map(|i| Mutex::new(Some(member_of(&model.weights, i)))).collect(),
+        None => Vec::new(),
+    };
     // `None` where another network has failed
     let member = |member: usize, tell: &mut dyn FnMut(Epoch)| -> Result<Option<(Weights, Score)>> {
-        let mut run = Run::begin(lessons, vocab, settings, (member, &checkpoints[member]))?;
+        let first = first.get(member).and_then(|first| first.lock().ok()?.take());
+        let mut run = Run::begin(lessons, (vocab, first), settings, (member, &checkpoints[member]))?;
         let every = (epochs / 40).max(1);
         for epoch in run.epoch..epochs {
             if stop.load(Ordering::Relaxed) {
