@@ -220,7 +220,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
                 merits: scored.iter().map(Scored::merit).collect(),
                 costs: costs.iter().map(|(_, cost)| *cost).collect(),
             };
-            let first = known.first(calibration.temperature)?;
+            let first = known.first(&calibration)?;
             let below = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
             Some((first, below || !predictor.saw(device)))
         });

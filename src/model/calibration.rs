@@ -1,7 +1,9 @@
 //! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
 //!
-//! One temperature for the merits that candidates are ranked by (temperature scaling, Guo et al. 2017) makes the softmax over them
-//! say how often the first choice is the best. Below a threshold of that probability an answer is marked unsure.
+//! A temperature for the merits that candidates are ranked by (temperature scaling, Guo et al. 2017), and then a line through the log-odds of
+//! the first choice (Platt 1999), make the probability of the first choice how often it is the best. A temperature alone leaves A100 mm
+//! too sure where it is sure and too unsure where it is not (LOG.md), because near ties are decided by noise. Below a threshold of that
+//! probability an answer is marked unsure.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,9 @@ const BINS: usize = 15;
 pub struct Calibration {
     /// Merits are divided by it before the softmax.
     pub temperature: f64,
+    /// Of the line through the log-odds of the first choice.
+    pub slope: f64,
+    pub offset: f64,
     /// Probability of the first choice below which an answer is unsure; `None` where nothing is known of other choices' costs.
     pub threshold: Option<f64>,
     /// Validation problems it was learned from.
@@ -47,10 +52,19 @@ pub fn softmax(merits: &[f64], temperature: f64) -> Vec<f64> {
     powers.iter().map(|p| p / sum).collect()
 }
 
+/// The natural logarithm of the odds, kept finite.
+fn log_odds(probability: f64) -> f64 {
+    let p = probability.clamp(1e-9, 1.0 - 1e-9);
+    (p / (1.0 - p)).ln()
+}
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
 impl Known {
-    /// What comes first at a temperature.
-    pub fn first(&self, temperature: f64) -> Option<First> {
-        let probabilities = softmax(&self.merits, temperature);
+    /// What comes first, with these probabilities of the configs.
+    fn first_by(&self, probabilities: &[f64]) -> Option<First> {
         let first = (0..self.merits.len()).max_by(|a, b| self.merits[*a].total_cmp(&self.merits[*b]))?;
         let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
         Some(First {
@@ -59,18 +73,36 @@ impl Known {
             lost: 1.0 - least / self.costs[first],
         })
     }
+
+    /// What comes first, as a calibration says.
+    pub fn first(&self, calibration: &Calibration) -> Option<First> {
+        self.first_by(&calibration.probabilities(&self.merits))
+    }
 }
 
 impl Calibration {
-    /// The temperature under which the best configs are most probable, and the lowest threshold above which no more than [`RISK`] of the
-    /// first choices lose more than [`LOSS`]; above 1, so that every answer is marked, where there is none. `None` without problems of
-    /// two configs.
+    /// How probably each of these configs is the best of them.
+    pub fn probabilities(&self, merits: &[f64]) -> Vec<f64> {
+        let mut shares = softmax(merits, self.temperature);
+        let first = (0..merits.len()).max_by(|a, b| merits[*a].total_cmp(&merits[*b]));
+        if let Some(first) = first.filter(|_| merits.len() > 1) {
+            let said = logistic(self.slope * log_odds(shares[first]) + self.offset);
+            let rest = (1.0 - said) / (1.0 - shares[first]).max(1e-12);
+            shares.iter_mut().for_each(|share| *share *= rest);
+            shares[first] = said;
+        }
+        shares
+    }
+
+    /// Learned from judged problems: the temperature under which the best configs are most probable, the line under which first choices are
+    /// as probable as they turn out right, and the lowest threshold above which no more than [`RISK`] of the first choices lose more than
+    /// [`LOSS`]; above 1, so that every answer is marked, where there is none. `None` without problems of two configs.
     pub fn fit(known: &[Known]) -> Option<Calibration> {
         let known: Vec<&Known> = known.iter().filter(|k| k.merits.len() > 1).collect();
         if known.is_empty() {
             return None;
         }
-        // the loss is convex in 1 / temperature, so its logarithm has one minimum
+        // convex in 1 / temperature, so there is one minimum
         let (mut low, mut high) = (0.02f64.ln(), 50f64.ln());
         let golden = (5f64.sqrt() - 1.0) / 2.0;
         for _ in 0..60 {
@@ -81,7 +113,11 @@ impl Calibration {
             }
         }
         let temperature = (0.5 * (low + high)).exp();
-        let mut firsts: Vec<First> = known.iter().filter_map(|k| k.first(temperature)).collect();
+        let plain: Vec<First> =
+            known.iter().filter_map(|k| k.first_by(&softmax(&k.merits, temperature))).collect();
+        let (slope, offset) = line(&plain);
+        let mut fitted = Calibration { temperature, slope, offset, threshold: None, problems: known.len() };
+        let mut firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
         firsts.sort_by(|a, b| b.probability.total_cmp(&a.probability));
         let (mut lossy, mut threshold) = (0.0, 1.01);
         for (i, first) in firsts.iter().enumerate() {
@@ -90,7 +126,8 @@ impl Calibration {
                 threshold = first.probability;
             }
         }
-        Some(Calibration { temperature, threshold: Some(threshold), problems: known.len() })
+        fitted.threshold = Some(threshold);
+        Some(fitted)
     }
 }
 
@@ -101,6 +138,30 @@ fn improbability(known: &[&Known], temperature: f64) -> f64 {
         -softmax(&k.merits, temperature)[best].max(1e-12).ln()
     };
     known.iter().map(of).sum::<f64>() / known.len() as f64
+}
+
+/// Slope and offset of the log-odds under which first choices are as probable as they turn out right: logistic regression by Newton's
+/// method, held to the plain line (1, 0) as strongly as two problems would.
+fn line(firsts: &[First]) -> (f64, f64) {
+    let (mut slope, mut offset) = (1.0, 0.0);
+    for _ in 0..30 {
+        let held = 0.5;
+        let (mut g, mut h) = ([held * (slope - 1.0), held * offset], [held, 0.0, held]);
+        for first in firsts {
+            let x = log_odds(first.probability);
+            let p = logistic(slope * x + offset);
+            let (error, weight) = (p - first.best as u8 as f64, p * (1.0 - p));
+            g = [g[0] + error * x, g[1] + error];
+            h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
+        }
+        let determinant = h[0] * h[2] - h[1] * h[1];
+        slope -= (h[2] * g[0] - h[1] * g[1]) / determinant;
+        offset -= (h[0] * g[1] - h[1] * g[0]) / determinant;
+    }
+    match slope.is_finite() && offset.is_finite() && slope > 0.0 {
+        true => (slope, offset),
+        false => (1.0, 0.0),
+    }
 }
 
 /// Expected calibration error (Naeini et al. 2015): by how much the mean probability of the first choices differs from the share of
@@ -143,12 +204,12 @@ mod tests {
         for temperature in [0.3, 1.0, 4.0] {
             let fitted = Calibration::fit(&drawn(temperature, 4_000)).unwrap();
             assert!((fitted.temperature / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
-            let error = |t: f64| {
-                let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(t)).collect();
+            let error = |by: &Calibration| {
+                let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(by)).collect();
                 calibration_error(&firsts)
             };
-            assert!(error(fitted.temperature) < 0.03);
-            assert!(error(10.0 * temperature) > 0.1);
+            assert!(error(&fitted) < 0.03);
+            assert!(error(&Calibration { temperature: 10.0 * temperature, ..fitted }) > 0.1);
         }
     }
 
@@ -156,7 +217,7 @@ mod tests {
     fn answers_above_the_threshold_keep_the_stated_risk_and_more_would_not() {
         let known = drawn(0.5, 4_000);
         let fitted = Calibration::fit(&known).unwrap();
-        let firsts: Vec<First> = known.iter().filter_map(|k| k.first(fitted.temperature)).collect();
+        let firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
         let threshold = fitted.threshold.unwrap();
         let risk = |above: f64| {
             let sure: Vec<&First> = firsts.iter().filter(|f| f.probability >= above).collect();

@@ -1,7 +1,7 @@
 //! The search for one batch of problems: the network's scores in the beam, within the legal space, and what is judged behind it.
 
 use super::beam::{Hypothesis, Next, beam_search};
-use super::calibration::{Calibration, softmax};
+use super::calibration::Calibration;
 use super::ensemble::{Ensemble, Sessions};
 use super::examples::Sequence;
 use super::judge::Said;
@@ -75,10 +75,10 @@ impl With<'_, '_> {
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
-            if let Some(Calibration { temperature, .. }) = self.calibration {
+            if let Some(calibration) = self.calibration {
                 let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
                 let merits: Vec<f64> = judged.iter().map(|(merit, _)| *merit).collect();
-                for ((_, candidate), share) in judged.iter_mut().zip(softmax(&merits, temperature)) {
+                for ((_, candidate), share) in judged.iter_mut().zip(calibration.probabilities(&merits)) {
                     candidate.probability = likelihood * share;
                 }
             }
