@@ -85,7 +85,7 @@ fn what_cannot_be_imported_is_told_in_a_sentence() {
 }
 
 #[test]
-fn datasets_are_written_as_t4_and_csv() {
+fn datasets_are_written_as_t4_csv_and_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (sweep, t4, back, csv) = (path("sweep.jsonl"), path("t4.json"), path("back.sqt"), path("sweep.csv"));
@@ -122,4 +122,25 @@ fn datasets_are_written_as_t4_and_csv() {
     assert!(text.starts_with("M,N,K,transA,") && text.lines().count() == 61);
     // a failure's words may hold commas, in quotes
     assert!(text.lines().filter(|l| !l.contains('"')).all(|l| l.split(',').count() == columns));
+    let parquet = path("sweep.parquet");
+    let (out, err, code) = run(&["export", "parquet", &sweep, "-o", &parquet]);
+    assert!(code == 0 && out.contains("60 records"), "{out}{err}");
+    let file = std::fs::File::open(&parquet).unwrap();
+    let reader = parquet::file::reader::SerializedFileReader::new(file).unwrap();
+    let rows: Vec<parquet::record::Row> = reader.into_iter().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), 60);
+    // the same names and values as the text, typed; what is not known is null
+    let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
+    let at = |name: &str| lines[0].iter().position(|n| *n == name).unwrap();
+    for (row, line) in rows.iter().zip(&lines[1..]) {
+        let value = |name: &str| row.get_column_iter().find(|(n, _)| *n == name).unwrap().1.clone();
+        assert_eq!(value("M"), parquet::record::Field::Long(line[at("M")].parse().unwrap()));
+        assert_eq!(value("outcome"), parquet::record::Field::Str(line[at("outcome")].into()));
+        match (value("median_us"), line[at("outcome")]) {
+            (parquet::record::Field::Double(us), "measured") => {
+                assert_eq!(us, line[at("median_us")].parse::<f64>().unwrap())
+            }
+            (other, outcome) => assert!(outcome != "measured" && other == parquet::record::Field::Null, "{outcome}"),
+        }
+    }
 }

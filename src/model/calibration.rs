@@ -113,8 +113,7 @@ impl Calibration {
             }
         }
         let temperature = (0.5 * (low + high)).exp();
-        let plain: Vec<First> =
-            known.iter().filter_map(|k| k.first_by(&softmax(&k.merits, temperature))).collect();
+        let plain: Vec<First> = known.iter().filter_map(|k| k.first_by(&softmax(&k.merits, temperature))).collect();
         let (slope, offset) = line(&plain);
         let mut fitted = Calibration { temperature, slope, offset, threshold: None, problems: known.len() };
         let mut firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();

@@ -65,7 +65,7 @@ pub struct Predictor<'k> {
 }
 
 /// Width of the beam that is searched where nothing else is asked for.
-pub const WIDTH: usize = 10;
+pub const WIDTH: usize = 20;
 
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
 const BATCH: usize = 12;
