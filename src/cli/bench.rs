@@ -4,7 +4,7 @@ use super::progress::Bar;
 use crate::error::Result;
 use crate::eval::bench::{judging, latency, legality, throughput};
 use crate::kernel::{Device, Kernel};
-use crate::model::{Model, Predictor};
+use crate::model::{Model, Predictor, WIDTH};
 use std::path::PathBuf;
 
 /// Prints the program's own figures for a model: legality, latency, throughput
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, default_value_t = 5, value_name = "N")]
     judged: usize,
     /// Width of the timed beams
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = WIDTH)]
     width: usize,
     /// Threads for legality and batch [default: all cores]
     #[arg(long)]

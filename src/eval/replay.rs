@@ -9,7 +9,7 @@ use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
 use crate::model::speller::Spelled;
 use crate::model::teacher::Teacher;
-use crate::model::{Model, Predictor};
+use crate::model::{Model, Predictor, Scored, WIDTH};
 use serde::Serialize;
 
 /// Sizes of the short lists that are judged.
@@ -50,6 +50,10 @@ pub struct Report {
     pub problems: Vec<(String, f64)>,
 }
 
+/// What of the model ranks all measured configs alone.
+const PARTS: [(&str, fn(&Scored) -> f64); 2] =
+    [("its likelihood alone, all configs", |s| s.log_probability), ("its judge alone, all configs", |s| s.rank)];
+
 /// Answers of one method: per test problem a ranking, or nothing.
 type Rankings = Vec<Option<Vec<Config>>>;
 
@@ -81,15 +85,24 @@ pub fn evaluate(
         |name: &str, rankings: Rankings| judged.push(row(kernel, table, name, &tests, objective, &rankings));
 
     progress("model");
-    let mut rankings = Rankings::new();
+    let (mut rankings, mut parts) = (Rankings::new(), vec![Rankings::new(); PARTS.len()]);
     for tried in &tests {
         let device = &table.devices[tried.device];
         let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
-        let found = predictor.predict_among(&tried.problem, device, objective, (10, 10), &configs)?;
+        let found = predictor.predict_among(&tried.problem, device, objective, (WIDTH, WIDTH), &configs)?;
         rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
+        let scored = predictor.score(&tried.problem, device, objective, &configs)?;
+        for (part, by) in PARTS.iter().zip(&mut parts) {
+            let mut order: Vec<usize> = (0..configs.len()).collect();
+            order.sort_by(|a, b| part.1(&scored[*b]).total_cmp(&part.1(&scored[*a])));
+            by.push(Some(order.into_iter().map(|i| configs[i].clone()).collect()));
+        }
     }
     let problems = worst(kernel, &tests, objective, &rankings);
-    judge("seqtune (beam 10)", rankings);
+    judge("seqtune, as predict", rankings);
+    for ((name, _), rankings) in PARTS.iter().zip(parts) {
+        judge(name, rankings);
+    }
 
     progress("baselines");
     let default = kernel.default_config();
