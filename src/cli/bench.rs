@@ -1,7 +1,7 @@
 //! `seqtune bench`
 
 use super::progress::Bar;
-use crate::error::Result;
+use crate::error::{Result, input};
 use crate::eval::bench::{judging, latency, legality, throughput};
 use crate::kernel::{Device, Kernel};
 use crate::model::{Model, Predictor, WIDTH};
@@ -26,9 +26,9 @@ pub struct Args {
     /// Problems of which every legal config is judged
     #[arg(long, default_value_t = 5, value_name = "N")]
     judged: usize,
-    /// Width of the timed beams
-    #[arg(long, default_value_t = WIDTH)]
-    width: usize,
+    /// Widths of the timed beams, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH])]
+    width: Vec<usize>,
     /// Threads for legality and batch [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
@@ -45,8 +45,14 @@ pub fn run(args: Args) -> Result<()> {
     let predictor = Predictor::new(&kernel, &model)?;
     let device = super::device_for(&model, None)?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let latency = latency(&kernel, &predictor, &device, args.latency, args.width, args.seed)?;
-    let throughput = throughput(&kernel, &predictor, &device, (args.batch, args.width), threads, args.seed)?;
+    if args.width.contains(&0) {
+        return input("--width must be at least 1");
+    }
+    let (mut latencies, mut throughputs) = (Vec::new(), Vec::new());
+    for width in &args.width {
+        latencies.push(latency(&kernel, &predictor, &device, args.latency, *width, args.seed)?);
+        throughputs.push(throughput(&kernel, &predictor, &device, (args.batch, *width), threads, args.seed)?);
+    }
     let judging = match predictor.judges() {
         true => Some(judging(&kernel, &predictor, &device, (args.judged, threads), args.seed)?),
         false => None,
@@ -59,30 +65,30 @@ pub fn run(args: Args) -> Result<()> {
     bar.end();
     if args.json {
         return super::answer_json(
-            &serde_json::json!({ "latency": latency, "throughput": throughput, "judging": judging, "legality": legality }),
+            &serde_json::json!({ "latency": latencies, "throughput": throughputs, "judging": judging, "legality": legality }),
         );
     }
+    for latency in &latencies {
+        super::answer(&format!(
+            "one prediction, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}",
+            latency.width, latency.median_ms, latency.p90_ms, latency.count
+        ));
+    }
+    for throughput in &throughputs {
+        super::answer(&format!(
+            "{} problems in a batch, width {}, {} threads: {:.0} a second",
+            throughput.problems, throughput.width, throughput.threads, throughput.per_second
+        ));
+    }
+    if let Some(judging) = &judging {
+        super::answer(&format!(
+            "{} legal configs of {} problems judged, {} threads: {:.0} a second",
+            judging.configs, judging.problems, judging.threads, judging.per_second
+        ));
+    }
     super::answer(&format!(
-        "one prediction, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}\n\
-         {} problems in a batch, width {}, {} threads: {:.0} a second\n\
-         {}{} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
-        latency.width,
-        latency.median_ms,
-        latency.p90_ms,
-        latency.count,
-        throughput.problems,
-        throughput.width,
-        throughput.threads,
-        throughput.per_second,
-        judging.map_or(String::new(), |j| format!(
-            "{} legal configs of {} problems judged, {} threads: {:.0} a second\n",
-            j.configs, j.problems, j.threads, j.per_second
-        )),
-        legality.illegal,
-        legality.configs,
-        legality.predictions,
-        legality.devices,
-        legality.seconds,
+        "{} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
+        legality.illegal, legality.configs, legality.predictions, legality.devices, legality.seconds,
     ));
     Ok(())
 }

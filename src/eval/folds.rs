@@ -288,6 +288,7 @@ impl Sureness {
 
     fn text(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let whole = |share: f64| format!("{:.0} %", 100.0 * share);
         let lossy = |share: Option<f64>| share.map_or("none".into(), percent);
         format!(
             "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {}.\n\
@@ -295,9 +296,9 @@ impl Sureness {
             percent(self.best),
             percent(self.calibration_error),
             percent(self.unsure),
-            format!("{:.0} %", 100.0 * LOSS),
+            whole(LOSS),
             lossy(self.lossy_sure),
-            format!("{:.0} %", 100.0 * RISK),
+            whole(RISK),
             lossy(self.lossy_unsure),
         )
     }

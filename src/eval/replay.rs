@@ -50,8 +50,11 @@ pub struct Report {
     pub problems: Vec<(String, f64)>,
 }
 
+/// A name, and what is to be high.
+type Ranker = (&'static str, fn(&Scored) -> f64);
+
 /// What of the model ranks all measured configs alone.
-const PARTS: [(&str, fn(&Scored) -> f64); 2] =
+const PARTS: [Ranker; 2] =
     [("its likelihood alone, all configs", |s| s.log_probability), ("its judge alone, all configs", |s| s.rank)];
 
 /// Answers of one method: per test problem a ranking, or nothing.
