@@ -24,6 +24,7 @@ PY
     sed -n '/^|/p' "$work/evaluate.md"
     echo
     sed -n '1,2p' "$work/evaluate.md"
+    sed -n '/^First choices/p;/^Marked unsure/p' "$work/evaluate.md"
     echo
     echo '```'
     cat "$work/bench.txt" "$work/start.txt"

@@ -4,10 +4,11 @@
 
 use super::baselines::{Average, Neighbours};
 use super::lightgbm::{LightGbm, Samples, Task};
+use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
-use crate::model::calibration::{First, Known, LOSS, RISK, calibration_error};
+use crate::model::calibration::{First, Known};
 use crate::model::speller::Spelled;
 use crate::model::{Existing, Model, Predictor, Scored, Settings, teacher, train};
 use crate::threads::on_threads;
@@ -41,19 +42,6 @@ pub struct Report {
     pub configs_per_problem: f64,
     pub rows: Vec<Row>,
     pub sureness: Option<Sureness>,
-}
-
-/// How well the model knows how good it is. Shares of the problems.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sureness {
-    pub calibration_error: f64,
-    /// First choices (of likelihood and judge, all configs) that are the best.
-    pub best: f64,
-    pub unsure: f64,
-    /// Of the answers that are not marked unsure, and of those that are: first choices that lose more than
-    /// [`LOSS`](crate::model::calibration::LOSS).
-    pub lossy_sure: Option<f64>,
-    pub lossy_unsure: Option<f64>,
 }
 
 /// What is held out in turn.
@@ -215,15 +203,11 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
         if let (Objective::Time, Some(us)) = (ask.objective, tried.library_us) {
             regrets.push(("the vendor's library", Some([1.0 - costs[0].1 / us; TOPS.len()])));
         }
-        let first = model.meta.calibration.and_then(|calibration| {
-            let known = Known {
-                merits: scored.iter().map(Scored::merit).collect(),
-                costs: costs.iter().map(|(_, cost)| *cost).collect(),
-            };
-            let first = known.first(&calibration)?;
-            let below = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
-            Some((first, below || !predictor.saw(device)))
-        });
+        let known = Known {
+            merits: scored.iter().map(Scored::merit).collect(),
+            costs: costs.iter().map(|(_, cost)| *cost).collect(),
+        };
+        let first = predictor.first(device, &known);
         judged.push(Judged { shape: kernel.shape(&tried.problem), regrets, first });
     }
     Ok(judged)
@@ -267,41 +251,6 @@ fn row(method: &str, judged: &[Judged]) -> Row {
     answers.iter().for_each(|(shape, r)| *shapes.entry(shape).or_default() += r[0] - regret[0]);
     let error = shapes.values().map(|sum| sum * sum).sum::<f64>().sqrt() / n;
     Row { method: method.into(), regret, error, answered: answers.len() as f64 / judged.len() as f64 }
-}
-
-impl Sureness {
-    fn of(firsts: Vec<(First, bool)>) -> Option<Sureness> {
-        let lossy = |unsure: bool| {
-            let of_kind: Vec<&First> = firsts.iter().filter(|(_, u)| *u == unsure).map(|(f, _)| f).collect();
-            let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
-            (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
-        };
-        let count = firsts.len() as f64;
-        (!firsts.is_empty()).then(|| Sureness {
-            calibration_error: calibration_error(&firsts.iter().map(|(f, _)| *f).collect::<Vec<_>>()),
-            best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
-            unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
-            lossy_sure: lossy(false),
-            lossy_unsure: lossy(true),
-        })
-    }
-
-    fn text(&self) -> String {
-        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        let whole = |share: f64| format!("{:.0} %", 100.0 * share);
-        let lossy = |share: Option<f64>| share.map_or("none".into(), percent);
-        format!(
-            "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {}.\n\
-             Marked unsure: {}. More than {} is lost by {} of the first choices that are not marked (stated: {}), and by {} of those that are.\n",
-            percent(self.best),
-            percent(self.calibration_error),
-            percent(self.unsure),
-            whole(LOSS),
-            lossy(self.lossy_sure),
-            whole(RISK),
-            lossy(self.lossy_unsure),
-        )
-    }
 }
 
 impl Report {

@@ -9,6 +9,7 @@ pub mod paired;
 pub mod plot;
 mod replay;
 pub mod report;
+pub mod sureness;
 pub mod tuned;
 
 pub use replay::{Report, Row, evaluate};

@@ -4,9 +4,11 @@
 //! judged live.
 
 use super::baselines::{Average, Neighbours, expected_of_random};
+use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Table, Tried, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
+use crate::model::calibration::Known;
 use crate::model::speller::Spelled;
 use crate::model::teacher::Teacher;
 use crate::model::{Model, Predictor, Scored, WIDTH};
@@ -46,6 +48,8 @@ pub struct Report {
     /// Mean number of measured configs per test problem.
     pub configs_per_problem: f64,
     pub rows: Vec<Row>,
+    /// What the model knows of how good it is; `None` of one without calibration.
+    pub sureness: Option<Sureness>,
     /// Top-1 share of the model per test problem, lowest first: where to look.
     pub problems: Vec<(String, f64)>,
 }
@@ -89,12 +93,15 @@ pub fn evaluate(
 
     progress("model");
     let (mut rankings, mut parts) = (Rankings::new(), vec![Rankings::new(); PARTS.len()]);
+    let mut firsts = Vec::new();
     for tried in &tests {
         let device = &table.devices[tried.device];
         let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
         let found = predictor.predict_among(&tried.problem, device, objective, (WIDTH, WIDTH), &configs)?;
         rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
         let scored = predictor.score(&tried.problem, device, objective, &configs)?;
+        let costs = tried.costs(objective).into_iter().map(|(_, cost)| cost).collect();
+        firsts.extend(predictor.first(device, &Known { merits: scored.iter().map(Scored::merit).collect(), costs }));
         for (part, by) in PARTS.iter().zip(&mut parts) {
             let mut order: Vec<usize> = (0..configs.len()).collect();
             order.sort_by(|a, b| part.1(&scored[*b]).total_cmp(&part.1(&scored[*a])));
@@ -134,6 +141,7 @@ pub fn evaluate(
         test_problems: tests.len(),
         configs_per_problem: tests.iter().map(|t| t.costs(objective).len()).sum::<usize>() as f64 / tests.len() as f64,
         rows,
+        sureness: Sureness::of(firsts),
         problems,
     })
 }
@@ -241,6 +249,6 @@ impl Report {
                 if row.answered < 1.0 { format!(" ({} % answered)", percent(row.answered)) } else { String::new() };
             text += &format!("| {}{partly} | {} |\n", row.method, numbers.join(" | "));
         }
-        text
+        text + &self.sureness.map_or(String::new(), |sureness| sureness.text())
     }
 }

@@ -1,7 +1,7 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
 use super::batch::Batch;
-use super::calibration::Calibration;
+use super::calibration::{Calibration, First, Known};
 use super::ensemble::{Ensemble, member};
 use super::examples::Sequence;
 use super::net::Net;
@@ -177,6 +177,14 @@ impl<'k> Predictor<'k> {
         let below = |(first, threshold): (&Candidate, f64)| first.probability < threshold;
         let threshold = self.calibration.and_then(|c| c.threshold);
         !self.saw(device) || candidates.first().zip(threshold).is_some_and(below)
+    }
+
+    /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
+    pub fn first(&self, device: &Device, known: &Known) -> Option<(First, bool)> {
+        let calibration = self.calibration?;
+        let first = known.first(&calibration)?;
+        let below = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
+        Some((first, below || !self.saw(device)))
     }
 
     /// Whether it was trained on a device of this name.

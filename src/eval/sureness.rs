@@ -1,0 +1,54 @@
+//! How well a model knows how good it is.
+
+use crate::model::calibration::{First, LOSS, RISK, calibration_error};
+use serde::Serialize;
+
+/// How well a model knows how good it is. Shares of the problems.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sureness {
+    pub calibration_error: f64,
+    /// First choices (of likelihood and judge, all configs) that are the best.
+    pub best: f64,
+    pub unsure: f64,
+    /// Of the answers that are not marked unsure, and of those that are: first choices that lose more than
+    /// [`LOSS`](crate::model::calibration::LOSS).
+    pub lossy_sure: Option<f64>,
+    pub lossy_unsure: Option<f64>,
+}
+
+impl Sureness {
+    /// Of first choices, and whether each was marked unsure; `None` of none.
+    pub fn of(firsts: Vec<(First, bool)>) -> Option<Sureness> {
+        let lossy = |unsure: bool| {
+            let of_kind: Vec<&First> = firsts.iter().filter(|(_, u)| *u == unsure).map(|(f, _)| f).collect();
+            let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
+            (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
+        };
+        let count = firsts.len() as f64;
+        (!firsts.is_empty()).then(|| Sureness {
+            calibration_error: calibration_error(&firsts.iter().map(|(f, _)| *f).collect::<Vec<_>>()),
+            best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
+            unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
+            lossy_sure: lossy(false),
+            lossy_unsure: lossy(true),
+        })
+    }
+
+    /// Two sentences.
+    pub fn text(&self) -> String {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let whole = |share: f64| format!("{:.0} %", 100.0 * share);
+        let lossy = |share: Option<f64>| share.map_or("none".into(), percent);
+        format!(
+            "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {}.\n\
+             Marked unsure: {}. More than {} is lost by {} of the first choices that are not marked (stated: {}), and by {} of those that are.\n",
+            percent(self.best),
+            percent(self.calibration_error),
+            percent(self.unsure),
+            whole(LOSS),
+            lossy(self.lossy_sure),
+            whole(RISK),
+            lossy(self.lossy_unsure),
+        )
+    }
+}
