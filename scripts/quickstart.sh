@@ -18,7 +18,7 @@ step "3/6 sweep: 32 sizes of gemm, 50 configs each, on this machine's OpenCL dev
 "$seqtune" sweep gemm --problems datasets/problems/gemm_quickstart.txt --sample 50 --pool 70 --fresh 0.02 \
     -o "$out/gemm.jsonl" --pack "$out/gemm.sqt"
 step "4/6 train"
-[ -e "$out/model/model.safetensors" ] || "$seqtune" train "$out/gemm.sqt" -o "$out/model" --epochs 60
+[ -e "$out/model/model.safetensors" ] || "$seqtune" train "$out/gemm.sqt" -o "$out/model" --epochs 60 --members 2
 step "5/6 predict sizes outside the sweep"
 sizes=(M=200,N=300,K=100 M=512,N=512,K=512 M=1,N=768,K=768 M=640,N=48,K=256 M=96,N=1000,K=64,transB=T M=333,N=222,K=111)
 "$seqtune" predict "$out/model" gemm "${sizes[@]}"
