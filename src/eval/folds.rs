@@ -10,7 +10,7 @@ use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
 use crate::model::calibration::{First, Known};
 use crate::model::speller::Spelled;
-use crate::model::{Existing, Model, Predictor, Scored, Settings, teacher, train};
+use crate::model::{Existing, Model, Predictor, Scored, Settings, WIDTH, teacher, train};
 use crate::threads::on_threads;
 use serde::Serialize;
 use std::path::Path;
@@ -212,9 +212,6 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
     }
     Ok(judged)
 }
-
-/// Width of the beam that replays search with: `predict`'s own.
-const WIDTH: usize = crate::model::WIDTH;
 
 /// What trees learn of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: Task) -> Samples {

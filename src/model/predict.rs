@@ -174,17 +174,19 @@ impl<'k> Predictor<'k> {
     /// was found reliable at: then the first choice loses more than [`super::calibration::LOSS`] more often than
     /// [`super::calibration::RISK`].
     pub fn is_unsure(&self, device: &Device, candidates: &[Candidate]) -> bool {
-        let below = |(first, threshold): (&Candidate, f64)| first.probability < threshold;
+        candidates.first().map_or(!self.saw(device), |first| self.doubts(device, first.probability))
+    }
+
+    /// Whether an answer of which the first choice is so probable is unsure.
+    fn doubts(&self, device: &Device, probability: f64) -> bool {
         let threshold = self.calibration.and_then(|c| c.threshold);
-        !self.saw(device) || candidates.first().zip(threshold).is_some_and(below)
+        !self.saw(device) || threshold.is_some_and(|threshold| probability < threshold)
     }
 
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
     pub fn first(&self, device: &Device, known: &Known) -> Option<(First, bool)> {
-        let calibration = self.calibration?;
-        let first = known.first(&calibration)?;
-        let below = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
-        Some((first, below || !self.saw(device)))
+        let first = known.first(&self.calibration?)?;
+        Some((first, self.doubts(device, first.probability)))
     }
 
     /// Whether it was trained on a device of this name.

@@ -233,8 +233,10 @@ impl With<'_, '_> {
                 scored.rank = said.rank as f64;
             }
         }
-        for at in 0..sequences.iter().map(|s| s.asked.len()).max().unwrap_or(0) {
-            let live: Vec<usize> = (0..configs.len()).filter(|i| at < sequences[*i].asked.len()).collect();
+        // the judge has no use for the step at "finished"
+        let steps = |s: &Sequence| s.asked.len() - judges as usize;
+        for at in 0..sequences.iter().map(steps).max().unwrap_or(0) {
+            let live: Vec<usize> = (0..configs.len()).filter(|i| at < steps(&sequences[*i])).collect();
             let features: Vec<f32> =
                 live.iter().flat_map(|i| &sequences[*i].features[at * width..][..width]).copied().collect();
             let row = |i: &usize| {
@@ -250,9 +252,7 @@ impl With<'_, '_> {
                 histories[*i].push(entry);
                 let sequence = &sequences[*i];
                 let Some(legal) = sequence.legal.get(at) else {
-                    if !judges {
-                        [scored[*i].time_us, _] = speller.read_costs(spelled, [times[row], f32::NAN]);
-                    }
+                    [scored[*i].time_us, _] = speller.read_costs(spelled, [times[row], f32::NAN]);
                     continue;
                 };
                 let position = sequence.asked[at] as usize;
