@@ -9,6 +9,7 @@ use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
 use crate::model::calibration::{First, Known};
+use crate::model::loss::relevance;
 use crate::model::speller::Spelled;
 use crate::model::{Existing, Model, Predictor, Scored, Settings, WIDTH, teacher, train};
 use crate::threads::on_threads;
@@ -84,9 +85,10 @@ struct Judged {
 /// Cross-validates on one kernel's sweeps.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let folds = folds(kernel, table, ask)?;
-    let judged = on_threads(&folds, 2, |fold| {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let judged = on_threads(&folds, cores, |fold| {
         let settings = Settings { split: fold.split, ..ask.settings.clone() };
-        // a core for each fold: two networks that share two cores wait for each other
+        // a core for each fold: networks that share cores wait for each other
         tch::set_num_threads(1);
         tell(&format!("{} of {}: training", fold.name, folds.len()));
         let corpus = [(kernel.clone(), fold.learned.clone())];
@@ -224,8 +226,7 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: 
             let row = teacher::row(kernel, &tried.problem, &spelled, config);
             samples.columns = row.len();
             samples.rows.extend(row);
-            // 15 for the best, 14 at 1 % above it, 11 at 5, 7 at 12: gains double from one to the next
-            let relevance = (15.0 * (-(cost / costs[0].1 - 1.0) / 0.16).exp()).round();
+            let relevance = relevance(cost / costs[0].1).round();
             samples.labels.push(if task == Task::Ranking { relevance } else { cost.ln() - mean } as f32);
         }
         if task == Task::Ranking {

@@ -3,6 +3,7 @@
 //! What a config is worth to it begins as a sum: of the problem, of each value chosen, and of what each choice decides. So configs that
 //! come in the order of a walk through the space share the sums of their common prefixes, and all legal configs of a problem can be judged.
 
+use super::calibration::softmax;
 use super::layers::Weights;
 use super::runtime::{Linear, Norm, add, get, linears};
 use super::speller::{Spelled, Speller};
@@ -95,6 +96,8 @@ pub struct Hearing<'a, 'k> {
     /// By network, the finished sums that nothing was said of yet (n, D).
     waiting: Vec<Vec<f32>>,
     said: Vec<Said>,
+    /// By network, the ranks of those in `said`.
+    ranks: Vec<Vec<f32>>,
     numbers: Vec<f32>,
 }
 
@@ -111,6 +114,7 @@ impl<'a, 'k> Hearing<'a, 'k> {
             speller,
             spelled,
             waiting: vec![Vec::new(); judges.len()],
+            ranks: vec![Vec::new(); judges.len()],
             judges,
             env: spelled.slots(),
             last: Vec::new(),
@@ -146,9 +150,10 @@ impl<'a, 'k> Hearing<'a, 'k> {
 
     fn say(&mut self) {
         let (share, first) = (1.0 / self.judges.len() as f32, self.said.len());
-        for (judge, waiting) in self.judges.iter().zip(&mut self.waiting) {
+        for (judge, (waiting, ranks)) in self.judges.iter().zip(self.waiting.iter_mut().zip(&mut self.ranks)) {
             let said = judge.say(waiting);
             waiting.clear();
+            ranks.extend(said.iter().map(|s| s.rank));
             self.said.resize(first + said.len(), Said::default());
             self.said[first..].iter_mut().zip(said).for_each(|(all, said)| all.add(said, share));
         }
@@ -157,6 +162,46 @@ impl<'a, 'k> Hearing<'a, 'k> {
     /// What the networks say on average of the configs since it was last asked.
     pub fn said(&mut self) -> Vec<Said> {
         self.say();
+        self.ranks.iter_mut().for_each(Vec::clear);
         std::mem::take(&mut self.said)
+    }
+
+    /// As [`Hearing::said`], of configs that are compared with one another: the rank is the logarithm of how probable each is the best of them,
+    /// the networks' probabilities averaged. What one network alone is sure of then comes early in a short list (LOG.md).
+    pub fn compared(&mut self) -> Vec<Said> {
+        self.say();
+        let ranks = mixed(&self.ranks);
+        let mut said = self.said();
+        said.iter_mut().zip(ranks).for_each(|(said, rank)| said.rank = rank);
+        said
+    }
+}
+
+/// The logarithm of the mean, over networks, of the probabilities that each one's ranks of the same configs make.
+fn mixed(ranks: &[Vec<f32>]) -> Vec<f32> {
+    let mut shares = vec![0.0; ranks.first().map_or(0, Vec::len)];
+    for ranks in ranks {
+        let ranks: Vec<f64> = ranks.iter().map(|r| *r as f64).collect();
+        shares.iter_mut().zip(softmax(&ranks, 1.0)).for_each(|(all, share)| *all += share);
+    }
+    shares.iter().map(|share| (share / ranks.len() as f64).max(f64::MIN_POSITIVE).ln() as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_network_is_sure_of_comes_before_what_both_find_fair() {
+        let ranks = mixed(&[vec![3.0, -9.0, 0.5, -9.0], vec![-9.0, 3.0, 0.5, -9.0]]);
+        assert!(ranks[0] > ranks[2] && ranks[1] > ranks[2] && ranks[2] > ranks[3], "{ranks:?}");
+        let total: f32 = ranks.iter().map(|r| r.exp()).sum();
+        assert!((total - 1.0).abs() < 1e-5, "{total}");
+    }
+
+    #[test]
+    fn one_network_is_left_as_it_is_but_for_a_constant() {
+        let ranks = mixed(&[vec![1.0, -2.0, 0.25]]);
+        assert!((ranks[0] - ranks[1] - 3.0).abs() < 1e-5 && (ranks[0] - ranks[2] - 0.75).abs() < 1e-5, "{ranks:?}");
     }
 }

@@ -13,6 +13,7 @@ mod examples;
 mod guide;
 mod judge;
 mod layers;
+pub mod loss;
 mod net;
 mod optimizer;
 mod pareto;

@@ -39,7 +39,7 @@ pub struct Scored {
     pub steps: Vec<(usize, bool)>,
     pub time_us: f64,
     pub joules: f64,
-    /// What the ranking head says: a logarithm up to a constant of the problem; 0 where the model has none.
+    /// What the judge says: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
 }
 
@@ -155,7 +155,8 @@ impl<'k> Predictor<'k> {
             Some(said) => Ok(Vec::<f32>::try_from(said)?),
             None => Ok::<_, crate::error::Error>(vec![0.0; log.len()]),
         };
-        let (time, energy, rank) = (numbers(judged.time)?, numbers(judged.energy)?, numbers(judged.rank)?);
+        let rank = judged.rank.map(|rank| rank.log_softmax(0, Kind::Float));
+        let (time, energy, rank) = (numbers(judged.time)?, numbers(judged.energy)?, numbers(rank)?);
         let scored = (0..log.len()).map(|i| {
             let [time_us, joules] = speller.read_costs(&spelled, [time[i], energy[i]]);
             Scored { log_probability: log[i] as f64, steps: Vec::new(), time_us, joules, rank: rank[i] as f64 }

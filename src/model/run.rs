@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::examples::{Example, Sequence};
 use super::layers::{Dropout, Weights};
+use super::loss;
 use super::net::Net;
 use super::optimizer::{AdamW, copy};
 use super::settings::Settings;
@@ -18,7 +19,7 @@ use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use tch::{Kind, Reduction, Tensor, no_grad};
+use tch::{Kind, Tensor, no_grad};
 
 /// How well held-out problems are predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -200,7 +201,7 @@ impl<'a> Run<'a> {
         };
         let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
         let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
-        let (mut target, mut costs, mut filler) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut target, mut costs, mut relative, mut filler) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for example in chunk.iter().map(|i| &lesson.training[*i]) {
             sources.push(&example.quantities);
             let chosen = choose(example, lesson.rows, rng);
@@ -210,6 +211,7 @@ impl<'a> Run<'a> {
                 sequences.push(&example.sequences[i]);
                 target.push(weight / total);
                 costs.push(example.costs[i]);
+                relative.push(example.cost[i] as f32);
             }
         }
         let batch = Batch::new(&lesson.speller, &sources, lesson.rows, &sequences);
@@ -232,17 +234,19 @@ impl<'a> Run<'a> {
         let likelihood = -((chosen - against) * &target).sum(None) / problems as f64;
         let mut loss = likelihood.shallow_clone();
         if let (Some(rank), true) = (&judged.rank, lesson.rows > 1) {
-            // listwise: what ranks is to be distributed over the problem's configs as the target is
-            let filler = Tensor::from_slice(&filler).view_as(&target);
-            let log = rank.view_as(&target).masked_fill(&filler, -1e9).log_softmax(1, Kind::Float);
-            loss -= (log * &target).sum(None) / problems as f64 * self.settings.rank;
+            let rank = rank.view_as(&target).masked_fill(&Tensor::from_slice(&filler).view_as(&target), loss::FILLER);
+            loss += loss::listwise(&rank, &target) * self.settings.rank;
+            if self.settings.order > 0.0 {
+                let relative = Tensor::from_slice(&relative).view_as(&target);
+                loss += loss::order(&rank, &relative) * self.settings.order;
+            }
         }
         let vocab = &lesson.speller.vocab;
         let heads = [(judged.time.as_ref(), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
         for (which, (said, scale)) in heads.into_iter().enumerate() {
             let (Some(said), Some(scale)) = (said, scale) else { continue };
             let known: Vec<f32> = costs.iter().map(|c| c[which]).collect();
-            if let Some(error) = cost_loss(said, &known, [problems, lesson.rows as i64], scale.deviation) {
+            if let Some(error) = loss::costs(said, &known, [problems, lesson.rows as i64], scale.deviation) {
                 loss += error * self.settings.head;
             }
         }
@@ -301,28 +305,6 @@ fn choose(example: &Example, count: usize, rng: &mut ChaCha8Rng) -> Vec<(usize, 
         chosen.push((rng.random_range(0..example.sequences.len()), 0.0));
     }
     chosen
-}
-
-/// How far what a head says (N) is from what is `known`, in natural logarithms over `deviation`, NaN where it is not: the mean
-/// Huber loss, and, where a problem has several configs, beside it that of the differences between them, counted in tenths: what the level
-/// of a problem hides, and what is chosen by.
-fn cost_loss(said: &Tensor, known: &[f32], shape: [i64; 2], deviation: f64) -> Option<Tensor> {
-    let count = known.iter().filter(|k| !k.is_nan()).count() as f64;
-    if count == 0.0 {
-        return None;
-    }
-    let mask: Vec<f32> = known.iter().map(|k| !k.is_nan() as u8 as f32).collect();
-    let known: Vec<f32> = known.iter().map(|k| if k.is_nan() { 0.0 } else { *k }).collect();
-    let mask = Tensor::from_slice(&mask).view(shape);
-    let error = (said.view(shape) - Tensor::from_slice(&known).view(shape)) * &mask; // (B, R)
-    let huber = |error: &Tensor| error.huber_loss(&error.zeros_like(), Reduction::Sum, 1.0) / count;
-    let mut loss = huber(&error);
-    if shape[1] > 1 {
-        let of_problem = mask.sum_dim_intlist(1, true, Kind::Float).clamp_min(1.0);
-        let mean = error.sum_dim_intlist(1, true, Kind::Float) / of_problem;
-        loss += huber(&((error - mean) * &mask * (10.0 * deviation)));
-    }
-    Some(loss)
 }
 
 /// Scores a network on the validation examples of all lessons.

@@ -68,7 +68,7 @@ impl With<'_, '_> {
             let configs: Vec<Config> = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
             configs.iter().for_each(|c| hearing.add(&c.0));
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
-                .zip(hearing.said())
+                .zip(hearing.compared())
                 .map(|((config, h), said)| {
                     let candidate = self.candidate(spelled, config, h.log_probability, said);
                     (merit(h.log_probability, said.rank as f64), candidate)
@@ -228,7 +228,7 @@ impl With<'_, '_> {
         if judges {
             let mut hearing = self.ensemble.hear(speller, spelled, &sessions, 0);
             configs.iter().for_each(|c| hearing.add(&c.0));
-            for (scored, said) in scored.iter_mut().zip(hearing.said()) {
+            for (scored, said) in scored.iter_mut().zip(hearing.compared()) {
                 [scored.time_us, scored.joules] = speller.read_costs(spelled, said.costs);
                 scored.rank = said.rank as f64;
             }

@@ -45,6 +45,8 @@ pub struct Settings {
     pub head: f64,
     /// Weight of the loss of what ranks finished configs, where whole sweeps were measured.
     pub rank: f64,
+    /// Weight of the loss of their order.
+    pub order: f64,
     pub split: Split,
     pub seed: u64,
     /// Command line, kept with the model.
@@ -81,6 +83,7 @@ impl Default for Settings {
             imagined: 12,
             head: 0.3,
             rank: 2.0,
+            order: 0.5,
             split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 },
             seed: 1,
             command: String::new(),
@@ -105,6 +108,7 @@ impl Settings {
             imagined: 0,
             head: 0.03,
             rank: 0.0,
+            order: 0.0,
             split: Split { seed: 1, test: 0.1, validation: 0.05, from: 0.0 },
             ..Settings::default()
         }
@@ -129,9 +133,9 @@ impl Settings {
     /// One line for a model's description.
     pub fn describe(&self, epochs: usize) -> String {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
-        let Settings { dropout, smoothing, half, rank, .. } = self;
+        let Settings { dropout, smoothing, half, rank, order, .. } = self;
         let (tau, batch) = (tau.unwrap_or(f64::NAN), batch.unwrap_or(0));
-        let rank = if *rank > 0.0 { format!(", rank {rank}") } else { String::new() };
+        let rank = if *rank > 0.0 { format!(", rank {rank}, order {order}") } else { String::new() };
         format!(
             "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, at most {batch} problems of {configs} configs an update; \
              {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}{rank}; \

@@ -11,7 +11,7 @@ use crate::threads::on_threads;
 pub struct Survey {
     /// Legal configs, all of which were judged.
     pub judged: u64,
-    /// The best by rank, best first.
+    /// The best by the networks' mean rank, best first.
     pub best: Vec<Candidate>,
 }
 

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Prints the main rows of cross-validations side by side: a column each.
+
+usage: scripts/folds_table.py REPORT.json...
+"""
+import json
+import sys
+
+METHODS = {
+    "best on average": "best on average",
+    "nearest neighbour": "nearest neighbour",
+    "trees, regression": "trees, regression",
+    "trees, lambdarank": "trees, lambdarank",
+    "seqtune, likelihood alone": "seqtune, likelihood alone",
+    "seqtune, judge alone, all configs": "seqtune, judge alone",
+    "seqtune, as predict: beam, then both": "**seqtune, as `predict`**",
+    "the vendor's library": "the vendor's library",
+}
+
+
+def regrets(row):
+    if row is None:
+        return "-"
+    one, two, three, five = (100 * regret for regret in row["regret"])
+    return f"{one:.2f} ± {100 * row['error']:.2f} / {two:.2f} / {three:.3f} / {five:.3f}"
+
+
+reports = []
+for path in sys.argv[1:]:
+    with open(path) as file:
+        reports.append(json.load(file))
+rows = [{row["method"]: row for row in report["rows"]} for report in reports]
+print("| method | " + " | ".join(f"{r['kernel']}, {r['problems']} problems" for r in reports) + " |")
+print("|---" * (len(reports) + 1) + "|")
+for method, name in METHODS.items():
+    print(f"| {name} | " + " | ".join(regrets(of.get(method)) for of in rows) + " |")
+sure = [report["sureness"] for report in reports]
+percent = lambda share: "-" if share is None else f"{100 * share:.1f}"
+for name, key in [
+    ("first choices that are the best", "best"),
+    ("expected calibration error of the first choice", "calibration_error"),
+    ("marked unsure", "unsure"),
+    ("unmarked first choices that lose more than 10 %", "lossy_sure"),
+]:
+    print(f"| {name} | " + " | ".join(percent(s and s[key]) for s in sure) + " |")
