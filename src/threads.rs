@@ -2,6 +2,11 @@
 
 use crate::error::{Error, Result};
 
+/// Threads that run at once here.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// `make` of every item, in order, on at most `threads` threads; on the calling one where one is enough.
 pub fn on_threads<T: Sync, A: Send>(
     items: &[T],

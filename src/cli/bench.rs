@@ -5,6 +5,7 @@ use crate::error::{Result, input};
 use crate::eval::bench::{judging, latency, legality, throughput};
 use crate::kernel::{Device, Kernel};
 use crate::model::{Model, Predictor, WIDTH};
+use crate::threads::cores;
 use std::path::PathBuf;
 
 /// Prints the program's own figures for a model: legality, latency, throughput
@@ -44,7 +45,7 @@ pub fn run(args: Args) -> Result<()> {
     let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let device = super::device_for(&model, None)?;
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = args.threads.unwrap_or_else(cores);
     if args.width.contains(&0) {
         return input("--width must be at least 1");
     }

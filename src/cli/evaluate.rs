@@ -8,6 +8,7 @@ use crate::eval::tuned::{self, evaluate as evaluate_tuned};
 use crate::eval::{evaluate, plot, report};
 use crate::kernel::Kernel;
 use crate::model::{Model, Settings};
+use crate::threads::cores;
 use std::path::PathBuf;
 
 /// Judges a model and baselines on held-out problems of datasets, by replay; or, with --folds, what training makes of them
@@ -105,7 +106,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     {
         return input(format!("the datasets hold no problem of {}", device.name));
     }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores();
     let library = trees(args)?;
     let ask =
         tuned::Ask { device: device.as_ref(), part: args.part, library: library.as_ref(), threads, seed: args.seed };

@@ -7,6 +7,7 @@ use crate::error::{Result, input, io};
 use crate::kernel::spec::Field;
 use crate::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Model, Predictor};
+use crate::threads::cores;
 use clap::Subcommand;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -168,7 +169,7 @@ fn miopen(args: MiopenArgs) -> Result<()> {
             return input(format!("kernel {name} is no solver of MIOpen"));
         }
         let (places, problems) = served(&kernel, &device, &convolutions)?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores();
         let predictor = Predictor::new(&kernel, &Model::load_for(&args.model, name)?)?;
         let predicted = predictor.predict(&problems, &device, Objective::Time, (1, args.width), threads)?;
         for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {

@@ -5,6 +5,7 @@ use crate::error::{Result, input};
 use crate::eval::baselines::Neighbours;
 use crate::kernel::{ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Candidate, Model, Predictor, WIDTH};
+use crate::threads::cores;
 use std::path::PathBuf;
 
 /// Predicts the most probable legal configs of problems
@@ -66,7 +67,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         return Ok(());
     }
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = args.threads.unwrap_or_else(cores);
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
         let answers = predictor.predict(portion, &device, args.objective, (args.top, args.width), threads)?;

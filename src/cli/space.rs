@@ -4,7 +4,7 @@ use crate::dataset::Resources;
 use crate::error::{Error, Result, input};
 use crate::executor::compiler::{Cached, Compiler, compile_for, compiler_for};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use crate::threads::on_threads;
+use crate::threads::{cores, on_threads};
 use rand::SeedableRng;
 use std::cell::RefCell;
 
@@ -59,7 +59,7 @@ impl<'a> Programs<'a> {
 
     /// Compiles the configs on all cores and shows each with what it needs.
     fn show(&self, configs: &[Config]) -> Result<()> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores();
         let Programs { kernel, problem, device, compiler, .. } = self;
         let compiled = on_threads(configs, threads, |config| compile_for(compiler, (kernel, problem, config), device))?;
         for (config, compiled) in configs.iter().zip(compiled) {

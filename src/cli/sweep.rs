@@ -8,6 +8,7 @@ use crate::executor::sweep::{Choice, Run, plan};
 use crate::executor::{Cache, Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Model, Predictor};
+use crate::threads::cores;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ fn guided(
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
     super::warn_of_unseen(&model, device);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores();
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
     let guide = Predictor::new(kernel, &model)?.guide(
@@ -126,7 +127,7 @@ pub fn run(args: Args) -> Result<()> {
         setup: Setup::new(&args.kernel, &args.device, args.timeout)?,
         policy,
         batch: 16,
-        compilers: std::thread::available_parallelism().map_or(1, usize::from),
+        compilers: cores(),
         budget: args.budget,
     };
     let mut bar = Bar::new("sweep", planned as u64);

@@ -7,6 +7,7 @@ use crate::executor::child::{Child, Setup, compile_all};
 use crate::executor::{Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Candidate, Model, Predictor, WIDTH};
+use crate::threads::cores;
 use answer::{Answer, Predicted, draw, table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -128,7 +129,7 @@ struct Bench {
 
 impl Bench {
     fn new(setup: Setup, policy: Policy, objective: Objective, (search, seed): (usize, u64)) -> Bench {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         Bench {
             compilers: (0..cores).map(|_| Child::new(setup.clone())).collect(),
             measurer: Child::new(setup),

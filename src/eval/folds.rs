@@ -12,7 +12,7 @@ use crate::model::calibration::{First, Known};
 use crate::model::loss::relevance;
 use crate::model::speller::Spelled;
 use crate::model::{Existing, Model, Predictor, Scored, Settings, WIDTH, teacher, train};
-use crate::threads::on_threads;
+use crate::threads::{cores, on_threads};
 use serde::Serialize;
 use std::path::Path;
 
@@ -85,7 +85,7 @@ struct Judged {
 /// Cross-validates on one kernel's sweeps.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let folds = folds(kernel, table, ask)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = cores();
     let judged = on_threads(&folds, cores, |fold| {
         let settings = Settings { split: fold.split, ..ask.settings.clone() };
         // a core for each fold: networks that share cores wait for each other

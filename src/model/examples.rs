@@ -5,7 +5,7 @@ use super::teacher::{Teacher, between};
 use crate::dataset::{Objective, Outcome, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Choices, Config};
-use crate::threads::on_threads;
+use crate::threads::{cores, on_threads};
 use rand_chacha::ChaCha8Rng;
 
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
@@ -68,7 +68,7 @@ pub struct Example {
     pub among_legal: bool,
 }
 
-/// One example per problem of `indices` and objective that was measured. With `tau`, the target is
+/// One example per problem of `indices` and objective that was measured, on all cores. With `tau`, the target is
 /// p ~ exp(-(cost / best - 1) / tau); without, all of it is on the best config.
 pub fn examples(
     speller: &Speller,
@@ -77,9 +77,10 @@ pub fn examples(
     objectives: &[Objective],
     tau: Option<f64>,
 ) -> Result<Vec<Example>> {
-    let mut examples = Vec::new();
-    for tried in indices.iter().map(|i| &table.tried[*i]) {
+    let make = |i: &usize| {
+        let tried = &table.tried[*i];
         let spelled = Spelled::new(speller.kernel, &tried.problem, &table.devices[tried.device]);
+        let mut examples = Vec::new();
         for objective in objectives {
             let costs = tried.costs(*objective);
             let Some((_, best)) = costs.first().copied() else { continue };
@@ -98,8 +99,9 @@ pub fn examples(
                 among_legal: false,
             });
         }
-    }
-    Ok(examples)
+        Ok(examples)
+    };
+    Ok(on_threads(indices, cores(), make)?.into_iter().flatten().collect())
 }
 
 /// One example per problem of `indices` that a tuner chose a config for, on all cores.
@@ -117,7 +119,7 @@ pub fn tuned_examples(speller: &Speller, table: &Table, indices: &[usize]) -> Re
             among_legal: true,
         })
     };
-    on_threads(indices, std::thread::available_parallelism().map_or(1, usize::from), make)
+    on_threads(indices, cores(), make)
 }
 
 /// What examples of unmeasured problems are made from.
