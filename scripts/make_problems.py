@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes datasets/problems/*.txt: the problems that the shipped sweeps measure, drawn with a fixed seed.
 
-gemm_cpu.txt, gemm_quickstart.txt: sizes drawn log-uniformly, rounded to what people use (powers of two, multiples of 8, 10 and 16, and odd
+gemm_cpu.txt, gemm_quickstart.txt, gemm_refine.txt: sizes drawn log-uniformly, rounded to what people use (powers of two, multiples of 8, 10 and 16, and odd
 ones), with products small enough for a CPU; and the shapes that predictors get wrong: vectors, thin and flat matrices.
 
 gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones. SHAPES is a folder of lists of problems: deepbench_*.csv
@@ -128,6 +128,7 @@ def write(name, lines):
 folder.mkdir(parents=True, exist_ok=True)
 write("gemm_cpu.txt", gemm(320, 20261121, 2.5e8))
 write("gemm_quickstart.txt", gemm(32, 7, 1.2e8))
+write("gemm_refine.txt", gemm(30, 11, 1.2e8))
 if len(sys.argv) > 1:
     shapes = pathlib.Path(sys.argv[1])
     write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))
