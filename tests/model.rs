@@ -131,6 +131,22 @@ fn interrupted_training_goes_on_to_the_same_weights() {
 }
 
 #[test]
+fn networks_that_take_turns_on_two_cores_are_those_of_one() {
+    let kernel = toy();
+    let fit = |cores: i32| {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { members: 3, ..settings(4) };
+        tch::set_num_threads(cores);
+        train(&[(kernel.clone(), table(&kernel))], &settings, (folder.path(), Existing::Keep), &mut |_| {}).unwrap()
+    };
+    let (one, two) = (fit(1), fit(2));
+    assert_eq!(one.meta.scores, two.meta.scores);
+    for (name, weight) in &one.weights {
+        assert_eq!(weight, &two.weights[name], "{name}");
+    }
+}
+
+#[test]
 fn a_checkpoint_of_other_settings_is_refused() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();

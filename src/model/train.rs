@@ -17,11 +17,11 @@ use crate::kernel::{Config, Device, Kernel};
 use crate::threads::on_threads;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
 const UPDATES: usize = 100;
@@ -268,7 +268,8 @@ fn finished(
     }
 }
 
-/// Trains the networks of an ensemble, as many at a time as there are cores.
+/// Trains the networks of an ensemble. Cores take turns with them, an epoch at a time, so that all are busy to the end whatever the number of
+/// networks; each epoch is computed on one core, or on all of them where there is one network, so that its weights do not depend on turns.
 fn members(
     (lessons, vocab, from): (&[Lesson], &Vocab, Option<&Model>),
     settings: &Settings,
@@ -279,77 +280,76 @@ fn members(
     let cores = tch::get_num_threads().max(1) as usize;
     let together = cores.min(checkpoints.len());
     let updates = (epochs * Run::updates(lessons)) as f64;
-    let (tell, told) = std::sync::mpsc::channel();
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    // tensors can be given to a thread, but not shared by several
-    let first: Vec<Mutex<Option<Weights>>> = match from {
-        Some(model) => (0..checkpoints.len()).map(|i| Mutex::new(Some(member_of(&model.weights, i)))).collect(),
-        None => Vec::new(),
-    };
-    // `None` where another network has failed
-    let member = |member: usize, tell: &mut dyn FnMut(Epoch)| -> Result<Option<(Weights, Score)>> {
-        let first = first.get(member).and_then(|first| first.lock().ok()?.take());
-        let mut run = Run::begin(lessons, (vocab, first), settings, (member, &checkpoints[member]))?;
-        let every = (epochs / 40).max(1);
-        for epoch in run.epoch..epochs {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let loss = run.epoch_of(updates)?;
-            if (epoch + 1) % every == 0 || epoch + 1 == epochs {
-                run.validate()?;
-            }
-            run.epoch = epoch + 1;
-            run.save_if_due(epoch + 1 == epochs)?;
-            let (members, validation, best) = (settings.members, run.latest, run.best.divergence);
-            tell(Epoch { member, members, epoch: epoch + 1, epochs, loss, validation, best });
+    let every = (epochs / 40).max(1);
+    let turn = |run: &mut Run| -> Result<Epoch> {
+        let epoch = run.epoch;
+        let loss = run.epoch_of(updates)?;
+        let last = epoch + 1 == epochs;
+        if (epoch + 1).is_multiple_of(every) || last {
+            run.validate()?;
         }
-        Ok(Some((run.kept, run.best)))
+        run.epoch = epoch + 1;
+        run.save_if_due(last)?;
+        let (member, members, validation, best) = (run.member, settings.members, run.latest, run.best.divergence);
+        Ok(Epoch { member, members, epoch: epoch + 1, epochs, loss, validation, best })
     };
-    if together == 1 {
-        let all = (0..checkpoints.len()).map(|at| member(at, &mut |epoch| progress(Progress::Epoch(epoch))));
-        return Ok(all.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect());
+    let mut runs = VecDeque::new();
+    for (member, checkpoint) in checkpoints.iter().enumerate() {
+        let first = from.map(|model| member_of(&model.weights, member));
+        runs.push_back(Run::begin(lessons, (vocab, first), settings, (member, checkpoint))?);
     }
-    let work = |tell: Sender<Epoch>| -> Result<Vec<(usize, (Weights, Score))>> {
-        let mut done = Vec::new();
-        // libtorch's number of threads is the calling thread's
-        tch::set_num_threads((cores / together) as i32);
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= checkpoints.len() {
-                return Ok(done);
+    let (waiting, done) = (Mutex::new(runs), Mutex::new(Vec::new()));
+    let stop = AtomicBool::new(false);
+    let work = |tell: &mut dyn FnMut(Epoch)| -> Result<()> {
+        while !stop.load(Ordering::Relaxed) {
+            let Some(mut run) = held(&waiting).pop_front() else { break };
+            if run.epoch >= epochs {
+                held(&done).push((run.member, (run.kept, run.best)));
+                continue;
             }
-            // nobody listens any more where the run has failed
-            let mut tell = |epoch| {
-                let _ = tell.send(epoch);
-            };
-            match member(at, &mut tell) {
-                Ok(Some(trained)) => done.push((at, trained)),
-                Ok(None) => return Ok(done),
+            match turn(&mut run) {
+                Ok(epoch) => tell(epoch),
                 Err(e) => {
                     stop.store(true, Ordering::Relaxed);
                     return Err(e);
                 }
             }
+            held(&waiting).push_back(run);
         }
+        Ok(())
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..together)
-            .map(|_| {
-                let (tell, work) = (tell.clone(), &work);
-                scope.spawn(move || work(tell))
+    if together == 1 {
+        work(&mut |epoch| progress(Progress::Epoch(epoch)))?;
+    } else {
+        let (tell, told) = std::sync::mpsc::channel();
+        let listen = |tell: Sender<Epoch>| {
+            // libtorch's number of threads is the calling thread's
+            tch::set_num_threads((cores / together) as i32);
+            work(&mut |epoch| {
+                // nobody listens any more where another has failed
+                let _ = tell.send(epoch);
             })
-            .collect();
-        drop(tell);
-        told.iter().for_each(|epoch| progress(Progress::Epoch(epoch)));
-        let mut trained = Vec::new();
-        for thread in threads {
-            trained.extend(thread.join().map_err(|_| Error::Failed("a training thread panicked".into()))??);
-        }
-        trained.sort_by_key(|(at, _)| *at);
-        Ok(trained.into_iter().map(|(_, member)| member).collect())
-    })
+        };
+        std::thread::scope(|scope| -> Result<()> {
+            let listen = &listen;
+            let spawn = |tell: Sender<Epoch>| scope.spawn(move || listen(tell));
+            let threads: Vec<_> = (0..together).map(|_| spawn(tell.clone())).collect();
+            drop(tell);
+            told.iter().for_each(|epoch| progress(Progress::Epoch(epoch)));
+            let join = |thread: std::thread::ScopedJoinHandle<Result<()>>| {
+                thread.join().map_err(|_| Error::Failed("a training thread panicked".into()))?
+            };
+            threads.into_iter().try_for_each(join)
+        })?;
+    }
+    let mut trained = std::mem::take(&mut *held(&done));
+    trained.sort_by_key(|(at, _)| *at);
+    Ok(trained.into_iter().map(|(_, member)| member).collect())
+}
+
+/// What is locked; a thread that panicked with it has left it whole.
+fn held<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> Problems {
