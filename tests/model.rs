@@ -254,6 +254,15 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     for row in &report.rows {
         assert!(row.regret.is_sorted_by(|a, b| a >= b) && row.regret[3] >= 0.0, "{row:?}");
     }
+    let parts = |of: usize| report.shapes.iter().map(move |s| s.parts.last().unwrap().1[of]).collect::<Vec<f64>>();
+    assert!(parts(3).is_sorted_by(|a, b| a >= b), "{:?}", parts(3));
+    assert!(
+        (0..4).all(|of| parts(of).iter().sum::<f64>() <= model.regret[of] + 1e-12),
+        "{:?} {model:?}",
+        report.shapes
+    );
+    assert!(parts(0).iter().any(|part| *part > 0.0), "{:?}", report.shapes);
+    assert!(report.losing(1).contains(&report.shapes[0].shape) && report.losing(0).is_empty());
     // the parts of the folds for testing are all shapes, each once
     let shapes: Vec<String> = table.tried.iter().map(|t| kernel.shape(&t.problem)).collect();
     for shape in &shapes {

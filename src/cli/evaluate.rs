@@ -43,7 +43,7 @@ pub struct Args {
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Lists so many of the worst predicted problems
+    /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N")]
     worst: usize,
     /// Seed of the boosted trees
@@ -145,7 +145,7 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     match args.json {
         true => super::answer_json(&report),
         false => {
-            super::answer(report.table().trim_end());
+            super::answer((report.table() + &report.losing(args.worst)).trim_end());
             Ok(())
         }
     }

@@ -14,10 +14,17 @@ use crate::model::speller::Spelled;
 use crate::model::{Existing, Model, Predictor, Scored, Settings, WIDTH, teacher, train};
 use crate::threads::{cores, on_threads};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Sizes of the short lists that are judged.
 pub const TOPS: [usize; 4] = [1, 2, 3, 5];
+
+/// The row of what `predict` does.
+const PREDICT: &str = "seqtune, as predict: beam, then both";
+
+/// Shapes that a report names.
+const LOSING: usize = 20;
 
 /// A method's mean regret over the problems of all folds.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +35,15 @@ pub struct Row {
     pub error: f64,
     /// Share of the problems that it has an answer for; the others are left out of its means.
     pub answered: f64,
+}
+
+/// A shape, and its part of each method's mean regrets: what they would be less without it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Losing {
+    pub shape: String,
+    pub problems: usize,
+    /// Of the trees and of `predict`.
+    pub parts: Vec<(&'static str, [f64; 4])>,
 }
 
 /// What came of a cross-validation.
@@ -42,6 +58,8 @@ pub struct Report {
     pub problems: usize,
     pub configs_per_problem: f64,
     pub rows: Vec<Row>,
+    /// Shapes that lose most in the best of the first 5 as `predict` finds them, that with the largest part of the mean first: where to look.
+    pub shapes: Vec<Losing>,
     pub sureness: Option<Sureness>,
 }
 
@@ -115,6 +133,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(
         problems: judged.len(),
         configs_per_problem: measured.sum::<usize>() as f64 / judged.len() as f64,
         rows: rows.into_iter().filter(|r| r.answered > 0.0).collect(),
+        shapes: losing(&judged),
         sureness: Sureness::of(judged.iter().filter_map(|j| j.first).collect()),
     })
 }
@@ -196,7 +215,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
         rankings.push(("seqtune, likelihood and judge, all configs", by(&|i| -scored[i].merit())));
         let found = predictor.predict_among(&tried.problem, device, ask.objective, (WIDTH, WIDTH), &configs)?;
         let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
-        rankings.push(("seqtune, as predict: beam, then both", known(&found)));
+        rankings.push((PREDICT, known(&found)));
         let regret = |(method, ranking): (&'static str, Vec<usize>)| {
             let best_of = |top: usize| ranking.iter().take(top).map(|i| costs[*i].1).fold(f64::INFINITY, f64::min);
             (method, (!ranking.is_empty()).then(|| TOPS.map(|top| 1.0 - costs[0].1 / best_of(top))))
@@ -236,6 +255,30 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: 
     samples
 }
 
+fn losing(judged: &[Judged]) -> Vec<Losing> {
+    let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
+    for one in judged {
+        let wanted = |(method, _): &&(&'static str, _)| method.starts_with("trees") || *method == PREDICT;
+        let zero = |(method, _): &(&'static str, _)| (*method, [0.0; 4]);
+        let losing = shapes.entry(&one.shape).or_insert_with(|| Losing {
+            shape: one.shape.clone(),
+            problems: 0,
+            parts: one.regrets.iter().filter(wanted).map(zero).collect(),
+        });
+        losing.problems += 1;
+        for ((_, part), (_, regret)) in losing.parts.iter_mut().zip(one.regrets.iter().filter(wanted)) {
+            for (part, regret) in part.iter_mut().zip(regret.unwrap_or_default()) {
+                *part += regret / judged.len() as f64;
+            }
+        }
+    }
+    let mut shapes: Vec<Losing> = shapes.into_values().collect();
+    let last = |l: &Losing| l.parts.last().map_or(0.0, |(_, part)| part[3]);
+    shapes.sort_by(|a, b| last(b).total_cmp(&last(a)));
+    shapes.truncate(LOSING);
+    shapes
+}
+
 fn row(method: &str, judged: &[Judged]) -> Row {
     let answer = |j: &Judged| {
         let (_, regret) = j.regrets.iter().find(|(name, _)| *name == method)?;
@@ -245,13 +288,27 @@ fn row(method: &str, judged: &[Judged]) -> Row {
     let n = answers.len().max(1) as f64;
     let regret = std::array::from_fn(|top| answers.iter().map(|(_, r)| r[top]).sum::<f64>() / n);
     // problems of one shape are alike: the error is that of a ratio of sums over shapes
-    let mut shapes: std::collections::BTreeMap<&str, f64> = Default::default();
+    let mut shapes: BTreeMap<&str, f64> = BTreeMap::new();
     answers.iter().for_each(|(shape, r)| *shapes.entry(shape).or_default() += r[0] - regret[0]);
     let error = shapes.values().map(|sum| sum * sum).sum::<f64>().sqrt() / n;
     Row { method: method.into(), regret, error, answered: answers.len() as f64 / judged.len() as f64 }
 }
 
 impl Report {
+    /// What the `count` first of the losing shapes make of the means, in percent.
+    pub fn losing(&self, count: usize) -> String {
+        let mut text =
+            String::from("\nShapes with the largest part of the mean regret of the best of the first 5, in percent:\n");
+        for Losing { shape, problems, parts } in self.shapes.iter().take(count) {
+            let parts = parts.iter().rev().map(|(method, part)| {
+                format!("{:.3} {}", 100.0 * part[3], method.split(':').next().unwrap_or_default())
+            });
+            let parts: Vec<String> = parts.collect();
+            text += &format!("  {}  {shape}, {problems} problems\n", parts.join("; "));
+        }
+        if count.min(self.shapes.len()) == 0 { String::new() } else { text }
+    }
+
     /// A Markdown table, regret in percent.
     pub fn table(&self) -> String {
         let mut text = format!(
