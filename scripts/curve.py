@@ -49,10 +49,18 @@ def draw(path, curves, most):
         parts.append(f'<text x="{x(k):.1f}" y="{height - bottom + 18}" text-anchor="middle">{k}</text>')
     parts.append(f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">measurements per problem</text>')
     parts.append(f'<text x="{left}" y="18">share of the best speed found</text>')
+    labels = []
     for (name, shares, spent), color in zip(curves, COLORS):
         points = " ".join(f"{x(max(k, 1)):.1f},{y(s):.1f}" for k, s in zip(spent, shares))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2.5"/>')
-        parts.append(f'<text x="{x(spent[-1]) - 6:.1f}" y="{y(shares[-1]) + 18:.1f}" text-anchor="end" fill="{color}">{name}</text>')
+        labels.append((x(spent[-1]), y(shares[-1]), name, color))
+    # beside the end of each curve, and below it where there is no room; not over one another
+    last = -math.inf
+    for at, high, name, color in sorted(labels, key=lambda label: label[1]):
+        beside = at + 120 < width
+        last = max(high + (5 if beside else 18), last + 15)
+        place = f'x="{at + 6:.1f}"' if beside else f'x="{at - 6:.1f}" text-anchor="end"'
+        parts.append(f'<text {place} y="{last:.1f}" fill="{color}">{name}</text>')
     with open(path, "w") as out:
         out.write("\n".join(parts) + "\n</svg>\n")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows what guiding a sweep and learning from what was measured are worth, live: sizes that models/gemm-cpu never saw, swept at random, guided
 # by it, and guided by what it becomes when the eight best of 30 other sizes are measured here and learned; the share of the best speed
-# found by each after so many measurements. Takes about fifteen minutes; leave the machine alone meanwhile.
+# found by each after so many measurements. Takes about ten minutes; leave the machine alone meanwhile.
 # usage: scripts/guided.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How long training on 400,000 records takes: the shipped sweep of gemm, repeated with shifted sizes until it has so many. The times are as
-# they were, so what is learned is worth nothing; how long it takes is that of real data. Takes about ten minutes on two cores; leave the
+# they were, so what is learned is worth nothing; how long it takes is that of real data. Takes about 25 minutes on two cores; leave the
 # machine alone meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
