@@ -269,7 +269,7 @@ fn finished(
 }
 
 /// Trains the networks of an ensemble. Cores take turns with them, an epoch at a time, so that all are busy to the end whatever the number of
-/// networks; each epoch is computed on one core, or on all of them where there is one network, so that its weights do not depend on turns.
+/// networks. An epoch is computed on as many cores as there are for each network at a time, so its weights do not depend on the turns.
 fn members(
     (lessons, vocab, from): (&[Lesson], &Vocab, Option<&Model>),
     settings: &Settings,
