@@ -2,33 +2,12 @@
 
 mod common;
 
-use common::{toy, toy_dataset};
+use common::{small_settings as settings, toy, toy_dataset, toy_table as table};
 use seqtune::dataset::{Energy, Objective, Outcome, Part, Split, Table};
 use seqtune::eval::folds::{Ask, HeldOut, cross_validate};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune::model::{Existing, Hparams, Model, Predictor, Progress, Scored, Settings, train};
+use seqtune::model::{Existing, Model, Predictor, Progress, Scored, Settings, train};
 use std::path::Path;
-
-fn settings(epochs: usize) -> Settings {
-    tch::set_num_threads(1);
-    Settings {
-        hparams: Hparams { width: 32, heads: 4, feed_forward: 64, encoder_layers: 1, decoder_layers: 1 },
-        members: 1,
-        half: false,
-        epochs: Some(epochs),
-        batch: Some(8),
-        configs: 16,
-        rate: 3e-3,
-        imagined: 3,
-        split: Split { seed: 1, test: 0.25, validation: 0.15, from: 0.0 },
-        ..Settings::default()
-    }
-}
-
-fn table(kernel: &Kernel) -> Table {
-    let sizes = (0..48).map(|i| (2f64.powf(2.0 + i as f64 / 5.0)) as u64);
-    Table::new(kernel, &[("toy".into(), toy_dataset(kernel, sizes))]).unwrap()
-}
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
     train(&[(kernel.clone(), table(kernel))], &settings(epochs), (folder, Existing::Keep), &mut |_| {}).unwrap()

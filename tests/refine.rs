@@ -2,35 +2,16 @@
 
 mod common;
 
-use common::{run, toy, toy_dataset};
+use common::{run, small_settings, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
 use seqtune::dataset::{Dataset, Objective, Outcome, Split, Table};
 use seqtune::eval::folds::{Ask, HeldOut, cross_validate};
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune::model::{Existing, Hparams, Model, Predictor, Settings, refine, train};
+use seqtune::model::{Existing, Model, Predictor, Settings, refine, train};
 use std::path::Path;
 
 fn settings(epochs: usize) -> Settings {
-    tch::set_num_threads(1);
-    Settings {
-        hparams: Hparams { width: 32, heads: 4, feed_forward: 64, encoder_layers: 1, decoder_layers: 1 },
-        members: 2,
-        half: false,
-        epochs: Some(epochs),
-        batch: Some(8),
-        configs: 16,
-        rate: 3e-3,
-        imagined: 0,
-        split: Split { seed: 1, test: 0.25, validation: 0.25, from: 0.0 },
-        ..Settings::default()
-    }
-}
-
-fn sizes() -> impl Iterator<Item = u64> {
-    (0..48).map(|i| (2f64.powf(2.0 + i as f64 / 5.0)) as u64)
-}
-
-fn table(kernel: &Kernel) -> Table {
-    Table::new(kernel, &[("toy".into(), toy_dataset(kernel, sizes()))]).unwrap()
+    let split = Split { seed: 1, test: 0.25, validation: 0.25, from: 0.0 };
+    Settings { members: 2, imagined: 0, split, ..small_settings(epochs) }
 }
 
 fn fit(kernel: &Kernel, folder: &Path) -> Model {

@@ -103,8 +103,7 @@ struct Judged {
 /// Cross-validates on one kernel's sweeps.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let folds = folds(kernel, table, ask)?;
-    let cores = cores();
-    let judged = on_threads(&folds, cores, |fold| {
+    let judged = on_threads(&folds, cores(), |fold| {
         let settings = Settings { split: fold.split, ..ask.settings.clone() };
         // a core for each fold: networks that share cores wait for each other
         tch::set_num_threads(1);
@@ -255,6 +254,7 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: 
     samples
 }
 
+/// The [`LOSING`] shapes that make most of the mean regret of the best of the last of [`TOPS`].
 fn losing(judged: &[Judged]) -> Vec<Losing> {
     let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
     for one in judged {

@@ -1,8 +1,9 @@
 //! What several tests share: the program, a toy kernel, a toy dataset.
 #![allow(dead_code)] // each test binary uses its part
 
-use seqtune::dataset::{Dataset, FORMAT, Header, Measurement, Outcome, Record};
+use seqtune::dataset::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Split, Table};
 use seqtune::kernel::{ConfigSpace, Device, Kernel};
+use seqtune::model::{Hparams, Settings};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -158,4 +159,30 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
         date: "2026-01-01".into(),
     };
     Dataset { header, records }
+}
+
+/// Sizes that the toy dataset is made of.
+pub fn toy_sizes() -> impl Iterator<Item = u64> {
+    (0..48).map(|i| (2f64.powf(2.0 + i as f64 / 5.0)) as u64)
+}
+
+pub fn toy_table(kernel: &Kernel) -> Table {
+    Table::new(kernel, &[("toy".into(), toy_dataset(kernel, toy_sizes()))]).unwrap()
+}
+
+/// For a network that is trained in seconds, on one thread.
+pub fn small_settings(epochs: usize) -> Settings {
+    tch::set_num_threads(1);
+    Settings {
+        hparams: Hparams { width: 32, heads: 4, feed_forward: 64, encoder_layers: 1, decoder_layers: 1 },
+        members: 1,
+        half: false,
+        epochs: Some(epochs),
+        batch: Some(8),
+        configs: 16,
+        rate: 3e-3,
+        imagined: 3,
+        split: Split { seed: 1, test: 0.25, validation: 0.15, from: 0.0 },
+        ..Settings::default()
+    }
 }
