@@ -9,6 +9,7 @@ use crate::executor::{Fault, fault, source};
 use libloading::Library;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::{Mutex, PoisonError};
 
 /// hipRTC has a library of its own since ROCm 5.5, and was a part of HIP's before.
 const RTC_LIBRARIES: [&str; 4] = ["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"];
@@ -28,6 +29,10 @@ type SizeOf = unsafe extern "C" fn(Program, *mut usize) -> u32;
 type Fill = unsafe extern "C" fn(Program, *mut c_char) -> u32;
 type Destroy = unsafe extern "C" fn(*mut Program) -> u32;
 type ErrorString = unsafe extern "C" fn(u32) -> *const c_char;
+
+/// Held while hipRTC compiles: its code object manager resets and reads LLVM's options, which are the process's own, without a lock, and two
+/// threads that compile at once end the process (three of ten runs on HIP 5.2). Processes do not disturb each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// hipRTC for one architecture.
 pub struct HipRtc {
@@ -155,6 +160,7 @@ impl Compiler for HipRtc {
         let options: Vec<CString> = options.chain(defines).filter_map(|o| CString::new(o).ok()).collect();
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         let mut program = null_mut();
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: all strings outlive the calls; the program is destroyed once
         unsafe {
             let check = |code: u32| match code {
