@@ -25,6 +25,12 @@ def regrets(row):
     return f"{one:.2f} ± {100 * row['error']:.2f} / {two:.2f} / {three:.3f} / {five:.3f}"
 
 
+def margins(row):
+    if row is None or row["predict_less"] is None:
+        return "-"
+    return " / ".join(f"{100 * mean:+.3f} ± {100 * error:.3f}" for mean, error in row["predict_less"])
+
+
 reports = []
 for path in sys.argv[1:]:
     with open(path) as file:
@@ -34,6 +40,8 @@ print("| method | " + " | ".join(f"{r['kernel']}, {r['problems']} problems" for 
 print("|---" * (len(reports) + 1) + "|")
 for method, name in METHODS.items():
     print(f"| {name} | " + " | ".join(regrets(of.get(method)) for of in rows) + " |")
+for method in ["trees, regression", "trees, lambdarank"]:
+    print(f"| `predict` less {method} | " + " | ".join(margins(of.get(method)) for of in rows) + " |")
 sure = [report["sureness"] for report in reports]
 percent = lambda share: "-" if share is None else f"{100 * share:.1f}"
 for name, key in [

@@ -233,6 +233,11 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     for row in &report.rows {
         assert!(row.regret.is_sorted_by(|a, b| a >= b) && row.regret[3] >= 0.0, "{row:?}");
     }
+    let less = average.predict_less.unwrap();
+    for (top, (mean, error)) in less.into_iter().enumerate() {
+        assert!((mean - (model.regret[top] - average.regret[top])).abs() < 1e-12 && error >= 0.0, "{less:?}");
+    }
+    assert!(model.predict_less.is_none());
     let parts = |of: usize| report.shapes.iter().map(move |s| s.parts.last().unwrap().1[of]).collect::<Vec<f64>>();
     assert!(parts(3).is_sorted_by(|a, b| a >= b), "{:?}", parts(3));
     assert!(

@@ -4,6 +4,7 @@
 
 use super::baselines::{Average, Neighbours};
 use super::lightgbm::{LightGbm, Samples, Task};
+use super::paired::{Margin, Paired};
 use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
@@ -33,6 +34,8 @@ pub struct Row {
     /// Mean regret of the best of the first [`TOPS`], and the standard error of the first over shapes.
     pub regret: [f64; 4],
     pub error: f64,
+    /// How much less `predict` regrets, or, above 0, more, on the same problems.
+    pub predict_less: Option<[Margin; TOPS.len()]>,
     /// Share of the problems that it has an answer for; the others are left out of its means.
     pub answered: f64,
 }
@@ -280,18 +283,24 @@ fn losing(judged: &[Judged]) -> Vec<Losing> {
 }
 
 fn row(method: &str, judged: &[Judged]) -> Row {
-    let answer = |j: &Judged| {
-        let (_, regret) = j.regrets.iter().find(|(name, _)| *name == method)?;
-        Some((j.shape.clone(), (*regret)?))
-    };
-    let answers: Vec<(String, [f64; 4])> = judged.iter().filter_map(answer).collect();
-    let n = answers.len().max(1) as f64;
-    let regret = std::array::from_fn(|top| answers.iter().map(|(_, r)| r[top]).sum::<f64>() / n);
-    // problems of one shape are alike: the error is that of a ratio of sums over shapes
-    let mut shapes: BTreeMap<&str, f64> = BTreeMap::new();
-    answers.iter().for_each(|(shape, r)| *shapes.entry(shape).or_default() += r[0] - regret[0]);
-    let error = shapes.values().map(|sum| sum * sum).sum::<f64>().sqrt() / n;
-    Row { method: method.into(), regret, error, answered: answers.len() as f64 / judged.len() as f64 }
+    let of =
+        |j: &Judged, wanted: &str| j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret);
+    let (mut own, mut less) = (Paired::default(), Paired::default());
+    for one in judged {
+        let Some(regret) = of(one, method) else { continue };
+        own.add(one.shape.clone(), regret);
+        if let (Some(predict), true) = (of(one, PREDICT), method != PREDICT) {
+            less.add(one.shape.clone(), std::array::from_fn(|top| predict[top] - regret[top]));
+        }
+    }
+    let margins = own.margins();
+    Row {
+        method: method.into(),
+        regret: margins.map(|(mean, _)| mean),
+        error: margins[0].1,
+        predict_less: (less.problems() > 0).then(|| less.margins()),
+        answered: own.problems() as f64 / judged.len() as f64,
+    }
 }
 
 impl Report {
@@ -322,7 +331,7 @@ impl Report {
             self.configs_per_problem,
             self.folds
         );
-        for Row { method, regret, error, answered } in &self.rows {
+        for Row { method, regret, error, answered, .. } in &self.rows {
             let [one, two, three, five] = regret.map(|r| 100.0 * r);
             let name = match *answered < 1.0 {
                 true => format!("{method} ({:.1} % answered)", 100.0 * answered),
@@ -330,6 +339,13 @@ impl Report {
             };
             text += &format!("| {name} | {one:.2} | {:.2} | {two:.2} | {three:.3} | {five:.3} |\n", 100.0 * error);
         }
-        text + &self.sureness.map_or(String::new(), |sureness| sureness.text())
+        let less = self.rows.iter().filter(|row| row.method.starts_with("trees")).filter_map(|row| {
+            let [one, two, three, five] =
+                row.predict_less?.map(|(m, e)| format!("{:+.3} ± {:.3}", 100.0 * m, 100.0 * e));
+            Some(format!("Predict less {}: {one}, {two}, {three}, {five}\n", row.method))
+        });
+        let less: String = less.collect();
+        let less = if less.is_empty() { less } else { format!("\n{less}") };
+        text + &less + &self.sureness.map_or(String::new(), |sureness| sureness.text())
     }
 }

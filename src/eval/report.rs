@@ -1,7 +1,7 @@
 //! Reports on tuned datasets as Markdown tables.
 
-use super::paired::{Margins, Paired};
-use super::tuned::{MAJORITY, MODEL, NEIGHBOUR, Report, Row, TREES};
+use super::paired::{Margin, Paired};
+use super::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, TREES};
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
@@ -12,10 +12,10 @@ fn row<'r>(report: &'r Report, method: &str) -> Option<&'r Row> {
 }
 
 /// Top-1 and top-5 in percent, nats.
-fn signed(Margins { exact, nats }: &Margins) -> [String; 3] {
+fn signed([first, five, _, nats]: &[Margin; MEASURES]) -> [String; 3] {
     let signed =
-        |(d, e): (f64, f64), factor: f64, digits: usize| format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e);
-    [signed(exact[0], 100.0, 1), signed(exact[1], 100.0, 1), signed(*nats, 1.0, 3)]
+        |(d, e): &Margin, factor: f64, digits: usize| format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e);
+    [signed(first, 100.0, 1), signed(five, 100.0, 1), signed(nats, 1.0, 3)]
 }
 
 /// The comparison, what masking does and how far the labels reproduce, most problems first.

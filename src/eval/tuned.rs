@@ -6,7 +6,7 @@
 
 use super::chain::Chain;
 use super::lightgbm::LightGbm;
-use super::paired::{Margins, Paired};
+use super::paired::{Margin, Paired};
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, ConfigSpace, Device, Kernel};
@@ -19,6 +19,9 @@ use std::sync::Arc;
 
 /// Sizes of the short lists that are judged, the longest last.
 pub const TOPS: [usize; 3] = [1, 5, 10];
+
+/// What the model and the trees are compared by: [`TOPS`], and nats.
+pub const MEASURES: usize = TOPS.len() + 1;
 
 /// Names of the methods in reports.
 pub const MODEL: &str = "seqtune";
@@ -67,11 +70,12 @@ pub struct Report {
     pub test_shapes: usize,
     /// The model first.
     pub rows: Vec<Row>,
-    /// The model less the boosted trees, where these were fitted.
-    pub margins: Option<Margins>,
+    /// The model less the boosted trees, where these were fitted: shares of problems whose config is among the first of [`TOPS`], and the mean
+    /// nats, negative where the model is better.
+    pub margins: Option<[Margin; MEASURES]>,
     /// What these are made of.
     #[serde(skip)]
-    pub paired: Option<Paired>,
+    pub paired: Option<Paired<MEASURES>>,
     pub unmasked: Unmasked,
     pub labels: Labels,
 }
@@ -132,7 +136,7 @@ pub fn evaluate(
 }
 
 /// Paired differences of two methods.
-fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Paired {
+fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Paired<MEASURES> {
     let mut paired = Paired::default();
     for (t, (a, b)) in asked.judged.iter().zip(a.iter().zip(b)) {
         let found = |x: &Answer, top: usize| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
