@@ -47,6 +47,7 @@ percent = lambda share: "-" if share is None else f"{100 * share:.1f}"
 for name, key in [
     ("first choices that are the best", "best"),
     ("expected calibration error of the first choice", "calibration_error"),
+    ("what chance alone would make it, were the probabilities true", "error_by_chance"),
     ("marked unsure", "unsure"),
     ("unmarked first choices that lose more than 10 %", "lossy_sure"),
 ]:

@@ -1,12 +1,14 @@
 //! How well a model knows how good it is.
 
-use crate::model::calibration::{First, LOSS, RISK, calibration_error};
+use crate::model::calibration::{First, LOSS, RISK, calibration_error, calibration_error_by_chance};
 use serde::Serialize;
 
 /// How well a model knows how good it is. Shares of the problems.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sureness {
     pub calibration_error: f64,
+    /// What the error would be by chance on these problems if every probability were true.
+    pub error_by_chance: f64,
     /// First choices (of likelihood and judge, all configs) that are the best.
     pub best: f64,
     pub unsure: f64,
@@ -25,8 +27,10 @@ impl Sureness {
             (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
         };
         let count = firsts.len() as f64;
+        let all: Vec<First> = firsts.iter().map(|(f, _)| *f).collect();
         (!firsts.is_empty()).then(|| Sureness {
-            calibration_error: calibration_error(&firsts.iter().map(|(f, _)| *f).collect::<Vec<_>>()),
+            calibration_error: calibration_error(&all),
+            error_by_chance: calibration_error_by_chance(&all),
             best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
             unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
             lossy_sure: lossy(false),
@@ -40,10 +44,11 @@ impl Sureness {
         let whole = |share: f64| format!("{:.0} %", 100.0 * share);
         let lossy = |share: Option<f64>| share.map_or("none".into(), percent);
         format!(
-            "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {}.\n\
+            "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {} (by chance alone, were they true: {}).\n\
              Marked unsure: {}. More than {} is lost by {} of the first choices that are not marked (stated: {}), and by {} of those that are.\n",
             percent(self.best),
             percent(self.calibration_error),
+            percent(self.error_by_chance),
             percent(self.unsure),
             whole(LOSS),
             lossy(self.lossy_sure),

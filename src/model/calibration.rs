@@ -5,6 +5,8 @@
 //! too sure where it is sure and too unsure where it is not (LOG.md), because near ties are decided by noise. Below a threshold of that
 //! probability an answer is marked unsure.
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 /// Part of the best speed (or energy, or their product) that an answer which is not marked may lose in a share [`RISK`] of the problems.
@@ -175,11 +177,21 @@ pub fn calibration_error(firsts: &[First]) -> f64 {
     bins.iter().map(|(said, were)| f64::abs(said - were)).sum::<f64>() / firsts.len().max(1) as f64
 }
 
+/// The mean of [`calibration_error`] where each first choice is the best as probably as was said: what is left of it, on so few problems, by
+/// chance. By a thousand seeded draws.
+pub fn calibration_error_by_chance(firsts: &[First]) -> f64 {
+    const DRAWS: usize = 1_000;
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut draw = || {
+        let drawn = |f: &First| First { best: rng.random::<f64>() < f.probability, ..*f };
+        calibration_error(&firsts.iter().map(drawn).collect::<Vec<_>>())
+    };
+    (0..DRAWS).map(|_| draw()).sum::<f64>() / DRAWS as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
 
     /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
     fn drawn(temperature: f64, count: usize) -> Vec<Known> {
@@ -208,6 +220,11 @@ mod tests {
                 calibration_error(&firsts)
             };
             assert!(error(&fitted) < 0.03);
+            let firsts = |count: usize| -> Vec<First> {
+                drawn(temperature, count).iter().filter_map(|k| k.first(&fitted)).collect()
+            };
+            let by_chance = [4_000, 400, 40].map(|count| calibration_error_by_chance(&firsts(count)));
+            assert!(by_chance[0] < 0.025 && by_chance[2] > 0.05 && by_chance.is_sorted(), "{by_chance:?}");
             assert!(error(&Calibration { offset: fitted.offset + 1.0, ..fitted }) > 0.1, "what is wrong is found");
         }
     }
