@@ -5,9 +5,14 @@ mod common;
 use common::{small_settings as settings, toy, toy_dataset, toy_table as table};
 use seqtune::dataset::{Energy, Objective, Outcome, Part, Split, Table};
 use seqtune::eval::folds::{Ask, HeldOut, cross_validate};
+use seqtune::eval::replay;
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune::model::{Existing, Model, Predictor, Progress, Scored, Settings, train};
 use std::path::Path;
+
+fn ask(objective: Objective) -> replay::Ask {
+    replay::Ask { objective, whole: false, seed: 1 }
+}
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
     train(&[(kernel.clone(), table(kernel))], &settings(epochs), (folder, Existing::Keep), &mut |_| {}).unwrap()
@@ -73,13 +78,18 @@ fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
     let folder = tempfile::tempdir().unwrap();
     let table = table(&kernel);
     let model = fit(&kernel, 60, folder.path());
-    let report = seqtune::eval::evaluate(&kernel, &model, &table, Objective::Time, 1, &mut |_| {}).unwrap();
+    let report = seqtune::eval::evaluate(&kernel, &model, &table, ask(Objective::Time), &mut |_| {}).unwrap();
     let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
     assert!(row("seqtune").mean > 0.93, "{}", report.table());
     assert!(row("seqtune").mean > row("best on average").mean, "{}", report.table());
     assert_eq!(row("seqtune").legal, 1.0);
     assert!(model.meta.scores["validation time error (ln)"] < 0.2, "{:?}", model.meta.scores);
     assert_eq!(row("random").answered, 1.0);
+    // as if the data were another's: all problems are judged, and nobody learns from them
+    let whole = replay::Ask { whole: true, ..ask(Objective::Time) };
+    let report = seqtune::eval::evaluate(&kernel, &model, &table, whole, &mut |_| {}).unwrap();
+    assert_eq!((report.test_problems, report.train_problems), (table.tried.len(), 0));
+    assert!(report.rows.iter().all(|r| r.method != "boosted trees (rank all)"), "{}", report.table());
 }
 
 #[test]
@@ -180,7 +190,7 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
     assert_eq!(model.meta.objectives, Objective::ALL);
     let mut chosen = Vec::new();
     for objective in Objective::ALL {
-        let report = seqtune::eval::evaluate(&kernel, &model, &tables[0].1, objective, 1, &mut |_| {}).unwrap();
+        let report = seqtune::eval::evaluate(&kernel, &model, &tables[0].1, ask(objective), &mut |_| {}).unwrap();
         let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
         assert!(row("seqtune").mean > 0.9, "{objective:?}\n{}", report.table());
         let predictor = Predictor::new(&kernel, &model).unwrap();

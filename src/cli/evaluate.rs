@@ -5,7 +5,7 @@ use crate::error::{Result, input};
 use crate::eval::folds::{Ask, HeldOut, cross_validate};
 use crate::eval::lightgbm::LightGbm;
 use crate::eval::tuned::{self, evaluate as evaluate_tuned};
-use crate::eval::{evaluate, plot, report};
+use crate::eval::{evaluate, plot, replay, report};
 use crate::kernel::Kernel;
 use crate::model::{Model, Settings};
 use crate::threads::cores;
@@ -37,6 +37,9 @@ pub struct Args {
     /// Problems to judge by (tuned datasets): validation is for choosing settings without looking at the test
     #[arg(long, value_enum, default_value_t = Part::Test)]
     part: Part,
+    /// Judges all problems of sweeps that the model did not learn from, without baselines that would have to learn from them
+    #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
+    whole: bool,
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
     no_trees: bool,
@@ -69,6 +72,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let corpus = super::tables(datasets, args.kernel.as_deref())?;
     if corpus.iter().all(|(_, table)| table.is_tuned()) {
+        if args.whole {
+            return input("--whole judges sweeps; these datasets hold what tuners chose");
+        }
         return tuned(&args, &corpus);
     }
     match &corpus[..] {
@@ -81,6 +87,14 @@ pub fn run(args: Args) -> Result<()> {
 fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
     let model = Model::load_for(&args.paths[0], &kernel.name)?;
     let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
+    if args.whole {
+        return match unknown.len() == table.hashes.len() {
+            true => Ok(model),
+            false => input(
+                "the model learned from some of these data; leave out --whole to judge by what was held out of them",
+            ),
+        };
+    }
     if !unknown.is_empty() {
         eprintln!(
             "seqtune: warning: the model of {} was not trained on data {unknown:?}; shapes are held out by the same hash all the same",
@@ -153,7 +167,8 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
 
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
-    let report = evaluate(kernel, model, table, args.objective, args.seed, &mut |what| eprintln!("evaluate: {what}"))?;
+    let ask = replay::Ask { objective: args.objective, whole: args.whole, seed: args.seed };
+    let report = evaluate(kernel, model, table, ask, &mut |what| eprintln!("evaluate: {what}"))?;
     if let Some(path) = &args.plot {
         let groups: Vec<plot::Group> = report
             .rows

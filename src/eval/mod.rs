@@ -7,7 +7,7 @@ pub mod folds;
 pub mod lightgbm;
 pub mod paired;
 pub mod plot;
-mod replay;
+pub mod replay;
 pub mod report;
 pub mod sureness;
 pub mod tuned;

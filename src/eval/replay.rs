@@ -5,7 +5,7 @@
 
 use super::baselines::{Average, Neighbours, expected_of_random};
 use super::sureness::Sureness;
-use crate::dataset::{Objective, Part, Table, Tried, quantile};
+use crate::dataset::{Objective, Part, Split, Table, Tried, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
 use crate::model::calibration::Known;
@@ -64,21 +64,30 @@ const PARTS: [Ranker; 2] =
 /// Answers of one method: per test problem a ranking, or nothing.
 type Rankings = Vec<Option<Vec<Config>>>;
 
-/// Judges `model` and the baselines on the test part of `table`. Baselines learn from the training part only (and the
-/// validation part, which chooses the model's weights, stays out).
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    pub objective: Objective,
+    /// All problems are judged, not the test part of the model's split: for data that it did not learn from.
+    pub whole: bool,
+    /// Of the boosted trees.
+    pub seed: u64,
+}
+
+/// Judges `model` and the baselines on the test part of `table`, or on the whole. Baselines learn from the training part only (and the
+/// validation part, which chooses the model's weights, stays out); of a whole none is left for them.
 pub fn evaluate(
     kernel: &Kernel,
     model: &Model,
     table: &Table,
-    objective: Objective,
-    seed: u64,
+    Ask { objective, whole, seed }: Ask,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report> {
     let predictor = Predictor::new(kernel, model)?;
     model.check_objective(objective)?;
-    let split = &model.meta.split;
-    let train = table.part(kernel, split, Part::Train, objective);
-    let test = table.part(kernel, split, Part::Test, objective);
+    let split = if whole { Split { test: 1.0, ..model.meta.split } } else { model.meta.split };
+    let train = table.part(kernel, &split, Part::Train, objective);
+    let test = table.part(kernel, &split, Part::Test, objective);
     if test.is_empty() {
         return input(format!(
             "none of the {} problem shapes falls into the test part of the model's split; sweep more shapes",
@@ -117,19 +126,24 @@ pub fn evaluate(
     progress("baselines");
     let default = kernel.default_config();
     judge("kernel default", tests.iter().map(|t| measured(t, objective, vec![default.clone()])).collect());
-    let average = Average::new(&learned, objective);
-    judge("best on average", tests.iter().map(|t| measured(t, objective, average.ranking())).collect());
-    let neighbours = Neighbours::new(kernel, &learned, objective);
-    judge("nearest neighbour", tests.iter().map(|t| measured(t, objective, neighbours.ranking(&t.problem))).collect());
-    progress("boosted trees");
-    let teacher = Teacher::fit(kernel, table, &train, objective, seed)?;
-    let rank = |tried: &&Tried| {
-        let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
-        let configs: Vec<&Config> = tried.costs(objective).into_iter().map(|(c, _)| c).collect();
-        let ranked = teacher.rank(&tried.problem, &spelled, &configs);
-        Some(ranked.into_iter().map(|(c, _)| c.clone()).collect())
-    };
-    judge("boosted trees (rank all)", tests.iter().map(rank).collect());
+    if !learned.is_empty() {
+        let average = Average::new(&learned, objective);
+        judge("best on average", tests.iter().map(|t| measured(t, objective, average.ranking())).collect());
+        let neighbours = Neighbours::new(kernel, &learned, objective);
+        judge(
+            "nearest neighbour",
+            tests.iter().map(|t| measured(t, objective, neighbours.ranking(&t.problem))).collect(),
+        );
+        progress("boosted trees");
+        let teacher = Teacher::fit(kernel, table, &train, objective, seed)?;
+        let rank = |tried: &&Tried| {
+            let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+            let configs: Vec<&Config> = tried.costs(objective).into_iter().map(|(c, _)| c).collect();
+            let ranked = teacher.rank(&tried.problem, &spelled, &configs);
+            Some(ranked.into_iter().map(|(c, _)| c.clone()).collect())
+        };
+        judge("boosted trees (rank all)", tests.iter().map(rank).collect());
+    }
     let mut rows = judged;
     rows.push(random_row(&tests, objective));
     Ok(Report {
