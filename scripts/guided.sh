@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Shows what guiding a sweep and learning from what was measured are worth, live: sizes that models/gemm-cpu never saw, swept at random, guided
-# by it, and guided by what it becomes when the eight best of 30 other sizes are measured here and learned; the share of the best speed
-# found by each after so many measurements. Takes about ten minutes; leave the machine alone meanwhile.
+# Shows what guiding a sweep and learning from what was measured are worth, live, to models/gemm-cpu on this machine.
+# Guiding: sizes that the model never saw, swept at random and guided by it; the share of the best speed found by each after so many measurements.
+# Learning: the eight best of 30 other sizes are measured here and learned; the model before and after, judged on 32 sizes that neither saw.
+# Takes about fifteen minutes; leave the machine alone meanwhile. Called again, it goes on.
 # usage: scripts/guided.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,11 +13,16 @@ mkdir -p "$out"
 problems=datasets/problems/gemm_guided.txt
 "$seqtune" sweep gemm --problems "$problems" --sample 100 --pool 120 --fresh 0.05 --seed 7 -o "$out/random.jsonl"
 "$seqtune" sweep gemm --problems "$problems" --sample 20 --guided "$model" --seed 7 -o "$out/guided.jsonl"
+python3 scripts/curve.py "$out/curve.svg" random="$out/random.jsonl" guided="$out/guided.jsonl" | tee "$out/curve.md"
+
+"$seqtune" sweep gemm --problems datasets/problems/gemm_quickstart.txt --sample 100 --pool 150 --fresh 0.02 -o "$out/judged.jsonl"
 if [ ! -e "$out/learned.jsonl" ]; then
     "$seqtune" validate "$model" gemm datasets/problems/gemm_refine.txt --top 8 --learn "$out/learned.jsonl" > "$out/validated.md"
 fi
 began=$SECONDS
 "$seqtune" train datasets/gemm/cpu-xeon-2c.sqt "$out/learned.jsonl" --from "$model" -o "$out/refined"
 echo "refining took $((SECONDS - began)) s" >&2
-"$seqtune" sweep gemm --problems "$problems" --sample 20 --guided "$out/refined" --seed 7 -o "$out/refined.jsonl"
-python3 scripts/curve.py "$out/curve.svg" random="$out/random.jsonl" guided="$out/guided.jsonl" "guided, refined=$out/refined.jsonl" | tee "$out/curve.md"
+for one in "$model" "$out/refined"; do
+    "$seqtune" evaluate "$one" "$out/judged.jsonl" --whole --json > "$out/$(basename "$one").json"
+done
+scripts/before_after.py "$out/$(basename "$model").json" "$out/refined.json" | tee "$out/refined.md"

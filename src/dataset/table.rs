@@ -12,6 +12,8 @@ pub struct Tried {
     pub problem: Problem,
     /// Index into [`Table::devices`].
     pub device: usize,
+    /// Index into [`Table::hashes`].
+    pub dataset: usize,
     pub results: Vec<(Config, Outcome)>,
     /// Time of the vendor's library in microseconds, where it was measured.
     pub library_us: Option<f64>,
@@ -107,7 +109,8 @@ impl Table {
                     Some(at) => *at,
                     None => {
                         let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;
-                        table.tried.push(Tried { problem, device, results: Vec::new(), library_us: None });
+                        let dataset = table.hashes.len() - 1;
+                        table.tried.push(Tried { problem, device, dataset, results: Vec::new(), library_us: None });
                         index.insert(&record.problem, table.tried.len() - 1);
                         table.tried.len() - 1
                     }

@@ -8,6 +8,9 @@ use crate::kernel::{Choices, Config};
 use crate::threads::{cores, on_threads};
 use rand_chacha::ChaCha8Rng;
 
+/// How often an epoch sees a problem that a model is to learn beside what it knows, at most.
+const MOST_REPEATS: usize = 10;
+
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
 #[derive(Clone, Debug)]
 pub struct Sequence {
@@ -166,6 +169,15 @@ impl Imagine<'_> {
     }
 }
 
+/// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
+/// but no more than [`MOST_REPEATS`] times.
+pub fn emphasised(table: &Table, train: &[usize], known: &[String]) -> Vec<usize> {
+    let is_known = |i: &usize| known.contains(&table.hashes[table.tried[*i].dataset]);
+    let (old, new): (Vec<usize>, Vec<usize>) = train.iter().partition(|i| is_known(i));
+    let times = (old.len() / new.len().max(1)).clamp(1, MOST_REPEATS);
+    [old, new.repeat(times)].concat()
+}
+
 /// Configs that somewhere came within twice the best cost: others need not be asked about.
 pub fn contenders<'t>(table: &'t Table, indices: &[usize], objective: Objective) -> Vec<&'t Config> {
     let mut known = Vec::new();
@@ -188,4 +200,38 @@ fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
     let weights: Vec<f64> = cost.iter().enumerate().map(weight).collect();
     let total: f64 = weights.iter().sum();
     weights.iter().map(|w| (w / total) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Problem;
+
+    #[test]
+    fn what_a_model_did_not_learn_from_counts_as_much_as_what_it_did_up_to_a_limit() {
+        let table = |old: usize, new: usize| Table {
+            devices: Vec::new(),
+            tried: (0..old + new)
+                .map(|i| Tried {
+                    problem: Problem { values: Vec::new() },
+                    device: 0,
+                    dataset: (i >= old) as usize,
+                    results: Vec::new(),
+                    library_us: None,
+                })
+                .collect(),
+            hashes: vec!["old".into(), "new".into()],
+        };
+        let drawn = |old: usize, new: usize, known: &[&str]| {
+            let known: Vec<String> = known.iter().map(|k| k.to_string()).collect();
+            let train: Vec<usize> = (0..old + new).collect();
+            let drawn = emphasised(&table(old, new), &train, &known);
+            (drawn.iter().filter(|i| **i < old).count(), drawn.iter().filter(|i| **i >= old).count())
+        };
+        assert_eq!(drawn(30, 6, &["old"]), (30, 30));
+        assert_eq!(drawn(300, 6, &["old"]), (300, 60), "ten times at most");
+        assert_eq!(drawn(5, 20, &["old"]), (5, 20));
+        assert_eq!(drawn(30, 6, &["old", "new"]), (30, 6), "nothing is new");
+        assert_eq!(drawn(30, 6, &[]), (30, 6), "everything is");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::calibration::{Calibration, Known};
 use super::ensemble::member as member_of;
-use super::examples::{Example, Imagine, contenders, examples, tuned_examples};
+use super::examples::{Example, Imagine, contenders, emphasised, examples, tuned_examples};
 use super::layers::Weights;
 use super::predict::{Predictor, Scored};
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
@@ -126,7 +126,8 @@ fn fit(
             continue;
         }
         let tau = settings.tau.filter(|_| settings.target == Target::Soft);
-        let mut training = examples(&speller, table, &p.train, &objectives, tau)?;
+        let train = from.map_or_else(|| p.train.clone(), |model| emphasised(table, &p.train, &model.meta.data));
+        let mut training = examples(&speller, table, &train, &objectives, tau)?;
         // judged by one target, whatever is trained towards, so that scores compare
         let validation = examples(&speller, table, &p.validation, &objectives, Some(0.05))?;
         for objective in &objectives {
