@@ -9,10 +9,10 @@ use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
-use crate::model::calibration::{First, Known};
+use crate::model::calibration::First;
 use crate::model::loss::relevance;
 use crate::model::speller::Spelled;
-use crate::model::{Existing, Model, Predictor, Scored, Settings, WIDTH, teacher, train};
+use crate::model::{Existing, Model, Predictor, Settings, WIDTH, teacher, train};
 use crate::threads::{cores, on_threads};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -209,7 +209,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
             let said = trees.predict(&rows, 1)?;
             rankings.push((name, by(&|i| sign * said[i])));
         }
-        let scored = predictor.score(&tried.problem, device, ask.objective, &configs)?;
+        let (scored, judged_by) = predictor.score_measured(tried, device, ask.objective)?;
         let cost = |i: usize| ask.objective.cost_of(Some(scored[i].time_us), Some(scored[i].joules));
         rankings.push(("seqtune, likelihood alone", by(&|i| -scored[i].log_probability)));
         rankings.push(("seqtune, predicted cost alone", by(&|i| cost(i).unwrap_or(f64::NAN))));
@@ -226,11 +226,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
         if let (Objective::Time, Some(us)) = (ask.objective, tried.library_us) {
             regrets.push(("the vendor's library", Some([1.0 - costs[0].1 / us; TOPS.len()])));
         }
-        let known = Known {
-            merits: scored.iter().map(Scored::merit).collect(),
-            costs: costs.iter().map(|(_, cost)| *cost).collect(),
-        };
-        let first = predictor.first(device, &known);
+        let first = predictor.first(device, &judged_by);
         judged.push(Judged { shape: kernel.shape(&tried.problem), regrets, first });
     }
     Ok(judged)

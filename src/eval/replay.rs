@@ -8,7 +8,6 @@ use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
-use crate::model::calibration::Known;
 use crate::model::speller::Spelled;
 use crate::model::teacher::Teacher;
 use crate::model::{Model, Predictor, Scored, WIDTH};
@@ -108,9 +107,8 @@ pub fn evaluate(
         let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
         let found = predictor.predict_among(&tried.problem, device, objective, (WIDTH, WIDTH), &configs)?;
         rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
-        let scored = predictor.score(&tried.problem, device, objective, &configs)?;
-        let costs = tried.costs(objective).into_iter().map(|(_, cost)| cost).collect();
-        firsts.extend(predictor.first(device, &Known { merits: scored.iter().map(Scored::merit).collect(), costs }));
+        let (scored, known) = predictor.score_measured(tried, device, objective)?;
+        firsts.extend(predictor.first(device, &known));
         for (part, by) in PARTS.iter().zip(&mut parts) {
             let mut order: Vec<usize> = (0..configs.len()).collect();
             order.sort_by(|a, b| part.1(&scored[*b]).total_cmp(&part.1(&scored[*a])));

@@ -8,7 +8,7 @@ use super::net::Net;
 use super::search::With;
 use super::speller::{Spelled, Speller};
 use super::store::{Meta, Model};
-use crate::dataset::Objective;
+use crate::dataset::{Objective, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel, Problem};
 use crate::threads::on_threads;
@@ -125,6 +125,15 @@ impl<'k> Predictor<'k> {
     ) -> Result<Vec<Scored>> {
         let spelled = Spelled::new(self.speller.kernel, problem, device);
         self.with().score(&spelled, objective, configs)
+    }
+
+    /// Scores what was measured of a problem, cheapest first, and puts the scores beside the costs.
+    pub fn score_measured(&self, tried: &Tried, device: &Device, objective: Objective) -> Result<(Vec<Scored>, Known)> {
+        let (configs, costs): (Vec<Config>, Vec<f64>) =
+            tried.costs(objective).into_iter().map(|(config, cost)| (config.clone(), cost)).unzip();
+        let scored = self.score(&tried.problem, device, objective, &configs)?;
+        let merits = scored.iter().map(Scored::merit).collect();
+        Ok((scored, Known { merits, costs }))
     }
 
     /// As [`Predictor::score`], by the networks that are trained, in libtorch: what the runtime is tested against. Only for a

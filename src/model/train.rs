@@ -1,10 +1,10 @@
 //! Training: weights from tables of measured or tuned configs.
 
-use super::calibration::{Calibration, Known};
+use super::calibration::Calibration;
 use super::ensemble::member as member_of;
 use super::examples::{Example, Imagine, contenders, emphasised, examples, tuned_examples};
 use super::layers::Weights;
-use super::predict::{Predictor, Scored};
+use super::predict::Predictor;
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
 use super::settings::{MOST_IMAGINED, REFINING_STEPS, STEPS, Settings, Target};
 use super::speller::Speller;
@@ -13,7 +13,7 @@ use super::teacher::Teacher;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Part, Split, Table, today};
 use crate::error::{Error, Result, input, io};
-use crate::kernel::{Config, Device, Kernel};
+use crate::kernel::{Device, Kernel};
 use crate::threads::on_threads;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -228,10 +228,7 @@ fn calibrate(
             let cores = tch::get_num_threads().max(1) as usize;
             known.extend(on_threads(&problems.validation, cores, |i| {
                 let tried = &table.tried[*i];
-                let (configs, costs): (Vec<Config>, Vec<f64>) =
-                    tried.costs(*objective).into_iter().map(|(c, cost)| (c.clone(), cost)).unzip();
-                let scored = predictor.score(&tried.problem, &table.devices[tried.device], *objective, &configs)?;
-                Ok(Known { merits: scored.iter().map(Scored::merit).collect(), costs })
+                Ok(predictor.score_measured(tried, &table.devices[tried.device], *objective)?.1)
             })?);
         }
     }
