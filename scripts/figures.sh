@@ -10,7 +10,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$seqtune" evaluate "$model" "$data" --plot "$model/evaluation.svg" > "$work/evaluate.md"
-"$seqtune" evaluate "$model" datasets/gemm/cpu-skylake-2c.sqt --whole > "$work/elsewhere.md"
 "$seqtune" bench "$model" gemm > "$work/bench.txt"
 python3 - "$seqtune" "$model" > "$work/start.txt" <<'PY'
 import statistics, subprocess, sys, time
@@ -27,15 +26,9 @@ PY
     sed -n '1,2p' "$work/evaluate.md"
     sed -n '/^First choices/p;/^Marked unsure/p' "$work/evaluate.md"
     echo
-    echo "On a CPU that the model never saw, all sizes of which are new to it too:"
-    echo
-    sed -n '/^|/p' "$work/elsewhere.md"
-    echo
-    sed -n '1p;/^First choices/p;/^Marked unsure/p' "$work/elsewhere.md"
-    echo
     echo '```'
     cat "$work/bench.txt" "$work/start.txt"
     echo '```'
 } > "$work/figures.md"
-cat "$work/evaluate.md" "$work/elsewhere.md" "$work/bench.txt" "$work/start.txt"
+cat "$work/evaluate.md" "$work/bench.txt" "$work/start.txt"
 scripts/put_figures.py figures.sh "$work/figures.md" README.md "$model/README.md"
