@@ -86,6 +86,13 @@ fn bus(d: &ClDevice) -> Option<String> {
     Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
 }
 
+/// Bytes of the machine's memory. PoCL tells of a CPU what is left of it, which would make it another device each time.
+fn physical_memory() -> Option<f64> {
+    // SAFETY: asks for two numbers
+    let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
+    (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
+}
+
 fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
     let is_cpu = d.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
     let sizes = d.max_work_item_sizes()?;
@@ -103,7 +110,7 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
         compute_units: Some(d.max_compute_units()? as f64),
         clock_mhz: Some(d.max_clock_frequency()? as f64),
         cache_bytes: Some(d.global_mem_cache_size()? as f64).filter(|c| *c > 0.0),
-        memory_bytes: Some(d.global_mem_size()? as f64),
+        memory_bytes: physical_memory().filter(|_| is_cpu).or(Some(d.global_mem_size()? as f64)),
         bandwidth_gbs: None,
         f32_gflops: None,
         is_cpu: Some(is_cpu as u8 as f64),
@@ -246,5 +253,24 @@ impl Executor for OpenCl {
             times.push(run().map_err(|e| fault(InvalidityKind::Runtime, format!("{e}")))?);
         }
         Ok(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_is_described_by_all_of_its_memory_whatever_is_free_of_it() {
+        let Ok(told) = std::fs::read_to_string("/proc/meminfo") else {
+            println!("skipped: this system does not tell its memory in /proc/meminfo");
+            return;
+        };
+        let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+        let total = 1024.0 * total.unwrap().trim().parse::<f64>().unwrap();
+        let cpus = devices().unwrap_or_default().into_iter().filter(|f| f.device.limits.is_cpu == Some(1.0));
+        for Found { device, .. } in cpus {
+            assert_eq!(device.limits.memory_bytes, Some(total), "{}", device.name);
+        }
     }
 }
