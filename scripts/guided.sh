@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Shows what guiding a sweep and learning from what was measured are worth, live, to models/gemm-cpu on this machine.
 # Guiding: sizes that the model never saw, swept at random and guided by it; the share of the best speed found by each after so many measurements.
-# Learning: the eight best of 30 other sizes are measured here and learned; the model before and after, judged on 32 sizes that neither saw.
+# Learning: the eight best of 30 other sizes are measured here and learned; the model before and after, judged on the shipped sweep of another CPU and on
+# 32 of its sizes, which neither saw, swept here.
 # Takes about fifteen minutes; leave the machine alone meanwhile. Called again, it goes on.
 # usage: scripts/guided.sh [FOLDER]
 set -euo pipefail
@@ -22,7 +23,10 @@ fi
 began=$SECONDS
 "$seqtune" train datasets/gemm/cpu-xeon-2c.sqt "$out/learned.jsonl" --from "$model" -o "$out/refined"
 echo "refining took $((SECONDS - began)) s" >&2
-for one in "$model" "$out/refined"; do
-    "$seqtune" evaluate "$one" "$out/judged.jsonl" --whole --json > "$out/$(basename "$one").json"
-done
-scripts/before_after.py "$out/$(basename "$model").json" "$out/refined.json" | tee "$out/refined.md"
+for sweep in datasets/gemm/cpu-skylake-2c.sqt "$out/judged.jsonl"; do
+    for one in "$model" "$out/refined"; do
+        "$seqtune" evaluate "$one" "$sweep" --whole --json > "$out/$(basename "$one").json"
+    done
+    echo "Before and after refining, on $sweep:"
+    scripts/before_after.py "$out/$(basename "$model").json" "$out/refined.json"
+done | tee "$out/refined.md"
