@@ -126,7 +126,8 @@ pub fn run(args: Args) -> Result<()> {
     let run = Run {
         setup: Setup::new(&args.kernel, &args.device, args.timeout)?,
         policy,
-        batch: 16,
+        // all of a problem's in the same moments; energy takes seconds each, and what was not metered is lost when interrupted
+        batch: if policy.energy { 16 } else { 128 },
         compilers: cores(),
         budget: args.budget,
     };

@@ -40,28 +40,46 @@ pub struct Candidate {
     pub index: usize,
     pub work: Work,
     pub estimate_us: f64,
+    /// Microseconds of the launches that count.
     pub samples: Vec<f32>,
     pub done: bool,
 }
 
+/// How far a config is that competes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is to be measured on.
+    Open,
+    /// Its interval is tight or its budget spent. It goes on only because others do.
+    Enough,
+    /// It is so much slower than the best that nothing more is asked of it.
+    Hopeless,
+}
+
 impl Candidate {
-    /// Whether it was measured enough: its interval is tight, its budget spent, or it is hopeless.
-    pub fn enough(&self, policy: &Policy, best_us: f64) -> bool {
+    /// How far it is; `all` holds the microseconds of the launches that do not count too.
+    pub fn stage(&self, policy: &Policy, best_us: f64, all: impl Iterator<Item = f32>) -> Stage {
+        let (launches, spent_us) = all.fold((0, 0.0), |(n, us), sample| (n + 1, us + sample as f64));
+        // moments that do not count are measured again, for as long again
+        let over = launches >= 2 * policy.max_samples || spent_us >= 2e3 * policy.budget_ms;
         let n = self.samples.len();
-        let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
         let mut sorted = self.samples.clone();
         sorted.sort_by(f32::total_cmp);
         let median = quantile(&sorted, 0.5);
         if n < policy.min_samples {
-            return false;
+            return if over && launches >= 2 * policy.min_samples { Stage::Enough } else { Stage::Open };
         }
-        if n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 || median > policy.slow * best_us {
-            return true;
+        if median > policy.slow * best_us {
+            return Stage::Hopeless;
+        }
+        let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
+        if over || n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 {
+            return Stage::Enough;
         }
         // distribution-free 95 % interval of a median: order statistics n/2 -+ 0.98 sqrt(n)
         let reach = 0.98 / (n as f64).sqrt();
         let (low, high) = (quantile(&sorted, (0.5 - reach).max(0.0)), quantile(&sorted, (0.5 + reach).min(1.0)));
-        n >= 8 && (high - low) / 2.0 <= policy.tight * median
+        if n >= 8 && (high - low) / 2.0 <= policy.tight * median { Stage::Enough } else { Stage::Open }
     }
 }
 
@@ -72,18 +90,30 @@ mod tests {
     #[test]
     fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
         let policy = Policy::default();
-        let candidate = |samples: Vec<f32>| Candidate {
-            index: 0,
-            work: Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] }),
-            estimate_us: 1.0,
-            samples,
-            done: false,
+        let stage = |samples: Vec<f32>, best_us: f64| {
+            let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
+            let all = samples.clone();
+            Candidate { index: 0, work, estimate_us: 1.0, samples, done: false }.stage(
+                &policy,
+                best_us,
+                all.into_iter(),
+            )
         };
-        assert!(!candidate(vec![100.0; 2]).enough(&policy, 100.0), "too few");
-        assert!(candidate(vec![100.0; 8]).enough(&policy, 100.0), "tight");
+        assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
+        assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
-        assert!(!candidate(noisy.clone()).enough(&policy, 100.0), "noisy");
-        assert!(candidate(noisy).enough(&policy, 10.0), "ten times slower than the best");
-        assert!(candidate(vec![2e4; 3]).enough(&policy, 2e4), "budget spent");
+        assert_eq!(stage(noisy.clone(), 100.0), Stage::Open, "noisy");
+        assert_eq!(stage(noisy, 10.0), Stage::Hopeless, "ten times slower than the best");
+        assert_eq!(stage(vec![2e4; 3], 2e4), Stage::Enough, "budget spent");
+    }
+
+    #[test]
+    fn what_does_not_count_is_measured_again_but_not_without_end() {
+        let policy = Policy::default();
+        let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
+        let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
+        let candidate = Candidate { index: 0, work, estimate_us: 1.0, samples: noisy, done: false };
+        assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 40)), Stage::Open);
+        assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 60)), Stage::Enough);
     }
 }

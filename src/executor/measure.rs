@@ -1,12 +1,14 @@
 //! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
-//! candidates until each one's interval is tight or its budget is spent. Raw samples are kept.
+//! candidates until the interval of each that competes is tight or its budget is spent. Raw samples are kept, but for those of moments in
+//! which everything was slower.
 
-use super::candidate::{Candidate, Work};
+use super::candidate::{Candidate, Stage, Work};
 use super::compiler::Job;
 use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
 use super::loaded::{Loaded, geometry, load};
 use super::peaks::{self, Peaks};
 use super::policy::{Cache, Policy};
+use super::rounds::Rounds;
 use super::{Executor, Fault, Geometry, ProgramId, fault};
 use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome};
 use crate::error::Result;
@@ -15,6 +17,26 @@ use std::collections::HashMap;
 
 /// Programs kept compiled.
 const PROGRAMS: usize = 1_024;
+
+/// Takes stock after a round: what is hopeless is done, and what competes is done together, so that it was measured in the same moments.
+/// Returns the places of what is done now.
+fn settle(running: &mut [Candidate], rounds: &Rounds, policy: &Policy, best_us: f64) -> Vec<usize> {
+    let counted = rounds.counted(running.len());
+    for (candidate, samples) in running.iter_mut().zip(counted).filter(|(c, _)| !c.done) {
+        candidate.samples = samples;
+    }
+    let stages: Vec<(usize, Stage)> = running
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.done)
+        .map(|(at, c)| (at, c.stage(policy, best_us, rounds.all(at))))
+        .collect();
+    let all = stages.iter().all(|(_, stage)| *stage != Stage::Open);
+    let done = stages.into_iter().filter(|(_, stage)| all || *stage == Stage::Hopeless).map(|(at, _)| at);
+    let done: Vec<usize> = done.collect();
+    done.iter().for_each(|at| running[*at].done = true);
+    done
+}
 
 /// A device with the data of one problem on it, and programs compiled so far.
 pub struct Bench<'k> {
@@ -149,31 +171,34 @@ impl<'k> Bench<'k> {
                 finish(candidate.index, Outcome::Invalid(fault), Observed::default());
             }
         }
+        let mut rounds = Rounds::default();
         while running.iter().any(|c| !c.done) {
-            for candidate in running.iter_mut().filter(|c| !c.done) {
+            for (at, candidate) in running.iter_mut().enumerate().filter(|(_, c)| !c.done) {
                 if self.executor.is_poisoned() {
                     return Ok(());
                 }
                 begin(candidate.index);
-                // a handful of short launches per turn, so that turns are few but neighbours stay close in time
-                let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 8);
+                // a few short launches per turn, so that turns are not many but neighbours stay close in time
+                let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 4);
                 match candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, flush) {
-                    Ok(times) => candidate.samples.extend(times),
+                    Ok(times) => {
+                        // a first launch that was disturbed would make all of its turns short
+                        let fastest = times.iter().copied().fold(f32::INFINITY, f32::min) as f64;
+                        candidate.estimate_us = candidate.estimate_us.min(fastest.max(0.1));
+                        rounds.add(at, times);
+                    }
                     Err(fault) => {
                         candidate.done = true;
                         candidate.samples.clear();
                         finish(candidate.index, Outcome::Invalid(fault), Observed::default());
-                        continue;
                     }
                 }
-                if candidate.enough(policy, best_us) {
-                    candidate.done = true;
-                    if policy.energy {
-                        continue;
-                    }
-                    let samples_us = std::mem::take(&mut candidate.samples);
+            }
+            for at in settle(&mut running, &rounds, policy, best_us) {
+                if !policy.energy {
+                    let samples_us = std::mem::take(&mut running[at].samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
-                    finish(candidate.index, outcome, self.executor.observed(candidate.work.program()));
+                    finish(running[at].index, outcome, self.executor.observed(running[at].work.program()));
                 }
             }
         }

@@ -21,6 +21,7 @@ mod occupancy;
 mod opencl;
 pub mod peaks;
 mod policy;
+mod rounds;
 mod source;
 pub mod sweep;
 pub mod worker;

@@ -24,7 +24,7 @@ pub struct Policy {
     pub budget_ms: f64,
     pub min_samples: usize,
     pub max_samples: usize,
-    /// A config is done when the 95 % interval of its median is within this share of it.
+    /// A config has enough when the 95 % interval of its median is within this share of it; those that compete are measured until all have.
     pub tight: f64,
     /// A config this many times slower than the best known gets `min_samples` only.
     pub slow: f64,
@@ -61,7 +61,8 @@ impl Policy {
         let energy = if *energy { format!("; energy: {}", Recipe::default().describe()) } else { String::new() };
         format!(
             "device events; {cache:?} cache; warm-up {warm_up_ms} ms; {min_samples}-{max_samples} samples of single launches, \
-             interleaved, to {tight} of the median or {budget_ms} ms; {min_samples} samples beyond {slow} x the best{energy}"
+             interleaved in rounds, to {tight} of the median or {budget_ms} ms each; moments that slow neighbours left out; \
+             {min_samples} samples beyond {slow} x the best{energy}"
         )
     }
 }
