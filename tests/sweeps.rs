@@ -6,6 +6,9 @@ use common::{opencl_or_skip, run, seqtune, text};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune::dataset::{Dataset, InvalidityKind, Outcome, Record};
+use seqtune::executor::live_device;
+use seqtune::executor::sweep::{Choice, plan};
+use seqtune::kernel::{Kernel, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -71,6 +74,26 @@ fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("180 records"), "{out}");
     assert_eq!(set(&killed), set(&calm));
+}
+
+#[test]
+fn a_journal_is_in_the_order_of_its_plan_whatever_is_finished_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("order.jsonl");
+    let extra = ["--sample", "40", "--pool", "50", "--fresh", "0.1", "--seed", "5"];
+    let (_, err, code) = run(&sweep_args(path.to_str().unwrap(), &extra));
+    assert_eq!(code, 0, "{err}");
+    let kernel = Kernel::open("gemm").unwrap();
+    let problems: Vec<Problem> = SIZES.iter().map(|size| kernel.problem(size).unwrap()).collect();
+    let choice = Choice::Sample { configs: 40, pool: 50, fresh: 0.1 };
+    let planned = plan(&kernel, &live_device("fake").unwrap(), &problems, choice, 5);
+    let planned = planned.iter().flat_map(|(problem, configs)| configs.iter().map(move |config| (problem, config)));
+    let planned: Vec<(String, String)> =
+        planned.map(|(problem, config)| (kernel.show_problem(problem), kernel.show_config(config))).collect();
+    let records = Dataset::load(&path).unwrap().records;
+    assert!(records.iter().any(|r| matches!(&r.outcome, Outcome::Measured(m) if m.samples_us.len() < 8)), "hopeless");
+    let written: Vec<(String, String)> = records.into_iter().map(|r| (r.problem, r.config)).collect();
+    assert_eq!(written, planned);
 }
 
 #[test]

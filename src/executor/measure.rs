@@ -14,9 +14,15 @@ use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome};
 use crate::error::Result;
 use crate::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Programs kept compiled.
 const PROGRAMS: usize = 1_024;
+
+/// Microseconds that a round may take, where more than [`FEW`] configs are measured together: what is measured together is lost together
+/// when a sweep is interrupted.
+const ROUND_US: f64 = 2e6;
+const FEW: usize = 16;
 
 /// Takes stock after a round: what is hopeless is done, and what competes is done together, so that it was measured in the same moments.
 /// Returns the places of what is done now.
@@ -144,24 +150,52 @@ impl<'k> Bench<'k> {
         let Some(loaded) = self.loaded.take() else {
             return Err(crate::Error::Failed("no problem is loaded".into()));
         };
+        let mut left = 0..configs.len() + library as usize;
+        while !left.is_empty() {
+            left.start = self.together(&loaded, (configs, left.clone()), policy, &mut best_us, begin, finish)?;
+            if self.executor.is_poisoned() {
+                return Ok(());
+            }
+        }
+        self.loaded = Some(loaded);
+        Ok(())
+    }
+
+    /// Measures the first of the configs `left` together, as many as take seconds, and returns where the others begin. The one behind the last
+    /// config is the library.
+    fn together(
+        &mut self,
+        loaded: &Loaded,
+        (configs, left): (&[Config], Range<usize>),
+        policy: &Policy,
+        best_us: &mut f64,
+        begin: &mut dyn FnMut(usize),
+        finish: &mut dyn FnMut(usize, Outcome, Observed),
+    ) -> Result<usize> {
         let mut running: Vec<Candidate> = Vec::new();
-        for index in 0..configs.len() + library as usize {
+        let (mut rest, mut sum_us) = (left.start, 0.0);
+        for index in left {
+            if running.len() >= FEW && sum_us > ROUND_US {
+                break;
+            }
+            rest = index + 1;
             begin(index);
-            match self.check(&loaded, index, configs.get(index))? {
+            match self.check(loaded, index, configs.get(index))? {
                 Ok(candidate) => {
-                    best_us = best_us.min(candidate.estimate_us);
+                    *best_us = best_us.min(candidate.estimate_us);
+                    sum_us += candidate.estimate_us;
                     running.push(candidate);
                 }
                 Err(fault) => finish(index, Outcome::Invalid(fault), Observed::default()),
             }
             if self.executor.is_poisoned() {
-                return Ok(());
+                return Ok(rest);
             }
         }
         let flush = policy.cache == Cache::Cold;
         for candidate in &mut running {
             if self.executor.is_poisoned() {
-                return Ok(());
+                return Ok(rest);
             }
             // by time, and not at all for a launch that is longer than the warm-up
             let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
@@ -175,7 +209,7 @@ impl<'k> Bench<'k> {
         while running.iter().any(|c| !c.done) {
             for (at, candidate) in running.iter_mut().enumerate().filter(|(_, c)| !c.done) {
                 if self.executor.is_poisoned() {
-                    return Ok(());
+                    return Ok(rest);
                 }
                 begin(candidate.index);
                 // a few short launches per turn, so that turns are not many but neighbours stay close in time
@@ -194,7 +228,7 @@ impl<'k> Bench<'k> {
                     }
                 }
             }
-            for at in settle(&mut running, &rounds, policy, best_us) {
+            for at in settle(&mut running, &rounds, policy, *best_us) {
                 if !policy.energy {
                     let samples_us = std::mem::take(&mut running[at].samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
@@ -206,14 +240,13 @@ impl<'k> Bench<'k> {
             // a pass of its own, after all times were taken: it heats the device
             for candidate in running.iter_mut().filter(|c| !c.samples.is_empty()) {
                 if self.executor.is_poisoned() {
-                    return Ok(());
+                    return Ok(rest);
                 }
-                let (outcome, observed) = self.meter(&loaded, candidate, begin);
+                let (outcome, observed) = self.meter(loaded, candidate, begin);
                 finish(candidate.index, outcome, observed);
             }
         }
-        self.loaded = Some(loaded);
-        Ok(())
+        Ok(rest)
     }
 
     /// The outcome of a candidate that was timed, with its energy, or why it has none.

@@ -1,4 +1,5 @@
-//! Measuring many configs of many problems into a journal, so that any interruption loses nothing.
+//! Measuring many configs of many problems into a journal, in the order of a plan, so that an interruption loses no more than the batch that is
+//! being measured.
 
 use super::child::{Child, Setup, compile_all};
 use super::{Fault, Policy};
@@ -7,7 +8,7 @@ use crate::error::Result;
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// Which configs of each problem to measure.
@@ -187,6 +188,8 @@ impl Run {
                 let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
                 let at = Instant::now();
                 let mut best_of_batch = best_us;
+                // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
+                let (mut waiting, mut next) = (BTreeMap::new(), 0);
                 measurer.measure(
                     kernel,
                     problem,
@@ -195,7 +198,12 @@ impl Run {
                     best_us,
                     &mut |i, outcome, observed| {
                         best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
-                        book(&batch[i], (outcome, observed), &mut report, progress)
+                        waiting.insert(i, (outcome, observed));
+                        while let Some(found) = waiting.remove(&next) {
+                            book(&batch[next], found, &mut report, progress)?;
+                            next += 1;
+                        }
+                        Ok(())
                     },
                 )?;
                 best_us = best_of_batch;
