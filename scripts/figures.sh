@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release
 seqtune=target/release/seqtune
-model=models/gemm-cpu data=datasets/gemm/cpu-xeon-2c.sqt
+model=models/gemm-cpu data=datasets/gemm/cpu-epyc-2c.sqt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -25,5 +25,5 @@ for name in a100_mm flexattention_a100_data mixedmm_a100_data; do
     "$work/seqtune" import autoheuristic "$zips/$name.zip" -o "$work/$name.sqt" --overwrite > /dev/null
     cross_validate "$name" "$work/$name.sqt"
 done
-cross_validate gemm datasets/gemm/cpu-xeon-2c.sqt
+cross_validate gemm datasets/gemm/cpu-epyc-2c.sqt
 cat "$work/table.md"

@@ -13,7 +13,9 @@ METHODS = {
     "trees, lambdarank": "trees, lambdarank",
     "seqtune, likelihood alone": "seqtune, likelihood alone",
     "seqtune, judge alone, all configs": "seqtune, judge alone",
-    "seqtune, as predict: beam, then both": "**seqtune, as `predict`**",
+    "seqtune, its networks: likelihood and judge": "seqtune, networks alone",
+    "seqtune, its trees alone, all configs": "seqtune, its trees alone",
+    "seqtune, as predict: beam, then all": "**seqtune, as `predict`**",
     "the vendor's library": "the vendor's library",
 }
 
@@ -40,8 +42,9 @@ print("| method | " + " | ".join(f"{r['kernel']}, {r['problems']} problems" for 
 print("|---" * (len(reports) + 1) + "|")
 for method, name in METHODS.items():
     print(f"| {name} | " + " | ".join(regrets(of.get(method)) for of in rows) + " |")
-for method in ["trees, regression", "trees, lambdarank"]:
-    print(f"| `predict` less {method} | " + " | ".join(margins(of.get(method)) for of in rows) + " |")
+for method in ["trees, regression", "trees, lambdarank", "seqtune, its networks: likelihood and judge"]:
+    name = METHODS[method].removeprefix("seqtune, ")
+    print(f"| `predict` less {name} | " + " | ".join(margins(of.get(method)) for of in rows) + " |")
 sure = [report["sureness"] for report in reports]
 percent = lambda share: "-" if share is None else f"{100 * share:.1f}"
 for name, key in [

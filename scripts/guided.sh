@@ -21,7 +21,7 @@ if [ ! -e "$out/learned.jsonl" ]; then
     "$seqtune" validate "$model" gemm datasets/problems/gemm_refine.txt --top 8 --learn "$out/learned.jsonl" > "$out/validated.md"
 fi
 began=$SECONDS
-"$seqtune" train datasets/gemm/cpu-xeon-2c.sqt "$out/learned.jsonl" --from "$model" -o "$out/refined"
+"$seqtune" train datasets/gemm/cpu-epyc-2c.sqt datasets/gemm/cpu-xeon-2c.sqt "$out/learned.jsonl" --from "$model" -o "$out/refined"
 echo "refining took $((SECONDS - began)) s" >&2
 for sweep in datasets/gemm/cpu-skylake-2c.sqt "$out/judged.jsonl"; do
     for one in "$model" "$out/refined"; do

@@ -167,7 +167,7 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
 
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
-    let ask = replay::Ask { objective: args.objective, whole: args.whole, seed: args.seed };
+    let ask = replay::Ask { objective: args.objective, whole: args.whole };
     let report = evaluate(kernel, model, table, ask, &mut |what| eprintln!("evaluate: {what}"))?;
     if let Some(path) = &args.plot {
         let groups: Vec<plot::Group> = report

@@ -11,8 +11,9 @@ use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
 use crate::model::calibration::First;
 use crate::model::loss::relevance;
+use crate::model::merit;
 use crate::model::speller::Spelled;
-use crate::model::{Existing, Model, Predictor, Settings, WIDTH, teacher, train};
+use crate::model::{Existing, Model, Predictor, Settings, WIDTH, train};
 use crate::threads::{cores, on_threads};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use std::path::Path;
 pub const TOPS: [usize; 4] = [1, 2, 3, 5];
 
 /// The row of what `predict` does.
-const PREDICT: &str = "seqtune, as predict: beam, then both";
+const PREDICT: &str = "seqtune, as predict: beam, then all";
 
 /// Shapes that a report names.
 const LOSING: usize = 20;
@@ -204,7 +205,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
             ("nearest neighbour", known(&neighbours.ranking(&tried.problem))),
         ];
         let spelled = Spelled::new(kernel, &tried.problem, device);
-        let rows: Vec<f64> = configs.iter().flat_map(|c| teacher::row(kernel, &tried.problem, &spelled, c)).collect();
+        let rows: Vec<f64> = configs.iter().flat_map(|c| spelled.row(c)).map(f64::from).collect();
         for (name, sign, trees) in &trees {
             let said = trees.predict(&rows, 1)?;
             rankings.push((name, by(&|i| sign * said[i])));
@@ -214,7 +215,12 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
         rankings.push(("seqtune, likelihood alone", by(&|i| -scored[i].log_probability)));
         rankings.push(("seqtune, predicted cost alone", by(&|i| cost(i).unwrap_or(f64::NAN))));
         rankings.push(("seqtune, judge alone, all configs", by(&|i| -scored[i].rank)));
-        rankings.push(("seqtune, likelihood and judge, all configs", by(&|i| -scored[i].merit())));
+        rankings.push((
+            "seqtune, its networks: likelihood and judge",
+            by(&|i| -merit(scored[i].log_probability, scored[i].rank)),
+        ));
+        rankings.push(("seqtune, its trees alone, all configs", by(&|i| -scored[i].trees)));
+        rankings.push(("seqtune, networks and trees, all configs", by(&|i| -scored[i].merit())));
         let found = predictor.predict_among(&tried.problem, device, ask.objective, (WIDTH, WIDTH), &configs)?;
         let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
         rankings.push((PREDICT, known(&found)));
@@ -240,9 +246,9 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: 
         let mean = costs.iter().map(|(_, c)| c.ln()).sum::<f64>() / costs.len() as f64;
         let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
         for (config, cost) in &costs {
-            let row = teacher::row(kernel, &tried.problem, &spelled, config);
+            let row = spelled.row(config);
             samples.columns = row.len();
-            samples.rows.extend(row);
+            samples.rows.extend(row.into_iter().map(f64::from));
             let relevance = relevance(cost / costs[0].1).round();
             samples.labels.push(if task == Task::Ranking { relevance } else { cost.ln() - mean } as f32);
         }

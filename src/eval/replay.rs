@@ -8,8 +8,6 @@ use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, ConfigSpace, Kernel};
-use crate::model::speller::Spelled;
-use crate::model::teacher::Teacher;
 use crate::model::{Model, Predictor, Scored, WIDTH};
 use serde::Serialize;
 
@@ -57,8 +55,11 @@ pub struct Report {
 type Ranker = (&'static str, fn(&Scored) -> f64);
 
 /// What of the model ranks all measured configs alone.
-const PARTS: [Ranker; 2] =
-    [("its likelihood alone, all configs", |s| s.log_probability), ("its judge alone, all configs", |s| s.rank)];
+const PARTS: [Ranker; 3] = [
+    ("its likelihood alone, all configs", |s| s.log_probability),
+    ("its judge alone, all configs", |s| s.rank),
+    ("its boosted trees alone, all configs", |s| s.trees),
+];
 
 /// Answers of one method: per test problem a ranking, or nothing.
 type Rankings = Vec<Option<Vec<Config>>>;
@@ -69,8 +70,6 @@ pub struct Ask {
     pub objective: Objective,
     /// All problems are judged, not the test part of the model's split: for data that it did not learn from.
     pub whole: bool,
-    /// Of the boosted trees.
-    pub seed: u64,
 }
 
 /// Judges `model` and the baselines on the test part of `table`, or on the whole. Baselines learn from the training part only (and the
@@ -79,7 +78,7 @@ pub fn evaluate(
     kernel: &Kernel,
     model: &Model,
     table: &Table,
-    Ask { objective, whole, seed }: Ask,
+    Ask { objective, whole }: Ask,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report> {
     let predictor = Predictor::new(kernel, model)?;
@@ -100,7 +99,8 @@ pub fn evaluate(
         |name: &str, rankings: Rankings| judged.push(row(kernel, table, name, &tests, objective, &rankings));
 
     progress("model");
-    let (mut rankings, mut parts) = (Rankings::new(), vec![Rankings::new(); PARTS.len()]);
+    let asked = if predictor.has_trees(objective) { &PARTS[..] } else { &PARTS[..2] };
+    let (mut rankings, mut parts) = (Rankings::new(), vec![Rankings::new(); asked.len()]);
     let mut firsts = Vec::new();
     for tried in &tests {
         let device = &table.devices[tried.device];
@@ -109,7 +109,7 @@ pub fn evaluate(
         rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
         let (scored, known) = predictor.score_measured(tried, device, objective)?;
         firsts.extend(predictor.first(device, &known));
-        for (part, by) in PARTS.iter().zip(&mut parts) {
+        for (part, by) in asked.iter().zip(&mut parts) {
             let mut order: Vec<usize> = (0..configs.len()).collect();
             order.sort_by(|a, b| part.1(&scored[*b]).total_cmp(&part.1(&scored[*a])));
             by.push(Some(order.into_iter().map(|i| configs[i].clone()).collect()));
@@ -117,7 +117,7 @@ pub fn evaluate(
     }
     let problems = worst(kernel, &tests, objective, &rankings);
     judge("seqtune, as predict", rankings);
-    for ((name, _), rankings) in PARTS.iter().zip(parts) {
+    for ((name, _), rankings) in asked.iter().zip(parts) {
         judge(name, rankings);
     }
 
@@ -132,15 +132,6 @@ pub fn evaluate(
             "nearest neighbour",
             tests.iter().map(|t| measured(t, objective, neighbours.ranking(&t.problem))).collect(),
         );
-        progress("boosted trees");
-        let teacher = Teacher::fit(kernel, table, &train, objective, seed)?;
-        let rank = |tried: &&Tried| {
-            let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
-            let configs: Vec<&Config> = tried.costs(objective).into_iter().map(|(c, _)| c).collect();
-            let ranked = teacher.rank(&tried.problem, &spelled, &configs);
-            Some(ranked.into_iter().map(|(c, _)| c.clone()).collect())
-        };
-        judge("boosted trees (rank all)", tests.iter().map(rank).collect());
     }
     let mut rows = judged;
     rows.push(random_row(&tests, objective));

@@ -1,11 +1,13 @@
 //! Measured configs as the sequences that the network is trained on and scored by.
 
 use super::speller::{Spelled, Speller};
-use super::teacher::{Teacher, between};
+use super::trees::Trees;
 use crate::dataset::{Objective, Outcome, Table, Tried};
 use crate::error::{Result, input};
-use crate::kernel::{Choices, Config};
+use crate::kernel::spec::FieldKind;
+use crate::kernel::{Choices, Config, Kernel, Problem};
 use crate::threads::{cores, on_threads};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 /// How often an epoch sees a problem that a model is to learn beside what it knows, at most.
@@ -67,7 +69,7 @@ pub struct Example {
     /// Cost relative to the best, 1 for the best.
     pub cost: Vec<f64>,
     /// Whether the target is among all legal configs, not only among the measured ones: of what was measured, the others are
-    /// known to be worse; of what a tuner or the teacher chose from, all the rest is.
+    /// known to be worse; of what a tuner or the trees chose from, all the rest is.
     pub among_legal: bool,
 }
 
@@ -132,13 +134,13 @@ pub struct Imagine<'a> {
     /// Measured problems that new ones are drawn between.
     pub indices: &'a [usize],
     pub objective: Objective,
-    pub teacher: &'a Teacher<'a>,
-    /// Configs that the teacher is asked about, see [`contenders`].
+    pub trees: &'a Trees,
+    /// Configs that the trees are asked about, see [`contenders`].
     pub contenders: &'a [&'a Config],
 }
 
 impl Imagine<'_> {
-    /// Examples of `count` problems: the teacher says what each contender would cost, and the best `keep` make up the target
+    /// Examples of `count` problems: the trees say what each contender would cost, and the best `keep` make up the target
     /// as in [`examples`]. They say nothing of the time.
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
         let tried: Vec<&Tried> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
@@ -150,7 +152,7 @@ impl Imagine<'_> {
             if legal.len() < 2 {
                 continue;
             }
-            let mut ranked = self.teacher.rank(&problem, &spelled, &legal);
+            let mut ranked = self.trees.rank(&spelled, &legal);
             ranked.truncate(keep);
             let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
             examples.push(Example {
@@ -167,6 +169,35 @@ impl Imagine<'_> {
         }
         Ok(examples)
     }
+}
+
+/// A problem between measured ones: each size log-uniform between those of two random problems, choices of the first, and
+/// now and then rounded to a power of two or a multiple of 16, as people's sizes are.
+fn between(kernel: &Kernel, tried: &[&Tried], rng: &mut ChaCha8Rng) -> (Problem, usize) {
+    for _ in 0..100 {
+        let a = tried[rng.random_range(0..tried.len())];
+        let b = tried[rng.random_range(0..tried.len())];
+        let mut problem = a.problem.clone();
+        for ((field, value), other) in kernel.fields.iter().zip(&mut problem.values).zip(&b.problem.values) {
+            if field.kind == FieldKind::Size && value != other {
+                // sizes mix independently, so that a thin problem and a square one give thin and square ones too
+                let t: f64 = [0.0, 1.0, rng.random()][rng.random_range(0..3)];
+                let x = ((*value + 1.0).ln() * (1.0 - t) + (other + 1.0).ln() * t).exp() - 1.0;
+                let x = match rng.random_range(0..3) {
+                    0 => 2f64.powf(x.max(1.0).log2().round()),
+                    1 if x >= 16.0 => (x / 16.0).round() * 16.0,
+                    _ => x.round(),
+                };
+                *value = x.clamp(field.min as f64, field.max as f64);
+            }
+        }
+        // reading it back applies the kernel's rules
+        if let Ok(problem) = kernel.problem(&kernel.show_problem(&problem)) {
+            return (problem, a.device);
+        }
+    }
+    let a = tried[rng.random_range(0..tried.len())];
+    (a.problem.clone(), a.device)
 }
 
 /// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
@@ -205,7 +236,6 @@ fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Problem;
 
     #[test]
     fn what_a_model_did_not_learn_from_counts_as_much_as_what_it_did_up_to_a_limit() {

@@ -8,6 +8,7 @@ use super::net::Net;
 use super::search::With;
 use super::speller::{Spelled, Speller};
 use super::store::{Meta, Model};
+use super::trees::Trees;
 use crate::dataset::{Objective, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel, Problem};
@@ -41,25 +42,28 @@ pub struct Scored {
     pub joules: f64,
     /// What the judge says: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
+    /// What the boosted trees say, likewise.
+    pub trees: f64,
 }
 
 impl Scored {
-    /// What candidates are ranked by, the higher the better: likelihood and ranking head together.
+    /// What candidates are ranked by, the higher the better: likelihood, judge and trees together.
     pub fn merit(&self) -> f64 {
-        merit(self.log_probability, self.rank)
+        merit(self.log_probability, self.rank + self.trees)
     }
 }
 
-/// Half of the likelihood counts beside the judge: weights from a quarter to one differ by less than networks of other seeds do
-/// (LOG.md).
-pub(super) fn merit(log_probability: f64, rank: f64) -> f64 {
-    0.5 * log_probability + rank
+/// What configs are ranked by: of their likelihood and of what judges them when they are finished, both logarithms of probabilities. Half of
+/// the likelihood counts: weights from a quarter to one differ by less than networks of other seeds do (LOG.md).
+pub fn merit(log_probability: f64, judged: f64) -> f64 {
+    0.5 * log_probability + judged
 }
 
 /// A model ready to predict for one kernel.
 pub struct Predictor<'k> {
     pub(super) speller: Speller<'k>,
     pub(super) ensemble: Ensemble,
+    trees: Vec<Trees>,
     calibration: Option<Calibration>,
     devices: Vec<String>,
 }
@@ -78,13 +82,14 @@ impl<'k> Predictor<'k> {
         Ok(Predictor {
             speller,
             ensemble: Ensemble::new(hparams, &model.weights, *members)?,
+            trees: model.trees.iter().filter(|trees| trees.of() == kernel.name).cloned().collect(),
             calibration: *calibration,
             devices: devices.iter().map(|d| d.name.clone()).collect(),
         })
     }
 
     /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood
-    /// and ranking head together order them. Problems are spread over `threads` threads.
+    /// judge and trees together order them. Problems are spread over `threads` threads.
     pub fn predict(
         &self,
         problems: &[Problem],
@@ -166,9 +171,11 @@ impl<'k> Predictor<'k> {
         };
         let rank = judged.rank.map(|rank| rank.log_softmax(0, Kind::Float));
         let (time, energy, rank) = (numbers(judged.time)?, numbers(judged.energy)?, numbers(rank)?);
+        let trees = self.with().weighed(&spelled, objective, configs);
         let scored = (0..log.len()).map(|i| {
             let [time_us, joules] = speller.read_costs(&spelled, [time[i], energy[i]]);
-            Scored { log_probability: log[i] as f64, steps: Vec::new(), time_us, joules, rank: rank[i] as f64 }
+            let (log_probability, rank, trees) = (log[i] as f64, rank[i] as f64, trees[i]);
+            Scored { log_probability, steps: Vec::new(), time_us, joules, rank, trees }
         });
         Ok(scored.collect())
     }
@@ -209,11 +216,16 @@ impl<'k> Predictor<'k> {
         self.ensemble.judges()
     }
 
+    /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
+    pub fn has_trees(&self, objective: Objective) -> bool {
+        self.trees.iter().any(|trees| trees.objective() == objective)
+    }
+
     pub(super) fn parameters(&self) -> usize {
         self.speller.kernel.parameters.len()
     }
 
     pub(super) fn with(&self) -> With<'_, 'k> {
-        With { speller: &self.speller, ensemble: &self.ensemble, calibration: self.calibration }
+        With { speller: &self.speller, ensemble: &self.ensemble, trees: &self.trees, calibration: self.calibration }
     }
 }

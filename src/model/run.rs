@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
         if path.is_file() {
             let bytes = std::fs::read(path).map_err(io(path))?;
             let at = |e: Error| e.at(path.display());
-            let (tensors, meta) = decode(&bytes).map_err(at)?;
+            let (tensors, _, meta) = decode(&bytes).map_err(at)?;
             let state: State = serde_json::from_str(meta.get("state").map_or("", String::as_str))
                 .map_err(|_| at(Error::Input("is not a checkpoint of this version; delete it".into())))?;
             if state.key != checkpoint.key {
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
         }
         let problems = chunk.len() as i64;
         let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view([problems, lesson.rows as i64]); // (B, R)
-        // among the chosen for measured problems, among all that is legal for those that the teacher labels or a tuner chose:
+        // among the chosen for measured problems, among all that is legal for those that trees label or a tuner chose:
         // of what was not measured nothing is known, so nothing is said against it
         let listwise: Vec<f32> =
             chunk.iter().map(|i| (!lesson.training[*i].among_legal && *imagined > 0) as u8 as f32).collect();
@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
         let state = serde_json::to_string(&state).map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
         write_whole(
             &self.checkpoint.path,
-            &encode(&tensors, HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
+            &encode(&tensors, &[], HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
         )
     }
 }

@@ -8,6 +8,7 @@ use super::judge::Said;
 use super::predict::{Candidate, Scored, merit};
 use super::runtime::Row;
 use super::speller::{Spelled, Speller};
+use super::trees::Trees;
 use crate::dataset::Objective;
 use crate::error::{Result, input};
 use crate::kernel::{Choice, Config, Device, Problem};
@@ -38,6 +39,8 @@ pub fn advance(speller: &Speller, spelled: &Spelled, among: Option<&[Config]>, t
 pub(super) struct With<'a, 'k> {
     pub(super) speller: &'a Speller<'k>,
     pub(super) ensemble: &'a Ensemble,
+    /// Of the kernel, for one objective each.
+    pub(super) trees: &'a [Trees],
     pub(super) calibration: Option<Calibration>,
 }
 
@@ -67,11 +70,12 @@ impl With<'_, '_> {
             let mut hearing = self.ensemble.hear(self.speller, spelled, &sessions, problem);
             let configs: Vec<Config> = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
             configs.iter().for_each(|c| hearing.add(&c.0));
+            let weighed = self.weighed(spelled, objective, &configs);
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
-                .zip(hearing.compared())
-                .map(|((config, h), said)| {
+                .zip(hearing.compared().into_iter().zip(weighed))
+                .map(|((config, h), (said, trees))| {
                     let candidate = self.candidate(spelled, config, h.log_probability, said);
-                    (merit(h.log_probability, said.rank as f64), candidate)
+                    (merit(h.log_probability, said.rank as f64 + trees), candidate)
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -90,6 +94,12 @@ impl With<'_, '_> {
     pub(super) fn candidate(self, spelled: &Spelled, config: Config, log_probability: f64, said: Said) -> Candidate {
         let [time_us, joules] = self.speller.read_costs(spelled, said.costs);
         Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
+    }
+
+    /// What the trees for the objective hold probable of configs that are compared, see [`Trees::weigh`]; 0 where there are none.
+    pub(super) fn weighed(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Vec<f64> {
+        let trees = self.trees.iter().find(|trees| trees.objective() == objective);
+        trees.map_or_else(|| vec![0.0; configs.len()], |trees| trees.weigh(spelled, configs))
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
@@ -221,9 +231,17 @@ impl With<'_, '_> {
         let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
         let width = speller.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
-        let nothing =
-            Scored { log_probability: 0.0, steps: Vec::new(), time_us: f64::NAN, joules: f64::NAN, rank: 0.0 };
+        let nothing = Scored {
+            log_probability: 0.0,
+            steps: Vec::new(),
+            time_us: f64::NAN,
+            joules: f64::NAN,
+            rank: 0.0,
+            trees: 0.0,
+        };
         let mut scored = vec![nothing; configs.len()];
+        let weighed = self.weighed(spelled, objective, configs);
+        scored.iter_mut().zip(weighed).for_each(|(scored, trees)| scored.trees = trees);
         let judges = self.ensemble.judges();
         if judges {
             let mut hearing = self.ensemble.hear(speller, spelled, &sessions, 0);

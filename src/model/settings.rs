@@ -38,7 +38,7 @@ pub struct Settings {
     pub smoothing: f64,
     /// Compute in bfloat16; weights and their averages stay in single precision.
     pub half: bool,
-    /// Problems per measured one that the teacher labels, as long as there are fewer than [`MOST_IMAGINED`] in all; 0 trains on
+    /// Problems per measured one that boosted trees label, as long as there are fewer than [`MOST_IMAGINED`] in all; 0 trains on
     /// measured problems alone.
     pub imagined: usize,
     /// Weight of the loss of each head that predicts a cost: time and energy.
@@ -61,7 +61,7 @@ pub const STEPS: usize = 1_500;
 /// Updates that go on from the weights of another model.
 pub const REFINING_STEPS: usize = 300;
 
-/// Problems that the teacher makes up for where fewer were measured.
+/// Problems that are made up for where fewer were measured.
 pub const MOST_IMAGINED: usize = 2_000;
 
 impl Default for Settings {
@@ -135,7 +135,8 @@ impl Settings {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
         let Settings { dropout, smoothing, half, rank, order, .. } = self;
         let (tau, batch) = (tau.unwrap_or(f64::NAN), batch.unwrap_or(0));
-        let rank = if *rank > 0.0 { format!(", rank {rank}, order {order}") } else { String::new() };
+        let rank =
+            if *rank > 0.0 { format!(", rank {rank}, order {order}, beside boosted trees") } else { String::new() };
         format!(
             "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, at most {batch} problems of {configs} configs an update; \
              {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}{rank}; \

@@ -5,6 +5,7 @@ use super::vocab::{OBJECTIVE, Spelling, Vocab, is_late};
 use crate::dataset::Objective;
 use crate::error::{Result, input};
 use crate::kernel::expr::Code;
+use crate::kernel::spec::FieldKind;
 use crate::kernel::{Choice, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
 use std::sync::Arc;
 
@@ -254,11 +255,19 @@ impl<'k> Spelled<'k> {
         &self.env[kernel.parameters.len() + kernel.fields.len()..]
     }
 
-    /// All features of a finished config, unscaled, for other learners.
-    pub fn features_of(&self, config: &Config) -> Vec<f64> {
+    /// A problem and a config as numbers for other learners: sizes as logarithms, the config's values, the device's limits, all features. What is
+    /// not known is lower than any number.
+    pub fn row(&self, config: &Config) -> Vec<f32> {
+        let kernel = self.space.kernel;
         let mut env = self.env.clone();
-        set(&mut env, self.space.kernel, &config.0);
-        self.codes.iter().map(|c| c.eval(&env)).collect()
+        set(&mut env, kernel, &config.0);
+        let (values, rest) = env.split_at(kernel.parameters.len());
+        let (fields, limits) = rest.split_at(kernel.fields.len());
+        let fields = kernel.fields.iter().zip(fields);
+        let fields = fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v });
+        let features = self.codes.iter().map(|c| c.eval(&env));
+        let known = |x: f64| if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN as f64, f32::MAX as f64) as f32 };
+        fields.chain(values.iter().copied()).chain(limits.iter().copied()).chain(features).map(known).collect()
     }
 }
 

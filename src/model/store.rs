@@ -2,6 +2,7 @@
 
 use super::calibration::Calibration;
 use super::layers::Weights;
+use super::trees::Trees;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Split, write_whole};
 use crate::error::{Error, Result, input, io};
@@ -107,6 +108,8 @@ const FORMAT: &str = "seqtune-model-2";
 pub struct Model {
     pub meta: Meta,
     pub weights: Weights,
+    /// Of models of whole sweeps: for each kernel and objective.
+    pub trees: Vec<Trees>,
 }
 
 impl Model {
@@ -119,7 +122,7 @@ impl Model {
     pub fn save(&self, folder: &Path) -> Result<()> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
         let meta = HashMap::from([("seqtune".to_string(), meta)]);
-        write_whole(&Model::file(folder), &encode(&self.weights, meta, Dtype::I8)?)
+        write_whole(&Model::file(folder), &encode(&self.weights, &self.trees, meta, Dtype::I8)?)
     }
 
     /// Folders of the models in a folder: itself, and those in it of one kernel each.
@@ -170,8 +173,8 @@ impl Model {
         let file = file_of(path);
         let bytes = std::fs::read(&file).map_err(io(&file))?;
         let at = |e: Error| e.at(file.display());
-        let (weights, meta) = decode(&bytes).map_err(at)?;
-        Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights })
+        let (weights, trees, meta) = decode(&bytes).map_err(at)?;
+        Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights, trees })
     }
 
     /// The format that this version writes.
@@ -202,8 +205,13 @@ impl Model {
 
 /// Tensors and metadata as safetensors bytes: in single precision, or small (`I8`), matrices as bytes with a scale for each row (a
 /// tensor `NAME.scale`) and vectors in half precision. What that rounds moves a validation score by less than 0.001 nats, a hundredth of
-/// the difference between two trainings (LOG.md).
-pub(super) fn encode(tensors: &Weights, meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
+/// the difference between two trainings (LOG.md). Trees are one tensor of bytes, packed by bincode and deflate.
+pub(super) fn encode(
+    tensors: &Weights,
+    trees: &[Trees],
+    meta: HashMap<String, String>,
+    dtype: Dtype,
+) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
     let half = |values: &[f32]| values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
     let mut raw: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
@@ -227,17 +235,27 @@ pub(super) fn encode(tensors: &Weights, meta: HashMap<String, String>, dtype: Dt
             _ => raw.push((name.clone(), Dtype::F16, shape, half(&values))),
         }
     }
+    if !trees.is_empty() {
+        let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+        bincode::serde::encode_into_std_write(trees, &mut packed, bincode::config::standard())
+            .map_err(|e| failed(&e))?;
+        let packed = packed.finish().map_err(|e| failed(&e))?;
+        raw.push((TREES.into(), Dtype::U8, vec![packed.len()], packed));
+    }
     let views = raw.iter().map(|(name, dtype, shape, bytes)| {
         Ok((name.clone(), TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
     });
     safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(meta)).map_err(|e| failed(&e))
 }
 
+/// Name of the trees among the tensors.
+const TREES: &str = "trees";
+
 /// Ending of the names of what rows of bytes are multiplied by.
 const SCALE: &str = ".scale";
 
 /// The inverse of [`encode`].
-pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, HashMap<String, String>)> {
+pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, String>)> {
     let damaged = |e: safetensors::SafeTensorError| {
         Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
     };
@@ -245,11 +263,17 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, HashMap<String, String>)>
     let meta = header.metadata().clone().unwrap_or_default();
     let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
     let single = |data: &[u8]| data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    let mut weights = Weights::new();
+    let (mut weights, mut trees) = (Weights::new(), Vec::new());
     for (name, view) in tensors.tensors() {
         let (data, shape) = (view.data(), view.shape());
         let values: Vec<f32> = match view.dtype() {
             _ if name.ends_with(SCALE) => continue,
+            Dtype::U8 if name == TREES => {
+                let mut packed = flate2::read::DeflateDecoder::new(data);
+                trees = bincode::serde::decode_from_std_read(&mut packed, bincode::config::standard())
+                    .map_err(|e| Error::Input(format!("its trees cannot be read ({e}); fetch or train it again")))?;
+                continue;
+            }
             Dtype::F32 => single(data),
             Dtype::F16 => data.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
             Dtype::I8 => {
@@ -266,5 +290,5 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, HashMap<String, String>)>
         }
         weights.insert(name, Tensor::from_slice(&values).reshape(shape));
     }
-    Ok((weights, meta))
+    Ok((weights, trees, meta))
 }

@@ -9,7 +9,7 @@ use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
 use super::settings::{MOST_IMAGINED, REFINING_STEPS, STEPS, Settings, Target};
 use super::speller::Speller;
 use super::store::{Meta, Model};
-use super::teacher::Teacher;
+use super::trees::Trees;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Part, Split, Table, today};
 use crate::error::{Error, Result, input, io};
@@ -30,7 +30,7 @@ const SMALLEST_BATCH: usize = 16;
 /// What a training run tells as it goes.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
-    /// The teacher labels unmeasured problems, or problems are spelled: so many of so many are done.
+    /// Boosted trees label unmeasured problems, or problems are spelled: so many of so many are done.
     Preparing(usize, usize),
     /// An epoch is done.
     Epoch(Epoch),
@@ -111,7 +111,7 @@ fn fit(
     let settings = &settings.fitted(corpus, problems.iter().map(|p| p.train.len()).sum());
     let most = settings.batch.unwrap_or(SMALLEST_BATCH);
     let all: usize = problems.iter().map(|p| p.train.len() + p.validation.len()).sum();
-    let mut lessons = Vec::new();
+    let (mut lessons, mut trees) = (Vec::new(), Vec::new());
     let mut spelled = 0;
     for ((kernel, table), p) in corpus.iter().zip(&problems) {
         let speller = Speller::new(&vocab, kernel)?;
@@ -131,7 +131,14 @@ fn fit(
         // judged by one target, whatever is trained towards, so that scores compare
         let validation = examples(&speller, table, &p.validation, &objectives, Some(0.05))?;
         for objective in &objectives {
-            imagine(&speller, table, &p.train, (*objective, tau), settings, &mut training, progress)?;
+            if !p.train.iter().any(|i| table.tried[*i].costs(*objective).len() >= 2) {
+                continue;
+            }
+            progress(Progress::Preparing(0, all));
+            let (aim, threads) = ((*objective, tau.unwrap_or(0.05)), tch::get_num_threads().max(1) as usize);
+            let fitted = Trees::fit(kernel, table, (&train, &p.validation), aim, (settings.seed, threads))?;
+            imagine(&speller, (table, &p.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
+            trees.push(fitted);
         }
         // no more than a problem has
         let longest = training.iter().map(|e| e.sequences.len()).max().unwrap_or(2).max(2);
@@ -200,6 +207,7 @@ fn fit(
             date: today(),
         },
         weights,
+        trees,
     };
     model.meta.calibration = calibrate(&model, corpus, &problems, tuned)?;
     model.save(folder)?;
@@ -246,18 +254,19 @@ fn finished(
     if !Model::file(folder).is_file() {
         return Ok(None);
     }
-    let Model { meta, weights } = match (Model::load(folder), existing) {
+    let model = match (Model::load(folder), existing) {
         (Ok(model), _) => model,
         // what cannot be read is not the same
         (Err(_), Existing::Replace) => return Ok(None),
         (Err(e), Existing::Keep) => return Err(e),
     };
+    let meta = &model.meta;
     let same = meta.data.iter().eq(data.iter().copied())
         && meta.settings == described
         && meta.split == *split
         && meta.tool == env!("CARGO_PKG_VERSION");
     match (same, existing) {
-        (true, _) => Ok(Some(Model { meta, weights })),
+        (true, _) => Ok(Some(model)),
         (false, Existing::Replace) => Ok(None),
         (false, _) => input(format!(
             "{} holds a model of other data or settings; name another folder, or pass --overwrite",
@@ -370,12 +379,12 @@ fn keep_memory() {
     }
 }
 
-/// Adds examples of unmeasured problems that the teacher labels.
+/// Adds examples of unmeasured problems that the trees label.
 fn imagine(
     speller: &Speller,
-    table: &Table,
-    train: &[usize],
+    (table, train): (&Table, &[usize]),
     (objective, tau): (Objective, Option<f64>),
+    trees: &Trees,
     settings: &Settings,
     training: &mut Vec<Example>,
     progress: &mut dyn FnMut(Progress),
@@ -385,9 +394,8 @@ fn imagine(
         return Ok(());
     }
     progress(Progress::Preparing(0, wanted));
-    let teacher = Teacher::fit(speller.kernel, table, train, objective, settings.seed)?;
     let contenders = contenders(table, train, objective);
-    let imagine = Imagine { speller, table, indices: train, objective, teacher: &teacher, contenders: &contenders };
+    let imagine = Imagine { speller, table, indices: train, objective, trees, contenders: &contenders };
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
     // in portions, so that progress can be told
     for done in (0..wanted).step_by(50) {
