@@ -1,21 +1,25 @@
-//! What boosted trees are fitted to: values, or an order within lists.
+//! What boosted trees are fitted to: values, or a distribution over the configs of each problem.
 
-use super::loss::relevance;
+use super::calibration::softmax;
 use std::ops::Range;
 
-/// What is learned.
+/// What is learned of rows.
 pub enum Goal {
     /// Each row's value, and how much it counts.
     Values(Vec<(f32, f32)>),
-    /// The order within lists: so many rows each, with the cost of each row relative to the best of its list.
-    Order(Vec<usize>, Vec<f32>),
+    /// Lists of so many rows each, and for each row how probable it is to be in its list: the softmax of what is said of the list's rows is to
+    /// be that (ListNet, Cao et al. 2007).
+    Lists(Vec<usize>, Vec<f32>),
 }
 
 impl Default for Goal {
     fn default() -> Goal {
-        Goal::Order(Vec::new(), Vec::new())
+        Goal::Lists(Vec::new(), Vec::new())
     }
 }
+
+/// Least curvature of a list's loss by one score: a row that is hardly probable moves in bounded steps.
+const FLATTEST: f64 = 1e-4;
 
 impl Goal {
     /// What is said before there is a tree.
@@ -25,7 +29,7 @@ impl Goal {
                 let weight: f32 = values.iter().map(|(_, weight)| weight).sum();
                 values.iter().map(|(value, weight)| value * weight).sum::<f32>() / weight.max(f32::MIN_POSITIVE)
             }
-            Goal::Order(..) => 0.0,
+            Goal::Lists(..) => 0.0,
         }
     }
 
@@ -37,28 +41,38 @@ impl Goal {
                     *slope = [(score - value) * weight, *weight];
                 }
             }
-            Goal::Order(lists, costs) => {
-                slopes.fill([0.0; 2]);
+            Goal::Lists(lists, target) => {
                 for list in ranges(lists) {
-                    order(&costs[list.clone()], &scores[list.clone()], &mut slopes[list]);
+                    let said = shares(&scores[list.clone()]);
+                    for ((slope, target), said) in slopes[list.clone()].iter_mut().zip(&target[list]).zip(said) {
+                        *slope = [said as f32 - target, (said * (1.0 - said)).max(FLATTEST) as f32];
+                    }
                 }
             }
         }
     }
 
-    /// What is judged by: the squared error, or 1 less the mean discounted gain of the first three.
+    /// What is judged by: the squared error, or the mean cross-entropy of a list in nats.
     pub(super) fn loss(&self, scores: &[f32]) -> f64 {
         match self {
             Goal::Values(values) => {
                 let one = |((value, weight), score): (&(f32, f32), &f32)| (weight * (score - value).powi(2)) as f64;
-                values.iter().zip(scores).map(one).sum::<f64>()
+                values.iter().zip(scores).map(one).sum()
             }
-            Goal::Order(lists, costs) => {
-                let one = |list: Range<usize>| gain_of_three(&costs[list.clone()], &scores[list]);
-                1.0 - ranges(lists).map(one).sum::<f64>() / lists.len().max(1) as f64
+            Goal::Lists(lists, target) => {
+                let one = |list: Range<usize>| -> f64 {
+                    let said = shares(&scores[list.clone()]);
+                    target[list].iter().zip(said).map(|(t, s)| -*t as f64 * s.max(f64::MIN_POSITIVE).ln()).sum()
+                };
+                ranges(lists).map(one).sum::<f64>() / lists.len().max(1) as f64
             }
         }
     }
+}
+
+fn shares(scores: &[f32]) -> Vec<f64> {
+    let scores: Vec<f64> = scores.iter().map(|s| *s as f64).collect();
+    softmax(&scores, 1.0)
 }
 
 fn ranges(lists: &[usize]) -> impl Iterator<Item = Range<usize>> {
@@ -68,92 +82,30 @@ fn ranges(lists: &[usize]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-fn gain(cost: f32) -> f64 {
-    relevance(cost as f64).round().exp2() - 1.0
-}
-
-fn discount(place: usize) -> f64 {
-    1.0 / (place as f64 + 2.0).log2()
-}
-
-/// Places of a list, the highest score first.
-fn by_score(scores: &[f32]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
-    order
-}
-
-/// The discounted gain of the best order, of the first `count`.
-fn ideal(costs: &[f32], count: usize) -> f64 {
-    let mut gains: Vec<f64> = costs.iter().map(|c| gain(*c)).collect();
-    gains.sort_by(|a, b| b.total_cmp(a));
-    gains.iter().take(count).enumerate().map(|(place, gain)| gain * discount(place)).sum()
-}
-
-fn gain_of_three(costs: &[f32], scores: &[f32]) -> f64 {
-    let found: f64 =
-        by_score(scores).iter().take(3).enumerate().map(|(place, i)| gain(costs[*i]) * discount(place)).sum();
-    found / ideal(costs, 3)
-}
-
-/// Places of a list beyond which order does not matter.
-const DEEP: usize = 10;
-
-/// LambdaMART's slopes of one list (Burges 2010): each pair in question pulls as hard as its exchange would change the discounted gain, pairs of
-/// near scores harder, lists alike.
-fn order(costs: &[f32], scores: &[f32], slopes: &mut [[f32; 2]]) {
-    let sorted = by_score(scores);
-    let gains: Vec<f64> = costs.iter().map(|c| gain(*c)).collect();
-    let most = ideal(costs, DEEP);
-    let spread = sorted.first().zip(sorted.last()).is_some_and(|(first, last)| scores[*first] != scores[*last]);
-    let mut pull = 0.0;
-    let mut exact = vec![[0.0f64; 2]; costs.len()];
-    for (place, &i) in sorted.iter().enumerate().take(DEEP) {
-        for (other, &j) in sorted.iter().enumerate().skip(place + 1) {
-            if gains[i] == gains[j] {
-                continue;
-            }
-            let (high, low) = if gains[i] > gains[j] { (i, j) } else { (j, i) };
-            let apart = (scores[high] - scores[low]) as f64;
-            let mut change = (gains[high] - gains[low]) * (discount(place) - discount(other)).abs() / most;
-            if spread {
-                change /= 0.01 + apart.abs();
-            }
-            let wrong = 1.0 / (1.0 + apart.exp());
-            let (slope, curve) = (change * wrong, change * wrong * (1.0 - wrong));
-            exact[high][0] -= slope;
-            exact[low][0] += slope;
-            exact[high][1] += curve;
-            exact[low][1] += curve;
-            pull += 2.0 * slope;
-        }
-    }
-    let scale = if pull > 0.0 { (1.0 + pull).log2() / pull } else { 1.0 };
-    slopes.iter_mut().zip(exact).for_each(|(slope, exact)| *slope = exact.map(|x| (x * scale) as f32));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn slopes_pull_the_better_up_and_add_up_to_nothing() {
-        let goal = Goal::Order(vec![3, 2], vec![1.0, 1.2, 2.0, 1.0, 1.05]);
-        let mut slopes = vec![[0.0; 2]; 5];
-        goal.slopes(&[0.0, 0.5, 1.0, 0.3, 0.1], &mut slopes);
-        assert!(slopes[0][0] < 0.0 && slopes[2][0] > 0.0 && slopes[3][0] < 0.0 && slopes[4][0] > 0.0, "{slopes:?}");
-        for list in [0..3, 3..5] {
-            let sum: f32 = slopes[list].iter().map(|s| s[0]).sum();
-            assert!(sum.abs() < 1e-6, "{slopes:?}");
+    fn slopes_are_those_of_the_loss() {
+        let goals = [
+            Goal::Lists(vec![3, 2], vec![0.7, 0.2, 0.1, 0.5, 0.5]),
+            Goal::Values(vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)]),
+        ];
+        for (goal, share) in goals.iter().zip([0.5, 2.0]) {
+            let scores = [0.0, 0.5, 1.0, 0.3, 0.1];
+            let mut slopes = vec![[0.0; 2]; 5];
+            goal.slopes(&scores, &mut slopes);
+            for row in 0..5 {
+                let at = |step: f32| {
+                    let mut scores = scores;
+                    scores[row] += step;
+                    goal.loss(&scores)
+                };
+                // the loss of lists is a mean over two of them, a squared error's slope is taken without its 2
+                let numeric = (at(1e-2) - at(-1e-2)) / 2e-2 / share;
+                assert!((numeric - slopes[row][0] as f64).abs() < 1e-3, "{row}: {numeric} {slopes:?}");
+            }
         }
-        assert!(slopes.iter().all(|s| s[1] > 0.0), "{slopes:?}");
-    }
-
-    #[test]
-    fn the_right_order_has_no_loss_and_the_best_third_some() {
-        let goal = Goal::Order(vec![4], vec![1.0, 1.1, 1.3, 2.0]);
-        assert!(goal.loss(&[4.0, 3.0, 2.0, 1.0]).abs() < 1e-12);
-        let third = goal.loss(&[2.0, 4.0, 3.0, 1.0]);
-        assert!(third > 0.3 && goal.loss(&[1.0, 3.0, 2.0, 4.0]) > third, "{third}");
     }
 }

@@ -135,8 +135,11 @@ impl Settings {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
         let Settings { dropout, smoothing, half, rank, order, .. } = self;
         let (tau, batch) = (tau.unwrap_or(f64::NAN), batch.unwrap_or(0));
-        let rank =
-            if *rank > 0.0 { format!(", rank {rank}, order {order}, beside boosted trees") } else { String::new() };
+        let rank = if *rank > 0.0 {
+            format!(", rank {rank}, order {order}, beside trees of values and lists")
+        } else {
+            String::new()
+        };
         format!(
             "{members} x d {} heads {} ff {} layers {}+{}; {target:?} target, tau {tau}; {epochs} epochs, at most {batch} problems of {configs} configs an update; \
              {imagined} imagined problems per measured one; AdamW {rate} cosine, decay {decay}, dropout {dropout}, smoothing {smoothing}; head {head}{rank}; \

@@ -8,7 +8,7 @@ use super::forest::{Forest, Samples};
 use super::goal::Goal;
 use super::speller::Spelled;
 use crate::dataset::{Objective, Table};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Config, Kernel};
 use crate::threads::on_threads;
 use serde::{Deserialize, Serialize};
@@ -18,20 +18,24 @@ use serde::{Deserialize, Serialize};
 pub struct Trees {
     kernel: String,
     objective: Objective,
+    /// Temperature of the soft target.
+    tau: f64,
     /// The natural logarithm of a config's cost, relative to the mean of its problem.
     values: Forest,
-    /// What orders a problem's configs, the higher the better.
-    order: Forest,
-    /// What each is multiplied by before the softmax that makes probabilities of it.
-    sharpness: [f64; 2],
+    /// What makes the soft target by a softmax over a problem's configs.
+    lists: Forest,
 }
 
-/// Sharpness where nothing was held out to learn it from: what was learned on A100 mm.
-const USUAL: [f64; 2] = [16.0, 0.6];
+/// What a forest is fitted to.
+#[derive(Clone, Copy, PartialEq)]
+enum Aim {
+    Values,
+    /// The soft target of this temperature.
+    Lists(f64),
+}
 
 impl Trees {
-    /// Fits the problems `train` of a table. `held` out problems say when it is enough, and how far to trust what comes of it: the soft target of
-    /// temperature `tau` is what they are to show.
+    /// Fits the problems `train` of a table; `held` out ones say when it is enough. `tau` is the temperature of the soft target.
     pub fn fit(
         kernel: &Kernel,
         table: &Table,
@@ -41,30 +45,15 @@ impl Trees {
     ) -> Result<Trees> {
         // of very small data nothing is held out
         let held = if held == train { &[] } else { held };
-        let fit = |ordered: &bool| {
-            let of = |problems: &[usize]| samples(kernel, table, problems, objective, *ordered);
-            let held = of(held);
-            let forest = Forest::fit(&of(train), &held, seed);
-            Ok((forest, held))
+        let fit = |aim: &Aim| {
+            let of = |problems: &[usize]| samples(kernel, table, problems, objective, *aim);
+            Ok(Forest::fit(&of(train), &of(held), seed))
         };
-        let mut forests = on_threads(&[false, true], threads, fit)?.into_iter();
-        let (Some((values, held_values)), Some((order, held_order))) = (forests.next(), forests.next()) else {
-            return Err(crate::Error::Failed("boosted trees were lost".into()));
-        };
-        let Goal::Order(lists, costs) = &held_order.goal else {
-            return Err(crate::Error::Failed("boosted trees lost what they order".into()));
-        };
-        let said = |forest: &Forest, samples: &Samples, sign: f64| -> Vec<f64> {
-            samples.rows.chunks_exact(samples.columns.max(1)).map(|row| sign * forest.say(row) as f64).collect()
-        };
-        let sharpness = match lists.is_empty() {
-            true => USUAL,
-            false => [
-                sharpness(lists, costs, &said(&values, &held_values, -1.0), tau),
-                sharpness(lists, costs, &said(&order, &held_order, 1.0), tau),
-            ],
-        };
-        Ok(Trees { kernel: kernel.name.clone(), objective, values, order, sharpness })
+        let forests = on_threads(&[Aim::Values, Aim::Lists(tau)], threads, fit)?;
+        let [values, lists] = forests
+            .try_into()
+            .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
+        Ok(Trees { kernel: kernel.name.clone(), objective, tau, values, lists })
     }
 
     /// The kernel's name.
@@ -86,10 +75,10 @@ impl Trees {
 
     /// The natural logarithm of how probably each of the configs is the best of them: what both forests hold probable, multiplied.
     pub fn weigh(&self, spelled: &Spelled, configs: &[Config]) -> Vec<f64> {
-        let [of_values, of_order] = self.sharpness;
         let merit = |config: &Config| {
             let row = spelled.row(config);
-            of_order * self.order.say(&row) as f64 - of_values * self.values.say(&row) as f64
+            // what a cost is in the soft target
+            self.lists.say(&row) as f64 - self.values.say(&row) as f64 / self.tau
         };
         let merits: Vec<f64> = configs.iter().map(merit).collect();
         softmax(&merits, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect()
@@ -97,9 +86,9 @@ impl Trees {
 }
 
 /// What is known of problems, as trees learn it.
-fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, ordered: bool) -> Samples {
+fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, aim: Aim) -> Samples {
     let (mut samples, mut lists) = (Samples::default(), Vec::new());
-    let (mut values, mut relative) = (Vec::new(), Vec::new());
+    let (mut values, mut shares) = (Vec::new(), Vec::new());
     for tried in problems.iter().map(|i| &table.tried[*i]) {
         let costs = tried.costs(objective);
         let Some((_, best)) = costs.first().copied() else { continue };
@@ -111,49 +100,13 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
             samples.rows.extend(row);
             // fast configs weigh more: the order at the top is what is asked for
             values.push(((cost.ln() - mean) as f32, (0.1 + (-(cost / best - 1.0)).exp()) as f32));
-            relative.push((cost / best) as f32);
+        }
+        if let Aim::Lists(tau) = aim {
+            let merits: Vec<f64> = costs.iter().map(|(_, cost)| 1.0 - cost / best).collect();
+            shares.extend(softmax(&merits, tau).into_iter().map(|share| share as f32));
         }
         lists.push(costs.len());
     }
-    samples.goal = if ordered { Goal::Order(lists, relative) } else { Goal::Values(values) };
+    samples.goal = if aim == Aim::Values { Goal::Values(values) } else { Goal::Lists(lists, shares) };
     samples
-}
-
-/// What scores of lists are to be multiplied by, so that their softmax comes nearest to the soft target of temperature `tau` over configs
-/// that cost so many times the best.
-fn sharpness(lists: &[usize], costs: &[f32], scores: &[f64], tau: f64) -> f64 {
-    let divergence = |sharpness: f64| {
-        let (mut sum, mut at) = (0.0, 0);
-        for count in lists {
-            let (costs, scores) = (&costs[at..at + count], &scores[at..at + count]);
-            at += count;
-            let merits: Vec<f64> = costs.iter().map(|cost| 1.0 - *cost as f64).collect();
-            let target = softmax(&merits, tau);
-            let found = softmax(scores, 1.0 / sharpness);
-            sum -= target.iter().zip(found).map(|(t, f)| t * f.max(f64::MIN_POSITIVE).ln()).sum::<f64>();
-        }
-        sum
-    };
-    // convex in the sharpness, so with one valley in its logarithm too
-    let (mut low, mut high) = (1e-2f64.ln(), 1e3f64.ln());
-    for _ in 0..50 {
-        let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-        if divergence(a.exp()) < divergence(b.exp()) { high = b } else { low = a }
-    }
-    (0.5 * (low + high)).exp()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scores_that_are_the_target_already_are_left_as_sharp_as_they_are() {
-        let costs = [1.0f32, 1.1, 1.5, 1.0, 1.02];
-        let scores: Vec<f64> = costs.iter().map(|c| -(*c as f64) / 0.05).collect();
-        let found = sharpness(&[3, 2], &costs, &scores, 0.05);
-        assert!((found - 1.0).abs() < 1e-3, "{found}");
-        let found = sharpness(&[3, 2], &costs, &scores, 0.1);
-        assert!((found - 0.5).abs() < 1e-3, "half as sharp where the target is: {found}");
-    }
 }
