@@ -241,7 +241,8 @@ impl Teller {
             // the bar over the whole training is there: no second one
             Progress::Preparing(..) if self.passes.is_some() => (),
             Progress::Preparing(done, all) => {
-                let what = if self.tuned { "problems are spelled" } else { "problems are labelled by the cost model" };
+                let what =
+                    if self.tuned { "problems are spelled" } else { "boosted trees are fitted, and label problems" };
                 self.preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).at(done, what);
             }
             Progress::Epoch(e) => self.epoch(group, e),

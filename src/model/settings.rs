@@ -130,6 +130,11 @@ impl Settings {
         }
     }
 
+    /// Problems that are made up beside so many measured ones.
+    pub fn wanted(&self, measured: usize) -> usize {
+        (self.imagined * measured).min(MOST_IMAGINED.saturating_sub(measured))
+    }
+
     /// One line for a model's description.
     pub fn describe(&self, epochs: usize) -> String {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;

@@ -6,7 +6,7 @@ use super::examples::{Example, Imagine, contenders, emphasised, examples, tuned_
 use super::layers::Weights;
 use super::predict::Predictor;
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
-use super::settings::{MOST_IMAGINED, REFINING_STEPS, STEPS, Settings, Target};
+use super::settings::{REFINING_STEPS, STEPS, Settings, Target};
 use super::speller::Speller;
 use super::store::{Meta, Model};
 use super::trees::Trees;
@@ -134,7 +134,8 @@ fn fit(
             if !p.train.iter().any(|i| table.tried[*i].costs(*objective).len() >= 2) {
                 continue;
             }
-            progress(Progress::Preparing(0, all));
+            let wanted = settings.wanted(p.train.len());
+            progress(Progress::Preparing(0, wanted.max(1)));
             let (aim, threads) = ((*objective, tau.unwrap_or(0.05)), tch::get_num_threads().max(1) as usize);
             let fitted = Trees::fit(kernel, table, (&train, &p.validation), aim, (settings.seed, threads))?;
             imagine(&speller, (table, &p.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
@@ -389,11 +390,10 @@ fn imagine(
     training: &mut Vec<Example>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
-    let wanted = (settings.imagined * train.len()).min(MOST_IMAGINED.saturating_sub(train.len()));
+    let wanted = settings.wanted(train.len());
     if wanted == 0 || train.len() < 2 {
         return Ok(());
     }
-    progress(Progress::Preparing(0, wanted));
     let contenders = contenders(table, train, objective);
     let imagine = Imagine { speller, table, indices: train, objective, trees, contenders: &contenders };
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
