@@ -20,5 +20,7 @@ trap 'kill %1 2>/dev/null || true' EXIT
 sweep busy
 kill %1
 trap - EXIT
+# what it started goes on for seconds
+sleep 10
 sweep quiet-2
 scripts/disturbed.py "$out"

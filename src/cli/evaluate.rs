@@ -49,7 +49,7 @@ pub struct Args {
     /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N")]
     worst: usize,
-    /// Seed of the boosted trees
+    /// Seed of cross-validations, and of the chained boosted trees
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The report as one JSON object

@@ -39,6 +39,7 @@ impl Work {
 pub struct Candidate {
     pub index: usize,
     pub work: Work,
+    /// Microseconds of the fastest launch so far.
     pub estimate_us: f64,
     /// Microseconds of the launches that count.
     pub samples: Vec<f32>,
@@ -69,7 +70,8 @@ impl Candidate {
         if n < policy.min_samples {
             return if over && launches >= 2 * policy.min_samples { Stage::Enough } else { Stage::Open };
         }
-        if median > policy.slow * best_us {
+        // nor was any launch of it fast: one slow moment at the beginning is no proof
+        if median > policy.slow * best_us && self.estimate_us > policy.slow * best_us {
             return Stage::Hopeless;
         }
         let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
@@ -92,18 +94,15 @@ mod tests {
         let policy = Policy::default();
         let stage = |samples: Vec<f32>, best_us: f64| {
             let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
-            let all = samples.clone();
-            Candidate { index: 0, work, estimate_us: 1.0, samples, done: false }.stage(
-                &policy,
-                best_us,
-                all.into_iter(),
-            )
+            let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
+            Candidate { index: 0, work, estimate_us, samples, done: false }.stage(&policy, best_us, all)
         };
         assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
         assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
         assert_eq!(stage(noisy.clone(), 100.0), Stage::Open, "noisy");
         assert_eq!(stage(noisy, 10.0), Stage::Hopeless, "ten times slower than the best");
+        assert_eq!(stage(vec![90.0, 400.0, 400.0, 400.0], 100.0), Stage::Open, "slow but for one launch");
         assert_eq!(stage(vec![2e4; 3], 2e4), Stage::Enough, "budget spent");
     }
 

@@ -20,13 +20,14 @@ pub struct Policy {
     pub cache: Cache,
     /// Launches before the first sample go on for this long.
     pub warm_up_ms: f64,
-    /// Timed launches of one config stop after this long in all.
+    /// A config has enough when its timed launches took this long in all.
     pub budget_ms: f64,
     pub min_samples: usize,
+    /// A config has enough of so many.
     pub max_samples: usize,
     /// A config has enough when the 95 % interval of its median is within this share of it; those that compete are measured until all have.
     pub tight: f64,
-    /// A config this many times slower than the best known gets `min_samples` only.
+    /// A config this many times slower than the best known gets `min_samples`, or one turn, only.
     pub slow: f64,
     /// Meter the energy of each config too, which takes seconds.
     pub energy: bool,
@@ -61,8 +62,8 @@ impl Policy {
         let energy = if *energy { format!("; energy: {}", Recipe::default().describe()) } else { String::new() };
         format!(
             "device events; {cache:?} cache; warm-up {warm_up_ms} ms; {min_samples}-{max_samples} samples of single launches, \
-             interleaved in rounds, to {tight} of the median or {budget_ms} ms each; moments that slow neighbours left out; \
-             {min_samples} samples beyond {slow} x the best{energy}"
+             interleaved in rounds, to {tight} of the median or {budget_ms} ms, until all that compete have enough; moments that slow \
+             neighbours left out; {min_samples} samples beyond {slow} x the best{energy}"
         )
     }
 }

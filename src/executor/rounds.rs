@@ -63,11 +63,12 @@ impl Rounds {
     }
 
     /// How much slower than usual the nearest turns of other configs were; a config is not its own witness, or its slow samples would
-    /// be left out because they are slow.
+    /// be left out because they are slow. 1 where there is hardly another near.
     fn slowed(&self, at: usize, slower: &[f64]) -> f64 {
         let other = |i: &usize| self.0[*i].candidate != self.0[at].candidate;
-        let before = (0..at).rev().filter(other).take(NEIGHBOURS);
-        let after = (at + 1..self.0.len()).filter(other).take(NEIGHBOURS);
+        let (first, last) = (at.saturating_sub(2 * NEIGHBOURS), (at + 1 + 2 * NEIGHBOURS).min(self.0.len()));
+        let before = (first..at).rev().filter(other).take(NEIGHBOURS);
+        let after = (at + 1..last).filter(other).take(NEIGHBOURS);
         let mut near: Vec<f64> = before.chain(after).map(|i| slower[i]).collect();
         if near.len() < NEIGHBOURS {
             return 1.0;
@@ -119,6 +120,14 @@ mod tests {
     fn on_a_machine_that_is_slower_most_of_the_time_everything_counts() {
         let samples = rounds(8, |r, _| if r < 2 { 1.0 } else { 1.6 }).counted(12);
         assert!(samples.iter().all(|s| s.len() == 16), "{samples:?}");
+    }
+
+    #[test]
+    fn who_is_left_alone_is_not_judged_by_moments_long_past() {
+        let mut rounds = rounds(3, |r, _| if r == 2 { 1.6 } else { 1.0 });
+        (0..20).for_each(|_| rounds.add(0, vec![100.0]));
+        let samples = rounds.counted(12);
+        assert!(samples[0].len() >= 16 && median(&samples[0]) == 100.0, "{:?}", samples[0]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Measuring many configs of many problems into a journal, in the order of a plan, so that an interruption loses no more than the batch that is
+//! Measuring many configs of many problems into a journal, in the order of a plan (what does not compile first), so that an interruption loses no more than the batch that is
 //! being measured.
 
 use super::child::{Child, Setup, compile_all};
@@ -190,7 +190,7 @@ impl Run {
                 let mut best_of_batch = best_us;
                 // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
                 let (mut waiting, mut next) = (BTreeMap::new(), 0);
-                measurer.measure(
+                let measured = measurer.measure(
                     kernel,
                     problem,
                     (&batch, false),
@@ -205,7 +205,12 @@ impl Run {
                         }
                         Ok(())
                     },
-                )?;
+                );
+                // what was finished before it failed is kept
+                for (i, found) in waiting {
+                    book(&batch[i], found, &mut report, progress)?;
+                }
+                measured?;
                 best_us = best_of_batch;
                 report.measure_seconds += at.elapsed().as_secs_f64();
             }

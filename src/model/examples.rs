@@ -223,7 +223,7 @@ pub fn contenders<'t>(table: &'t Table, indices: &[usize], objective: Objective)
 
 /// The target over configs of these costs relative to the best, which come best first: p ~ exp(-(cost - 1) / tau), or,
 /// without tau, all on the best.
-fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
+pub(super) fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
     let weight = |(i, cost): (usize, &f64)| match tau {
         Some(tau) => (-(cost - 1.0) / tau).exp(),
         None => (i == 0) as u8 as f64,

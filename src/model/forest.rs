@@ -24,6 +24,18 @@ pub struct Forest {
 }
 
 impl Forest {
+    /// Whether it can be asked about rows of so many columns: what was read may be damaged. Children come after their parents, so every walk ends.
+    pub fn is_sound(&self, columns: usize) -> bool {
+        let sound = |tree: &Vec<Node>| {
+            let node = |(at, node): (usize, &Node)| {
+                let children = node.children as usize;
+                node.column.is_none_or(|c| (c as usize) < columns && children > at && children + 1 < tree.len())
+            };
+            !tree.is_empty() && tree.iter().enumerate().all(node)
+        };
+        self.trees.iter().all(sound)
+    }
+
     /// What the trees say of a row of numbers.
     pub fn say(&self, row: &[f32]) -> f32 {
         self.base + self.trees.iter().map(|tree| walk(tree, row)).sum::<f32>()
@@ -64,7 +76,8 @@ impl Samples {
 }
 
 impl Forest {
-    /// Fits trees until what is `held` out has not gained for [`PATIENCE`] trees, and keeps those up to the best.
+    /// Fits trees until what is `held` out has not gained for [`PATIENCE`] trees, and keeps those up to the best. Where nothing is held out it
+    /// keeps [`UNJUDGED`].
     pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
         let n = samples.count();
         let binned = Binned::new(samples);
@@ -141,6 +154,10 @@ mod tests {
         assert!(error < 0.05, "{error}; the values' own variance is 1");
         assert_eq!(forest, Forest::fit(&train, &held, 1), "the same seed gives the same trees");
         assert!(forest != Forest::fit(&train, &held, 2));
+        assert!(forest.is_sound(3) && !forest.is_sound(1), "{} trees", forest.trees.len());
+        let mut damaged = forest.clone();
+        damaged.trees[0][0].children = 0;
+        assert!(!damaged.is_sound(3), "a walk would not end");
     }
 
     #[test]

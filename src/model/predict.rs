@@ -42,7 +42,7 @@ pub struct Scored {
     pub joules: f64,
     /// What the judge says: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
-    /// What the boosted trees say, likewise.
+    /// What the boosted trees say, likewise; 0 where the model has none.
     pub trees: f64,
 }
 
@@ -79,10 +79,12 @@ impl<'k> Predictor<'k> {
     pub fn new(kernel: &'k Kernel, model: &Model) -> Result<Predictor<'k>> {
         let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
         let speller = Speller::new(&Arc::new(vocab.clone()), kernel)?;
+        let trees: Vec<Trees> = model.trees.iter().filter(|trees| trees.kernel() == kernel.name).cloned().collect();
+        trees.iter().try_for_each(|trees| trees.check(kernel))?;
         Ok(Predictor {
             speller,
             ensemble: Ensemble::new(hparams, &model.weights, *members)?,
-            trees: model.trees.iter().filter(|trees| trees.of() == kernel.name).cloned().collect(),
+            trees,
             calibration: *calibration,
             devices: devices.iter().map(|d| d.name.clone()).collect(),
         })

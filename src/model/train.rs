@@ -30,7 +30,7 @@ const SMALLEST_BATCH: usize = 16;
 /// What a training run tells as it goes.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
-    /// Boosted trees label unmeasured problems, or problems are spelled: so many of so many are done.
+    /// Boosted trees are fitted and label unmeasured problems, or problems are spelled: so many of so many are done.
     Preparing(usize, usize),
     /// An epoch is done.
     Epoch(Epoch),
@@ -98,7 +98,8 @@ fn fit(
     }
     let mut problems: Vec<Problems> =
         corpus.iter().map(|(kernel, table)| divide(kernel, table, settings, tuned)).collect();
-    if problems.iter().all(|p| p.validation.is_empty()) {
+    let nothing_held_out = problems.iter().all(|p| p.validation.is_empty());
+    if nothing_held_out {
         // very small data: judge by what was trained on rather than refuse
         problems.iter_mut().for_each(|p| p.validation = p.train.clone());
     }
@@ -131,13 +132,16 @@ fn fit(
         // judged by one target, whatever is trained towards, so that scores compare
         let validation = examples(&speller, table, &p.validation, &objectives, Some(0.05))?;
         for objective in &objectives {
-            if !p.train.iter().any(|i| table.tried[*i].costs(*objective).len() >= 2) {
+            if settings.rank == 0.0 || !p.train.iter().any(|i| table.tried[*i].costs(*objective).len() >= 2) {
                 continue;
             }
-            let wanted = settings.wanted(p.train.len());
-            progress(Progress::Preparing(0, wanted.max(1)));
+            if settings.wanted(p.train.len()) > 0 {
+                progress(Progress::Preparing(0, settings.wanted(p.train.len())));
+            }
+            // trees that are judged by what they are fitted to would never stop
+            let held: &[usize] = if nothing_held_out { &[] } else { &p.validation };
             let (aim, threads) = ((*objective, tau.unwrap_or(0.05)), tch::get_num_threads().max(1) as usize);
-            let fitted = Trees::fit(kernel, table, (&train, &p.validation), aim, (settings.seed, threads))?;
+            let fitted = Trees::fit(kernel, table, (&train, held), aim, (settings.seed, threads))?;
             imagine(&speller, (table, &p.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
             trees.push(fitted);
         }

@@ -4,14 +4,16 @@
 //! (LOG.md). For training they label problems that nobody measured.
 
 use super::calibration::softmax;
+use super::examples::distribution;
 use super::forest::{Forest, Samples};
 use super::goal::Goal;
 use super::speller::Spelled;
 use crate::dataset::{Objective, Table};
-use crate::error::{Error, Result};
-use crate::kernel::{Config, Kernel};
+use crate::error::{Error, Result, input};
+use crate::kernel::{Config, Kernel, LIMIT_NAMES};
 use crate::threads::on_threads;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 /// The trees of one kernel and objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +26,19 @@ pub struct Trees {
     values: Forest,
     /// What makes the soft target by a softmax over a problem's configs.
     lists: Forest,
+    /// Hash of the columns' names.
+    columns: String,
+}
+
+/// Names of the numbers of [`Spelled::row`].
+fn columns(kernel: &Kernel) -> Vec<&str> {
+    let fields = kernel.fields.iter().map(|f| f.name.as_str());
+    let parameters = kernel.parameters.iter().map(|p| p.name.as_str());
+    fields.chain(parameters).chain(LIMIT_NAMES).chain(kernel.features.iter().map(|f| f.name.as_str())).collect()
+}
+
+fn stable_hash(names: &[&str]) -> String {
+    Sha256::digest(names.join("\n")).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a forest is fitted to.
@@ -43,8 +58,6 @@ impl Trees {
         (objective, tau): (Objective, f64),
         (seed, threads): (u64, usize),
     ) -> Result<Trees> {
-        // of very small data nothing is held out
-        let held = if held == train { &[] } else { held };
         let fit = |aim: &Aim| {
             let of = |problems: &[usize]| samples(kernel, table, problems, objective, *aim);
             Ok(Forest::fit(&of(train), &of(held), seed))
@@ -53,12 +66,25 @@ impl Trees {
         let [values, lists] = forests
             .try_into()
             .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
-        Ok(Trees { kernel: kernel.name.clone(), objective, tau, values, lists })
+        Ok(Trees { kernel: kernel.name.clone(), objective, tau, values, lists, columns: stable_hash(&columns(kernel)) })
     }
 
     /// The kernel's name.
-    pub fn of(&self) -> &str {
+    pub fn kernel(&self) -> &str {
         &self.kernel
+    }
+
+    /// Refuses trees whose columns are not those that the kernel has now, or that are damaged.
+    pub fn check(&self, kernel: &Kernel) -> Result<()> {
+        let columns = columns(kernel);
+        let sound = [&self.values, &self.lists].into_iter().all(|forest| forest.is_sound(columns.len()));
+        match self.columns == stable_hash(&columns) && sound {
+            true => Ok(()),
+            false => input(format!(
+                "the model's trees were made for other features of kernel {}, or are damaged; fetch or train it again",
+                kernel.name
+            )),
+        }
     }
 
     pub fn objective(&self) -> Objective {
@@ -102,8 +128,8 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
             values.push(((cost.ln() - mean) as f32, (0.1 + (-(cost / best - 1.0)).exp()) as f32));
         }
         if let Aim::Lists(tau) = aim {
-            let merits: Vec<f64> = costs.iter().map(|(_, cost)| 1.0 - cost / best).collect();
-            shares.extend(softmax(&merits, tau).into_iter().map(|share| share as f32));
+            let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+            shares.extend(distribution(&relative, Some(tau)));
         }
         lists.push(costs.len());
     }
