@@ -14,10 +14,9 @@ evaluate() { "$seqtune" evaluate "$1" "$work/judged.jsonl" --whole --json > "$2"
 evaluate "$model" "$work/before.json"
 for configs in 10 100; do
     scripts/part.py "$work/all.jsonl" datasets/problems/gemm_refine.txt "$configs" > "$work/learned-$configs.jsonl"
-    began=$SECONDS
     "$seqtune" train datasets/gemm/cpu-epyc-2c.sqt datasets/gemm/cpu-xeon-2c.sqt "$work/learned-$configs.jsonl" --from "$model" -o "$work/refined-$configs" > /dev/null
     evaluate "$work/refined-$configs" "$work/after.json"
-    echo "Learned: $configs random configs of each of 30 sizes, in $((SECONDS - began)) s. $(scripts/before_after.py "$work/before.json" "$work/after.json" | sed 's/^Share/Judged on 32 other sizes, share/')"
+    echo "Learned: $configs random configs of each of 30 sizes. $(scripts/before_after.py "$work/before.json" "$work/after.json" | sed 's/^Share/Judged on 32 other sizes, share/')"
     echo
 done | tee "$work/figures.md"
 scripts/put_figures.py refined.sh "$work/figures.md" "$model/README.md"

@@ -114,9 +114,9 @@ impl Settings {
         }
     }
 
-    /// For going on from a model that learned from sweeps: a few minutes, in small steps, on measured problems alone.
+    /// For going on from a model that learned from sweeps: a few minutes, in small steps.
     pub fn refining() -> Settings {
-        Settings { rate: 4e-4, imagined: 0, ..Settings::default() }
+        Settings { rate: 4e-4, ..Settings::default() }
     }
 
     /// With what the data decide: a temperature of eight times the spread of a config's median, between 0.05 and 0.2 (what suits the A100
