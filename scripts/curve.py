@@ -2,7 +2,7 @@
 """Quality against measurements: curve.py CURVE.svg NAME=JOURNAL...
 
 For each problem the best time found by the first k measurements of a journal, as a share of the best that any of the journals found; the
-mean over problems, for k = 1, 2, 3, ... A journal's order is the order of measuring. A problem that has fewer measurements keeps its best.
+mean over problems, for k = 1, 2, 3, ... A journal's order is that of the sweep's plan. A problem that has fewer measurements keeps its best.
 Prints a Markdown table, and draws the curves. Plain Python.
 """
 

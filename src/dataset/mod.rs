@@ -15,7 +15,9 @@ mod table;
 
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};
-pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Objective, Outcome, Record, Tuned, quantile};
+pub use record::{
+    Energy, Invalidity, InvalidityKind, Measurement, Objective, Outcome, Record, Tuned, median, quantile,
+};
 pub use table::{Part, Split, Table, Tried};
 
 use crate::error::{Error, Result, io};

@@ -43,15 +43,24 @@ pub struct Measurement {
 impl Measurement {
     /// Quantile `q` in [0, 1] of the samples in microseconds, linear between neighbours.
     pub fn quantile_us(&self, q: f64) -> f64 {
-        let mut sorted = self.samples_us.clone();
-        sorted.sort_by(f32::total_cmp);
-        quantile(&sorted, q)
+        unsorted_quantile(&self.samples_us, q)
     }
 
     /// Median in microseconds: the figure that configs are compared by.
     pub fn median_us(&self) -> f64 {
         self.quantile_us(0.5)
     }
+}
+
+/// Median of numbers in any order; NaN where there are none.
+pub fn median(samples: &[f32]) -> f64 {
+    unsorted_quantile(samples, 0.5)
+}
+
+fn unsorted_quantile(samples: &[f32], q: f64) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f32::total_cmp);
+    quantile(&sorted, q)
 }
 
 /// Quantile of sorted values, linear between neighbours; NaN where there are none.

@@ -3,7 +3,7 @@
 //! A machine that is shared changes its speed from one moment to the next. Configs that are measured a turn each, round after round, meet
 //! the same moments; where the neighbours in time too were slower than they usually are, it was the moment and not the config.
 
-use crate::dataset::quantile;
+use crate::dataset::{median, quantile};
 
 /// One config's launches in one round.
 struct Turn {
@@ -76,12 +76,6 @@ impl Rounds {
         near.sort_by(f64::total_cmp);
         quantile(&near, 0.5)
     }
-}
-
-fn median(samples: &[f32]) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f32::total_cmp);
-    quantile(&sorted, 0.5)
 }
 
 #[cfg(test)]

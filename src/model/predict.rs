@@ -90,7 +90,7 @@ impl<'k> Predictor<'k> {
         })
     }
 
-    /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood
+    /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood,
     /// judge and trees together order them. Problems are spread over `threads` threads.
     pub fn predict(
         &self,

@@ -6,7 +6,7 @@ use super::trees::Trees;
 use super::vocab::Vocab;
 use crate::dataset::{Objective, Split, write_whole};
 use crate::error::{Error, Result, input, io};
-use crate::kernel::Device;
+use crate::kernel::{Device, hex};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -193,8 +193,7 @@ impl Model {
     /// What tells it from others, in 16 hexadecimal digits: of its data, settings and scores.
     pub fn digest(&self) -> String {
         let Meta { data, settings, scores, .. } = &self.meta;
-        let digest = Sha256::digest(format!("{data:?} {settings} {scores:?}"));
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(format!("{data:?} {settings} {scores:?}"))[..8])
     }
 
     /// Number of weights.

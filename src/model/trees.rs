@@ -10,7 +10,7 @@ use super::goal::Goal;
 use super::speller::Spelled;
 use crate::dataset::{Objective, Table};
 use crate::error::{Error, Result, input};
-use crate::kernel::{Config, Kernel, LIMIT_NAMES};
+use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
 use crate::threads::on_threads;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -38,7 +38,7 @@ fn columns(kernel: &Kernel) -> Vec<&str> {
 }
 
 fn stable_hash(names: &[&str]) -> String {
-    Sha256::digest(names.join("\n")).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(names.join("\n"))[..8])
 }
 
 /// What a forest is fitted to.
