@@ -7,6 +7,7 @@ import json
 import sys
 
 METHODS = {
+    "kernel default": "kernel default",
     "best on average": "best on average",
     "nearest neighbour": "nearest neighbour",
     "trees, regression": "trees, regression",

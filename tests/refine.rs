@@ -5,6 +5,7 @@ mod common;
 use common::{run, small_settings, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
 use seqtune::dataset::{Dataset, Objective, Outcome, Split, Table};
 use seqtune::eval::folds::{Ask, HeldOut, cross_validate};
+use seqtune::eval::regrets::Row;
 use seqtune::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune::model::{Existing, Model, Predictor, Settings, refine, train};
 use std::path::Path;
@@ -137,6 +138,13 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     assert_eq!((report.problems, report.folds.as_str()), (table.tried.len(), "each device left out in turn"));
     let model = Model::load(&folder.path().join("without-A100")).unwrap();
     assert_eq!(model.meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["H200"]);
+    // each device has a column of its own
+    let left_out: Vec<(&str, usize)> = report.left_out.iter().map(|l| (l.device.as_str(), l.problems)).collect();
+    assert_eq!(left_out, [("A100", report.problems / 2), ("H200", report.problems / 2)]);
+    let predict = |rows: &[Row]| rows.iter().find(|r| r.method.starts_with("seqtune, as predict")).unwrap().regret[0];
+    let mean = report.left_out.iter().map(|l| predict(&l.rows)).sum::<f64>() / 2.0;
+    assert!((mean - predict(&report.rows)).abs() < 1e-12, "{}", report.table());
+    assert!(report.table().contains("| method | A100, "), "{}", report.table());
     // it never saw the device that it is asked for, and says so
     assert_eq!(report.sureness.unwrap().unsure, 1.0);
 }

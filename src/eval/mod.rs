@@ -7,6 +7,7 @@ pub mod folds;
 pub mod lightgbm;
 pub mod paired;
 pub mod plot;
+pub mod regrets;
 pub mod replay;
 pub mod report;
 pub mod sureness;

@@ -30,7 +30,7 @@ pub mod speller;
 mod store;
 mod survey;
 mod train;
-mod trees;
+pub mod trees;
 pub mod vocab;
 
 pub use apart::{Group, groups};

@@ -111,25 +111,44 @@ impl Trees {
     }
 }
 
+/// Of each problem the numbers that trees see of its working configs, and these configs' costs; cheapest first.
+pub fn known<'a>(
+    kernel: &'a Kernel,
+    table: &'a Table,
+    problems: &'a [usize],
+    objective: Objective,
+) -> impl Iterator<Item = (Vec<Vec<f32>>, Vec<f64>)> + 'a {
+    problems.iter().map(move |i| {
+        let tried = &table.tried[*i];
+        let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+        tried.costs(objective).into_iter().map(|(config, cost)| (spelled.row(config), cost)).unzip()
+    })
+}
+
+/// Natural logarithms of costs, less their mean.
+pub fn centred(costs: &[f64]) -> Vec<f64> {
+    let mean = costs.iter().map(|cost| cost.ln()).sum::<f64>() / costs.len() as f64;
+    costs.iter().map(|cost| cost.ln() - mean).collect()
+}
+
 /// What is known of problems, as trees learn it.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, aim: Aim) -> Samples {
     let (mut samples, mut lists) = (Samples::default(), Vec::new());
     let (mut values, mut shares) = (Vec::new(), Vec::new());
-    for tried in problems.iter().map(|i| &table.tried[*i]) {
-        let costs = tried.costs(objective);
-        let Some((_, best)) = costs.first().copied() else { continue };
-        let mean = costs.iter().map(|(_, cost)| cost.ln()).sum::<f64>() / costs.len() as f64;
-        let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
-        for (config, cost) in &costs {
-            let row = spelled.row(config);
-            samples.columns = row.len();
-            samples.rows.extend(row);
+    for (rows, costs) in known(kernel, table, problems, objective) {
+        let (Some(best), Some(row)) = (costs.first(), rows.first()) else { continue };
+        samples.columns = row.len();
+        samples.rows.extend(rows.into_iter().flatten());
+        let relative: Vec<f64> = costs.iter().map(|cost| cost / best).collect();
+        match aim {
             // fast configs weigh more: the order at the top is what is asked for
-            values.push(((cost.ln() - mean) as f32, (0.1 + (-(cost / best - 1.0)).exp()) as f32));
-        }
-        if let Aim::Lists(tau) = aim {
-            let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
-            shares.extend(distribution(&relative, Some(tau)));
+            Aim::Values => values.extend(
+                centred(&costs)
+                    .iter()
+                    .zip(&relative)
+                    .map(|(ln, times)| (*ln as f32, (0.1 + (1.0 - times).exp()) as f32)),
+            ),
+            Aim::Lists(tau) => shares.extend(distribution(&relative, Some(tau))),
         }
         lists.push(costs.len());
     }

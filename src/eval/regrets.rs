@@ -1,0 +1,200 @@
+//! What came of a cross-validation: mean regrets, 1 - best time / chosen time, of the best of the first few, and whose they are.
+
+use super::paired::{Margin, Paired};
+use super::sureness::Sureness;
+use crate::dataset::Objective;
+use crate::model::calibration::First;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Sizes of the short lists that are judged.
+pub const TOPS: [usize; 4] = [1, 2, 3, 5];
+
+/// The row of what `predict` does.
+pub(super) const PREDICT: &str = "seqtune, as predict: beam, then all";
+
+/// Shapes that a report names.
+const LOSING: usize = 20;
+
+/// A method's mean regret over the problems of all folds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub method: String,
+    /// Mean regret of the best of the first [`TOPS`], and the standard error of the first over shapes.
+    pub regret: [f64; 4],
+    pub error: f64,
+    /// How much less `predict` regrets, or, above 0, more, on the same problems.
+    pub predict_less: Option<[Margin; TOPS.len()]>,
+    /// Share of the problems that it has an answer for; the others are left out of its means.
+    pub answered: f64,
+}
+
+/// What came of one device that was left out.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    pub device: String,
+    pub problems: usize,
+    pub rows: Vec<Row>,
+}
+
+/// A shape, and its part of each method's mean regrets: what they would be less without it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Losing {
+    pub shape: String,
+    pub problems: usize,
+    /// Of the trees and of `predict`.
+    pub parts: Vec<(&'static str, [f64; 4])>,
+}
+
+/// What came of a cross-validation.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub kernel: String,
+    pub objective: Objective,
+    pub devices: Vec<String>,
+    pub data: Vec<String>,
+    /// What was held out.
+    pub folds: String,
+    pub problems: usize,
+    pub configs_per_problem: f64,
+    /// Of all problems.
+    pub rows: Vec<Row>,
+    /// Of each device, where they were left out in turn.
+    pub left_out: Vec<LeftOut>,
+    /// Shapes that lose most in the best of the first 5 as `predict` finds them, that with the largest part of the mean first: where to look.
+    pub shapes: Vec<Losing>,
+    pub sureness: Option<Sureness>,
+}
+
+/// One problem, judged.
+pub(super) struct Judged {
+    pub shape: String,
+    /// By method the regret of the best of the first [`TOPS`], if there is an answer.
+    pub regrets: Vec<(&'static str, Option<[f64; 4]>)>,
+    /// What the model's first choice was said and found to be worth, and whether it was marked unsure.
+    pub first: Option<(First, bool)>,
+}
+
+/// The [`LOSING`] shapes that make most of the mean regret of the best of the last of [`TOPS`].
+pub(super) fn losing(judged: &[&Judged]) -> Vec<Losing> {
+    let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
+    for one in judged {
+        let wanted = |(method, _): &&(&'static str, _)| method.starts_with("trees") || *method == PREDICT;
+        let zero = |(method, _): &(&'static str, _)| (*method, [0.0; 4]);
+        let losing = shapes.entry(&one.shape).or_insert_with(|| Losing {
+            shape: one.shape.clone(),
+            problems: 0,
+            parts: one.regrets.iter().filter(wanted).map(zero).collect(),
+        });
+        losing.problems += 1;
+        for ((_, part), (_, regret)) in losing.parts.iter_mut().zip(one.regrets.iter().filter(wanted)) {
+            for (part, regret) in part.iter_mut().zip(regret.unwrap_or_default()) {
+                *part += regret / judged.len() as f64;
+            }
+        }
+    }
+    let mut shapes: Vec<Losing> = shapes.into_values().collect();
+    let last = |l: &Losing| l.parts.last().map_or(0.0, |(_, part)| part[3]);
+    shapes.sort_by(|a, b| last(b).total_cmp(&last(a)));
+    shapes.truncate(LOSING);
+    shapes
+}
+
+/// A row for each method that has an answer to any of the problems.
+pub(super) fn rows(judged: &[&Judged]) -> Vec<Row> {
+    // of some problems more is known than of others
+    let methods = judged.iter().map(|one| &one.regrets[..]).max_by_key(|regrets| regrets.len()).unwrap_or(&[]);
+    methods.iter().map(|(method, _)| row(method, judged)).filter(|row| row.answered > 0.0).collect()
+}
+
+fn row(method: &str, judged: &[&Judged]) -> Row {
+    let of =
+        |j: &Judged, wanted: &str| j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret);
+    let (mut own, mut less) = (Paired::default(), Paired::default());
+    for one in judged {
+        let Some(regret) = of(one, method) else { continue };
+        own.add(one.shape.clone(), regret);
+        if let (Some(predict), true) = (of(one, PREDICT), method != PREDICT) {
+            less.add(one.shape.clone(), std::array::from_fn(|top| predict[top] - regret[top]));
+        }
+    }
+    let margins = own.margins();
+    Row {
+        method: method.into(),
+        regret: margins.map(|(mean, _)| mean),
+        error: margins[0].1,
+        predict_less: (less.problems() > 0).then(|| less.margins()),
+        answered: own.problems() as f64 / judged.len() as f64,
+    }
+}
+
+impl Report {
+    /// What the `count` first of the losing shapes make of the means, in percent.
+    pub fn losing(&self, count: usize) -> String {
+        let mut text =
+            String::from("\nShapes with the largest part of the mean regret of the best of the first 5, in percent:\n");
+        for Losing { shape, problems, parts } in self.shapes.iter().take(count) {
+            let parts = parts.iter().rev().map(|(method, part)| {
+                format!("{:.3} {}", 100.0 * part[3], method.split(':').next().unwrap_or_default())
+            });
+            let parts: Vec<String> = parts.collect();
+            text += &format!("  {}  {shape}, {problems} problems\n", parts.join("; "));
+        }
+        if count.min(self.shapes.len()) == 0 { String::new() } else { text }
+    }
+
+    /// A Markdown table, regret in percent.
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{} on {}, objective {:?}: {} problems of {:.0} measured configs each, {}, the same for every row.\n\
+             Mean regret of the best of the first 1, 2, 3 and 5, in percent.\n\n\
+             | method | best of 1 | ± | of 2 | of 3 | of 5 |\n|---|---|---|---|---|---|\n",
+            self.kernel,
+            self.devices.join(", "),
+            self.objective,
+            self.problems,
+            self.configs_per_problem,
+            self.folds
+        );
+        for Row { method, regret, error, answered, .. } in &self.rows {
+            let [one, two, three, five] = regret.map(|r| 100.0 * r);
+            let name = match *answered < 1.0 {
+                true => format!("{method} ({:.1} % answered)", 100.0 * answered),
+                false => method.clone(),
+            };
+            text += &format!("| {name} | {one:.2} | {:.2} | {two:.2} | {three:.3} | {five:.3} |\n", 100.0 * error);
+        }
+        let less = self.rows.iter().filter(|row| row.method.starts_with("trees")).filter_map(|row| {
+            let [one, two, three, five] =
+                row.predict_less?.map(|(m, e)| format!("{:+.3} ± {:.3}", 100.0 * m, 100.0 * e));
+            Some(format!("Predict less {}: {one}, {two}, {three}, {five}\n", row.method))
+        });
+        let less: String = less.collect();
+        let less = if less.is_empty() { less } else { format!("\n{less}") };
+        text + &less + &self.by_device() + &self.sureness.map_or(String::new(), |sureness| sureness.text())
+    }
+
+    /// A Markdown table with a column for each device that was left out.
+    fn by_device(&self) -> String {
+        if self.left_out.is_empty() {
+            return String::new();
+        }
+        let columns = self.left_out.iter().map(|part| format!(" {}, {} problems |", part.device, part.problems));
+        let mut text = format!(
+            "\nBy the device that was left out, best of 1 (± standard error) / 2 / 3 / 5:\n\n| method |{}\n|---{}|\n",
+            columns.collect::<String>(),
+            "|---".repeat(self.left_out.len())
+        );
+        for Row { method, .. } in &self.rows {
+            let cell = |part: &LeftOut| match part.rows.iter().find(|row| row.method == *method) {
+                Some(Row { regret, error, .. }) => {
+                    let [one, two, three, five] = regret.map(|r| 100.0 * r);
+                    format!(" {one:.2} ± {:.2} / {two:.2} / {three:.2} / {five:.2} |", 100.0 * error)
+                }
+                None => " - |".into(),
+            };
+            text += &format!("| {method} |{}\n", self.left_out.iter().map(cell).collect::<String>());
+        }
+        text
+    }
+}
