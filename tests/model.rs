@@ -39,7 +39,7 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
             assert!((a.time_us / b.time_us - 1.0).abs() < 1e-4 && (a.rank - b.rank).abs() < 1e-4);
         }
         let mut expected: Vec<(&Scored, &Config)> = scored.iter().zip(&legal).collect();
-        expected.sort_by(|a, b| b.0.merit().total_cmp(&a.0.merit()));
+        expected.sort_by(|a, b| predictor.merit(b.0).total_cmp(&predictor.merit(a.0)));
         let problems = [problem.clone()];
         let found = predictor.predict(&problems, &device, Objective::Time, (100, 100), 1).unwrap().remove(0);
         assert_eq!(found.len(), legal.len());

@@ -90,7 +90,12 @@ impl<'a> Chain<'a> {
             for beam in self.search(&seen, &spelled, most)? {
                 let ranking = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
                 let (log_probability, steps) = forced.next().unwrap_or_default();
-                answers.push(Answer { ranking, log_probability: Some(log_probability), steps: Some(steps) });
+                answers.push(Answer {
+                    ranking,
+                    log_probability: Some(log_probability),
+                    steps: Some(steps),
+                    first: None,
+                });
             }
         }
         Ok(answers)

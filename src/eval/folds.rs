@@ -10,7 +10,6 @@ use crate::dataset::{Objective, Part, Split, Table, Tried};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel};
 use crate::model::loss::relevance;
-use crate::model::merit;
 use crate::model::speller::Spelled;
 use crate::model::trees;
 use crate::model::{Existing, Model, Predictor, Settings, WIDTH, train};
@@ -171,10 +170,10 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
         rankings.push(("seqtune, judge alone, all configs", by(&|i| -scored[i].rank)));
         rankings.push((
             "seqtune, its networks: likelihood and judge",
-            by(&|i| -merit(scored[i].log_probability, scored[i].rank)),
+            by(&|i| -scored[i].log_probability - scored[i].rank),
         ));
-        rankings.push(("seqtune, its trees alone, all configs", by(&|i| -scored[i].trees)));
-        rankings.push(("seqtune, networks and trees, all configs", by(&|i| -scored[i].merit())));
+        rankings.push(("seqtune, its trees alone, all configs", by(&|i| -scored[i].trees.iter().sum::<f64>())));
+        rankings.push(("seqtune, networks and trees, all configs", by(&|i| -predictor.merit(&scored[i]))));
         let found = predictor.predict_among(&tried.problem, device, ask.objective, (WIDTH, WIDTH), &configs)?;
         let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
         rankings.push((PREDICT, known(&found)));

@@ -58,7 +58,7 @@ type Ranker = (&'static str, fn(&Scored) -> f64);
 const PARTS: [Ranker; 3] = [
     ("its likelihood alone, all configs", |s| s.log_probability),
     ("its judge alone, all configs", |s| s.rank),
-    ("its boosted trees alone, all configs", |s| s.trees),
+    ("its boosted trees alone, all configs", |s| s.trees.iter().sum()),
 ];
 
 /// Answers of one method: per test problem a ranking, or nothing.

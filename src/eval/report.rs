@@ -1,7 +1,7 @@
 //! Reports on tuned datasets as Markdown tables.
 
 use super::paired::{Margin, Paired};
-use super::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, TREES};
+use super::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, Sureness, TREES};
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
@@ -47,16 +47,17 @@ pub fn text(reports: &[Report]) -> String {
         );
     }
     text += "\nParameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
-             in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance).\n\n\
-             | solver | free trees | free seqtune | forced trees | forced seqtune | illegal | illegal unmasked | dead ends | twins by batch | by device |\n\
-             |---|---|---|---|---|---|---|---|---|---|\n";
+             in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
+             expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n\
+             | solver | free trees | free seqtune | forced trees | forced seqtune | illegal | illegal unmasked | dead ends | twins by batch | by device | calibration error | by chance |\n\
+             |---|---|---|---|---|---|---|---|---|---|---|---|\n";
     for r in &reports {
         let (trees, model) = (row(r, TREES), row(r, MODEL));
         let free = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.free));
         let forced = |r: Option<&Row>| r.and_then(|r| r.forced).map_or("-".into(), percent);
         let twins = |(share, n): (f64, usize)| if n == 0 { "-".into() } else { format!("{} of {n}", percent(share)) };
         text += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             r.kernel,
             free(trees),
             free(model),
@@ -66,7 +67,9 @@ pub fn text(reports: &[Report]) -> String {
             percent(r.unmasked.illegal),
             percent(r.unmasked.dead_ends),
             twins(r.labels.batch),
-            twins(r.labels.device)
+            twins(r.labels.device),
+            percent(r.sureness.error),
+            percent(r.sureness.by_chance)
         );
     }
     text += "\nParameters right by seqtune in percent, free-running / teacher-forced.\n\n| solver | parameters |\n|---|---|\n";
@@ -100,8 +103,12 @@ fn summary(reports: &[&Report]) -> String {
             format!("All {n} problems alike, seqtune less trees: top-1 {first}, top-5 {five}, nats {nats}.\n")
         }
     };
+    let firsts = reports.iter().flat_map(|r| r.sureness.firsts.iter().copied()).collect();
+    let sureness = Sureness::of(firsts);
     format!(
-        "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}Teacher-forced above 90 %: {}.\n",
+        "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
+         First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n\
+         Teacher-forced above 90 %: {}.\n",
         reports.len(),
         mean(&|r| row(r, MODEL).map(|m| m.exact[0])),
         mean(&|r| row(r, TREES).map(|m| m.exact[0])),
@@ -109,6 +116,8 @@ fn summary(reports: &[&Report]) -> String {
         mean(&|r| row(r, TREES).map(|m| m.exact[1])),
         mean(&|r| row(r, MODEL).and_then(|m| m.forced)),
         mean(&|r| row(r, TREES).and_then(|m| m.forced)),
+        percent(sureness.error),
+        percent(sureness.by_chance),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )
 }

@@ -10,6 +10,7 @@ use super::paired::{Margin, Paired};
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, ConfigSpace, Device, Kernel};
+use crate::model::calibration::{First, calibration_error, calibration_error_by_chance};
 use crate::model::speller::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
@@ -37,6 +38,8 @@ pub struct Answer {
     pub log_probability: Option<f64>,
     /// Positions where there was a choice, and whether the method's most probable value after the tuned prefix was the tuned one.
     pub steps: Option<Vec<(usize, bool)>>,
+    /// How probable the first choice was said to be.
+    pub first: Option<f64>,
 }
 
 /// One method's quality on one kernel.
@@ -76,8 +79,28 @@ pub struct Report {
     /// What these are made of.
     #[serde(skip)]
     pub paired: Option<Paired<MEASURES>>,
+    /// How true the model's probabilities of its first choices are.
+    pub sureness: Sureness,
     pub unmasked: Unmasked,
     pub labels: Labels,
+}
+
+/// How true stated probabilities are.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sureness {
+    /// Expected calibration error of the first choices.
+    pub error: f64,
+    /// What it would be by chance on these problems if every probability were true.
+    pub by_chance: f64,
+    /// What these are made of: how probable each first choice was said to be, and whether it was right.
+    #[serde(skip)]
+    pub firsts: Vec<First>,
+}
+
+impl Sureness {
+    pub fn of(firsts: Vec<First>) -> Sureness {
+        Sureness { error: calibration_error(&firsts), by_chance: calibration_error_by_chance(&firsts), firsts }
+    }
 }
 
 /// What to judge, and with what means.
@@ -130,9 +153,15 @@ pub fn evaluate(
         rows,
         margins: paired.as_ref().map(Paired::margins),
         paired,
+        sureness: Sureness::of(asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect()),
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
     }))
+}
+
+/// What the first choice was said to be worth and whether it was right; what it costs beside the tuned config nobody measured.
+fn first(tried: &Tried, answer: &Answer) -> Option<First> {
+    Some(First { probability: answer.first?, best: answer.ranking.first() == Some(tuned(tried)), lost: f64::NAN })
 }
 
 /// Paired differences of two methods.
@@ -220,6 +249,7 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
         let scored =
             predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
         Ok(Answer {
+            first: found.first().map(|c| c.probability),
             ranking: found.into_iter().map(|c| c.config).collect(),
             log_probability: Some(scored.log_probability),
             steps: Some(scored.steps),
@@ -275,7 +305,7 @@ pub fn majority(asked: &Asked) -> Vec<Answer> {
     let answer = |tried: &&Tried| {
         let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
         let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
-        Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None }
+        Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None, first: None }
     };
     asked.judged.iter().map(answer).collect()
 }
@@ -303,7 +333,7 @@ pub fn nearest(asked: &Asked, threads: usize) -> Result<Vec<Answer>> {
                 ranking.push(config.clone());
             }
         }
-        Ok(Answer { ranking, log_probability: None, steps: None })
+        Ok(Answer { ranking, log_probability: None, steps: None, first: None })
     };
     on_threads(&asked.judged, threads, answer)
 }

@@ -1,10 +1,12 @@
 //! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
 //!
-//! A temperature for the merits that candidates are ranked by (temperature scaling, Guo et al. 2017), and then a line through the log-odds of
+//! How much each part of the model counts ([`super::pool`]), a temperature for the merits that candidates are ranked by (temperature scaling, Guo et al. 2017), and then a line through the log-odds of
 //! the first choice (Platt 1999), make the probability of the first choice how often it is the best. A temperature alone leaves A100 mm
 //! too sure where it is sure and too unsure where it is not (LOG.md), because near ties are decided by noise. Below a threshold of that
 //! probability an answer is marked unsure.
 
+use super::examples::distribution;
+use super::pool::{self, Judged, Opinions, Weights, merit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,8 @@ const BINS: usize = 15;
 /// How sure a model may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
+    /// How much each part of the model counts.
+    pub weights: Weights,
     /// Merits are divided by it before the softmax.
     pub temperature: f64,
     /// Of the line through the log-odds of the first choice.
@@ -32,10 +36,16 @@ pub struct Calibration {
     pub problems: usize,
 }
 
-/// A judged problem: the merit of each config whose cost is known, and that cost relative to the best.
+/// A judged problem: what is said of each config whose cost is known, and that cost.
 pub struct Known {
-    pub merits: Vec<f64>,
+    pub opinions: Vec<Opinions>,
     pub costs: Vec<f64>,
+}
+
+/// As [`Known`], with what the configs are ranked by.
+struct Ranked<'a> {
+    merits: Vec<f64>,
+    costs: &'a [f64],
 }
 
 /// What a first choice was worth: how probable it was said to be, whether it was the best, and what part of the best it lost.
@@ -65,6 +75,24 @@ fn logistic(x: f64) -> f64 {
 }
 
 impl Known {
+    fn judged(&self, tau: f64) -> Judged<'_> {
+        let least = self.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let relative: Vec<f64> = self.costs.iter().map(|cost| cost / least).collect();
+        let target = distribution(&relative, Some(tau)).into_iter().map(f64::from).collect();
+        Judged { opinions: &self.opinions, target }
+    }
+
+    fn ranked(&self, weights: &Weights) -> Ranked<'_> {
+        Ranked { merits: self.opinions.iter().map(|o| merit(weights, o)).collect(), costs: &self.costs }
+    }
+
+    /// What comes first, as a calibration says.
+    pub fn first(&self, calibration: &Calibration) -> Option<First> {
+        self.ranked(&calibration.weights).first(calibration)
+    }
+}
+
+impl Ranked<'_> {
     /// What comes first, with these probabilities of the configs.
     fn first_by(&self, probabilities: &[f64]) -> Option<First> {
         let first = (0..self.merits.len()).max_by(|a, b| self.merits[*a].total_cmp(&self.merits[*b]))?;
@@ -76,8 +104,7 @@ impl Known {
         })
     }
 
-    /// What comes first, as a calibration says.
-    pub fn first(&self, calibration: &Calibration) -> Option<First> {
+    fn first(&self, calibration: &Calibration) -> Option<First> {
         self.first_by(&calibration.probabilities(&self.merits))
     }
 }
@@ -96,14 +123,16 @@ impl Calibration {
         shares
     }
 
-    /// Learned from judged problems: the temperature under which the best configs are most probable, the line under which first choices are
+    /// Learned from judged problems: how much each part of the model counts towards the soft target of temperature `tau`, the temperature under which the best configs are most probable, the line under which first choices are
     /// as probable as they turn out right, and the lowest threshold above which no more than [`RISK`] of the first choices lose more than
     /// [`LOSS`]; above 1, so that every answer is marked, where there is none. `None` without problems of two configs.
-    pub fn fit(known: &[Known]) -> Option<Calibration> {
-        let known: Vec<&Known> = known.iter().filter(|k| k.merits.len() > 1).collect();
+    pub fn fit(known: &[Known], tau: f64) -> Option<Calibration> {
+        let known: Vec<&Known> = known.iter().filter(|k| k.costs.len() > 1).collect();
         if known.is_empty() {
             return None;
         }
+        let weights = pool::fit(&known.iter().map(|k| k.judged(tau)).collect::<Vec<_>>());
+        let known: Vec<Ranked> = known.into_iter().map(|k| k.ranked(&weights)).collect();
         // convex in 1 / temperature, so there is one minimum
         let (mut low, mut high) = (0.02f64.ln(), 50f64.ln());
         let golden = (5f64.sqrt() - 1.0) / 2.0;
@@ -117,7 +146,7 @@ impl Calibration {
         let temperature = (0.5 * (low + high)).exp();
         let plain: Vec<First> = known.iter().filter_map(|k| k.first_by(&softmax(&k.merits, temperature))).collect();
         let (slope, offset) = line(&plain);
-        let mut fitted = Calibration { temperature, slope, offset, threshold: None, problems: known.len() };
+        let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
         let mut firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
         firsts.sort_by(|a, b| b.probability.total_cmp(&a.probability));
         let (mut lossy, mut threshold) = (0.0, 1.01);
@@ -133,8 +162,8 @@ impl Calibration {
 }
 
 /// Mean negative log-probability of the best config.
-fn improbability(known: &[&Known], temperature: f64) -> f64 {
-    let of = |k: &&Known| {
+fn improbability(known: &[Ranked], temperature: f64) -> f64 {
+    let of = |k: &Ranked| {
         let best = (0..k.costs.len()).min_by(|a, b| k.costs[*a].total_cmp(&k.costs[*b])).unwrap_or(0);
         -softmax(&k.merits, temperature)[best].max(1e-12).ln()
     };
@@ -205,7 +234,8 @@ mod tests {
                 left < 0.0
             });
             let costs = (0..5).map(|i| if Some(i) == best { 1.0 } else { 1.05 + rng.random::<f64>() }).collect();
-            Known { merits, costs }
+            // by equal weights, what they were drawn by
+            Known { opinions: merits.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
         };
         (0..count).map(problem).collect()
     }
@@ -213,8 +243,9 @@ mod tests {
     #[test]
     fn the_temperature_that_the_best_were_drawn_with_is_found_and_makes_probabilities_true() {
         for temperature in [0.3, 1.0, 4.0] {
-            let fitted = Calibration::fit(&drawn(temperature, 4_000)).unwrap();
-            assert!((fitted.temperature / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
+            let fitted = Calibration::fit(&drawn(temperature, 4_000), 0.01).unwrap();
+            let found = fitted.temperature / (4.0 * fitted.weights[0]);
+            assert!((found / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
             let error = |by: &Calibration| {
                 let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(by)).collect();
                 calibration_error(&firsts)
@@ -232,7 +263,7 @@ mod tests {
     #[test]
     fn answers_above_the_threshold_keep_the_stated_risk_and_more_would_not() {
         let known = drawn(0.5, 4_000);
-        let fitted = Calibration::fit(&known).unwrap();
+        let fitted = Calibration::fit(&known, 0.01).unwrap();
         let firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
         let threshold = fitted.threshold.unwrap();
         let risk = |above: f64| {

@@ -20,6 +20,7 @@ pub mod loss;
 mod net;
 mod optimizer;
 mod pareto;
+pub mod pool;
 mod predict;
 mod run;
 mod runtime;
@@ -34,7 +35,7 @@ pub mod trees;
 pub mod vocab;
 
 pub use apart::{Group, groups};
-pub use predict::{Candidate, Predictor, Scored, WIDTH, merit};
+pub use predict::{Candidate, Predictor, Scored, WIDTH};
 pub use run::{Epoch, Score};
 pub use search::advance;
 pub use settings::{Settings, Target};

@@ -5,6 +5,7 @@ use super::calibration::{Calibration, First, Known};
 use super::ensemble::{Ensemble, member};
 use super::examples::Sequence;
 use super::net::Net;
+use super::pool::{Opinions, merit};
 use super::search::With;
 use super::speller::{Spelled, Speller};
 use super::store::{Meta, Model};
@@ -42,21 +43,14 @@ pub struct Scored {
     pub joules: f64,
     /// What the judge says: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
-    /// What the boosted trees say, likewise; 0 where the model has none.
-    pub trees: f64,
+    /// What the boosted trees of values and of lists say, likewise; 0 where the model has none.
+    pub trees: [f64; 2],
 }
 
 impl Scored {
-    /// What candidates are ranked by, the higher the better: likelihood, judge and trees together.
-    pub fn merit(&self) -> f64 {
-        merit(self.log_probability, self.rank + self.trees)
+    pub fn opinions(&self) -> Opinions {
+        [self.log_probability, self.rank, self.trees[0], self.trees[1]]
     }
-}
-
-/// What configs are ranked by: of their likelihood and of what judges them when they are finished, both logarithms of probabilities. Half of
-/// the likelihood counts: weights from a quarter to one differ by less than networks of other seeds do (LOG.md).
-pub fn merit(log_probability: f64, judged: f64) -> f64 {
-    0.5 * log_probability + judged
 }
 
 /// A model ready to predict for one kernel.
@@ -139,8 +133,8 @@ impl<'k> Predictor<'k> {
         let (configs, costs): (Vec<Config>, Vec<f64>) =
             tried.costs(objective).into_iter().map(|(config, cost)| (config.clone(), cost)).unzip();
         let scored = self.score(&tried.problem, device, objective, &configs)?;
-        let merits = scored.iter().map(Scored::merit).collect();
-        Ok((scored, Known { merits, costs }))
+        let opinions = scored.iter().map(Scored::opinions).collect();
+        Ok((scored, Known { opinions, costs }))
     }
 
     /// As [`Predictor::score`], by the networks that are trained, in libtorch: what the runtime is tested against. Only for a
@@ -206,6 +200,11 @@ impl<'k> Predictor<'k> {
     pub fn first(&self, device: &Device, known: &Known) -> Option<(First, bool)> {
         let first = known.first(&self.calibration?)?;
         Some((first, self.doubts(device, first.probability)))
+    }
+
+    /// What candidates are ranked by, the higher the better: likelihood, judge and trees together.
+    pub fn merit(&self, scored: &Scored) -> f64 {
+        merit(&self.with().weights(), &scored.opinions())
     }
 
     /// Whether it was trained on a device of this name.

@@ -5,7 +5,8 @@ use super::calibration::Calibration;
 use super::ensemble::{Ensemble, Sessions};
 use super::examples::Sequence;
 use super::judge::Said;
-use super::predict::{Candidate, Scored, merit};
+use super::pool::{EQUAL, Weights, merit};
+use super::predict::{Candidate, Scored};
 use super::runtime::Row;
 use super::speller::{Spelled, Speller};
 use super::trees::Trees;
@@ -71,11 +72,12 @@ impl With<'_, '_> {
             let configs: Vec<Config> = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
             configs.iter().for_each(|c| hearing.add(&c.0));
             let weighed = self.weighed(spelled, objective, &configs);
+            let weights = self.weights();
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
                 .zip(hearing.compared().into_iter().zip(weighed))
-                .map(|((config, h), (said, trees))| {
-                    let candidate = self.candidate(spelled, config, h.log_probability, said);
-                    (merit(h.log_probability, said.rank as f64 + trees), candidate)
+                .map(|((config, h), (said, [values, lists]))| {
+                    let opinions = [h.log_probability, said.rank as f64, values, lists];
+                    (merit(&weights, &opinions), self.candidate(spelled, config, h.log_probability, said))
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -96,10 +98,15 @@ impl With<'_, '_> {
         Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
     }
 
+    /// How much likelihood, judge and trees count.
+    pub(super) fn weights(self) -> Weights {
+        self.calibration.map_or(EQUAL, |calibration| calibration.weights)
+    }
+
     /// What the trees for the objective hold probable of configs that are compared, see [`Trees::weigh`]; 0 where there are none.
-    pub(super) fn weighed(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Vec<f64> {
+    pub(super) fn weighed(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Vec<[f64; 2]> {
         let trees = self.trees.iter().find(|trees| trees.objective() == objective);
-        trees.map_or_else(|| vec![0.0; configs.len()], |trees| trees.weigh(spelled, configs))
+        trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(spelled, configs))
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
@@ -237,7 +244,7 @@ impl With<'_, '_> {
             time_us: f64::NAN,
             joules: f64::NAN,
             rank: 0.0,
-            trees: 0.0,
+            trees: [0.0; 2],
         };
         let mut scored = vec![nothing; configs.len()];
         let weighed = self.weighed(spelled, objective, configs);

@@ -82,8 +82,9 @@ impl Meta {
 
     fn parse(text: Option<&String>) -> Result<Meta> {
         let Some(text) = text else { return input("is not a seqtune model") };
-        let meta: Meta = serde_json::from_str(text)
-            .map_err(|e| Error::Input(format!("the model's description cannot be read: {e}")))?;
+        let meta: Meta = serde_json::from_str(text).map_err(|e| {
+            Error::Input(format!("the model's description cannot be read ({e}); train the model again"))
+        })?;
         if meta.format != FORMAT {
             return input(format!("format {} is not {FORMAT}; train the model again", meta.format));
         }

@@ -26,6 +26,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
 const UPDATES: usize = 100;
 const SMALLEST_BATCH: usize = 16;
+/// Temperature of the soft target where none is chosen.
+const SHARP: f64 = 0.05;
 
 /// What a training run tells as it goes.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +132,7 @@ fn fit(
         let train = from.map_or_else(|| p.train.clone(), |model| emphasised(table, &p.train, &model.meta.data));
         let mut training = examples(&speller, table, &train, &objectives, tau)?;
         // judged by one target, whatever is trained towards, so that scores compare
-        let validation = examples(&speller, table, &p.validation, &objectives, Some(0.05))?;
+        let validation = examples(&speller, table, &p.validation, &objectives, Some(SHARP))?;
         for objective in &objectives {
             if settings.rank == 0.0 || !p.train.iter().any(|i| table.tried[*i].costs(*objective).len() >= 2) {
                 continue;
@@ -140,7 +142,7 @@ fn fit(
             }
             // trees that are judged by what they are fitted to would never stop
             let held: &[usize] = if nothing_held_out { &[] } else { &p.validation };
-            let (aim, threads) = ((*objective, tau.unwrap_or(0.05)), tch::get_num_threads().max(1) as usize);
+            let (aim, threads) = ((*objective, tau.unwrap_or(SHARP)), tch::get_num_threads().max(1) as usize);
             let fitted = Trees::fit(kernel, table, (&train, held), aim, (settings.seed, threads))?;
             imagine(&speller, (table, &p.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
             trees.push(fitted);
@@ -214,7 +216,7 @@ fn fit(
         weights,
         trees,
     };
-    model.meta.calibration = calibrate(&model, corpus, &problems, tuned)?;
+    model.meta.calibration = calibrate(&model, corpus, &problems, tuned, settings)?;
     model.save(folder)?;
     for Checkpoint { path, .. } in &checkpoints {
         std::fs::remove_file(path).map_err(io(path))?;
@@ -229,6 +231,7 @@ fn calibrate(
     corpus: &[(Kernel, Table)],
     problems: &[Problems],
     tuned: bool,
+    settings: &Settings,
 ) -> Result<Option<Calibration>> {
     if tuned {
         // one config is known of each problem: what the others cost is not
@@ -245,7 +248,7 @@ fn calibrate(
             })?);
         }
     }
-    Ok(Calibration::fit(&known))
+    Ok(Calibration::fit(&known, settings.tau.unwrap_or(SHARP)))
 }
 
 /// The model in the folder, where it is what training would make and is to be kept.

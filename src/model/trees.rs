@@ -99,15 +99,16 @@ impl Trees {
         ranked
     }
 
-    /// The natural logarithm of how probably each of the configs is the best of them: what both forests hold probable, multiplied.
-    pub fn weigh(&self, spelled: &Spelled, configs: &[Config]) -> Vec<f64> {
-        let merit = |config: &Config| {
+    /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
+    pub fn weigh(&self, spelled: &Spelled, configs: &[Config]) -> Vec<[f64; 2]> {
+        let said = |config: &Config| {
             let row = spelled.row(config);
             // what a cost is in the soft target
-            self.lists.say(&row) as f64 - self.values.say(&row) as f64 / self.tau
+            (-self.values.say(&row) as f64 / self.tau, self.lists.say(&row) as f64)
         };
-        let merits: Vec<f64> = configs.iter().map(merit).collect();
-        softmax(&merits, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect()
+        let (values, lists): (Vec<f64>, Vec<f64>) = configs.iter().map(said).unzip();
+        let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
+        softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0)).map(|(v, l)| [ln(v), ln(l)]).collect()
     }
 }
 
