@@ -61,6 +61,16 @@ pub const STEPS: usize = 1_500;
 /// Updates that go on from the weights of another model.
 pub const REFINING_STEPS: usize = 300;
 
+/// Stands for what is not known before examples are made.
+const UNKNOWN: char = '*';
+
+/// Whether a stored description is this one, whatever number stands for what is not known: that follows from data and settings.
+pub(super) fn is_described(stored: &str, as_described: &str) -> bool {
+    let Some((before, behind)) = as_described.split_once(UNKNOWN) else { return stored == as_described };
+    let number = stored.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+    number.is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
 /// Problems that are made up for where fewer were measured.
 pub const MOST_IMAGINED: usize = 2_000;
 
@@ -135,11 +145,12 @@ impl Settings {
         (self.imagined * measured).min(MOST_IMAGINED.saturating_sub(measured))
     }
 
-    /// One line for a model's description.
-    pub fn describe(&self, epochs: usize) -> String {
+    /// One line for a model's description; [`UNKNOWN`] stands for epochs that are not known yet.
+    pub fn describe(&self, epochs: Option<usize>) -> String {
         let Settings { hparams: h, members, target, tau, batch, configs, rate, decay, head, seed, imagined, .. } = self;
         let Settings { dropout, smoothing, half, rank, order, .. } = self;
         let (tau, batch) = (tau.unwrap_or(f64::NAN), batch.unwrap_or(0));
+        let epochs = epochs.map_or(UNKNOWN.to_string(), |epochs| epochs.to_string());
         let rank = if *rank > 0.0 {
             format!(", rank {rank}, order {order}, beside trees of values and lists")
         } else {
@@ -165,4 +176,19 @@ fn fast_bfloat16() -> bool {
     return std::arch::is_x86_feature_detected!("avx512bf16");
     #[cfg(not(target_arch = "x86_64"))]
     return false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_description_is_known_again_without_its_epochs_and_by_nothing_else() {
+        let settings = Settings::default();
+        let stored = settings.describe(Some(17));
+        assert!(is_described(&stored, &settings.describe(None)) && is_described(&stored, &stored));
+        assert!(!is_described(&stored, &settings.describe(Some(16))));
+        assert!(!is_described(&stored, &Settings { seed: 2, ..settings.clone() }.describe(None)));
+        assert!(!is_described(&stored, &format!("{}; from another", settings.describe(None))));
+    }
 }

@@ -6,7 +6,7 @@ use super::examples::{Example, Imagine, contenders, emphasised, examples, tuned_
 use super::layers::Weights;
 use super::predict::Predictor;
 use super::run::{Checkpoint, Epoch, Lesson, Run, Score};
-use super::settings::{REFINING_STEPS, STEPS, Settings, Target};
+use super::settings::{REFINING_STEPS, STEPS, Settings, Target, is_described};
 use super::speller::Speller;
 use super::store::{Meta, Model};
 use super::trees::Trees;
@@ -112,6 +112,14 @@ fn fit(
         corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
     let vocab = Arc::new(from.map_or_else(|| Vocab::learn(&learned), |model| model.meta.vocab.clone()));
     let settings = &settings.fitted(corpus, problems.iter().map(|p| p.train.len()).sum());
+    let hashes: Vec<&String> = corpus.iter().flat_map(|(_, table)| &table.hashes).collect();
+    let described = |epochs| match from {
+        None => settings.describe(epochs),
+        Some(model) => format!("{}; from {}", settings.describe(epochs), model.digest()),
+    };
+    if let Some(model) = finished(folder, &described(settings.epochs), &settings.split, &hashes, existing)? {
+        return Ok(model);
+    }
     let most = settings.batch.unwrap_or(SMALLEST_BATCH);
     let all: usize = problems.iter().map(|p| p.train.len() + p.validation.len()).sum();
     let (mut lessons, mut trees) = (Vec::new(), Vec::new());
@@ -157,14 +165,7 @@ fn fit(
         None => STEPS.div_ceil(updates).clamp(10, 400),
         Some(_) => REFINING_STEPS.div_ceil(updates).clamp(2, 100),
     });
-    let hashes: Vec<&String> = corpus.iter().flat_map(|(_, table)| &table.hashes).collect();
-    let described = match from {
-        None => settings.describe(epochs),
-        Some(model) => format!("{}; from {}", settings.describe(epochs), model.digest()),
-    };
-    if let Some(model) = finished(folder, &described, &settings.split, &hashes, existing)? {
-        return Ok(model);
-    }
+    let described = described(Some(epochs));
     let key = format!("{described} {:?} {hashes:?}", settings.split);
     let checkpoint = |member| Checkpoint {
         path: folder.join(format!("checkpoint-{member}.safetensors")),
@@ -270,7 +271,7 @@ fn finished(
     };
     let meta = &model.meta;
     let same = meta.data.iter().eq(data.iter().copied())
-        && meta.settings == described
+        && is_described(&meta.settings, described)
         && meta.split == *split
         && meta.tool == env!("CARGO_PKG_VERSION");
     match (same, existing) {
