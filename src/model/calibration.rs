@@ -15,8 +15,6 @@ use serde::{Deserialize, Serialize};
 pub const LOSS: f64 = 0.1;
 /// Share of the unmarked answers that may lose more than [`LOSS`].
 pub const RISK: f64 = 0.05;
-/// Fewest problems that a threshold is learned from.
-const FEWEST: usize = 20;
 /// Intervals of probability that the calibration error is counted in.
 const BINS: usize = 15;
 
@@ -152,7 +150,8 @@ impl Calibration {
         let (mut lossy, mut threshold) = (0.0, 1.01);
         for (i, first) in firsts.iter().enumerate() {
             lossy += (first.lost > LOSS) as u8 as f64;
-            if i + 1 >= FEWEST && lossy / (i + 1) as f64 <= RISK {
+            // as if the next one lost too (conformal risk control, Angelopoulos et al. 2022): of few problems luck does not pass for skill
+            if (lossy + 1.0) / (i + 2) as f64 <= RISK {
                 threshold = first.probability;
             }
         }
@@ -258,6 +257,16 @@ mod tests {
             assert!(by_chance[0] < 0.025 && by_chance[2] > 0.05 && by_chance.is_sorted(), "{by_chance:?}");
             assert!(error(&Calibration { offset: fitted.offset + 1.0, ..fitted }) > 0.1, "what is wrong is found");
         }
+    }
+
+    #[test]
+    fn too_few_problems_leave_everything_unsure_even_where_none_lost() {
+        let harmless = |count: usize| {
+            let mut known = drawn(1.0, count);
+            known.iter_mut().for_each(|k| k.costs.iter_mut().for_each(|cost| *cost = cost.min(1.06)));
+            Calibration::fit(&known, 0.01).unwrap().threshold.unwrap()
+        };
+        assert!(harmless(18) > 1.0 && harmless(19) < 1.0);
     }
 
     #[test]
