@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Cross-validates on PyTorch's measurements of Triton kernels and on the shipped sweep of gemm, everything by default, and writes the
-# figures into README.md, a column after the other. Takes about two hours on two cores. Works in target/folds: called again, it goes on, and
+# figures into README.md, a column after the other. Takes about an hour and a half on two cores. Works in target/folds: called again, it goes on, and
 # what is finished is not trained again.
 # usage: scripts/folds.sh FOLDER    FOLDER: of a100_mm.zip, flexattention_a100_data.zip, mixedmm_a100_data.zip
 set -euo pipefail
