@@ -1,12 +1,12 @@
 //! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
 //!
-//! How much each part of the model counts ([`super::pool`]), a temperature for the merits that candidates are ranked by (temperature scaling, Guo et al. 2017), and then a line through the log-odds of
-//! the first choice (Platt 1999), make the probability of the first choice how often it is the best. A temperature alone leaves A100 mm
-//! too sure where it is sure and too unsure where it is not (LOG.md), because near ties are decided by noise. Below a threshold of that
-//! probability an answer is marked unsure.
+//! How much each part of the model counts ([`super::pool`]), a temperature for the merits that candidates are ranked by (temperature
+//! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
+//! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
+//! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
 
 use super::examples::distribution;
-use super::pool::{self, Judged, Opinions, Weights, merit};
+use super::pool::{self, EQUAL, Judged, Opinions, Weights, merit};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -121,15 +121,18 @@ impl Calibration {
         shares
     }
 
-    /// Learned from judged problems: how much each part of the model counts towards the soft target of temperature `tau`, the temperature under which the best configs are most probable, the line under which first choices are
-    /// as probable as they turn out right, and the lowest threshold above which no more than [`RISK`] of the first choices lose more than
-    /// [`LOSS`]; above 1, so that every answer is marked, where there is none. `None` without problems of two configs.
-    pub fn fit(known: &[Known], tau: f64) -> Option<Calibration> {
+    /// Learned from judged problems: how much each part of the model counts towards the soft target of temperature `tau`, the temperature
+    /// under which the best configs are most probable, the line under which first choices are as probable as they turn out right, and the
+    /// lowest threshold above which no more than [`RISK`] of the first choices lose more than [`LOSS`]; above 1, so that every answer is
+    /// marked, where there is none. `None` without problems of two configs. Without `tau` all parts count alike: for problems that the model
+    /// was trained on, which its trees know by heart.
+    pub fn fit(known: &[Known], tau: Option<f64>) -> Option<Calibration> {
         let known: Vec<&Known> = known.iter().filter(|k| k.costs.len() > 1).collect();
         if known.is_empty() {
             return None;
         }
-        let weights = pool::fit(&known.iter().map(|k| k.judged(tau)).collect::<Vec<_>>());
+        let learned = |tau| pool::fit(&known.iter().map(|k| k.judged(tau)).collect::<Vec<_>>());
+        let weights = tau.map_or(EQUAL, learned);
         let known: Vec<Ranked> = known.into_iter().map(|k| k.ranked(&weights)).collect();
         // convex in 1 / temperature, so there is one minimum
         let (mut low, mut high) = (0.02f64.ln(), 50f64.ln());
@@ -242,7 +245,7 @@ mod tests {
     #[test]
     fn the_temperature_that_the_best_were_drawn_with_is_found_and_makes_probabilities_true() {
         for temperature in [0.3, 1.0, 4.0] {
-            let fitted = Calibration::fit(&drawn(temperature, 4_000), 0.01).unwrap();
+            let fitted = Calibration::fit(&drawn(temperature, 4_000), Some(0.01)).unwrap();
             let found = fitted.temperature / (4.0 * fitted.weights[0]);
             assert!((found / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
             let error = |by: &Calibration| {
@@ -264,7 +267,7 @@ mod tests {
         let harmless = |count: usize| {
             let mut known = drawn(1.0, count);
             known.iter_mut().for_each(|k| k.costs.iter_mut().for_each(|cost| *cost = cost.min(1.06)));
-            Calibration::fit(&known, 0.01).unwrap().threshold.unwrap()
+            Calibration::fit(&known, Some(0.01)).unwrap().threshold.unwrap()
         };
         assert!(harmless(18) > 1.0 && harmless(19) < 1.0);
     }
@@ -272,7 +275,7 @@ mod tests {
     #[test]
     fn answers_above_the_threshold_keep_the_stated_risk_and_more_would_not() {
         let known = drawn(0.5, 4_000);
-        let fitted = Calibration::fit(&known, 0.01).unwrap();
+        let fitted = Calibration::fit(&known, Some(0.01)).unwrap();
         let firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
         let threshold = fitted.threshold.unwrap();
         let risk = |above: f64| {

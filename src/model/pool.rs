@@ -22,9 +22,12 @@ const HELD: f64 = 2.0;
 const ROUNDS: usize = 500;
 const STILL: f64 = 1e-5;
 
+/// What an opinion says at least: a probability that was rounded to 0 has no logarithm to weigh.
+const LEAST: f64 = -1e3;
+
 /// What configs are ranked by, the higher the better.
 pub fn merit(weights: &Weights, opinions: &Opinions) -> f64 {
-    weights.iter().zip(opinions).map(|(weight, opinion)| weight * opinion).sum()
+    weights.iter().zip(opinions).map(|(weight, opinion)| weight * opinion.max(LEAST)).sum()
 }
 
 /// A problem's configs: what is said of each, and the soft target.
@@ -40,10 +43,11 @@ impl Judged<'_> {
         let said = softmax(&merits, 1.0);
         let (mut nats, mut wanted, mut mean, mut square) = (0.0, 0.0, 0.0, 0.0);
         for ((opinions, said), target) in self.opinions.iter().zip(&said).zip(&self.target) {
+            let opinion = opinions[by].max(LEAST);
             nats -= target * said.max(f64::MIN_POSITIVE).ln();
-            wanted += target * opinions[by];
-            mean += said * opinions[by];
-            square += said * opinions[by] * opinions[by];
+            wanted += target * opinion;
+            mean += said * opinion;
+            square += said * opinion * opinion;
         }
         [nats, mean - wanted, square - mean * mean]
     }
@@ -113,6 +117,15 @@ mod tests {
         for (fitted, truth) in fitted.iter().zip(truth) {
             assert!((fitted - truth).abs() < 0.02, "{fitted:?}");
         }
+    }
+
+    #[test]
+    fn what_was_rounded_to_impossible_is_weighed_too() {
+        let never = f64::NEG_INFINITY;
+        let opinions = [[-0.1, -0.1, never, -0.1], [-3.0, never, -0.1, -3.0], [never; 4]];
+        assert!(merit(&[0.5, 0.5, 0.0, 0.0], &opinions[0]) > merit(&[0.5, 0.5, 0.0, 0.0], &opinions[1]));
+        let fitted = fit(&[Judged { opinions: &opinions, target: vec![0.7, 0.3, 0.0] }]);
+        assert!(fitted.iter().all(|weight| weight.is_finite()), "{fitted:?}");
     }
 
     #[test]

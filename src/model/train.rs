@@ -217,7 +217,8 @@ fn fit(
         weights,
         trees,
     };
-    model.meta.calibration = calibrate(&model, corpus, &problems, tuned, settings)?;
+    let aim = (!nothing_held_out).then_some(settings.tau.unwrap_or(SHARP));
+    model.meta.calibration = calibrate(&model, corpus, &problems, tuned, aim)?;
     model.save(folder)?;
     for Checkpoint { path, .. } in &checkpoints {
         std::fs::remove_file(path).map_err(io(path))?;
@@ -232,7 +233,7 @@ fn calibrate(
     corpus: &[(Kernel, Table)],
     problems: &[Problems],
     tuned: bool,
-    settings: &Settings,
+    tau: Option<f64>,
 ) -> Result<Option<Calibration>> {
     if tuned {
         // one config is known of each problem: what the others cost is not
@@ -249,7 +250,7 @@ fn calibrate(
             })?);
         }
     }
-    Ok(Calibration::fit(&known, settings.tau.unwrap_or(SHARP)))
+    Ok(Calibration::fit(&known, tau))
 }
 
 /// The model in the folder, where it is what training would make and is to be kept.
