@@ -1,7 +1,9 @@
 //! Reports on tuned datasets as Markdown tables.
 
 use super::paired::{Margin, Paired};
-use super::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, Sureness, TREES};
+use super::sureness::Trueness;
+use super::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, TREES};
+use crate::model::calibration::First;
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
@@ -68,8 +70,8 @@ pub fn text(reports: &[Report]) -> String {
             percent(r.unmasked.dead_ends),
             twins(r.labels.batch),
             twins(r.labels.device),
-            percent(r.sureness.error),
-            percent(r.sureness.by_chance)
+            percent(r.trueness.calibration_error),
+            percent(r.trueness.error_by_chance)
         );
     }
     text += "\nParameters right by seqtune in percent, free-running / teacher-forced.\n\n| solver | parameters |\n|---|---|\n";
@@ -103,8 +105,8 @@ fn summary(reports: &[&Report]) -> String {
             format!("All {n} problems alike, seqtune less trees: top-1 {first}, top-5 {five}, nats {nats}.\n")
         }
     };
-    let firsts = reports.iter().flat_map(|r| r.sureness.firsts.iter().copied()).collect();
-    let sureness = Sureness::of(firsts);
+    let firsts: Vec<First> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
+    let trueness = Trueness::of(&firsts);
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
          First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n\
@@ -116,8 +118,8 @@ fn summary(reports: &[&Report]) -> String {
         mean(&|r| row(r, TREES).map(|m| m.exact[1])),
         mean(&|r| row(r, MODEL).and_then(|m| m.forced)),
         mean(&|r| row(r, TREES).and_then(|m| m.forced)),
-        percent(sureness.error),
-        percent(sureness.by_chance),
+        percent(trueness.calibration_error),
+        percent(trueness.error_by_chance),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )
 }

@@ -3,12 +3,25 @@
 use crate::model::calibration::{First, LOSS, RISK, calibration_error, calibration_error_by_chance};
 use serde::Serialize;
 
-/// How well a model knows how good it is. Shares of the problems.
+/// How true the stated probabilities of first choices are.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sureness {
+pub struct Trueness {
     pub calibration_error: f64,
     /// What the error would be by chance on these problems if every probability were true.
     pub error_by_chance: f64,
+}
+
+impl Trueness {
+    pub fn of(firsts: &[First]) -> Trueness {
+        Trueness { calibration_error: calibration_error(firsts), error_by_chance: calibration_error_by_chance(firsts) }
+    }
+}
+
+/// How well a model knows how good it is. Shares of the problems.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sureness {
+    #[serde(flatten)]
+    pub trueness: Trueness,
     /// First choices (of likelihood and judge, all configs) that are the best.
     pub best: f64,
     pub unsure: f64,
@@ -29,8 +42,7 @@ impl Sureness {
         let count = firsts.len() as f64;
         let all: Vec<First> = firsts.iter().map(|(f, _)| *f).collect();
         (!firsts.is_empty()).then(|| Sureness {
-            calibration_error: calibration_error(&all),
-            error_by_chance: calibration_error_by_chance(&all),
+            trueness: Trueness::of(&all),
             best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
             unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
             lossy_sure: lossy(false),
@@ -47,8 +59,8 @@ impl Sureness {
             "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {} (by chance alone, were they true: {}).\n\
              Marked unsure: {}. More than {} is lost by {} of the first choices that are not marked (stated: {}), and by {} of those that are.\n",
             percent(self.best),
-            percent(self.calibration_error),
-            percent(self.error_by_chance),
+            percent(self.trueness.calibration_error),
+            percent(self.trueness.error_by_chance),
             percent(self.unsure),
             whole(LOSS),
             lossy(self.lossy_sure),

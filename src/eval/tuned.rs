@@ -7,10 +7,11 @@
 use super::chain::Chain;
 use super::lightgbm::LightGbm;
 use super::paired::{Margin, Paired};
+use super::sureness::Trueness;
 use crate::dataset::{Objective, Part, Table, Tried};
 use crate::error::Result;
 use crate::kernel::{Checker, Config, ConfigSpace, Device, Kernel};
-use crate::model::calibration::{First, calibration_error, calibration_error_by_chance};
+use crate::model::calibration::First;
 use crate::model::speller::Speller;
 use crate::model::{Model, Predictor};
 use crate::threads::on_threads;
@@ -80,27 +81,12 @@ pub struct Report {
     #[serde(skip)]
     pub paired: Option<Paired<MEASURES>>,
     /// How true the model's probabilities of its first choices are.
-    pub sureness: Sureness,
-    pub unmasked: Unmasked,
-    pub labels: Labels,
-}
-
-/// How true stated probabilities are.
-#[derive(Clone, Debug, Serialize)]
-pub struct Sureness {
-    /// Expected calibration error of the first choices.
-    pub error: f64,
-    /// What it would be by chance on these problems if every probability were true.
-    pub by_chance: f64,
-    /// What these are made of: how probable each first choice was said to be, and whether it was right.
+    pub trueness: Trueness,
+    /// What that is made of.
     #[serde(skip)]
     pub firsts: Vec<First>,
-}
-
-impl Sureness {
-    pub fn of(firsts: Vec<First>) -> Sureness {
-        Sureness { error: calibration_error(&firsts), by_chance: calibration_error_by_chance(&firsts), firsts }
-    }
+    pub unmasked: Unmasked,
+    pub labels: Labels,
 }
 
 /// What to judge, and with what means.
@@ -143,6 +129,7 @@ pub fn evaluate(
     progress("neighbours");
     rows.push(judge(&asked, NEIGHBOUR, &nearest(&asked, ask.threads)?));
     rows.push(judge(&asked, MAJORITY, &majority(&asked)));
+    let firsts: Vec<First> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
     Ok(Some(Report {
         kernel: kernel.name.clone(),
         parameters: kernel.parameters.iter().map(|p| p.name.clone()).collect(),
@@ -153,7 +140,8 @@ pub fn evaluate(
         rows,
         margins: paired.as_ref().map(Paired::margins),
         paired,
-        sureness: Sureness::of(asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect()),
+        trueness: Trueness::of(&firsts),
+        firsts,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
     }))
