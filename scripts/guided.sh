@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Shows what guiding a sweep is worth, live, to models/gemm-cpu on this machine: sizes that the model never saw, swept at random and guided by it; the share
-# of the best speed found by each after so many measurements. What learning is worth: scripts/refined.sh.
+# of the best speed found by each after so many measurements. What learning is worth: scripts/devices.sh.
 # Takes about five minutes; leave the machine alone meanwhile. Called again, it goes on.
 # usage: scripts/guided.sh [FOLDER]
 set -euo pipefail

@@ -138,6 +138,7 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     assert_eq!((report.problems, report.folds.as_str()), (table.tried.len(), "each device left out in turn"));
     let model = Model::load(&folder.path().join("without-A100")).unwrap();
     assert_eq!(model.meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["H200"]);
+    assert_eq!(model.meta.data, table.hashes[1..], "what was measured on the other only");
     // each device has a column of its own
     let left_out: Vec<(&str, usize)> = report.left_out.iter().map(|l| (l.device.as_str(), l.problems)).collect();
     assert_eq!(left_out, [("A100", report.problems / 2), ("H200", report.problems / 2)]);

@@ -4,7 +4,7 @@ use super::{Dataset, Objective, Outcome, quantile};
 use crate::error::{Result, input};
 use crate::kernel::{Config, Device, Kernel, Problem};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// All that was tried for one problem on one device.
 #[derive(Clone, Debug)]
@@ -125,16 +125,20 @@ impl Table {
         Ok(table)
     }
 
-    /// The table of some of its problems, with their devices only.
+    /// The table of some of its problems, with the devices and datasets that these are of only.
     pub fn of(&self, tried: Vec<&Tried>) -> Table {
-        let mut devices: Vec<usize> = tried.iter().map(|t| t.device).collect();
-        devices.sort_unstable();
-        devices.dedup();
-        let renumbered = |t: &Tried| Tried { device: devices.binary_search(&t.device).unwrap_or(0), ..t.clone() };
+        let used = |of: fn(&Tried) -> usize| -> Vec<usize> {
+            let used: BTreeSet<usize> = tried.iter().map(|t| of(t)).collect();
+            used.into_iter().collect()
+        };
+        let (devices, datasets) = (used(|t| t.device), used(|t| t.dataset));
+        let place = |among: &[usize], old: usize| among.binary_search(&old).unwrap_or(0);
+        let renumbered =
+            |t: &Tried| Tried { device: place(&devices, t.device), dataset: place(&datasets, t.dataset), ..t.clone() };
         Table {
-            tried: tried.into_iter().map(renumbered).collect(),
+            tried: tried.iter().map(|t| renumbered(t)).collect(),
             devices: devices.iter().map(|d| self.devices[*d].clone()).collect(),
-            hashes: self.hashes.clone(),
+            hashes: datasets.iter().map(|d| self.hashes[*d].clone()).collect(),
         }
     }
 
