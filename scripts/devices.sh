@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a model is worth on a CPU that it never saw, and what learning a little there adds, from the shipped sweeps of gemm on three CPUs: each is left
 # out in turn; then a model that was trained without it goes on with 10 or all 100 configs of 30 of its sizes, and its other sizes judge. Nothing is
-# measured anew. Writes the figures into models/gemm-cpu/README.md. Takes about 40 minutes on two cores. Works in target/devices: called again, it goes on.
+# measured anew. Writes the figures into models/gemm-cpu/README.md. Takes about 45 minutes on two cores. Works in target/devices: called again, it goes on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release
