@@ -4,6 +4,7 @@ mod common;
 
 use common::{toy, toy_dataset};
 use seqtune::dataset::{Dataset, InvalidityKind, Journal, Objective, Outcome, Part, Record, Resources, Split, Table};
+use seqtune::model::Model;
 use std::io::Write;
 use std::path::Path;
 
@@ -43,6 +44,30 @@ fn a_packed_file_of_the_first_version_is_read_and_keeps_its_hash() {
     assert!(std::fs::read(&path).unwrap().starts_with(b"SEQTUNE2"));
     let new = Dataset::load(&path).unwrap();
     assert!(new == old && new.hash() == old.hash());
+}
+
+#[test]
+fn a_hash_names_what_was_measured_and_not_when_or_by_which_command() {
+    let dataset = sample();
+    let mut again = dataset.clone();
+    (again.header.date, again.header.command, again.header.tool) = ("2031-01-01".into(), "else".into(), "9.9".into());
+    assert_eq!(again.hash(), dataset.hash());
+    let changed = |change: &dyn Fn(&mut Dataset)| {
+        let mut other = dataset.clone();
+        change(&mut other);
+        other.hash()
+    };
+    assert_ne!(changed(&|d| d.header.device.name += " 2"), dataset.hash());
+    assert_ne!(changed(&|d| d.header.space = "0".into()), dataset.hash());
+    assert_ne!(changed(&|d| drop(d.records.pop())), dataset.hash());
+    assert_ne!(changed(&|d| d.records.swap(0, 1)), dataset.hash());
+}
+
+#[test]
+fn the_shipped_model_of_gemm_names_the_shipped_sweeps_that_it_learned_from() {
+    let hash = |name: &str| Dataset::load(Path::new(&format!("datasets/gemm/{name}.sqt"))).unwrap().hash();
+    let model = Model::load(Path::new("models/gemm-cpu")).unwrap();
+    assert_eq!(model.meta.data, [hash("cpu-epyc-2c"), hash("cpu-xeon-2c")]);
 }
 
 #[test]

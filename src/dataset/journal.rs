@@ -83,7 +83,8 @@ impl Journal {
     }
 }
 
-fn line(value: &impl serde::Serialize) -> String {
+/// A line of a journal, with its end.
+pub(super) fn line(value: &impl serde::Serialize) -> String {
     // strings, numbers and lists: nothing in them can fail to serialise
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }

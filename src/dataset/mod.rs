@@ -98,9 +98,14 @@ impl Dataset {
         write_whole(path, &journal::encode(self))
     }
 
-    /// Hash of header and records, the same for both forms.
+    /// Hash of what was measured where: of the kernel's name and space, the device's name and the records; the same for both forms, and for the same
+    /// data imported again on another day or by another version.
     pub fn hash(&self) -> String {
-        crate::kernel::hex(&Sha256::digest(journal::encode(self))[..8])
+        let Header { kernel, space, device, .. } = &self.header;
+        let mut sha = Sha256::new();
+        sha.update(format!("{kernel}\n{space}\n{}\n", device.name));
+        self.records.iter().for_each(|record| sha.update(journal::line(record)));
+        crate::kernel::hex(&sha.finalize()[..8])
     }
 }
 
