@@ -15,4 +15,4 @@ columns = [table[first].index(name) for name in wanted]
 for row in table[first:last]:
     print("| " + " | ".join(row[c] for c in columns) + " |")
 print()
-print(*(line for line in lines if line.startswith(("Mean over", "All ", "Teacher-forced"))), sep="\n")
+print(*(line for line in lines if line.startswith(("Mean over", "All ", "First choices", "Teacher-forced"))), sep="\n")
