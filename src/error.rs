@@ -44,11 +44,19 @@ pub fn input<T>(sentence: impl Into<String>) -> Result<T> {
     Err(Error::Input(sentence.into()))
 }
 
-/// Names the file in an I/O error: a file that is not there is the user's to mend, the rest the machine's.
+/// Names the file in an I/O error: a file that is not there, or is another kind of thing, is the user's to mend, the rest the machine's.
 pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-    move |e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::Input(format!("{}: no such file or folder", path.display())),
-        _ => Error::Failed(format!("{}: {e}", path.display())),
+    move |e| {
+        let mend = match e.kind() {
+            std::io::ErrorKind::NotFound => "no such file or folder",
+            std::io::ErrorKind::IsADirectory => "is a folder; name a file",
+            std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
+                "a file is where a folder is wanted"
+            }
+            std::io::ErrorKind::InvalidData => "is not text",
+            _ => return Error::Failed(format!("{}: {e}", path.display())),
+        };
+        Error::Input(format!("{}: {mend}", path.display()))
     }
 }
 

@@ -27,6 +27,17 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
         "predict {model} gemm M=1,N=1,K=1",
         "predict {bad.safetensors} gemm M=1,N=1,K=1",
         "convert {none.jsonl} -o {out.sqt}",
+        "convert datasets -o {out.sqt}",
+        "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --pack {list.txt}",
+        "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --pack {out.jsonl}",
+        "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --sample 0",
+        "export csv {list.txt} -o {list.txt} --overwrite",
+        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --width 100000",
+        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --tau 0.1",
+        "predict models/gemm-cpu gemm M=1,N=1,K=1 --objective energy",
+        "evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --device H200",
+        "evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --plot datasets",
+        "evaluate --folds 3 --objective energy --no-trees datasets/gemm/cpu-skylake-2c.sqt",
     ]
     .iter()
     .map(|line| {
@@ -49,6 +60,15 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
     }
     insta::assert_snapshot!(sentences);
     assert!(!folder.path().join("out.jsonl").exists(), "nothing is written for wrong input");
+    assert!(std::fs::read_to_string(path("list.txt")).unwrap().starts_with("# sizes"), "nothing is replaced");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_whole_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (_, err, code) = text(seqtune(&["devices", "--json"]).stdout(full).output().unwrap());
+    assert!(code == 1 && err.contains("the answer is not whole"), "{code} {err}");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{toy, toy_dataset};
-use seqtune::dataset::{Dataset, InvalidityKind, Journal, Objective, Outcome, Part, Record, Resources, Split, Table};
+use seqtune::dataset::{
+    Dataset, InvalidityKind, Journal, Measurement, Objective, Outcome, Part, Record, Resources, Split, Table,
+};
 use seqtune::model::Model;
 use std::io::Write;
 use std::path::Path;
@@ -68,6 +70,19 @@ fn the_shipped_model_of_gemm_names_the_shipped_sweeps_that_it_learned_from() {
     let hash = |name: &str| Dataset::load(Path::new(&format!("datasets/gemm/{name}.sqt"))).unwrap().hash();
     let model = Model::load(Path::new("models/gemm-cpu")).unwrap();
     assert_eq!(model.meta.data, [hash("cpu-epyc-2c"), hash("cpu-xeon-2c")]);
+}
+
+#[test]
+fn a_time_that_cannot_be_one_is_refused_with_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.jsonl");
+    let mut dataset = sample();
+    for samples in [vec![1.0, 0.0], vec![-5.0], vec![f32::NAN], vec![]] {
+        dataset.records[0].outcome = Outcome::Measured(Measurement { samples_us: samples, energy: None });
+        dataset.save_packed(&path).unwrap();
+        let text = Dataset::load(&path).unwrap_err().to_string();
+        assert!(text.contains("record 1: a ") && text.ends_with("; delete it"), "{text}");
+    }
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
             && swept.records.iter().any(|r| r.config == kernel.show_config(&kernel.default_config()))
     );
     let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &sweep]].concat());
-    assert!(code == 2 && err.contains("was not trained for objective Energy"), "{err}");
+    assert!(code == 2 && err.contains("was not trained for energy"), "{err}");
 
     let validate = ["validate", &model, &toy, "M=50", "M=700", "--device", "fake", "--top", "3", "--learn", &learned];
     let (out, err, code) = fake(&validate);
@@ -182,6 +182,16 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
         ["train", &sweep, &learned, "--kernel", &toy, "--from", &model, "--test", "0", "--epochs", "1", "-o", &refined];
     let (out, err, code) = run(&train);
     assert!(code == 0 && out.contains("weights"), "{out}{err}");
+    // what it learned before is named beside what it learned since, and is never judged as unseen
+    let data = |folder: &str| Model::load(Path::new(folder)).unwrap().meta.data;
+    assert_eq!(data(&refined), [data(&model), vec![swept.hash(), measured.hash()]].concat());
+    let (_, err, code) = run(&["evaluate", &refined, &sweep, "--kernel", &toy, "--whole"]);
+    assert!(code == 2 && err.contains("learned from some of these data"), "{err}");
+    for other in [["--split-seed", "9"], ["--test", "0.9"]] {
+        let (_, err, code) =
+            run(&[&["train", &sweep, "--kernel", &toy, "--from", &model, "-o", &path("x")], &other[..]].concat());
+        assert!(code == 2 && err.contains("would be judged as held out"), "{err}");
+    }
 
     let (out, err, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--fallback", &sweep]);
     assert!(code == 0 && out.contains("unsure: measure the first few") && out.contains("nearest  "), "{out}{err}");

@@ -1,7 +1,7 @@
 //! `seqtune convert`
 
 use crate::dataset::Dataset;
-use crate::error::{Result, input};
+use crate::error::Result;
 use std::path::PathBuf;
 
 /// Converts a dataset without loss: to packed where OUTPUT ends in .sqt, else to a journal
@@ -19,9 +19,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let dataset = Dataset::load(&args.dataset)?;
-    if args.output.exists() && !args.overwrite {
-        return input(format!("{} is already there; name another file, or pass --overwrite", args.output.display()));
-    }
+    super::refuse_existing(&args.output, args.overwrite, &[])?;
     if args.output.extension().is_some_and(|e| e == "sqt") {
         dataset.save_packed(&args.output)?;
     } else {

@@ -34,9 +34,9 @@ pub struct Args {
     /// Judges problems of this device only (tuned datasets)
     #[arg(long)]
     device: Option<String>,
-    /// Problems to judge by (tuned datasets): validation is for choosing settings without looking at the test
-    #[arg(long, value_enum, default_value_t = Part::Test)]
-    part: Part,
+    /// Problems to judge by (tuned datasets) [default: test]: validation is for choosing settings without looking at the test
+    #[arg(long, value_enum, value_name = "PART")]
+    part: Option<Part>,
     /// Judges all problems of sweeps that the model did not learn from, without baselines that would have to learn from them
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
     whole: bool,
@@ -58,6 +58,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
+    args.plot.as_deref().map_or(Ok(()), super::check_writable)?;
     match (args.folds, args.leave_device_out) {
         (Some(folds), _) => return cross_validated(&args, HeldOut::Shapes(folds)),
         (None, true) => return cross_validated(&args, HeldOut::Devices),
@@ -77,9 +78,18 @@ pub fn run(args: Args) -> Result<()> {
         }
         return tuned(&args, &corpus);
     }
+    refuse_tuned_only(&args)?;
     match &corpus[..] {
         [(kernel, table)] => swept(&args, &model(&args, kernel, table)?, kernel, table),
         _ => input("sweeps are judged one kernel at a time"),
+    }
+}
+
+/// Refuses what only tuned datasets have.
+fn refuse_tuned_only(args: &Args) -> Result<()> {
+    match args.device.is_some() || args.part.is_some() {
+        true => input("--device and --part choose among tuned datasets; these are sweeps"),
+        false => Ok(()),
     }
 }
 
@@ -88,17 +98,26 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
     let model = Model::load_for(&args.paths[0], &kernel.name)?;
     let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
     if args.whole {
-        return match unknown.len() == table.hashes.len() {
-            true => Ok(model),
-            false => input(
+        if unknown.len() < table.hashes.len() {
+            return input(
                 "the model learned from some of these data; leave out --whole to judge by what was held out of them",
-            ),
-        };
+            );
+        }
+        if let Some(device) = table.devices.iter().find(|d| model.meta.devices.iter().any(|known| known.name == d.name))
+        {
+            eprintln!(
+                "seqtune: warning: the model learned from other data of {}; sizes that are in both are not new to it",
+                device.name
+            );
+        }
+        return Ok(model);
     }
     if !unknown.is_empty() {
         eprintln!(
-            "seqtune: warning: the model of {} was not trained on data {unknown:?}; shapes are held out by the same hash all the same",
-            kernel.name
+            "seqtune: warning: the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest; --whole judges by all that it never saw",
+            kernel.name,
+            unknown.len(),
+            table.hashes.len()
         );
     }
     Ok(model)
@@ -122,8 +141,13 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     }
     let threads = cores();
     let library = trees(args)?;
-    let ask =
-        tuned::Ask { device: device.as_ref(), part: args.part, library: library.as_ref(), threads, seed: args.seed };
+    let ask = tuned::Ask {
+        device: device.as_ref(),
+        part: args.part.unwrap_or(Part::Test),
+        library: library.as_ref(),
+        threads,
+        seed: args.seed,
+    };
     let mut reports = Vec::new();
     for (i, (kernel, table)) in corpus.iter().enumerate() {
         let mut tell = |what: &str| eprintln!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len());
@@ -143,8 +167,15 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
 fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     let corpus = super::tables(&args.paths, args.kernel.as_deref())?;
     let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
+    if table.tried.is_empty() {
+        return input("the datasets hold no record");
+    }
     if table.is_tuned() {
         return input("a cross-validation is made of sweeps; these datasets hold what tuners chose");
+    }
+    refuse_tuned_only(args)?;
+    if args.plot.is_some() {
+        return input("--plot draws what one model is worth; a cross-validation has a table only");
     }
     let library = trees(args)?;
     let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));

@@ -94,7 +94,7 @@ fn t4(kernel: &Kernel, records: &[&Record]) -> Result<Vec<u8>> {
 }
 
 fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite)?;
+    super::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.dataset))?;
     let dataset = Dataset::load(&args.dataset)?;
     let place = args.dataset.display().to_string();
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
@@ -104,7 +104,8 @@ fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>)
         records.retain(|r| r.problem == wanted);
     }
     if records.is_empty() {
-        return input(format!("{place}: holds no such record"));
+        let what = args.problem.as_ref().map_or("no record".into(), |problem| format!("no record of {problem}"));
+        return input(format!("{place}: holds {what}"));
     }
     write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
     super::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
@@ -145,7 +146,7 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 }
 
 fn miopen(args: MiopenArgs) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite)?;
+    super::refuse_existing(&args.output, args.overwrite, &args.problems)?;
     if args.width == 0 {
         return input("--width must be at least 1");
     }

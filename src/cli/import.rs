@@ -210,7 +210,7 @@ fn texts(path: &Path) -> Result<Vec<(String, String)>> {
 }
 
 fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite)?;
+    super::refuse_existing(&args.output, args.overwrite, &args.files)?;
     let device = args.device.as_deref().map(super::device).transpose()?;
     let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
     let imported = autoheuristic::import(&files, device, super::command_line())?;
@@ -241,7 +241,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
 }
 
 fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite)?;
+    super::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.file))?;
     let place = args.file.display().to_string();
     let at = |e: Error| e.at(&place);
     let kernel = Kernel::open(&args.kernel)?;

@@ -83,20 +83,46 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly.
+/// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly, a full disk does not.
 fn answer(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(e) => {
+            eprintln!("seqtune: standard output: {e}; the answer is not whole");
+            std::process::exit(1);
+        }
     }
 }
 
-/// Refuses to replace a file unless asked to.
-fn refuse_existing(output: &Path, overwrite: bool) -> Result<()> {
-    match output.exists() && !overwrite {
-        true => input(format!("{} exists; name another file, or pass --overwrite", output.display())),
+/// Refuses to replace a file unless asked to, and to replace what is read in any case.
+fn refuse_existing(output: &Path, overwrite: bool, read: &[PathBuf]) -> Result<()> {
+    if output.exists() && !overwrite {
+        return input(format!("{} exists; name another file, or pass --overwrite", output.display()));
+    }
+    match read.iter().any(|path| is_same(path, output)) {
+        true => input(format!("{} is what is read; name another file to write", output.display())),
         false => Ok(()),
+    }
+}
+
+/// Whether two paths name one file that is there.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Finds out before the work whether a file can be written at its end; leaves what is there as it is.
+fn check_writable(path: &Path) -> Result<()> {
+    let existed = path.exists();
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(io(folder))?;
+    }
+    std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(io(path))?;
+    match existed {
+        true => Ok(()),
+        false => std::fs::remove_file(path).map_err(io(path)),
     }
 }
 
@@ -151,8 +177,15 @@ fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)
         files.extend(inside);
     }
     let mut by_kernel: Vec<(String, Vec<(String, Dataset)>)> = Vec::new();
+    let mut seen: Vec<(String, PathBuf)> = Vec::new();
     for path in files {
         let dataset = Dataset::load(&path)?;
+        let hash = dataset.hash();
+        if let Some((_, first)) = seen.iter().find(|(h, _)| *h == hash) {
+            eprintln!("seqtune: warning: {} holds the same as {}; it counts once", path.display(), first.display());
+            continue;
+        }
+        seen.push((hash, path.clone()));
         let name = dataset.header.kernel.clone();
         let item = (path.display().to_string(), dataset);
         match by_kernel.iter_mut().find(|(k, _)| *k == name || kernel.is_some()) {

@@ -59,11 +59,19 @@ pub fn run(args: Args) -> Result<()> {
         paths => super::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
     };
     let learned: Vec<&Tried> = measured.iter().flat_map(|table: &Table| &table.tried).collect();
+    if measured.is_some() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
+        return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
+    }
     let say = Say { kernel: &kernel, device: &device, objective: args.objective, json: args.json };
     if args.pareto {
         for problem in &problems {
             let candidates = predictor.pareto(problem, &device, args.width)?;
-            say.answer(problem, &candidates, predictor.is_unsure(&device, &[]), &[])?;
+            // as sure as of the fastest: along the front no config is the one best
+            let one = std::slice::from_ref(problem);
+            let fastest = predictor.predict(one, &device, Objective::Time, (1, args.width), 1)?;
+            let unsure = fastest.iter().any(|candidates| predictor.is_unsure(&device, candidates));
+            let nearest = if unsure { say.nearest(problem, &learned, 1) } else { Vec::new() };
+            say.answer(problem, &candidates, unsure, &nearest)?;
         }
         return Ok(());
     }

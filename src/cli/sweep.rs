@@ -1,7 +1,7 @@
 //! `seqtune sweep`
 
 use super::progress::Bar;
-use crate::dataset::{Dataset, Header, Journal, Objective};
+use crate::dataset::{Dataset, Header, Journal, Objective, is_packed_file};
 use crate::error::{Result, input};
 use crate::executor::child::Setup;
 use crate::executor::sweep::{Choice, Run, plan};
@@ -98,7 +98,23 @@ fn guided(
     Ok(problems.iter().zip(guide).map(with_default).collect())
 }
 
+/// Refuses numbers that mean nothing, and a packed form that would take the place of something else.
+fn check(args: &Args) -> Result<()> {
+    if args.sample == 0 || !(0.0..=1.0).contains(&args.fresh) {
+        return input("--sample must be at least 1, --fresh a share from 0 to 1");
+    }
+    let Some(pack) = &args.pack else { return Ok(()) };
+    if *pack == args.output || super::is_same(pack, &args.output) {
+        return input(format!("--pack {} is the journal; name another file", pack.display()));
+    }
+    if pack.exists() && !is_packed_file(pack)? {
+        return input(format!("--pack {} is there and no packed dataset; name another file", pack.display()));
+    }
+    super::check_writable(pack)
+}
+
 pub fn run(args: Args) -> Result<()> {
+    check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;
@@ -134,11 +150,13 @@ pub fn run(args: Args) -> Result<()> {
     let mut bar = Bar::new("sweep", planned as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
     bar.end();
-    if let (Some(path), true) = (&args.pack, report.complete) {
-        Dataset::save_packed(&journal.dataset, path)?;
-    }
+    let pack = |journal: &Journal| match (&args.pack, report.complete) {
+        (Some(path), true) => Dataset::save_packed(&journal.dataset, path),
+        _ => Ok(()),
+    };
     if args.json {
-        return super::answer_json(&report);
+        super::answer_json(&report)?;
+        return pack(&journal);
     }
     let rate = report.measured as f64 / report.measure_seconds.max(1e-9);
     super::answer(&format!(
@@ -163,5 +181,5 @@ pub fn run(args: Args) -> Result<()> {
             report.found + report.measured + report.invalid
         );
     }
-    Ok(())
+    pack(&journal)
 }

@@ -17,8 +17,8 @@ pub struct Args {
     /// Folder of the model or models
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
-    /// Goes on from this model of sweeps (its folder), a few minutes: give its data too, or they are forgotten. Its split holds unless
-    /// --test or --validation say otherwise
+    /// Goes on from this model of sweeps (its folder), a few minutes: give its data too, or they are forgotten. Its split holds: what it
+    /// learned is never judged as held out. --test may only be less, --validation other
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["width", "layers", "members", "target", "together"])]
     from: Option<PathBuf>,
     /// Kernel name or folder [default: the one that the datasets name]
@@ -106,6 +106,15 @@ pub fn run(args: Args) -> Result<()> {
         validation: args.validation.unwrap_or(default.split.validation),
         from: default.split.from,
     };
+    if from.is_some() && (split.seed != default.split.seed || split.test > default.split.test) {
+        return input(format!(
+            "--from: what the model learned would be judged as held out; leave out --split-seed, and --test or give at most {}",
+            default.split.test
+        ));
+    }
+    if args.tau.is_some() && args.target == Some(Target::Best) {
+        return input("--tau is the temperature of the soft target; leave it out with --target best");
+    }
     let settings = Settings {
         hparams: Hparams {
             width,
@@ -301,8 +310,12 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.epochs == Some(0) {
         return input("--epochs must be at least 1");
     }
-    if hparams.width == 0 || !hparams.width.is_multiple_of(hparams.heads) || hparams.encoder_layers == 0 {
-        return input(format!("--width must be a multiple of {}, --layers at least 1", hparams.heads));
+    if !(1..=1_024).contains(&hparams.width)
+        || !hparams.width.is_multiple_of(hparams.heads)
+        || !(1..=64).contains(&hparams.encoder_layers)
+    {
+        let sentence = "--width must be a multiple of {}, at most 1024, and --layers from 1 to 64";
+        return input(sentence.replace("{}", &hparams.heads.to_string()));
     }
     Ok(())
 }

@@ -62,6 +62,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.top == 0 {
         return input("--top must be at least 1");
     }
+    args.plot.as_deref().map_or(Ok(()), super::check_writable)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let problems = super::problems(&kernel, &args.problems)?;

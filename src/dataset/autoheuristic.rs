@@ -96,6 +96,9 @@ impl Rows {
             return input(format!("has {} columns, not {}", cells.len(), fields.len()));
         }
         let milliseconds: f64 = feedback.parse().map_err(|_| Error::Input(format!("`{feedback}` is no time")))?;
+        if milliseconds <= 0.0 {
+            return input(format!("`{feedback}` is no time: it is not above 0"));
+        }
         let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
         let problem = fields.iter().zip(problem).map(pair).collect::<Vec<_>>().join(",");
         let entry = self.measured.entry(problem.clone()).or_insert_with(|| {

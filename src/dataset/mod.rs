@@ -20,10 +20,11 @@ pub use record::{
 };
 pub use table::{Part, Split, Table, Tried};
 
-use crate::error::{Error, Result, io};
+use crate::error::{Error, Result, input, io};
 use crate::kernel::{Device, Kernel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::io::Read;
 use std::path::Path;
 
 /// Name and version of the format, the first field of every header.
@@ -81,10 +82,12 @@ impl Dataset {
     pub fn load(path: &Path) -> Result<Dataset> {
         let bytes = std::fs::read(path).map_err(io(path))?;
         let place = path.display();
-        if packed::is_packed(&bytes) {
-            packed::decode(&bytes).map_err(|e| e.at(place))
-        } else {
-            journal::decode(&bytes).map_err(|e| e.at(place))
+        let decode = if packed::is_packed(&bytes) { packed::decode } else { journal::decode };
+        let dataset: Dataset = decode(&bytes).map_err(|e| e.at(&place))?;
+        let faults = dataset.records.iter().map(|record| record.outcome.fault());
+        match faults.enumerate().find_map(|(i, fault)| Some((i, fault?))) {
+            Some((i, fault)) => input(format!("{place}: record {}: {fault}; delete it", i + 1)),
+            None => Ok(dataset),
         }
     }
 
@@ -107,6 +110,13 @@ impl Dataset {
         self.records.iter().for_each(|record| sha.update(journal::line(record)));
         crate::kernel::hex(&sha.finalize()[..8])
     }
+}
+
+/// Whether a file holds the packed form, by how it begins.
+pub fn is_packed_file(path: &Path) -> Result<bool> {
+    let mut start = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut start)).map_err(io(path))?;
+    Ok(packed::is_packed(&start))
 }
 
 /// Writes a file so that a reader sees the old content or the new, never a part.

@@ -92,6 +92,20 @@ impl Outcome {
         Outcome::Invalid(Invalidity { kind, detail: detail.into() })
     }
 
+    /// What is wrong with a measurement that cannot be one.
+    pub fn fault(&self) -> Option<&'static str> {
+        let positive = |x: f32| x.is_finite() && x > 0.0;
+        match self {
+            Outcome::Measured(m) if m.samples_us.is_empty() => Some("a measured config has no time"),
+            Outcome::Measured(m) if !m.samples_us.iter().all(|us| positive(*us)) => Some("a time is not above 0"),
+            Outcome::Measured(m) if m.energy.is_some_and(|e| !positive(e.joules as f32)) => {
+                Some("an energy is not above 0")
+            }
+            Outcome::Tuned(tuned) if !tuned.time_us.is_none_or(positive) => Some("a time is not above 0"),
+            _ => None,
+        }
+    }
+
     /// Median time in microseconds; `None` where the config failed.
     pub fn time_us(&self) -> Option<f64> {
         match self {
@@ -130,6 +144,16 @@ pub enum Objective {
     Energy,
     /// Energy times time.
     Edp,
+}
+
+impl std::fmt::Display for Objective {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(match self {
+            Objective::Time => "time",
+            Objective::Energy => "energy",
+            Objective::Edp => "edp",
+        })
+    }
 }
 
 impl Objective {

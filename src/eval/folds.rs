@@ -47,6 +47,7 @@ struct Fold {
 /// Cross-validates on one kernel's sweeps.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let folds: Vec<(usize, Fold)> = folds(kernel, table, ask)?.into_iter().enumerate().collect();
+    enough(kernel, &folds, ask)?;
     let cross = |(at, fold): &(usize, Fold), threads: usize| {
         let settings = Settings { split: fold.split, ..ask.settings.clone() };
         tch::set_num_threads(threads as i32);
@@ -63,9 +64,6 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(
     let mut judged = on_threads(full, cores(), |fold| cross(fold, 1))?;
     judged.extend(on_threads(rest, rest.len(), |fold| cross(fold, cores() / rest.len()))?);
     let all: Vec<&Judged> = judged.iter().flatten().collect();
-    if all.is_empty() {
-        return input("no problem has two working configs; there is nothing to judge by");
-    }
     let left_out = |(device, judged): (&Device, &Vec<Judged>)| LeftOut {
         device: device.name.clone(),
         problems: judged.len(),
@@ -123,6 +121,24 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Ask) -> Result<Vec<Fold>> {
             };
             Ok((0..table.devices.len()).map(fold).collect())
         }
+    }
+}
+
+/// Refuses folds that cannot be learned or judged, before hours of training.
+fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Ask) -> Result<()> {
+    if folds.iter().all(|(_, fold)| fold.tests.is_empty()) {
+        return input(format!(
+            "no problem has two working configs with what {} needs; there is nothing to judge by",
+            ask.objective
+        ));
+    }
+    let has = |fold: &Fold, part| !fold.learned.part(kernel, &fold.split, part, ask.objective).is_empty();
+    match folds.iter().find(|(_, fold)| !has(fold, Part::Train) || !has(fold, Part::Validation)) {
+        Some((_, fold)) => input(format!(
+            "too few shapes: {} would have none to learn from, or none to choose weights by; sweep more, or ask for fewer folds",
+            fold.name
+        )),
+        None => Ok(()),
     }
 }
 

@@ -86,6 +86,11 @@ pub fn evaluate(
     let split = if whole { Split { test: 1.0, ..model.meta.split } } else { model.meta.split };
     let train = table.part(kernel, &split, Part::Train, objective);
     let test = table.part(kernel, &split, Part::Test, objective);
+    if test.is_empty() && whole {
+        return input(format!(
+            "no problem has two working configs with what {objective} needs; there is nothing to judge by"
+        ));
+    }
     if test.is_empty() {
         return input(format!(
             "none of the {} problem shapes falls into the test part of the model's split; sweep more shapes",

@@ -206,6 +206,7 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     }
     let wanted = |f: &Found| id == "live" || f.id == id;
     let (found, reasons) = devices_until(wanted);
+    let api = |id: &str| id.split(':').next().unwrap_or_default().to_string();
     let wanted = found.iter().find(|f| wanted(f));
     match wanted {
         Some(f) if f.id.starts_with("cuda:") => Ok(Box::new(cuda::open(&f.id)?)),
@@ -215,6 +216,9 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
             "no device opens here ({}); scripts/setup.sh installs an OpenCL CPU device",
             reasons.join("; ")
         ))),
+        None if !found.iter().any(|f| api(&f.id) == api(id)) => {
+            Err(Error::Unavailable(format!("no {} device opens here ({})", api(id), reasons.join("; "))))
+        }
         None => Err(Error::Input(format!(
             "no live device `{id}`: use `live` or one of {}",
             found.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(", ")

@@ -187,7 +187,9 @@ impl Model {
     pub fn check_objective(&self, objective: Objective) -> Result<()> {
         match self.meta.objectives.contains(&objective) {
             true => Ok(()),
-            false => input(format!("the model was not trained for objective {objective:?}: its data had no energy")),
+            false => input(format!(
+                "the model was not trained for {objective}: its data had no energy; sweep with --energy and train"
+            )),
         }
     }
 

@@ -14,7 +14,7 @@ use super::vocab::Vocab;
 use crate::dataset::{Objective, Part, Split, Table, today};
 use crate::error::{Error, Result, input, io};
 use crate::kernel::{Device, Kernel};
-use crate::threads::on_threads;
+use crate::threads::{keep_memory, on_threads};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -98,6 +98,14 @@ fn fit(
     if objectives.is_empty() {
         return input("the datasets hold no problem with two working configs; there is nothing to learn");
     }
+    if let Some(model) = from
+        && model.meta.objectives != objectives
+    {
+        let named = |all: &[Objective]| all.iter().map(Objective::to_string).collect::<Vec<_>>().join(", ");
+        let (knows, hold) = (named(&model.meta.objectives), named(&objectives));
+        let what = "give its data too, or train without it";
+        return input(format!("the model to go on from knows {knows}, these datasets hold {hold}; {what}"));
+    }
     let mut problems: Vec<Problems> =
         corpus.iter().map(|(kernel, table)| divide(kernel, table, settings, tuned)).collect();
     let nothing_held_out = problems.iter().all(|p| p.validation.is_empty());
@@ -112,7 +120,10 @@ fn fit(
         corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
     let vocab = Arc::new(from.map_or_else(|| Vocab::learn(&learned), |model| model.meta.vocab.clone()));
     let settings = &settings.fitted(corpus, problems.iter().map(|p| p.train.len()).sum());
-    let hashes: Vec<&String> = corpus.iter().flat_map(|(_, table)| &table.hashes).collect();
+    let new = corpus.iter().flat_map(|(_, table)| &table.hashes);
+    // what it learned before is not forgotten, nor that it did
+    let known = from.map_or(&[][..], |model| &model.meta.data);
+    let hashes: Vec<&String> = known.iter().chain(new.filter(|hash| !known.contains(hash))).collect();
     let described = |epochs| match from {
         None => settings.describe(epochs),
         Some(model) => format!("{}; from {}", settings.describe(epochs), model.digest()),
@@ -176,6 +187,9 @@ fn fit(
     let mut scores = BTreeMap::new();
     let mut weights = Weights::new();
     for (member, (kept, best)) in trained.into_iter().enumerate() {
+        if best.divergence == f64::MAX {
+            return Err(Error::Failed("training diverged: no epoch gave numbers; give a lower --rate".into()));
+        }
         let name = |what: &str| match settings.members {
             1 => format!("validation {what}"),
             _ => format!("validation {what}, network {}", member + 1),
@@ -375,18 +389,6 @@ fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> P
         false => table.part(kernel, &settings.split, part, Objective::Time),
     };
     Problems { train: part(Part::Train), validation: part(Part::Validation) }
-}
-
-/// Tells malloc to keep what large temporaries leave: mapping and unmapping them anew at each operation costs more than the
-/// operation.
-fn keep_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: sets three limits of the allocator; no pointer is involved
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 30);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
-        libc::mallopt(libc::M_TOP_PAD, 1 << 28);
-    }
 }
 
 /// Adds examples of unmeasured problems that the trees label.
