@@ -48,8 +48,8 @@ pub fn run(args: Args) -> Result<()> {
         return input("--top, --width and --threads must be at least 1");
     }
     let kernel = Kernel::open(&args.kernel)?;
-    let problems = super::problems(&kernel, &args.problems)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
+    let problems = super::problems(&kernel, &args.problems)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;

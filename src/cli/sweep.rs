@@ -9,6 +9,7 @@ use crate::executor::{Cache, Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Model, Predictor};
 use crate::threads::cores;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -117,7 +118,10 @@ pub fn run(args: Args) -> Result<()> {
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
-    let problems = super::problems(&kernel, &args.problems)?;
+    let mut problems = super::problems(&kernel, &args.problems)?;
+    // one that is named twice is measured once
+    let mut named = HashSet::new();
+    problems.retain(|problem| named.insert(kernel.show_problem(problem)));
     let device = live_device(&args.device)?;
     let standard = Policy::of(&device);
     let policy = Policy {

@@ -65,8 +65,8 @@ pub fn run(args: Args) -> Result<()> {
     args.plot.as_deref().map_or(Ok(()), super::check_writable)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
-    let problems = super::problems(&kernel, &args.problems)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
+    let problems = super::problems(&kernel, &args.problems)?;
     let predictor = Predictor::new(&kernel, &model)?;
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;

@@ -92,16 +92,17 @@ impl Outcome {
         Outcome::Invalid(Invalidity { kind, detail: detail.into() })
     }
 
-    /// What is wrong with a measurement that cannot be one.
+    /// What is wrong with a measurement that cannot be one. A coarse clock may find single launches that take no time, not most of them.
     pub fn fault(&self) -> Option<&'static str> {
-        let positive = |x: f32| x.is_finite() && x > 0.0;
+        let impossible = |us: f64| !(us.is_finite() && us > 0.0);
         match self {
-            Outcome::Measured(m) if m.samples_us.is_empty() => Some("a measured config has no time"),
-            Outcome::Measured(m) if !m.samples_us.iter().all(|us| positive(*us)) => Some("a time is not above 0"),
-            Outcome::Measured(m) if m.energy.is_some_and(|e| !positive(e.joules as f32)) => {
-                Some("an energy is not above 0")
+            Outcome::Measured(m)
+                if m.samples_us.iter().any(|us| us.is_nan() || *us < 0.0) || impossible(m.median_us()) =>
+            {
+                Some("a time is not above 0")
             }
-            Outcome::Tuned(tuned) if !tuned.time_us.is_none_or(positive) => Some("a time is not above 0"),
+            Outcome::Measured(m) if m.energy.is_some_and(|e| impossible(e.joules)) => Some("an energy is not above 0"),
+            Outcome::Tuned(Tuned { time_us: Some(us) }) if impossible(*us as f64) => Some("a time is not above 0"),
             _ => None,
         }
     }

@@ -54,18 +54,28 @@ impl Sureness {
     pub fn text(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let whole = |share: f64| format!("{:.0} %", 100.0 * share);
-        let lossy = |share: Option<f64>| share.map_or("none".into(), percent);
+        let (loss, risk) = (whole(LOSS), whole(RISK));
+        let lossy = match (self.lossy_sure, self.lossy_unsure) {
+            (Some(sure), Some(unsure)) => format!(
+                "More than {loss} is lost by {} of the first choices that are not marked (stated: {risk}), and by {} of those that are",
+                percent(sure),
+                percent(unsure)
+            ),
+            (Some(sure), None) => {
+                format!("More than {loss} is lost by {} of the first choices (stated: {risk})", percent(sure))
+            }
+            (None, unsure) => format!(
+                "None is left of which it is stated that no more than {risk} lose more than {loss}; of the marked {} do",
+                percent(unsure.unwrap_or_default())
+            ),
+        };
         format!(
             "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {} (by chance alone, were they true: {}).\n\
-             Marked unsure: {}. More than {} is lost by {} of the first choices that are not marked (stated: {}), and by {} of those that are.\n",
+             Marked unsure: {}. {lossy}.\n",
             percent(self.best),
             percent(self.trueness.calibration_error),
             percent(self.trueness.error_by_chance),
             percent(self.unsure),
-            whole(LOSS),
-            lossy(self.lossy_sure),
-            whole(RISK),
-            lossy(self.lossy_unsure),
         )
     }
 }

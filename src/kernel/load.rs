@@ -18,8 +18,8 @@ impl Kernel {
         if let Some(kernel) = Kernel::find(name_or_path)? {
             return Ok(kernel);
         }
-        let own = |d: &&Dir| d.path().components().count() == 1;
-        let own: Vec<String> = shipped().into_iter().filter(own).map(|d| d.path().display().to_string()).collect();
+        let own = shipped().into_iter().map(Dir::path).filter(|path| !path.starts_with("miopen"));
+        let own: Vec<String> = own.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
         input(format!(
             "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
             own.join(", ")
