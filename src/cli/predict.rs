@@ -49,8 +49,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     let kernel = Kernel::open(&args.kernel)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
-    let problems = super::problems(&kernel, &args.problems)?;
     let predictor = Predictor::new(&kernel, &model)?;
+    let problems = super::problems(&kernel, &args.problems)?;
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
     let device = super::device_for(&model, args.device.as_deref())?;

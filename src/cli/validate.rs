@@ -66,8 +66,8 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let model = Model::load_for(&args.model, &kernel.name)?;
-    let problems = super::problems(&kernel, &args.problems)?;
     let predictor = Predictor::new(&kernel, &model)?;
+    let problems = super::problems(&kernel, &args.problems)?;
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;
     super::warn_of_unseen(&model, &device);

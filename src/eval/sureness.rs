@@ -65,7 +65,7 @@ impl Sureness {
                 format!("More than {loss} is lost by {} of the first choices (stated: {risk})", percent(sure))
             }
             (None, unsure) => format!(
-                "None is left of which it is stated that no more than {risk} lose more than {loss}; of the marked {} do",
+                "More than {loss} is lost by {} of them; none is left unmarked (of those {risk} would be stated)",
                 percent(unsure.unwrap_or_default())
             ),
         };
