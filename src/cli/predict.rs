@@ -21,7 +21,7 @@ pub struct Args {
     /// Configs per problem
     #[arg(long, default_value_t = 1, value_name = "K")]
     top: usize,
-    /// Width of the beam, at least --top
+    /// Width of the beam, at least --top: what it finds shares its likelihood, so stated probabilities depend on it
     #[arg(long, default_value_t = WIDTH)]
     width: usize,
     /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
