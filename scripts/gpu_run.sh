@@ -29,7 +29,8 @@ if [ -n "$packages" ]; then
 fi
 
 # Packs a journal into OUT.
-pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.sqt.new" && mv -f "$out/$1.sqt.new" "$out/$1.sqt"; }
+# The form is by the end of the name.
+pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.new.sqt" --overwrite && mv -f "$out/$1.new.sqt" "$out/$1.sqt"; }
 
 # Goes on with a sweep until its end or until so many seconds are gone, packing as it goes: NAME SECONDS ARGUMENTS...
 sweep() {
