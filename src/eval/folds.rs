@@ -4,6 +4,7 @@
 
 use super::baselines::{Average, Neighbours};
 use super::lightgbm::{LightGbm, Samples, Task};
+use super::nothing_to_judge;
 use super::regrets::{Judged, LeftOut, PREDICT, Report, TOPS, losing, rows};
 use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried};
@@ -127,10 +128,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Ask) -> Result<Vec<Fold>> {
 /// Refuses folds that cannot be learned or judged, before hours of training.
 fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Ask) -> Result<()> {
     if folds.iter().all(|(_, fold)| fold.tests.is_empty()) {
-        return input(format!(
-            "no problem has two working configs with what {} needs; there is nothing to judge by",
-            ask.objective
-        ));
+        return nothing_to_judge(ask.objective);
     }
     let has = |fold: &Fold, part| !fold.learned.part(kernel, &fold.split, part, ask.objective).is_empty();
     match folds.iter().find(|(_, fold)| !has(fold, Part::Train) || !has(fold, Part::Validation)) {

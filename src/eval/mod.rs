@@ -14,3 +14,11 @@ pub mod sureness;
 pub mod tuned;
 
 pub use replay::{Report, Row, evaluate};
+
+use crate::dataset::Objective;
+use crate::error::{Result, input};
+
+/// Refuses data that no method can be judged by.
+fn nothing_to_judge<T>(objective: Objective) -> Result<T> {
+    input(format!("no problem has two working configs with what {objective} needs; there is nothing to judge by"))
+}

@@ -4,6 +4,7 @@
 //! judged live.
 
 use super::baselines::{Average, Neighbours, expected_of_random};
+use super::nothing_to_judge;
 use super::sureness::Sureness;
 use crate::dataset::{Objective, Part, Split, Table, Tried, quantile};
 use crate::error::{Result, input};
@@ -87,9 +88,7 @@ pub fn evaluate(
     let train = table.part(kernel, &split, Part::Train, objective);
     let test = table.part(kernel, &split, Part::Test, objective);
     if test.is_empty() && whole {
-        return input(format!(
-            "no problem has two working configs with what {objective} needs; there is nothing to judge by"
-        ));
+        return nothing_to_judge(objective);
     }
     if test.is_empty() {
         return input(format!(

@@ -199,6 +199,11 @@ pub fn is_live(name: &str) -> bool {
     name == "live" || name == fake::ID || ["cuda:", "hip:", "opencl:"].iter().any(|api| name.starts_with(api))
 }
 
+/// The API that a device's id names first.
+fn api(id: &str) -> &str {
+    id.split(':').next().unwrap_or_default()
+}
+
 /// Opens a device by id: `live` is the first one found, `cuda:N`, `hip:N` and `opencl:N` the N-th of an API, `fake` the tests' double.
 pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     if id == fake::ID {
@@ -206,7 +211,6 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     }
     let wanted = |f: &Found| id == "live" || f.id == id;
     let (found, reasons) = devices_until(wanted);
-    let api = |id: &str| id.split(':').next().unwrap_or_default().to_string();
     let wanted = found.iter().find(|f| wanted(f));
     match wanted {
         Some(f) if f.id.starts_with("cuda:") => Ok(Box::new(cuda::open(&f.id)?)),
