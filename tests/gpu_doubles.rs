@@ -2,12 +2,11 @@
 
 mod common;
 
-use common::{seqtune, text};
+use common::{build_double, seqtune, text};
 use seqtune::dataset::{Dataset, Outcome};
 use seqtune::executor::hip;
 use seqtune::executor::nvrtc::architectures;
 use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
 /// A maker's API with its doubles.
@@ -58,17 +57,8 @@ fn doubles() -> Option<&'static Path> {
             let own = folder.path().join(api.folder());
             std::fs::create_dir(&own).unwrap();
             for (source, library) in api.libraries {
-                let cc = Command::new("cc")
-                    .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
-                    .arg(own.join(library))
-                    .arg(Path::new("tests/doubles").join(source))
-                    .output();
-                match cc {
-                    Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
-                    Err(_) => {
-                        println!("skipped: no C compiler");
-                        return None;
-                    }
+                if !build_double(source, &own.join(library)) {
+                    return None;
                 }
             }
         }

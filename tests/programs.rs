@@ -219,3 +219,23 @@ fn a_problem_is_compiled_for_a_described_device_by_its_architecture() {
     assert_ne!(hopper.code, turing.code);
     assert!(hopper.code.starts_with(b"\x7fELF"));
 }
+
+#[test]
+fn a_gpu_newer_than_the_compiler_gets_ptx_of_the_newest_architecture_that_is_known() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let kernel = Kernel::open("gemm").unwrap();
+    let problem: Problem = kernel.problem("M=64,N=64,K=64").unwrap();
+    let newest = Nvrtc::open(&format!("sm_{}", architectures().into_iter().max().unwrap())).unwrap();
+    let newer = Nvrtc::open("sm_990").unwrap();
+    assert_ne!(newer.identity(), newest.identity(), "the folder of programs tells them apart");
+    let compile = |compiler: &Nvrtc| {
+        let config = kernel.default_config();
+        compile_for(compiler, (&kernel, &problem, &config), &device("sm_990")).unwrap().unwrap()
+    };
+    let (finished, ptx) = (compile(&newest), compile(&newer));
+    let text = std::str::from_utf8(&ptx.code).unwrap();
+    assert!(text.contains(".visible .entry gemm(") && text.ends_with('\0'), "{text}");
+    assert!(finished.code.starts_with(b"\x7fELF") && finished.resources.registers == ptx.resources.registers);
+}

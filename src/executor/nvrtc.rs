@@ -12,9 +12,16 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 /// NVRTC for one architecture.
+///
+/// A GPU that is newer than the library gets PTX of the newest architecture before its own that the library knows; the driver
+/// finishes it when it is loaded. What such a program needs is told of that older architecture.
 pub struct Nvrtc {
-    architecture: String,
+    /// What is compiled for.
+    target: String,
+    /// Whether the device is another, which takes PTX only.
+    as_ptx: bool,
     version: (i32, i32),
+    /// The device's multiprocessor.
     unit: Option<Unit>,
 }
 
@@ -57,7 +64,7 @@ fn open_for_ever(path: &Path) {
 }
 
 impl Nvrtc {
-    /// Refuses an architecture that the installed version does not know.
+    /// Refuses an architecture that is older than those that the installed version knows.
     pub fn open(architecture: &str) -> Result<Nvrtc> {
         if !is_there() {
             return Err(Error::Unavailable(
@@ -70,22 +77,25 @@ impl Nvrtc {
         unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
         let known = architectures();
         let capability = architecture.strip_prefix("sm_").and_then(|c| c.trim_end_matches(['a', 'f']).parse().ok());
-        if !capability.is_some_and(|c| known.contains(&c)) {
+        let newest = capability.and_then(|wanted: i32| known.iter().copied().filter(|c| *c <= wanted).max());
+        let Some(newest) = newest else {
             let known: Vec<String> = known.iter().map(|c| format!("sm_{c}")).collect();
             return Err(Error::Unavailable(format!(
-                "CUDA: NVRTC {}.{} does not compile for {architecture}, only for {}",
+                "CUDA: NVRTC {}.{} does not compile for {architecture}, only for {} and newer",
                 version.0,
                 version.1,
                 known.join(", ")
             )));
-        }
-        Ok(Nvrtc { architecture: architecture.into(), version, unit: Unit::of(architecture) })
+        };
+        let as_ptx = capability != Some(newest);
+        let target = if as_ptx { format!("sm_{newest}") } else { architecture.into() };
+        Ok(Nvrtc { target, as_ptx, version, unit: Unit::of(architecture) })
     }
 
     /// Options beside the definitions.
     fn options(&self) -> Vec<String> {
         vec![
-            format!("--gpu-architecture={}", self.architecture),
+            format!("--gpu-architecture={}", self.target),
             "--std=c++17".into(),
             "--device-as-default-execution-space".into(),
             "--use_fast_math".into(),
@@ -112,7 +122,8 @@ pub fn architectures() -> Vec<i32> {
 
 impl Compiler for Nvrtc {
     fn identity(&self) -> String {
-        format!("NVRTC {}.{} {}", self.version.0, self.version.1, self.options().join(" "))
+        let form = if self.as_ptx { "PTX" } else { "cubin" };
+        format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
     }
 
     fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
@@ -137,7 +148,11 @@ impl Compiler for Nvrtc {
                     false => fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
                 });
             }
-            let code = program.text(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN);
+            // PTX ends with the zero byte that the driver asks for
+            let code = match self.as_ptx {
+                true => program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
+                false => program.text(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
+            };
             let mut resources = read_log(&log, job.entry).ok_or_else(|| bad("the log tells no registers"))?;
             resources.dynamic_local_bytes = job.dynamic_local_bytes;
             if let Some(unit) = &self.unit {

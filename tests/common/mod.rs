@@ -26,6 +26,23 @@ pub fn text(output: Output) -> (String, String, i32) {
     (out, err, output.status.code().unwrap_or(-1))
 }
 
+/// Compiles a double of a driver's library into `library`; false, with a word, where there is no C compiler.
+pub fn build_double(source: &str, library: &Path) -> bool {
+    let cc = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
+        .arg(library)
+        .arg(Path::new("tests/doubles").join(source))
+        .output();
+    match cc {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(_) => {
+            println!("skipped: no C compiler");
+            return false;
+        }
+    }
+    true
+}
+
 /// Says why a test does nothing here, and returns whether an OpenCL device is present.
 pub fn opencl_or_skip() -> bool {
     let (out, _, _) = run(&["devices", "--json"]);

@@ -1,0 +1,90 @@
+//! The programs of NVIDIA GPUs, run: the double of the driver takes what NVRTC makes of every kernel as PTX and runs it work-item by
+//! work-item, with every access checked, on a GPU newer than any that NVRTC knows.
+
+mod common;
+
+use common::{build_double, seqtune, text};
+use seqtune::dataset::{Dataset, Outcome, Record};
+use seqtune::executor::nvrtc::architectures;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The folder of the double, built once; `None`, with a word, where it or NVRTC is missing.
+fn double() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
+    let built = FOLDER.get_or_init(|| {
+        if architectures().is_empty() {
+            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        build_double("libcuda.c", &folder.path().join("libcuda.so.1")).then_some(folder)
+    });
+    built.as_ref().map(|folder| folder.path())
+}
+
+/// Records of a sweep of so many configs of each problem; each program is run once.
+fn sweep(kernel: &str, sample: &str, problems: &[&str]) -> Option<Vec<Record>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl").display().to_string();
+    let args =
+        ["sweep", kernel, "--device", "cuda:0", "--sample", sample, "--timeout", "60s", "-o", &path, "--problems"];
+    let mut run = seqtune(&[&args[..], problems].concat());
+    run.env("LD_LIBRARY_PATH", double()?).env("DOUBLE_GPU", "ptx");
+    let (out, err, code) = text(run.output().unwrap());
+    assert_eq!(code, 0, "{out}{err}");
+    Some(Dataset::load(Path::new(&path)).unwrap().records)
+}
+
+/// Every config of a kernel computes what its reference does, and touches nothing that it must not. `SEQTUNE_EMULATED` says how many of each problem.
+fn assert_right(kernel: &str, problems: &[&str]) {
+    let sample = std::env::var("SEQTUNE_EMULATED").unwrap_or_else(|_| "6".into());
+    let Some(records) = sweep(kernel, &sample, problems) else { return };
+    for record in &records {
+        let Record { problem, config, outcome, .. } = record;
+        assert!(matches!(outcome, Outcome::Measured(_)), "{kernel} {problem} {config}: {outcome:?}");
+    }
+    println!("{kernel}: {} configs right", records.len());
+}
+
+#[test]
+fn products_are_right_for_odd_sizes_and_every_layout() {
+    assert_right(
+        "gemm",
+        &[
+            "M=1,N=1,K=1",
+            "M=17,N=33,K=65",
+            "M=64,N=64,K=32",
+            "M=70,N=45,K=31,transA=T,transB=T,alpha=0.5,beta=2",
+            "M=40,N=64,K=48,transB=T,dtype=f16",
+            "M=96,N=30,K=20,transA=T,beta=1,dtype=f16",
+        ],
+    );
+}
+
+#[test]
+fn convolutions_are_right_for_every_stride_padding_dilation_and_group() {
+    assert_right(
+        "conv2d",
+        &[
+            "N=1,C=1,H=1,W=1,K=1,R=1,S=1",
+            "N=2,C=6,H=13,W=9,K=10,R=3,S=2,pad_h=1,stride_w=2,groups=2",
+            "N=1,C=8,H=10,W=12,K=16,R=3,S=3,pad_h=2,pad_w=2,dilation_h=2,dilation_w=2,dtype=f16",
+        ],
+    );
+}
+
+#[test]
+fn products_on_tensor_cores_are_right_for_odd_sizes_and_every_layout() {
+    assert_right(
+        "gemm_tc",
+        &[
+            "M=1,N=1,K=1",
+            "M=17,N=33,K=65",
+            "M=128,N=96,K=160",
+            "M=77,N=54,K=31,transA=T,transB=T,alpha=0.5,beta=2",
+            "M=64,N=128,K=96,transA=T,dtype=bf16",
+            "M=100,N=72,K=200,transB=T,beta=1",
+        ],
+    );
+}
