@@ -88,3 +88,29 @@ fn products_on_tensor_cores_are_right_for_odd_sizes_and_every_layout() {
         ],
     );
 }
+
+#[test]
+fn faults_in_a_kernel_are_found_by_the_rule_that_they_break() {
+    let faults = [
+        ("    __syncthreads()\n", "    (void)0\n", "shared byte"),
+        ("\"n\"(STAGES - 2)", "\"n\"(STAGES - 1)", "to which a copy is on its way"),
+        ("filling = (STAGES - 1) * STAGE_BYTES;", "filling = 0;", "shared byte"),
+        ("(LINES_ALONG_K ? run : line) < beside && ", "", "outside of global memory"),
+        ("+ row) * B_STRIDE + part % 2 * 8)", "+ row) * B_STRIDE + part % 2 * 4)", "not aligned"),
+        ("if (s < steps) a.step(s * STAGE_BYTES), ", "if (s < steps) ", "which nobody wrote"),
+        ("+ lane / 4 + half * 8", "+ lane / 4 + half * 4", "the reference says"),
+    ];
+    for (right, wrong, expected) in faults {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["kernel.toml", "reference.cl", "gemm_tc.cu"] {
+            let text = std::fs::read_to_string(Path::new("kernels/gemm_tc").join(file)).unwrap();
+            assert!(file != "gemm_tc.cu" || text.contains(right), "the kernel has no `{right}`");
+            std::fs::write(folder.path().join(file), text.replace(right, wrong)).unwrap();
+        }
+        let kernel = folder.path().display().to_string();
+        let Some(records) = sweep(&kernel, "6", &["M=130,N=72,K=200,transB=T"]) else { return };
+        let told = |r: &&Record| matches!(&r.outcome, Outcome::Invalid(i) if i.detail.contains(expected));
+        let outcomes: Vec<&Outcome> = records.iter().map(|r| &r.outcome).collect();
+        assert!(records.iter().filter(told).count() >= 3, "`{wrong}` for `{right}`: {outcomes:?}");
+    }
+}
