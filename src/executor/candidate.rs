@@ -57,7 +57,15 @@ pub enum Stage {
     Hopeless,
 }
 
+/// Share of the budget that samples of a hopeless config take at most once there is one.
+const LONG: f64 = 0.2;
+
 impl Candidate {
+    /// Whether its fastest launch so far says that it will not compete.
+    pub fn seems_hopeless(&self, policy: &Policy, best_us: f64) -> bool {
+        self.estimate_us > policy.slow * best_us
+    }
+
     /// How far it is; `all` holds the microseconds of the launches that do not count too.
     pub fn stage(&self, policy: &Policy, best_us: f64, all: impl Iterator<Item = f32>) -> Stage {
         let (launches, spent_us) = all.fold((0, 0.0), |(n, us), sample| (n + 1, us + sample as f64));
@@ -67,14 +75,19 @@ impl Candidate {
         let mut sorted = self.samples.clone();
         sorted.sort_by(f32::total_cmp);
         let median = quantile(&sorted, 0.5);
-        if n < policy.min_samples {
+        let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
+        // where launches are long, one sample and the launches before it tell as much
+        let few = n < policy.min_samples && !(n > 0 && spent_us >= LONG * policy.budget_ms * 1e3);
+        if few {
             return if over && launches >= 2 * policy.min_samples { Stage::Enough } else { Stage::Open };
         }
         // nor was any launch of it fast: one slow moment at the beginning is no proof
-        if median > policy.slow * best_us && self.estimate_us > policy.slow * best_us {
+        if median > policy.slow * best_us && self.seems_hopeless(policy, best_us) {
             return Stage::Hopeless;
         }
-        let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
+        if n < policy.min_samples {
+            return Stage::Open;
+        }
         if over || n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 {
             return Stage::Enough;
         }
@@ -104,6 +117,9 @@ mod tests {
         assert_eq!(stage(noisy, 10.0), Stage::Hopeless, "ten times slower than the best");
         assert_eq!(stage(vec![90.0, 400.0, 400.0, 400.0], 100.0), Stage::Open, "slow but for one launch");
         assert_eq!(stage(vec![2e4; 3], 2e4), Stage::Enough, "budget spent");
+        assert_eq!(stage(vec![4e3; 2], 1e3), Stage::Hopeless, "slow and long");
+        assert_eq!(stage(vec![4e3; 1], 1e3), Stage::Open, "slow, but quickly measured again");
+        assert_eq!(stage(vec![2e4; 1], 1e4), Stage::Open, "long, but not slow");
     }
 
     #[test]

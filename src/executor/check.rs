@@ -4,7 +4,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 /// Bytes behind each output buffer that a correct kernel leaves alone.
-const CANARY: usize = 256;
+pub const CANARY: usize = 256;
 const CANARY_BYTE: u8 = 0xA5;
 
 /// What is put behind an output buffer.
@@ -13,7 +13,7 @@ pub fn canary() -> [u8; CANARY] {
 }
 
 /// How an element of a buffer is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     F32,
     F16,

@@ -1,5 +1,6 @@
 //! The data of one problem on a device, and what its kernel has to make of them.
 
+use super::agree::{Agree, Twins};
 use super::check::{Format, canary, deviation, difference, random_data, scale};
 use super::compiler::Job;
 use super::exact::{Sample, sample};
@@ -37,15 +38,20 @@ struct Output {
 enum Expected {
     /// Nothing was computed yet.
     Nothing,
-    /// What the reference leaves in the buffer, and its largest magnitude.
-    All(Vec<u8>, f64),
+    /// What the reference leaves in the buffer, its largest magnitude, and where the device compares by itself.
+    All(Vec<u8>, f64, Option<Twins>),
     /// Some elements in double precision.
     Some(Sample),
 }
 
-/// Allocates and fills the arguments of `problem`; every other buffer is freed. Without `expecting`, what the kernel has to make of
-/// them is left out.
-pub fn load(executor: &mut dyn Executor, kernel: &Kernel, problem: &Problem, expecting: bool) -> Result<Loaded> {
+/// Allocates and fills the arguments of `problem`; every other buffer is freed. With `expecting`, also computes what the kernel has to make
+/// of them.
+pub fn load(
+    executor: &mut dyn Executor,
+    kernel: &Kernel,
+    problem: &Problem,
+    expecting: Option<&mut Agree>,
+) -> Result<Loaded> {
     executor.free_all();
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
@@ -87,15 +93,15 @@ pub fn load(executor: &mut dyn Executor, kernel: &Kernel, problem: &Problem, exp
         loaded.values.push(value);
         host.push(kept);
     }
-    if expecting {
-        expect(executor, kernel, source, &mut loaded, &host)?;
+    if let Some(agree) = expecting {
+        expect((executor, agree), kernel, source, &mut loaded, &host)?;
     }
     Ok(loaded)
 }
 
 /// Computes what the kernel has to make of the arguments.
 fn expect(
-    executor: &mut dyn Executor,
+    (executor, agree): (&mut dyn Executor, &mut Agree),
     kernel: &Kernel,
     source: &Source,
     loaded: &mut Loaded,
@@ -126,7 +132,8 @@ fn expect(
             return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}", kernel.name)));
         }
         let largest = scale(&result, output.format);
-        output.expected = Expected::All(result, largest);
+        let twins = agree.twins(executor, output.format, &output.before, &result);
+        output.expected = Expected::All(result, largest, twins);
     }
     Ok(())
 }
@@ -187,16 +194,28 @@ impl Loaded {
 
     /// Puts the outputs back as they are before a launch.
     pub fn reset(&self, executor: &mut dyn Executor) -> Result<()> {
-        self.outputs.iter().try_for_each(|output| executor.write(output.buffer, &output.before))
+        self.outputs.iter().try_for_each(|output| match &output.expected {
+            Expected::All(_, _, Some(twins)) => twins
+                .restore(executor, output.buffer)
+                .map_err(|fault| Error::Failed(format!("putting an output back: {}", fault.detail))),
+            _ => executor.write(output.buffer, &output.before),
+        })
     }
 
     /// What is wrong with the results on the device.
     pub fn wrong(&self, executor: &mut dyn Executor) -> Result<Option<Fault>> {
         for output in &self.outputs {
+            if let Expected::All(_, largest, Some(twins)) = &output.expected {
+                match twins.agrees(executor, output.buffer, self.tolerance * largest) {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(fault) => return Ok(Some(fault)),
+                }
+            }
             let mut found = vec![0; output.before.len()];
             executor.read(output.buffer, &mut found)?;
             let wrong = match &output.expected {
-                Expected::All(expected, largest) => {
+                Expected::All(expected, largest, _) => {
                     difference(&found, expected, output.format, self.tolerance * largest)
                 }
                 Expected::Some(sample) => deviation(&found, &sample.elements, output.format, self.tolerance),

@@ -2,6 +2,7 @@
 //! candidates until the interval of each that competes is tight or its budget is spent. Raw samples are kept, but for those of moments in
 //! which everything was slower.
 
+use super::agree::Agree;
 use super::candidate::{Candidate, Stage, Work};
 use super::compiler::Job;
 use super::energy::{self, EnergyMeter, MachineClock, Recipe, Unmetered, idle_watts};
@@ -51,6 +52,7 @@ pub struct Bench<'k> {
     executor: Box<dyn Executor>,
     programs: HashMap<String, ProgramId>,
     loaded: Option<Loaded>,
+    agree: Agree,
     meter: Option<Meter>,
 }
 
@@ -60,7 +62,8 @@ type Meter = std::result::Result<(Box<dyn EnergyMeter>, f64), String>;
 impl<'k> Bench<'k> {
     /// Refuses a kernel without a source.
     pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Result<Bench<'k>> {
-        Ok(Bench { kernel, source: kernel.source()?, executor, programs: HashMap::new(), loaded: None, meter: None })
+        let (source, programs, agree) = (kernel.source()?, HashMap::new(), Agree::default());
+        Ok(Bench { kernel, source, executor, programs, loaded: None, agree, meter: None })
     }
 
     /// The compiled program of `config` for `problem`'s data type and layout.
@@ -94,7 +97,7 @@ impl<'k> Bench<'k> {
         let smallest = self.kernel.smallest(problem);
         if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
             self.loaded = None;
-            self.loaded = Some(load(self.executor.as_mut(), self.kernel, &smallest, false)?);
+            self.loaded = Some(load(self.executor.as_mut(), self.kernel, &smallest, None)?);
         }
         let geometry = self.geometry(&smallest, config);
         let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
@@ -105,7 +108,7 @@ impl<'k> Bench<'k> {
     pub fn load(&mut self, problem: &Problem) -> Result<()> {
         if !self.loaded.as_ref().is_some_and(|l| l.expects(problem)) {
             self.loaded = None;
-            self.loaded = Some(load(self.executor.as_mut(), self.kernel, problem, true)?);
+            self.loaded = Some(load(self.executor.as_mut(), self.kernel, problem, Some(&mut self.agree))?);
         }
         Ok(())
     }
@@ -193,14 +196,14 @@ impl<'k> Bench<'k> {
             }
         }
         let flush = policy.cache == Cache::Cold;
-        for candidate in &mut running {
+        for candidate in running.iter_mut().filter(|c| !c.seems_hopeless(policy, *best_us)) {
             if self.executor.is_poisoned() {
                 return Ok(rest);
             }
-            // by time, and not at all for a launch that is longer than the warm-up
+            // by time, and not at all for a launch that is longer than the warm-up; caches are flushed for what is timed
             let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
             begin(candidate.index);
-            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, flush) {
+            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, false) {
                 candidate.done = true;
                 finish(candidate.index, Outcome::Invalid(fault), Observed::default());
             }

@@ -3,6 +3,7 @@
 //! One trait, one file per API. Everything that runs a kernel runs in a child process ([`worker`]), because a
 //! wrong kernel can kill or hang the process it runs in; [`child`] is the parent's side.
 
+mod agree;
 mod candidate;
 mod check;
 pub mod child;

@@ -27,7 +27,7 @@ pub struct Policy {
     pub max_samples: usize,
     /// A config has enough when the 95 % interval of its median is within this share of it; those that compete are measured until all have.
     pub tight: f64,
-    /// A config this many times slower than the best known gets `min_samples`, or one turn, only.
+    /// A config this many times slower than the best known gets no warm-up and `min_samples`, or one turn, only; fewer where they are long.
     pub slow: f64,
     /// Meter the energy of each config too, which takes seconds.
     pub energy: bool,
@@ -63,7 +63,7 @@ impl Policy {
         format!(
             "device events; {cache:?} cache; warm-up {warm_up_ms} ms; {min_samples}-{max_samples} samples of single launches, \
              interleaved in rounds, to {tight} of the median or {budget_ms} ms, until all that compete have enough; moments that slow \
-             neighbours left out; {min_samples} samples beyond {slow} x the best{energy}"
+             neighbours left out; no warm-up and up to {min_samples} samples beyond {slow} x the best{energy}"
         )
     }
 }

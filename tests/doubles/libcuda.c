@@ -8,11 +8,12 @@ enum { OK = 0, INVALID = 1, MEMORY = 2, NO_DEVICE = 100, INVALID_PTX = 218, ILLE
 struct function {
     char *name;
     struct program *ptx; // NULL of a program that is not run
-    unsigned long seen;  // how often data had been written when it was last run
+    struct entry *entry;
+    unsigned long seen;  // how often outputs had been put back when it was last run
 };
 
 static char said[512]; // of PTX
-static unsigned long writes;
+static unsigned long restored = 1; // times that outputs were put back
 static struct { uint64_t address; size_t bytes; } memory[64];
 
 static int is_allocated(uint64_t address, size_t bytes)
@@ -88,7 +89,6 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
     if (lost) return ILLEGAL_ADDRESS;
     memcpy((void *)to, from, bytes);
-    ++writes;
     return OK;
 }
 int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
@@ -120,6 +120,9 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     struct function *f = calloc(1, sizeof *f);
     f->name = strdup(name);
     f->ptx = mode("ptx") ? module : NULL;
+    for (int i = 0; f->ptx && i < f->ptx->entry_count; ++i)
+        if (!strcmp(f->ptx->entries[i].name, name)) f->entry = &f->ptx->entries[i];
+    if (f->ptx && !f->entry) return INVALID;
     *function = f;
     return module && *name ? OK : INVALID;
 }
@@ -138,10 +141,12 @@ int cuLaunchKernel(struct function *function, unsigned groups_x, unsigned groups
     const unsigned groups[] = {groups_x, groups_y, groups_z}, items[] = {items_x, items_y, items_z};
     if (stream || extra || (shared && !function->ptx)) return INVALID;
     if (function->ptx) {
+        const int is_own = !strncmp(function->name, "seqtune_", 8);
         // once more on the same data is for its time, which nobody believes here
-        if (function->seen == writes) return OK;
-        ptx_launch(function->ptx, groups, items, shared, arguments, said);
-        function->seen = writes;
+        if (function->seen == restored && !is_own) return OK;
+        restored += !strcmp(function->name, "seqtune_restore");
+        ptx_launch(function->ptx, function->entry, groups, items, shared, arguments, said);
+        function->seen = restored;
         lost = *said ? LAUNCH_FAILED : 0;
         return lost;
     }

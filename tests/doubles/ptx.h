@@ -73,13 +73,20 @@ struct instruction {
     int line;
 };
 
-struct program {
-    struct instruction *code;
-    int count, registers;
-    size_t shared, local, parameters; // bytes
-    size_t dynamic_from;              // where shared memory that the launch adds begins
+struct entry {
+    char name[96];
+    int start;    // its first instruction
+    size_t bytes; // of its parameters
     int parameter_at[32], parameter_count;
     enum type parameter_type[32];
+};
+
+struct program {
+    struct instruction *code;
+    struct entry entries[4];
+    int count, registers, entry_count;
+    size_t shared, local; // bytes
+    size_t dynamic_from;  // where shared memory that the launch adds begins
 };
 
 static int size_of(enum type t)

@@ -1,4 +1,4 @@
-// Reading PTX as NVRTC writes it: one entry, no calls. What is not known is refused.
+// Reading PTX as NVRTC writes it: a few entries, no calls. What is not known is refused.
 #include "ptx.h"
 #include <ctype.h>
 #include <stdarg.h>
@@ -267,15 +267,24 @@ static void directive(struct reader *r, char *text)
         p->registers += many;
     } else if (!strcmp(what, ".param")) {
         const enum type t = type_of(words[1] + 1);
-        if (t == NONE || p->parameter_count == 32) {
+        struct entry *e = &p->entries[p->entry_count - 1];
+        if (t == NONE || !p->entry_count || e->parameter_count == 32) {
             refuse(r, "parameter `%s`", last);
             return;
         }
-        p->parameters = (p->parameters + size_of(t) - 1) / size_of(t) * size_of(t);
-        p->parameter_at[p->parameter_count] = (int)p->parameters;
-        p->parameter_type[p->parameter_count++] = t;
-        name(r, last, 'a', PARAM, p->parameters);
-        p->parameters += size_of(t);
+        e->bytes = (e->bytes + size_of(t) - 1) / size_of(t) * size_of(t);
+        e->parameter_at[e->parameter_count] = (int)e->bytes;
+        e->parameter_type[e->parameter_count++] = t;
+        name(r, last, 'a', PARAM, e->bytes);
+        e->bytes += size_of(t);
+    } else if (!strcmp(what, ".visible")) {
+        if (strcmp(words[1], ".entry") || p->entry_count == 4) {
+            refuse(r, "`%s`", words[1]);
+            return;
+        }
+        struct entry *e = &p->entries[p->entry_count++];
+        snprintf(e->name, sizeof e->name, "%s", last);
+        e->start = p->count;
     } else if (!strcmp(what, ".shared") || !strcmp(what, ".local")) {
         size_t *used = strcmp(what, ".local") ? &p->shared : &p->local;
         char *length = strchr(last, '[');

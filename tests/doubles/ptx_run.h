@@ -27,7 +27,8 @@ struct item {
 };
 
 struct run {
-    struct program *p;
+    const struct program *p;
+    const struct entry *entry;
     uint8_t *shared, *parameters;
     size_t shared_bytes;
     struct cell *cells;
@@ -92,7 +93,7 @@ static uint8_t *reach(struct run *run, const struct instruction *in, int item, e
         }
     } else if (space == LOCAL) {
         if (at >= FIRST && at - FIRST + bytes <= run->p->local) return run->items[item].local + at - FIRST;
-    } else if (!is_write && at + bytes <= run->p->parameters) {
+    } else if (!is_write && at + bytes <= run->entry->bytes) {
         return run->parameters + at;
     }
     static const char *const names[] = {"", "global", "shared", "local", "parameter"};
@@ -260,8 +261,7 @@ static void advance(struct run *run, int item)
             break;
         case WAIT: arrive(run, item, (int)value(t, &o[0])); break;
         default:
-            r[o[0].at] =
-                arithmetic(in, &wrong, value(t, &o[1]), in->count > 2 ? value(t, &o[2]) : 0, in->count > 3 ? value(t, &o[3]) : 0);
+            r[o[0].at] = arithmetic(in, &wrong, value(t, &o[1]), in->count > 2 ? value(t, &o[2]) : 0, in->count > 3 ? value(t, &o[3]) : 0);
         }
         if (wrong) trouble(run, in, item, "%s", wrong);
         ++t->pc;
@@ -303,18 +303,19 @@ static void run_group(struct run *run)
     }
 }
 
-// Launches a program; a sentence in `error` where it is at fault.
-static void ptx_launch(struct program *p, const unsigned *groups, const unsigned *items, size_t dynamic, void **arguments, char *error)
+// Launches an entry of a program; a sentence in `error` where it is at fault.
+static void ptx_launch(const struct program *p, const struct entry *entry, const unsigned *groups, const unsigned *items, size_t dynamic,
+                       void **arguments, char *error)
 {
-    static uint32_t interval = 1; // goes on, so that nothing need be cleared
-    struct run run = {.p = p, .interval = interval, .error = error};
+    struct run run = {.p = p, .entry = entry, .interval = 1, .error = error};
     *error = 0;
     run.item_count = (int)(items[0] * items[1] * items[2]);
     run.shared_bytes = dynamic && p->dynamic_from + dynamic > p->shared ? p->dynamic_from + dynamic : p->shared;
     run.shared = malloc(run.shared_bytes + 16);
     run.cells = calloc(run.shared_bytes / 2 + 8, sizeof *run.cells);
-    run.parameters = calloc(1, p->parameters + 8);
-    for (int i = 0; i < p->parameter_count; ++i) memcpy(run.parameters + p->parameter_at[i], arguments[i], size_of(p->parameter_type[i]));
+    run.parameters = calloc(1, entry->bytes + 8);
+    for (int i = 0; i < entry->parameter_count; ++i)
+        memcpy(run.parameters + entry->parameter_at[i], arguments[i], size_of(entry->parameter_type[i]));
     run.items = calloc(run.item_count, sizeof *run.items);
     for (int i = 0; i < run.item_count; ++i) {
         run.items[i].r = malloc(p->registers * sizeof(uint64_t));
@@ -333,11 +334,11 @@ static void ptx_launch(struct program *p, const unsigned *groups, const unsigned
             const unsigned at[3] = {i % items[0], i / items[0] % items[1], i / items[0] / items[1]};
             for (int d = 0; d < 3; ++d)
                 t->r[TID + d] = at[d], t->r[NTID + d] = items[d], t->r[CTAID + d] = group[d], t->r[NCTAID + d] = groups[d];
-            t->pc = t->done = t->copy_count = t->group_count = 0;
+            t->pc = entry->start;
+            t->done = t->copy_count = t->group_count = 0;
         }
         run_group(&run);
     }
-    interval = run.interval + 1;
     for (int i = 0; i < run.item_count; ++i) {
         free(run.items[i].r), free(run.items[i].local), free(run.items[i].copies), free(run.items[i].groups);
     }
