@@ -143,6 +143,36 @@ fn a_sweep_measures_and_records_what_each_program_needs() {
 }
 
 #[test]
+fn the_vendors_library_is_measured_once_for_each_problem_of_a_sweep() {
+    for api in apis() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.jsonl");
+        let more = ["--sample", "6", "--library", "--problems", "M=40,N=30,K=20", "M=64,N=64,K=8,alpha=0.5,beta=2"];
+        let Some((out, err, code)) = sweep(api, &path, &more, "") else { return };
+        if api.id != "cuda:0" {
+            assert!(code == 3 && err.contains("--library: ") && err.lines().count() == 1, "{code} {out}{err}");
+            continue;
+        }
+        assert_eq!(code, 0, "{out}{err}");
+        assert!(out.contains("2 problems beside the vendor's library: the best found is "), "{out}");
+        let with = |path: &Path| {
+            let records = Dataset::load(path).unwrap().records;
+            records.iter().filter(|r| r.observed.library_us.is_some()).map(|r| r.problem.clone()).collect::<Vec<_>>()
+        };
+        let first = with(&path);
+        assert!(first.len() == 2 && first[0] != first[1], "{first:?}");
+        // going on asks it no more; the packed form keeps it
+        let more = [&["--sample", "9"], &more[2..]].concat();
+        let (out, err, code) = sweep(api, &path, &more, "").unwrap();
+        assert!(code == 0 && with(&path) == first, "{out}{err}");
+        let packed = folder.path().join("sweep.sqt");
+        let args = ["convert", path.to_str().unwrap(), "-o", packed.to_str().unwrap()];
+        let (out, _, _) = with_double(api, &args, "").unwrap();
+        assert!(out.contains("2 problems beside the vendor's library") && with(&packed) == first, "{out}");
+    }
+}
+
+#[test]
 fn energy_is_read_from_the_management_library() {
     // NVML with clocks and throttling; AMD SMI, and ROCm SMI where AMD SMI does not count
     for (api, mode) in apis().into_iter().flat_map(|api| match api.id {

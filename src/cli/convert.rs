@@ -26,5 +26,8 @@ pub fn run(args: Args) -> Result<()> {
         dataset.save_journal(&args.output)?;
     }
     super::answer(&format!("{}: {} records, hash {}", args.output.display(), dataset.records.len(), dataset.hash()));
+    if let Some(beside) = dataset.beside_library() {
+        super::answer(&beside);
+    }
     Ok(())
 }

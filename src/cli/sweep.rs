@@ -55,6 +55,9 @@ pub struct Args {
     /// Meters the joules of each config too, which takes three seconds each
     #[arg(long)]
     energy: bool,
+    /// Measures the vendor's library (cuBLAS) once for each problem too
+    #[arg(long)]
+    library: bool,
     /// Time after which a silent config counts as hanging
     #[arg(long, default_value = "20s", value_parser = super::duration)]
     timeout: Duration,
@@ -150,6 +153,7 @@ pub fn run(args: Args) -> Result<()> {
         batch: if policy.energy { 16 } else { 128 },
         compilers: cores(),
         budget: args.budget,
+        library: args.library,
     };
     let mut bar = Bar::new("sweep", planned as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
@@ -176,6 +180,9 @@ pub fn run(args: Args) -> Result<()> {
         report.measure_seconds,
         report.overhead * 100.0,
     ));
+    if let Some(beside) = journal.dataset.beside_library() {
+        super::answer(&beside);
+    }
     if let Some(reason) = journal.dataset.records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
         eprintln!("seqtune: warning: no energy was metered: {reason}");
     }

@@ -24,6 +24,7 @@ use crate::error::{Error, Result, input, io};
 use crate::kernel::{Device, Kernel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -109,6 +110,26 @@ impl Dataset {
         sha.update(format!("{kernel}\n{space}\n{}\n", device.name));
         self.records.iter().for_each(|record| sha.update(journal::line(record)));
         crate::kernel::hex(&sha.finalize()[..8])
+    }
+
+    /// Speed of the best found beside the vendor's library, in a sentence; `None` where that was not measured.
+    pub fn beside_library(&self) -> Option<String> {
+        let mut problems: BTreeMap<&str, (f64, Option<f64>)> = BTreeMap::new();
+        for record in &self.records {
+            let (best, library) = problems.entry(&record.problem).or_insert((f64::INFINITY, None));
+            *best = best.min(record.outcome.time_us().unwrap_or(f64::INFINITY));
+            *library = record.observed.library_us.map(f64::from).or(*library);
+        }
+        let shares = problems.values().filter(|(best, _)| best.is_finite()).filter_map(|(best, l)| Some((*l)? / best));
+        let mut shares: Vec<f64> = shares.collect();
+        shares.sort_by(f64::total_cmp);
+        let geometric = (shares.iter().map(|s| s.ln()).sum::<f64>() / shares.len().max(1) as f64).exp();
+        Some(format!(
+            "{} problems beside the vendor's library: the best found is {geometric:.2} times as fast (geometric mean), {:.2} to {:.2}",
+            shares.len(),
+            shares.first()?,
+            shares.last()?
+        ))
     }
 }
 

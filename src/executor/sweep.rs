@@ -4,7 +4,7 @@
 use super::child::{Child, Setup, compile_all};
 use super::{Fault, Policy};
 use crate::dataset::{InvalidityKind, Journal, Observed, Outcome, Record};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -105,6 +105,8 @@ pub struct Run {
     pub compilers: usize,
     /// Stop after this long.
     pub budget: Option<Duration>,
+    /// Measure the vendor's library once for each problem too.
+    pub library: bool,
 }
 
 /// Where the time of a sweep went, in seconds, and what it brought.
@@ -143,6 +145,11 @@ impl Run {
         }
         let mut compilers: Vec<Child> = (0..self.compilers.max(1)).map(|_| Child::new(self.setup.clone())).collect();
         let mut measurer = Child::new(self.setup.clone());
+        if self.library {
+            measurer.library()?.map_err(|reason| Error::Unavailable(format!("--library: {reason}")))?;
+        }
+        let beside = journal.dataset.records.iter().filter(|r| r.observed.library_us.is_some());
+        let beside: HashSet<String> = beside.map(|r| r.problem.clone()).collect();
         let mut compiled: HashMap<String, Option<Fault>> = HashMap::new();
         for (i, (problem, configs)) in plan.iter().enumerate() {
             let text = kernel.show_problem(problem);
@@ -181,6 +188,7 @@ impl Run {
                     book(config, (Outcome::Invalid(fault.clone()), Observed::default()), &mut report, progress)?;
                 }
             }
+            let mut library = self.library && !beside.contains(&text);
             for batch in sound.chunks(self.batch.max(1)) {
                 if self.budget.is_some_and(|b| began.elapsed() > b) {
                     break;
@@ -190,16 +198,24 @@ impl Run {
                 let mut best_of_batch = best_us;
                 // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
                 let (mut waiting, mut next) = (BTreeMap::new(), 0);
+                // the last of the batch waits for the library, whose time it is to carry
+                let (at_once, mut library_us) = (batch.len() - library as usize, None);
                 let measured = measurer.measure(
                     kernel,
                     problem,
-                    (&batch, false),
+                    (&batch, library),
                     &self.policy,
                     best_us,
                     &mut |i, outcome, observed| {
+                        if i == batch.len() {
+                            library_us = outcome.time_us().map(|us| us as f32);
+                            return Ok(());
+                        }
                         best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
                         waiting.insert(i, (outcome, observed));
-                        while let Some(found) = waiting.remove(&next) {
+                        while next < at_once
+                            && let Some(found) = waiting.remove(&next)
+                        {
                             book(&batch[next], found, &mut report, progress)?;
                             next += 1;
                         }
@@ -207,10 +223,12 @@ impl Run {
                     },
                 );
                 // what was finished before it failed is kept
-                for (i, found) in waiting {
-                    book(&batch[i], found, &mut report, progress)?;
+                for (i, (outcome, observed)) in waiting {
+                    let observed = Observed { library_us, ..observed };
+                    book(&batch[i], (outcome, observed), &mut report, progress)?;
                 }
                 measured?;
+                library = false;
                 best_us = best_of_batch;
                 report.measure_seconds += at.elapsed().as_secs_f64();
             }
