@@ -63,7 +63,7 @@ def take(rng, lines, count):
 def gemm_gpu(shapes, rng):
     def fits(m, n, k):
         # a bad config takes a hundred times the best one's time
-        return max(m, n, k) <= 65_536 and 1e6 <= 2 * m * n * k <= 3e11 and 4 * (m * k + k * n + m * n) <= 2**30
+        return max(m, n, k) <= 65_536 and 1e6 <= 2 * m * n * k <= 1.4e11 and 4 * (m * k + k * n + m * n) <= 2**29
 
     def lines(sizes):
         return [f"M={m},N={n},K={k}{layout}" for m, n, k, layout in sizes if fits(m, n, k)]
@@ -78,7 +78,10 @@ def gemm_gpu(shapes, rng):
     while len(drawn) < 400:
         m, n, k = (size(rng, 1, 8_192) for _ in range(3))
         drawn.append((m, n, k, rng.choices(["", ",transB=T", ",transA=T", ",transA=T,transB=T"], [4, 3, 2, 1])[0]))
-    chosen = lines(squares) + take(rng, lines(models), 120) + take(rng, lines(bench), 80) + take(rng, lines(drawn), 130)
+    others = take(rng, lines(models), 120) + take(rng, lines(bench), 80) + take(rng, lines(drawn), 130)
+    # a sweep that is stopped has seen some of each
+    rng.shuffle(others)
+    chosen = lines(squares) + others
     # a third in half precision
     return [line + (",dtype=f16" if i % 3 == 2 else "") for i, line in enumerate(dict.fromkeys(chosen))]
 
@@ -118,6 +121,7 @@ def conv_gpu(shapes, rng):
     chosen = []
     for lines, count in ((models, 70), (bench, 40), (drawn, 60)):
         chosen += take(rng, [l for l in lines if l], count)
+    rng.shuffle(chosen)
     return [l + (",dtype=f16" if i % 3 == 2 else "") for i, l in enumerate(dict.fromkeys(chosen))]
 
 

@@ -5,13 +5,16 @@ use crate::dataset::{Dataset, Header, Journal, Objective, is_packed_file};
 use crate::error::{Result, input};
 use crate::executor::child::Setup;
 use crate::executor::sweep::{Choice, Run, plan};
-use crate::executor::{Cache, Policy, live_device};
+use crate::executor::{Cache, Policy, open};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Model, Predictor};
 use crate::threads::cores;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Problems whose programs are compiled while a GPU measures.
+const AHEAD: usize = 8;
 
 /// Measures sampled or all legal configs of many problems; started again, it goes on where it was
 #[derive(clap::Args)]
@@ -125,7 +128,11 @@ pub fn run(args: Args) -> Result<()> {
     // one that is named twice is measured once
     let mut named = HashSet::new();
     problems.retain(|problem| named.insert(kernel.show_problem(problem)));
-    let device = live_device(&args.device)?;
+    let executor = open(&args.device)?;
+    let device = executor.device().clone();
+    // who finishes programs by launching them would disturb what is measured
+    let ahead = if executor.finishes_at_launch() { 0 } else { AHEAD };
+    drop(executor);
     let standard = Policy::of(&device);
     let policy = Policy {
         cache: args.cache.unwrap_or(standard.cache),
@@ -152,6 +159,7 @@ pub fn run(args: Args) -> Result<()> {
         // all of a problem's in the same moments; energy takes seconds each, and what was not metered is lost when interrupted
         batch: if policy.energy { 16 } else { 128 },
         compilers: cores(),
+        ahead,
         budget: args.budget,
         library: args.library,
     };

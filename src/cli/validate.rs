@@ -163,7 +163,7 @@ impl Bench {
         }
         let jobs: Vec<(&Problem, &Config)> = configs.iter().map(|c| (problem, c)).collect();
         let mut outcomes: Vec<Option<Outcome>> = vec![None; configs.len()];
-        compile_all(&mut self.compilers, kernel, &jobs, None, &mut |i, fault| {
+        compile_all(&mut self.compilers, kernel, &jobs, &|| true, &mut |i, fault| {
             outcomes[i] = fault.map(Outcome::Invalid);
         })?;
         let sound: Vec<usize> = (0..configs.len()).filter(|i| outcomes[*i].is_none()).collect();

@@ -253,18 +253,18 @@ impl Child {
     }
 }
 
-/// Compiles every job on all children at once; `done` is told each result, in the order they come. After `until` no job is begun.
+/// Compiles every job on all children at once; `done` is told each result, in the order they come. No job is begun once `go_on` says no.
 pub fn compile_all(
     children: &mut [Child],
     kernel: &Kernel,
     jobs: &[(&Problem, &Config)],
-    until: Option<Instant>,
+    go_on: &dyn Fn() -> bool,
     done: &mut dyn FnMut(usize, Option<Fault>),
 ) -> Result<()> {
     let mut next = 0;
     let mut busy: Vec<Option<usize>> = vec![None; children.len()];
     while next < jobs.len() || busy.iter().any(Option::is_some) {
-        if until.is_some_and(|until| Instant::now() > until) {
+        if !go_on() {
             next = jobs.len();
         }
         for (child, job) in children.iter_mut().zip(&mut busy) {

@@ -4,6 +4,7 @@
 //! wrong kernel can kill or hang the process it runs in; [`child`] is the parent's side.
 
 mod agree;
+mod ahead;
 mod candidate;
 mod check;
 pub mod child;

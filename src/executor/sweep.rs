@@ -1,9 +1,10 @@
 //! Measuring many configs of many problems into a journal, in the order of a plan (what does not compile first), so that an interruption loses no more than the batch that is
 //! being measured.
 
-use super::child::{Child, Setup, compile_all};
-use super::{Fault, Policy};
-use crate::dataset::{InvalidityKind, Journal, Observed, Outcome, Record};
+use super::Policy;
+use super::ahead::{Programs, compiling};
+use super::child::{Child, Setup};
+use crate::dataset::{Journal, Observed, Outcome, Record};
 use crate::error::{Error, Result};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
@@ -101,8 +102,9 @@ pub struct Run {
     pub policy: Policy,
     /// Configs measured interleaved.
     pub batch: usize,
-    /// Processes that compile.
+    /// Processes that compile, and problems that they go ahead of the one that is measured.
     pub compilers: usize,
+    pub ahead: usize,
     /// Stop after this long.
     pub budget: Option<Duration>,
     /// Measure the vendor's library once for each problem too.
@@ -118,15 +120,30 @@ pub struct Report {
     pub measured: usize,
     pub invalid: usize,
     pub seconds: f64,
+    /// Waited for programs.
     pub compile_seconds: f64,
     pub measure_seconds: f64,
-    /// Share of the time that was neither compiling nor measuring.
+    /// Share of the time that was neither waiting for programs nor measuring.
     pub overhead: f64,
     pub complete: bool,
 }
 
 /// Told of progress: records done so far, and what is going on.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, &str);
+
+/// A problem with the configs that the journal lacks.
+struct Left<'p> {
+    kernel: &'p Kernel,
+    /// Name and place for progress.
+    place: String,
+    /// As the journal names it.
+    text: String,
+    problem: &'p Problem,
+    configs: Vec<&'p Config>,
+    best_us: f64,
+    /// Whether the vendor's library is to be measured.
+    library: bool,
+}
 
 impl Run {
     /// Measures what the journal lacks of `plan`.
@@ -138,137 +155,125 @@ impl Run {
         progress: Progress,
     ) -> Result<Report> {
         let began = Instant::now();
-        let mut report = Report { planned: plan.iter().map(|(_, c)| c.len()).sum(), ..Report::default() };
-        let mut known: HashMap<String, HashMap<String, Outcome>> = HashMap::new();
-        for record in &journal.dataset.records {
-            known.entry(record.problem.clone()).or_default().insert(record.config.clone(), record.outcome.clone());
-        }
-        let mut compilers: Vec<Child> = (0..self.compilers.max(1)).map(|_| Child::new(self.setup.clone())).collect();
+        let left = self.left(kernel, plan, &journal.dataset.records);
+        let planned = plan.iter().map(|(_, c)| c.len()).sum();
+        let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
+        let mut report = Report { planned, found, ..Report::default() };
+        let compilers: Vec<Child> = (0..self.compilers.max(1)).map(|_| Child::new(self.setup.clone())).collect();
         let mut measurer = Child::new(self.setup.clone());
         if self.library {
             measurer.library()?.map_err(|reason| Error::Unavailable(format!("--library: {reason}")))?;
         }
-        let beside = journal.dataset.records.iter().filter(|r| r.observed.library_us.is_some());
-        let beside: HashSet<String> = beside.map(|r| r.problem.clone()).collect();
-        let mut compiled: HashMap<String, Option<Fault>> = HashMap::new();
-        for (i, (problem, configs)) in plan.iter().enumerate() {
-            let text = kernel.show_problem(problem);
-            let known = known.remove(&text).unwrap_or_default();
-            let todo: Vec<&Config> = configs.iter().filter(|c| !known.contains_key(&kernel.show_config(c))).collect();
-            report.found += configs.len() - todo.len();
-            if todo.is_empty() {
-                continue;
+        let until = self.budget.map(|budget| began + budget);
+        let is_over = || until.is_some_and(|until| Instant::now() > until);
+        let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
+        compiling(kernel, compilers, &todo, (self.ahead, until), |programs| {
+            for (at, left) in left.iter().enumerate().take_while(|_| !is_over()) {
+                let waited = Instant::now();
+                programs.wait(at, &mut |n| {
+                    let done = report.found + report.measured + report.invalid;
+                    progress(done, &format!("{}, compiling {n}", left.place))
+                })?;
+                report.compile_seconds += waited.elapsed().as_secs_f64();
+                self.problem(left, programs, &mut measurer, (journal, &mut report), &is_over, progress)?;
             }
-            if self.budget.is_some_and(|b| began.elapsed() > b) {
-                report.seconds = began.elapsed().as_secs_f64();
-                return Ok(report.finish());
-            }
-            let place = format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem));
-            let at = Instant::now();
-            let until = self.budget.map(|budget| began + budget);
-            self.compile(kernel, problem, &todo, &mut compilers, (&mut compiled, until), &mut |left| {
-                progress(report.found + report.measured + report.invalid, &format!("{place}, compiling {left}"))
-            })?;
-            report.compile_seconds += at.elapsed().as_secs_f64();
-            let mut best_us = known.values().filter_map(Outcome::time_us).fold(f64::INFINITY, f64::min);
-            let mut book =
-                |config: &Config, (outcome, observed), report: &mut Report, progress: &mut dyn FnMut(usize, &str)| {
-                    match &outcome {
-                        Outcome::Measured(_) => report.measured += 1,
-                        Outcome::Invalid(_) | Outcome::Tuned(_) => report.invalid += 1,
-                    }
-                    progress(report.found + report.measured + report.invalid, &place);
-                    let (problem, config) = (text.clone(), kernel.show_config(config));
-                    journal.append(Record { problem, config, outcome, observed })
-                };
-            let (broken, sound): (Vec<_>, Vec<_>) =
-                todo.into_iter().partition(|c| matches!(compiled.get(&key(kernel, problem, c)), Some(Some(_))));
-            for config in broken {
-                if let Some(Some(fault)) = compiled.get(&key(kernel, problem, config)) {
-                    book(config, (Outcome::Invalid(fault.clone()), Observed::default()), &mut report, progress)?;
-                }
-            }
-            let mut library = self.library && !beside.contains(&text);
-            for batch in sound.chunks(self.batch.max(1)) {
-                if self.budget.is_some_and(|b| began.elapsed() > b) {
-                    break;
-                }
-                let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
-                let at = Instant::now();
-                let mut best_of_batch = best_us;
-                // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
-                let (mut waiting, mut next) = (BTreeMap::new(), 0);
-                // the last of the batch waits for the library, whose time it is to carry
-                let (at_once, mut library_us) = (batch.len() - library as usize, None);
-                let measured = measurer.measure(
-                    kernel,
-                    problem,
-                    (&batch, library),
-                    &self.policy,
-                    best_us,
-                    &mut |i, outcome, observed| {
-                        if i == batch.len() {
-                            library_us = outcome.time_us().map(|us| us as f32);
-                            return Ok(());
-                        }
-                        best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
-                        waiting.insert(i, (outcome, observed));
-                        while next < at_once
-                            && let Some(found) = waiting.remove(&next)
-                        {
-                            book(&batch[next], found, &mut report, progress)?;
-                            next += 1;
-                        }
-                        Ok(())
-                    },
-                );
-                // what was finished before it failed is kept
-                for (i, (outcome, observed)) in waiting {
-                    let observed = Observed { library_us, ..observed };
-                    book(&batch[i], (outcome, observed), &mut report, progress)?;
-                }
-                measured?;
-                library = false;
-                best_us = best_of_batch;
-                report.measure_seconds += at.elapsed().as_secs_f64();
-            }
-        }
+            Ok(())
+        })?;
         report.seconds = began.elapsed().as_secs_f64();
         Ok(report.finish())
     }
 
-    /// Compiles what of `configs` was not compiled before, on all compilers.
-    fn compile(
-        &self,
-        kernel: &Kernel,
-        problem: &Problem,
-        configs: &[&Config],
-        compilers: &mut [Child],
-        (compiled, until): (&mut HashMap<String, Option<Fault>>, Option<Instant>),
-        progress: &mut dyn FnMut(usize),
-    ) -> Result<()> {
-        let jobs: Vec<(&Problem, &Config)> = configs
-            .iter()
-            .filter(|c| !compiled.contains_key(&key(kernel, problem, c)))
-            .map(|c| (problem, *c))
-            .collect();
-        let mut left = jobs.len();
-        if left > 0 {
-            progress(left);
+    /// What is not measured yet.
+    fn left<'p>(&self, kernel: &'p Kernel, plan: &'p [(Problem, Vec<Config>)], records: &[Record]) -> Vec<Left<'p>> {
+        let mut known: HashMap<&str, HashMap<&str, &Record>> = HashMap::new();
+        for record in records {
+            known.entry(&record.problem).or_default().insert(&record.config, record);
         }
-        compile_all(compilers, kernel, &jobs, until, &mut |i, fault| {
-            // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
-            let fault = fault.map(|f| Fault { kind: InvalidityKind::Compile, detail: f.detail });
-            compiled.insert(key(kernel, problem, jobs[i].1), fault);
-            left -= 1;
-            progress(left);
-        })
+        let left = plan.iter().enumerate().map(|(i, (problem, configs))| {
+            let text = kernel.show_problem(problem);
+            let known = known.remove(text.as_str()).unwrap_or_default();
+            let best_us = known.values().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);
+            Left {
+                kernel,
+                place: format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem)),
+                problem,
+                configs: configs.iter().filter(|c| !known.contains_key(kernel.show_config(c).as_str())).collect(),
+                best_us,
+                library: self.library && known.values().all(|r| r.observed.library_us.is_none()),
+                text,
+            }
+        });
+        left.filter(|left| !left.configs.is_empty()).collect()
     }
-}
 
-/// What two configs share when they share a program.
-fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
-    format!("{:?}", kernel.defines(problem, config))
+    /// Measures one problem.
+    fn problem(
+        &self,
+        left: &Left,
+        programs: &Programs,
+        measurer: &mut Child,
+        (journal, report): (&mut Journal, &mut Report),
+        is_over: &dyn Fn() -> bool,
+        progress: Progress,
+    ) -> Result<()> {
+        let Left { kernel, problem, mut best_us, mut library, .. } = *left;
+        let mut book = |config: &Config, (outcome, observed), report: &mut Report| {
+            match &outcome {
+                Outcome::Measured(_) => report.measured += 1,
+                Outcome::Invalid(_) | Outcome::Tuned(_) => report.invalid += 1,
+            }
+            progress(report.found + report.measured + report.invalid, &left.place);
+            let (problem, config) = (left.text.clone(), kernel.show_config(config));
+            journal.append(Record { problem, config, outcome, observed })
+        };
+        let (broken, sound): (Vec<&Config>, Vec<&Config>) =
+            left.configs.iter().partition(|c| programs.fault(problem, c).is_some());
+        for config in broken {
+            if let Some(fault) = programs.fault(problem, config) {
+                book(config, (Outcome::Invalid(fault.clone()), Observed::default()), report)?;
+            }
+        }
+        for batch in sound.chunks(self.batch.max(1)).take_while(|_| !is_over()) {
+            let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
+            let at = Instant::now();
+            let mut best_of_batch = best_us;
+            // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
+            let (mut waiting, mut next) = (BTreeMap::new(), 0);
+            // the last of the batch waits for the library, whose time it is to carry
+            let (at_once, mut library_us) = (batch.len() - library as usize, None);
+            let measured = measurer.measure(
+                kernel,
+                problem,
+                (&batch, library),
+                &self.policy,
+                best_us,
+                &mut |i, outcome, observed| {
+                    if i == batch.len() {
+                        library_us = outcome.time_us().map(|us| us as f32);
+                        return Ok(());
+                    }
+                    best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
+                    waiting.insert(i, (outcome, observed));
+                    while next < at_once
+                        && let Some(found) = waiting.remove(&next)
+                    {
+                        book(&batch[next], found, report)?;
+                        next += 1;
+                    }
+                    Ok(())
+                },
+            );
+            // what was finished before it failed is kept
+            for (i, (outcome, observed)) in waiting {
+                book(&batch[i], (outcome, Observed { library_us, ..observed }), report)?;
+            }
+            measured?;
+            library = false;
+            best_us = best_of_batch;
+            report.measure_seconds += at.elapsed().as_secs_f64();
+        }
+        Ok(())
+    }
 }
 
 impl Report {

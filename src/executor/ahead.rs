@@ -1,0 +1,108 @@
+//! Compiling on all cores: for the problem that is measured next and, where that disturbs nothing, for some behind it in the meantime.
+
+use super::Fault;
+use super::child::{Child, compile_all};
+use crate::dataset::InvalidityKind;
+use crate::error::{Error, Result};
+use crate::kernel::{Config, Kernel, Problem};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+/// What is to be compiled: problems in the order in which they are measured, with their configs.
+pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
+
+/// What the compiling thread tells.
+enum Told {
+    Compiled(String, Option<Fault>),
+    /// Nothing of a problem is left, or the time is over.
+    Done,
+    Failed(Error),
+}
+
+/// What was compiled so far.
+pub struct Programs<'p> {
+    kernel: &'p Kernel,
+    todo: &'p Todo<'p>,
+    /// Problems compiled in the meantime.
+    ahead: usize,
+    /// Problems asked for, and finished.
+    asked: usize,
+    done: usize,
+    requests: Sender<usize>,
+    told: Receiver<Told>,
+    compiled: HashMap<String, Option<Fault>>,
+}
+
+/// What two configs share when they share a program.
+fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
+    format!("{:?}", kernel.defines(problem, config))
+}
+
+/// Compiles on `children` while `measure` runs, which waits for each problem in turn. After `until` no program is begun.
+pub fn compiling<T>(
+    kernel: &Kernel,
+    mut children: Vec<Child>,
+    todo: &Todo,
+    (ahead, until): (usize, Option<Instant>),
+    measure: impl FnOnce(&mut Programs) -> Result<T>,
+) -> Result<T> {
+    let (requests, asked) = channel::<usize>();
+    let (tell, told) = channel();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut begun = HashSet::new();
+            let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
+            for at in asked {
+                let (problem, configs) = &todo[at];
+                let is_new = |c: &&&Config| begun.insert(key(kernel, problem, c));
+                let jobs: Vec<(&Problem, &Config)> = configs.iter().filter(is_new).map(|c| (*problem, *c)).collect();
+                let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
+                    // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
+                    let fault = fault.map(|f| Fault { kind: InvalidityKind::Compile, detail: f.detail });
+                    let _ = tell.send(Told::Compiled(key(kernel, problem, jobs[i].1), fault));
+                });
+                // nobody listens where measuring has ended
+                let _ = tell.send(done.map_or_else(Told::Failed, |()| Told::Done));
+            }
+        });
+        let compiled = HashMap::new();
+        let mut programs = Programs { kernel, todo, ahead, asked: 0, done: 0, requests, told, compiled };
+        let measured = measure(&mut programs);
+        // dropping what asks ends the thread
+        is_over.store(true, Ordering::Relaxed);
+        drop(programs);
+        measured
+    })
+}
+
+impl Programs<'_> {
+    /// Waits until the configs of a problem are compiled; `progress` is told how many are left.
+    pub fn wait(&mut self, at: usize, progress: &mut dyn FnMut(usize)) -> Result<()> {
+        let gone = || Error::Failed("the compiling thread ended".into());
+        while self.asked < self.todo.len().min(at + 1 + self.ahead) {
+            self.requests.send(self.asked).map_err(|_| gone())?;
+            self.asked += 1;
+        }
+        while self.done <= at {
+            match self.told.recv().map_err(|_| gone())? {
+                Told::Compiled(program, fault) => {
+                    self.compiled.insert(program, fault);
+                    let (problem, configs) = &self.todo[at];
+                    let left = configs.iter().filter(|c| !self.compiled.contains_key(&key(self.kernel, problem, c)));
+                    progress(left.count());
+                }
+                Told::Done => self.done += 1,
+                Told::Failed(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a config does not compile.
+    pub fn fault(&self, problem: &Problem, config: &Config) -> Option<&Fault> {
+        self.compiled.get(&key(self.kernel, problem, config))?.as_ref()
+    }
+}
