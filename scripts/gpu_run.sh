@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Everything that a machine with a GPU is to do, in one call, with a program built elsewhere: no Rust and no network are needed, only
 # the driver, NVRTC, and libtorch (of a CUDA toolkit and of Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
-# Lists the devices, runs the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it), goes on with
-# the sweeps of datasets/problems for as long as is given, meters energy on
-# a part of them, and validates the shipped models. Results are packed into OUT every two minutes, so that a run that is stopped loses little; journals
-# are kept in WORK (gpu_work), so that the next call goes on.
-# usage: scripts/gpu_run.sh BIN OUT [MINUTES]
+# Lists the devices and does the PARTS that are named, each for its share of the time:
+#   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
+#   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library
+#   best      many configs of one large product, beside the vendor's library
+#   energy    meters 12 configs of each of 40 products
+#   validate  measures what the shipped models predict
+# OUT gets a report, a log and the packed results, anew every two minutes, so that a run that is stopped loses little; journals are kept in WORK (gpu_work), so that the next call
+# goes on. On another machine the packed files of the last call serve as well, in WORK.
+# usage: [PARTS="tests gemm"] [DEVICE=cuda:0] scripts/gpu_run.sh BIN OUT [MINUTES]
 set -uo pipefail
 bin=$(realpath "${1:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}")
 out=${2:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}
@@ -13,10 +17,21 @@ minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0}
+read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=12 [energy]=25 [validate]=10)
+for part in "${parts[@]}"; do
+    [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
+done
 mkdir -p "$work"
 began=$SECONDS
 left() { echo $((minutes * 60 - (SECONDS - began))); }
 say() { printf '== %s (%d s gone)\n' "$*" $((SECONDS - began)) | tee -a "$out/log.txt" >&2; }
+# Seconds of the parts that are left which the first of them gets.
+share() {
+    local sum=0 part
+    for part in "${parts[@]}"; do sum=$((sum + weight[$part])); done
+    echo $(($(left) * weight[${parts[0]}] / sum))
+}
 try() { "$@" >> "$out/log.txt" 2>&1 || say "failed with $?: $*"; }
 
 packages=$(python3 -c 'import importlib.util, pathlib; print(pathlib.Path(importlib.util.find_spec("torch").origin).parent.parent)' 2>/dev/null)
@@ -28,19 +43,19 @@ if [ -n "$packages" ]; then
     export SEQTUNE_NVRTC
 fi
 
-# Packs a journal into OUT.
-# The form is by the end of the name.
-pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.new.sqt" --overwrite && mv -f "$out/$1.new.sqt" "$out/$1.sqt"; }
+# Packs a journal into OUT. The form is by the end of the name.
+pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$work/$1.new.sqt" --overwrite && mv -f "$work/$1.new.sqt" "$out/$1.sqt"; }
 
 # Goes on with a sweep until its end or until so many seconds are gone, packing as it goes: NAME SECONDS ARGUMENTS...
 sweep() {
     local name=$1 until=$((SECONDS + $2)) told
     shift 2
+    [ -e "$work/$name.jsonl" ] || [ ! -e "$work/$name.sqt" ] || try "$bin" convert "$work/$name.sqt" -o "$work/$name.jsonl"
     while [ $((until - SECONDS)) -gt 5 ]; do
         local budget=$((until - SECONDS))
         [ "$budget" -le 120 ] || budget=120
         told=$("$bin" sweep "$@" --device "$device" --budget "${budget}s" -o "$work/$name.jsonl" 2>> "$out/log.txt") || { say "sweep $name failed: $told"; break; }
-        printf '%s: %s\n' "$name" "$told" >> "$out/sweeps.txt"
+        printf '%s: %s\n' "$name" "$told" >> "$out/report.txt"
         pack "$name"
         # nothing was measured: it is complete
         case $told in *": 0 measured now"*) break ;; esac
@@ -49,40 +64,56 @@ sweep() {
 }
 
 say "devices"
-"$bin" devices > "$out/devices.txt" 2>&1 || { say "the program does not run: see devices.txt"; exit 1; }
-"$bin" devices --json > "$out/devices.json" 2>> "$out/log.txt"
-grep -q "^  $device" "$out/devices.txt" || { say "$device does not open: see devices.txt"; exit 1; }
+"$bin" devices > "$out/report.txt" 2>&1 || { say "the program does not run: see report.txt"; exit 1; }
+grep -q "^  $device" "$out/report.txt" || { say "$device does not open: see report.txt"; exit 1; }
 
-say "tests"
-tests=$(dirname "$bin")/gpu_tests
-if [ -s "$work/tests.txt" ]; then
-    say "tests ran before"
-elif [ -x "$tests" ]; then
-    SEQTUNE_BIN=$bin timeout "$(($(left) > 240 ? 240 : $(left)))" "$tests" --nocapture --test-threads 1 > "$work/tests.txt" 2>&1 || say "tests failed or were stopped: see tests.txt"
-else
-    say "no tests: $tests is missing"
-fi
-[ -s "$work/tests.txt" ] && cp "$work/tests.txt" "$out/"
+run_tests() {
+    local tests limit=$(($(share) > 60 ? $(share) : 60))
+    tests=$(dirname "$bin")/gpu_tests
+    [ -s "$work/tests.txt" ] && { say "tests ran before"; return; }
+    [ -x "$tests" ] || { say "no tests: $tests is missing"; return; }
+    SEQTUNE_BIN=$bin timeout "$limit" "$tests" --nocapture --test-threads 1 > "$work/tests.txt" 2>&1 || say "tests failed or were stopped"
+    cat "$work/tests.txt" >> "$out/report.txt"
+}
 
+validate() {
+    local kernel problems model
+    for kernel in gemm gemm_tc conv2d; do
+        problems=datasets/problems/${kernel}_gpu.txt
+        [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
+        for model in models/*; do
+            [ -e "$model/model.safetensors" ] && "$bin" predict "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" --device "$device" > /dev/null 2>&1 || continue
+            { grep -v '^#' "$problems" | awk 'NR % 40 == 7'; [ "$kernel" = conv2d ] || echo M=4096,N=4096,K=4096; } > "$work/validate.txt"
+            printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$out/report.txt"
+            timeout "$(($(left) > 20 ? $(left) : 20))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" \
+                >> "$out/report.txt" 2>> "$out/log.txt" || say "validation of $model stopped"
+        done
+    done
+}
+
+# products are measured beside the vendor's library where one works through the device's API
+beside=()
+[ "${device%%:*}" = cuda ] && beside=(--library)
 sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/gemm_tc.txt"
-rest=$(left)
-sweep gemm $((rest * 35 / 100)) gemm --problems datasets/problems/gemm_gpu.txt --sample 110
-[ "${device%%:*}" = cuda ] && sweep gemm_tc $((rest * 20 / 100)) gemm_tc --problems "$work/gemm_tc.txt" --sample 110
-sweep conv2d $((rest * 20 / 100)) conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110
 # 40 shapes over the list, 12 configs each
 awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
-sweep gemm_energy $(($(left) * 75 / 100)) gemm --problems "$work/energy.txt" --sample 12 --energy
-
-say "validation"
-for kernel in gemm gemm_tc conv2d; do
-    problems=datasets/problems/${kernel}_gpu.txt
-    [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
-    for model in models/*; do
-        [ -e "$model/model.safetensors" ] && "$bin" predict "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" --device "$device" > /dev/null 2>&1 || continue
-        { grep -v '^#' "$problems" | awk 'NR % 40 == 7'; [ "$kernel" = conv2d ] || echo M=4096,N=4096,K=4096; } > "$work/validate.txt"
-        timeout "$(($(left) > 20 ? $(left) : 20))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" \
-            > "$out/validate_$(basename "$model")_$kernel.md" 2>> "$out/log.txt" || say "validation of $model stopped"
-    done
+large=M=4096,N=4096,K=4096
+while [ ${#parts[@]} -gt 0 ]; do
+    part=${parts[0]} seconds=$(share)
+    say "$part, $seconds s"
+    case $part in
+    tests) run_tests ;;
+    gemm) sweep gemm "$seconds" gemm --problems datasets/problems/gemm_gpu.txt --sample 110 "${beside[@]}" ;;
+    conv2d) sweep conv2d "$seconds" conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110 ;;
+    energy) sweep gemm_energy "$seconds" gemm --problems "$work/energy.txt" --sample 12 --energy ;;
+    validate) validate ;;
+    gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" --sample 110 "${beside[@]}" ;;
+    best)
+        sweep gemm_best $((seconds / 2)) gemm --problems $large --sample 600 "${beside[@]}"
+        [ "${device%%:*}" = cuda ] && sweep gemm_tc_best $((seconds / 2)) gemm_tc --problems $large --sample 600 "${beside[@]}"
+        ;;
+    esac
+    parts=("${parts[@]:1}")
 done
-for name in gemm gemm_tc conv2d gemm_energy; do pack "$name"; done
+for journal in "$work"/*.jsonl; do [ -e "$journal" ] && pack "$(basename "$journal" .jsonl)"; done
 say "done"
