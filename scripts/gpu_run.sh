@@ -4,7 +4,7 @@
 # Lists the devices and does the PARTS that are named, each for its share of the time:
 #   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
 #   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library
-#   best      many configs of one large product, beside the vendor's library
+#   best      many configs of one large product, random ones and those that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products
 #   validate  measures what the shipped models predict
 # OUT gets a report, a log and the packed results, anew every two minutes, so that a run that is stopped loses little; journals are kept in WORK (gpu_work), so that the next call
@@ -23,6 +23,7 @@ for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
 done
 mkdir -p "$work"
+large=M=4096,N=4096,K=4096
 began=$SECONDS
 left() { echo $((minutes * 60 - (SECONDS - began))); }
 say() { printf '== %s (%d s gone)\n' "$*" $((SECONDS - began)) | tee -a "$out/log.txt" >&2; }
@@ -76,14 +77,26 @@ run_tests() {
     cat "$work/tests.txt" >> "$out/report.txt"
 }
 
+# Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM
+predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$1" "$2" "$3" --device "$device" > /dev/null 2>&1; }
+
+# Random configs of the large product, then those that models think best: KERNEL SECONDS
+search() {
+    local model seconds=$2
+    sweep "$1_best" $((seconds * 2 / 3)) "$1" --problems "$large" --sample 600 "${beside[@]}"
+    for model in models/*; do
+        predicts "$model" "$1" "$large" && sweep "$1_best" $((seconds / 3)) "$1" --problems "$large" --guided "$model" --sample 60 "${beside[@]}"
+    done
+}
+
 validate() {
     local kernel problems model
     for kernel in gemm gemm_tc conv2d; do
         problems=datasets/problems/${kernel}_gpu.txt
         [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
         for model in models/*; do
-            [ -e "$model/model.safetensors" ] && "$bin" predict "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" --device "$device" > /dev/null 2>&1 || continue
-            { grep -v '^#' "$problems" | awk 'NR % 40 == 7'; [ "$kernel" = conv2d ] || echo M=4096,N=4096,K=4096; } > "$work/validate.txt"
+            predicts "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" || continue
+            { grep -v '^#' "$problems" | awk 'NR % 40 == 7'; [ "$kernel" = conv2d ] || echo "$large"; } > "$work/validate.txt"
             printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$out/report.txt"
             timeout "$(($(left) > 20 ? $(left) : 20))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" \
                 >> "$out/report.txt" 2>> "$out/log.txt" || say "validation of $model stopped"
@@ -97,7 +110,6 @@ beside=()
 sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/gemm_tc.txt"
 # 40 shapes over the list, 12 configs each
 awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
-large=M=4096,N=4096,K=4096
 while [ ${#parts[@]} -gt 0 ]; do
     part=${parts[0]} seconds=$(share)
     say "$part, $seconds s"
@@ -109,8 +121,8 @@ while [ ${#parts[@]} -gt 0 ]; do
     validate) validate ;;
     gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" --sample 110 "${beside[@]}" ;;
     best)
-        sweep gemm_best $((seconds / 2)) gemm --problems $large --sample 600 "${beside[@]}"
-        [ "${device%%:*}" = cuda ] && sweep gemm_tc_best $((seconds / 2)) gemm_tc --problems $large --sample 600 "${beside[@]}"
+        search gemm $((seconds / 2))
+        [ "${device%%:*}" = cuda ] && search gemm_tc $((seconds / 2))
         ;;
     esac
     parts=("${parts[@]:1}")
