@@ -158,7 +158,8 @@ pub fn run(args: Args) -> Result<()> {
         policy,
         // all of a problem's in the same moments; energy takes seconds each, and what was not metered is lost when interrupted
         batch: if policy.energy { 16 } else { 128 },
-        compilers: cores(),
+        // who measures needs a core, and the driver another
+        compilers: if ahead > 0 { cores().saturating_sub(2).max(1) } else { cores() },
         ahead,
         budget: args.budget,
         library: args.library,

@@ -2,7 +2,7 @@
 
 use super::progress::Bar;
 use crate::dataset::{Header, Journal, Objective, Observed, Outcome, Record};
-use crate::error::{Result, input};
+use crate::error::{Error, Result, input};
 use crate::executor::child::{Child, Setup, compile_all};
 use crate::executor::{Policy, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
@@ -87,6 +87,9 @@ pub fn run(args: Args) -> Result<()> {
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
         bar.at(i, &kernel.brief_problem(problem));
         let mut answer = bench.problem(&kernel, &device, problem, candidates)?;
+        if let (true, None, Some(reason)) = (args.objective != Objective::Time, answer.best_joules, &bench.unmetered) {
+            return Err(Error::Unavailable(format!("--objective {}: no energy is metered: {reason}", args.objective)));
+        }
         answer.judge(&kernel, &peaks);
         answers.push(answer);
     }

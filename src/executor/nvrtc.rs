@@ -32,7 +32,7 @@ fn folders() -> Vec<PathBuf> {
     named.into_iter().chain([".nvrtc".into()]).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
 }
 
-/// Opens the library and what it opens itself, by path, for the whole process; cudarc then finds it by name.
+/// Opens the library of the first folder that has one and what it opens itself, by path, for the whole process; cudarc then finds it by name.
 fn is_there() -> bool {
     static THERE: OnceLock<bool> = OnceLock::new();
     *THERE.get_or_init(|| {
@@ -44,10 +44,13 @@ fn is_there() -> bool {
                     && !path.to_string_lossy().contains(".alt.")
             };
             libraries.sort();
+            let mut all = true;
             for name in ["libnvrtc-builtins.so", "libnvrtc.so"] {
-                for path in libraries.iter().filter(|p| is_of(p, name)) {
-                    open_for_ever(path);
-                }
+                all &= libraries.iter().filter(|p| is_of(p, name)).any(|p| open_for_ever(p));
+            }
+            // two versions would be at odds: cudarc would take the newer one, whichever the user named
+            if all {
+                break;
             }
         }
         // SAFETY: opens a library of NVIDIA's, whose initialisers are those of any user of it
@@ -55,12 +58,10 @@ fn is_there() -> bool {
     })
 }
 
-fn open_for_ever(path: &Path) {
+fn open_for_ever(path: &Path) -> bool {
     use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
     // SAFETY: as in `is_there`; never closed, because cudarc keeps what it finds in it
-    if let Ok(library) = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) } {
-        std::mem::forget(library);
-    }
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map(std::mem::forget).is_ok()
 }
 
 impl Nvrtc {
