@@ -65,12 +65,18 @@ typedef CAT(float, VK) veck;
 #endif
 #define LANE(v, i) (((float *)&(v))[i])
 
+// Copies into local memory: elements of a work-item lie ITEMS apart. Where a channel has more elements than that, a work-item copies
+// OWN of each channel, otherwise one of every few channels; which ones they are is computed once.
+#define OWN(per_channel) ((per_channel) > ITEMS ? (per_channel) / ITEMS : 1)
+#define ROUNDS(per_channel) ((per_channel) > ITEMS ? CB : (CB * (per_channel) + ITEMS - 1) / ITEMS)
+#define CHANNEL(per_channel, i) ((per_channel) > ITEMS ? (i) : tid / (per_channel) + (i) * (ITEMS / (per_channel)))
+
 #define PIXEL(i) (STRP ? (i) * PX + tp : tp * PPT + (i))
 
-// One value of the input, 0 in the padding.
-inline float input_at(__global const real *x, const size_t channel, const int y, const int xx, const int H, const int W)
+// A value of the input at an offset from the channel's corner, 0 in the padding.
+inline float input_at(__global const real *channel, const int y, const int x, const int H, const int W)
 {
-    return ((uint)y < (uint)H && (uint)xx < (uint)W) ? LOAD1(x, (channel * H + y) * W + xx) : 0.0f;
+    return ((uint)y < (uint)H && (uint)x < (uint)W) ? LOAD1(channel, y * W + x) : 0.0f;
 }
 
 __kernel __attribute__((reqd_work_group_size(PX, KX, 1)))
@@ -93,22 +99,36 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
     const int k0 = (tile % tiles_k) * WGK; tile /= tiles_k;
 #endif
     const int g = tile % groups, n = tile / groups;
-    const size_t in_channel0 = (size_t)n * C + g * Cg;
-    const int out_channel0 = g * Kg;
+    const int plane = H * W, taps = R * S;
+    __global const real *xg = x + ((size_t)n * C + g * Cg) * plane;
+    __global const real *wg = w + (size_t)(g * Kg) * Cg * taps;
 
+    // upper left corners of the windows of the pixels that a work-item reads
 #if SX
     __local float xs[CB * WGP];
+#define READS OWN(WGP)
+#define READ(i) (tid % WGP + (i) * ITEMS)
 #else
-    int top[PPT], left[PPT]; // upper left corner of each pixel's window
-    for (int i = 0; i < PPT; ++i) {
-        const int p = min(p0 + PIXEL(i), pixels - 1);
+#define READS PPT
+#define READ(i) PIXEL(i)
+#endif
+    int top[READS], left[READS];
+    for (int i = 0; i < READS; ++i) {
+        const int p = min(p0 + READ(i), pixels - 1);
         top[i] = (p / OW) * stride_h - pad_h;
         left[i] = (p % OW) * stride_w - pad_w;
     }
-#endif
+    // the output channels whose weights it reads, and where they begin
 #if SW
     __local float ws[CB * WGK];
+#define WREADS OWN(WGK)
+#define WREAD(i) (tid % WGK + (i) * ITEMS)
+#else
+#define WREADS KPT
+#define WREAD(i) (tk * KPT + (i))
 #endif
+    __global const real *rows[WREADS];
+    for (int i = 0; i < WREADS; ++i) rows[i] = wg + (size_t)min(k0 + WREAD(i), Kg - 1) * Cg * taps;
 
     veck acc[PPT][KVEC];
     for (int i = 0; i < PPT; ++i)
@@ -118,18 +138,27 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
         for (int r = 0; r < R; ++r)
             for (int s = 0; s < S; ++s) {
 #if SX
-                for (int v = tid; v < CB * WGP; v += ITEMS) {
-                    const int c = c0 + v / WGP, p = min(p0 + v % WGP, pixels - 1);
-                    const int yy = (p / OW) * stride_h - pad_h + r * dilation_h;
-                    const int xx = (p % OW) * stride_w - pad_w + s * dilation_w;
-                    xs[v] = c < Cg ? input_at(x, in_channel0 + c, yy, xx, H, W) : 0.0f;
+                for (int i = 0; i < ROUNDS(WGP); ++i) {
+                    const int c = c0 + CHANNEL(WGP, i);
+                    __global const real *channel = xg + (size_t)c * plane;
+#pragma unroll
+                    for (int own = 0; own < OWN(WGP); ++own) {
+                        const int v = tid + (i * OWN(WGP) + own) * ITEMS;
+                        if (CB * WGP % ITEMS == 0 || v < CB * WGP)
+                            xs[v] = c < Cg ? input_at(channel, top[own] + r * dilation_h, left[own] + s * dilation_w, H, W) : 0.0f;
+                    }
                 }
 #endif
 #if SW
-                for (int v = tid; v < CB * WGK; v += ITEMS) {
-                    const int c = c0 + v / WGK, k = k0 + v % WGK;
-                    const size_t at = (((size_t)(out_channel0 + k) * Cg + c) * R + r) * S + s;
-                    ws[v] = (c < Cg && k < Kg) ? LOAD1(w, at) : 0.0f;
+                for (int i = 0; i < ROUNDS(WGK); ++i) {
+                    const int c = c0 + CHANNEL(WGK, i);
+#pragma unroll
+                    for (int own = 0; own < OWN(WGK); ++own) {
+                        const int v = tid + (i * OWN(WGK) + own) * ITEMS;
+                        // what a channel beyond the last would be multiplied by is not stored
+                        if (CB * WGK % ITEMS == 0 || v < CB * WGK)
+                            ws[v] = c < Cg ? LOAD1(rows[own], c * taps + r * S + s) : 0.0f;
+                    }
                 }
 #endif
 #if SX || SW
@@ -145,11 +174,8 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
 #if SW
                             b[j] = LOADK(ws, cl * WGK + tk * KPT + j * VK);
 #else
-                            for (int v = 0; v < VK; ++v) {
-                                const int k = k0 + tk * KPT + j * VK + v;
-                                const size_t at = (((size_t)(out_channel0 + k) * Cg + c) * R + r) * S + s;
-                                LANE(b[j], v) = (c < Cg && k < Kg) ? LOAD1(w, at) : 0.0f;
-                            }
+                            for (int v = 0; v < VK; ++v)
+                                LANE(b[j], v) = c < Cg ? LOAD1(rows[j * VK + v], c * taps + r * S + s) : 0.0f;
 #endif
                         }
 #pragma unroll
@@ -157,11 +183,11 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
 #if SX
                             const float a = xs[cl * WGP + PIXEL(i)];
 #else
-                            const float a = c < Cg ? input_at(x, in_channel0 + c, top[i] + r * dilation_h,
+                            const float a = c < Cg ? input_at(xg + (size_t)c * plane, top[i] + r * dilation_h,
                                                               left[i] + s * dilation_w, H, W) : 0.0f;
 #endif
 #pragma unroll
-                            for (int j = 0; j < KVEC; ++j) acc[i][j] += a * b[j];
+                            for (int j = 0; j < KVEC; ++j) acc[i][j] = mad((veck)(a), b[j], acc[i][j]);
                         }
                     }
                 }
@@ -174,7 +200,7 @@ void conv2d(const int C, const int H, const int W, const int K, const int R, con
         for (int v = 0; v < VK; ++v) {
             const int k = k0 + tk * KPT + j * VK + v;
             if (k >= Kg) continue;
-            const size_t row = ((size_t)n * K + out_channel0 + k) * pixels;
+            const size_t row = ((size_t)n * K + g * Kg + k) * pixels;
             for (int i = 0; i < PPT; ++i) {
                 const int p = p0 + PIXEL(i);
                 if (p < pixels) STORE1(LANE(acc[i][j], v), y, row + p);

@@ -104,6 +104,17 @@ template <int W> struct seqtune_vec {
 SEQTUNE_OPERATOR(+)
 SEQTUNE_OPERATOR(-)
 SEQTUNE_OPERATOR(*)
+#ifdef __HIP__
+SEQTUNE_INLINE float mad(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+#else
+SEQTUNE_INLINE float mad(float a, float b, float c) { return fmaf(a, b, c); }
+#endif
+template <int W> SEQTUNE_INLINE seqtune_vec<W> mad(const seqtune_vec<W> &a, const seqtune_vec<W> &b, seqtune_vec<W> c)
+{
+#pragma unroll
+    for (int i = 0; i < W; ++i) c.lane[i] = mad(a.lane[i], b.lane[i], c.lane[i]);
+    return c;
+}
 #define float2 seqtune_vec<2>
 #define float4 seqtune_vec<4>
 #define float8 seqtune_vec<8>
