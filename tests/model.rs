@@ -170,6 +170,12 @@ fn a_model_is_read_as_it_was_written_and_refused_for_another_kernel() {
     std::fs::write(&file, &bytes[..bytes.len() - 100]).unwrap();
     let error = Model::load(folder.path()).err().unwrap().to_string();
     assert!(error.contains("is truncated") && error.contains("model.safetensors"), "{error}");
+    let mut flipped = bytes;
+    let at = flipped.len() - 100;
+    flipped[at] ^= 1;
+    std::fs::write(&file, &flipped).unwrap();
+    let error = Model::load(folder.path()).err().unwrap().to_string();
+    assert!(error.contains("model.safetensors: its weights are not those that were written"), "{error}");
 }
 
 #[test]
@@ -271,4 +277,17 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     let before: Vec<_> = written().map(|t| t.unwrap()).collect();
     assert_eq!(cross_validate(&kernel, &table, &ask, &|_| {}).unwrap().table(), report.table());
     assert!(written().map(|t| t.unwrap()).eq(before));
+}
+
+#[test]
+fn every_shipped_model_is_whole_and_made_for_a_shipped_kernel() {
+    let folders: Vec<_> =
+        ["models/gemm-cpu", "models/miopen"].iter().flat_map(|f| Model::folders(Path::new(f)).unwrap()).collect();
+    assert!(folders.len() > 20, "{folders:?}");
+    for folder in folders {
+        let model = Model::load(&folder).unwrap();
+        for name in model.meta.kernels() {
+            Predictor::new(&Kernel::open(name).unwrap(), &model).unwrap();
+        }
+    }
 }

@@ -244,10 +244,27 @@ pub(super) fn encode(
         let packed = packed.finish().map_err(|e| failed(&e))?;
         raw.push((TREES.into(), Dtype::U8, vec![packed.len()], packed));
     }
+    let mut meta = meta;
+    meta.insert(CHECKSUM.into(), checksum(raw.iter().map(|(name, _, _, bytes)| (name.as_str(), &bytes[..]))));
     let views = raw.iter().map(|(name, dtype, shape, bytes)| {
         Ok((name.clone(), TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
     });
     safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(meta)).map_err(|e| failed(&e))
+}
+
+/// Key of the checksum in the metadata.
+const CHECKSUM: &str = "sha256";
+
+/// Of the tensors' bytes, in the order of their names.
+fn checksum<'a>(tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
+    let mut tensors: Vec<(&str, &[u8])> = tensors.collect();
+    tensors.sort();
+    let mut sha = Sha256::new();
+    for (name, bytes) in tensors {
+        sha.update(name);
+        sha.update(bytes);
+    }
+    hex(&sha.finalize()[..16])
 }
 
 /// Name of the trees among the tensors.
@@ -264,6 +281,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<Strin
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
     let meta = header.metadata().clone().unwrap_or_default();
     let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
+    let found = || checksum(tensors.iter().map(|(name, view)| (name, view.data())));
+    // models of before have none
+    if meta.get(CHECKSUM).is_some_and(|stated| *stated != found()) {
+        return input("its weights are not those that were written; fetch or train it again");
+    }
     let single = |data: &[u8]| data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     let (mut weights, mut trees) = (Weights::new(), Vec::new());
     for (name, view) in tensors.tensors() {
