@@ -18,7 +18,7 @@ mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0}
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=12 [energy]=25 [validate]=10)
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=20 [energy]=25 [validate]=10)
 for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
 done
@@ -33,7 +33,7 @@ share() {
     for part in "${parts[@]}"; do sum=$((sum + weight[$part])); done
     echo $(($(left) * weight[${parts[0]}] / sum))
 }
-try() { "$@" >> "$out/log.txt" 2>&1 || say "failed with $?: $*"; }
+try() { "$@" >> "$out/log.txt" 2>&1 || { say "failed with $?: $*"; return 1; }; }
 
 packages=$(python3 -c 'import importlib.util, pathlib; print(pathlib.Path(importlib.util.find_spec("torch").origin).parent.parent)' 2>/dev/null)
 if [ -n "$packages" ]; then
@@ -45,7 +45,7 @@ if [ -n "$packages" ]; then
 fi
 
 # Packs a journal into OUT. The form is by the end of the name.
-pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$work/$1.new.sqt" --overwrite && mv -f "$work/$1.new.sqt" "$out/$1.sqt"; }
+pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.sqt" --overwrite; }
 
 # Goes on with a sweep until its end or until so many seconds are gone, packing as it goes: NAME SECONDS ARGUMENTS...
 sweep() {
@@ -55,12 +55,19 @@ sweep() {
     while [ $((until - SECONDS)) -gt 5 ]; do
         local budget=$((until - SECONDS))
         [ "$budget" -le 120 ] || budget=120
-        told=$("$bin" sweep "$@" --device "$device" --budget "${budget}s" -o "$work/$name.jsonl" 2>> "$out/log.txt") || { say "sweep $name failed: $told"; break; }
+        # a batch that was begun is finished; what hangs beyond that is ended
+        told=$(timeout $((budget + 120)) "$bin" sweep "$@" --device "$device" --budget "${budget}s" -o "$work/$name.jsonl" 2> "$work/said.txt") || {
+            say "sweep $name failed: $(tail -n 1 "$work/said.txt")"
+            # begun on another device, or by another version: kept, and begun anew
+            grep -q "was begun with" "$work/said.txt" && mv "$work/$name.jsonl" "$work/$name.$(date +%s).old" && continue
+            break
+        }
+        cat "$work/said.txt" >> "$out/log.txt"
         printf '%s: %s\n' "$name" "$told" >> "$out/report.txt"
         pack "$name"
-        # nothing was measured: it is complete
-        case $told in *": 0 measured now"*) break ;; esac
+        grep -q "the budget is spent" "$work/said.txt" || break
     done
+    pack "$name"
     say "swept $name"
 }
 
@@ -69,16 +76,14 @@ say "devices"
 grep -q "^  $device" "$out/report.txt" || { say "$device does not open: see report.txt"; exit 1; }
 
 run_tests() {
-    local tests limit=$(($(share) > 150 ? $(share) : 150)) code=0
+    local tests limit=$(($(share) > 200 ? $(share) : 200)) code=0
     tests=$(dirname "$bin")/gpu_tests
     [ -s "$work/tests.txt" ] && { say "tests ran before"; return; }
     [ -x "$tests" ] || { say "no tests: $tests is missing"; return; }
     SEQTUNE_BIN=$bin timeout "$limit" "$tests" --nocapture --test-threads 1 > "$work/tests.part" 2>&1 || code=$?
     cat "$work/tests.part" >> "$out/report.txt"
-    # those that had no time are run again by the next call
-    [ $code = 124 ] && { say "tests were stopped"; return; }
     mv "$work/tests.part" "$work/tests.txt"
-    [ $code = 0 ] || say "tests failed: see report.txt"
+    [ $code = 0 ] || say "tests failed or were stopped ($code): see report.txt"
 }
 
 # Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM
@@ -87,7 +92,7 @@ predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$1" "$2" "$3" --de
 # Random configs of the large product, then those that models think best: KERNEL SECONDS
 search() {
     local model seconds=$2
-    sweep "$1_best" $((seconds * 2 / 3)) "$1" --problems "$large" --sample 600 "${beside[@]}"
+    sweep "$1_best" $((seconds * 2 / 3)) "$1" --problems "$large" --sample 400 "${beside[@]}"
     for model in models/*; do
         predicts "$model" "$1" "$large" && sweep "$1_best" $((seconds / 3)) "$1" --problems "$large" --guided "$model" --sample 60 "${beside[@]}"
     done

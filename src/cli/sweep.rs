@@ -58,7 +58,7 @@ pub struct Args {
     /// Meters the joules of each config too, which takes three seconds each
     #[arg(long)]
     energy: bool,
-    /// Measures the vendor's library (cuBLAS) once for each problem too
+    /// Measures the vendor's library (cuBLAS) too, once for each problem that is not yet complete
     #[arg(long)]
     library: bool,
     /// Time after which a silent config counts as hanging

@@ -28,11 +28,12 @@ pub struct Twins {
 }
 
 impl Agree {
-    /// Copies both to the device, canaries included. `None` where the host does as well (a CPU), or where the device cannot.
+    /// Copies both to the device, canaries included, and tries what will be done on `output`. `None` where the host does as well (a CPU), or
+    /// where the device cannot.
     pub fn twins(
         &mut self,
         executor: &mut dyn Executor,
-        format: Format,
+        (output, format): (BufferId, Format),
         before: &[u8],
         expected: &[u8],
     ) -> Option<Twins> {
@@ -46,7 +47,10 @@ impl Agree {
             executor.write(buffer, data).ok().map(|()| buffer)
         };
         let (before_there, expected_there, flag) = (copy(before)?, copy(expected)?, copy(&[0; 4])?);
-        Some(Twins { before: before_there, expected: expected_there, flag, format, bytes: before.len(), programs })
+        let twins =
+            Twins { before: before_there, expected: expected_there, flag, format, bytes: before.len(), programs };
+        let works = twins.restore(executor, output).is_ok() && twins.agrees(executor, expected_there, 0.0) == Ok(true);
+        works.then_some(twins)
     }
 }
 

@@ -53,6 +53,8 @@ pub fn compiling<T>(
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            // owned here, so that who waits is told should this thread come to an end
+            let tell = tell;
             let mut begun = HashSet::new();
             let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
             for at in asked {
@@ -86,13 +88,16 @@ impl Programs<'_> {
             self.requests.send(self.asked).map_err(|_| gone())?;
             self.asked += 1;
         }
+        let (problem, configs) = &self.todo[at];
+        let keys = configs.iter().map(|c| key(self.kernel, problem, c));
+        let mut left: HashSet<String> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
         while self.done <= at {
             match self.told.recv().map_err(|_| gone())? {
                 Told::Compiled(program, fault) => {
+                    if left.remove(&program) {
+                        progress(left.len());
+                    }
                     self.compiled.insert(program, fault);
-                    let (problem, configs) = &self.todo[at];
-                    let left = configs.iter().filter(|c| !self.compiled.contains_key(&key(self.kernel, problem, c)));
-                    progress(left.count());
                 }
                 Told::Done => self.done += 1,
                 Told::Failed(error) => return Err(error),

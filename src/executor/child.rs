@@ -52,6 +52,8 @@ struct Running {
     process: Process,
     stdin: ChildStdin,
     events: Receiver<Event>,
+    /// Whether it said that the device is open.
+    ready: bool,
 }
 
 impl Drop for Running {
@@ -75,7 +77,8 @@ impl Child {
         Child { setup, running: None, at: None, heard: Instant::now(), loading: false }
     }
 
-    fn start(&mut self) -> Result<&mut Running> {
+    /// Begins to start the worker, without waiting for it.
+    fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
             let Setup { program, kernel, device, .. } = &self.setup;
             let mut process = Command::new(program)
@@ -99,17 +102,23 @@ impl Child {
                     }
                 }
             });
-            let running = self.running.insert(Running { process, stdin, events });
+            self.running = Some(Running { process, stdin, events, ready: false });
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<&mut Running> {
+        self.spawn()?;
+        let device = &self.setup.device;
+        let Some(running) = &mut self.running else { return Err(Error::Failed("a worker vanished".into())) };
+        if !running.ready {
             match running.events.recv_timeout(OPEN_LIMIT) {
-                Ok(Event::Ready) => {}
+                Ok(Event::Ready) => running.ready = true,
                 Ok(Event::Error { sentence }) => return Err(Error::Unavailable(sentence)),
                 _ => return Err(Error::Unavailable(format!("device {device}: a worker could not open it"))),
             }
         }
-        match &mut self.running {
-            Some(running) => Ok(running),
-            None => Err(Error::Failed("a worker vanished".into())),
-        }
+        Ok(running)
     }
 
     fn ask(&mut self, request: &Request) -> Result<()> {
@@ -261,6 +270,8 @@ pub fn compile_all(
     go_on: &dyn Fn() -> bool,
     done: &mut dyn FnMut(usize, Option<Fault>),
 ) -> Result<()> {
+    // devices are opened side by side
+    children.iter_mut().take(jobs.len()).try_for_each(Child::spawn)?;
     let mut next = 0;
     let mut busy: Vec<Option<usize>> = vec![None; children.len()];
     while next < jobs.len() || busy.iter().any(Option::is_some) {

@@ -132,7 +132,7 @@ fn expect(
             return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}", kernel.name)));
         }
         let largest = scale(&result, output.format);
-        let twins = agree.twins(executor, output.format, &output.before, &result);
+        let twins = agree.twins(executor, (output.buffer, output.format), &output.before, &result);
         output.expected = Expected::All(result, largest, twins);
     }
     Ok(())

@@ -131,7 +131,7 @@ pub struct Report {
 /// Told of progress: records done so far, and what is going on.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, &str);
 
-/// A problem with the configs that the journal lacks.
+/// A batch of the configs of a problem that the journal lacks.
 struct Left<'p> {
     kernel: &'p Kernel,
     /// Name and place for progress.
@@ -168,14 +168,23 @@ impl Run {
         let is_over = || until.is_some_and(|until| Instant::now() > until);
         let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
         compiling(kernel, compilers, &todo, (self.ahead, until), |programs| {
+            let mut best: Option<(&str, f64)> = None;
             for (at, left) in left.iter().enumerate().take_while(|_| !is_over()) {
+                // of the batches of this problem before
+                let known = best.filter(|(text, _)| *text == left.text).map_or(f64::INFINITY, |(_, us)| us);
                 let waited = Instant::now();
                 programs.wait(at, &mut |n| {
                     let done = report.found + report.measured + report.invalid;
                     progress(done, &format!("{}, compiling {n}", left.place))
                 })?;
                 report.compile_seconds += waited.elapsed().as_secs_f64();
-                self.problem(left, programs, &mut measurer, (journal, &mut report), &is_over, progress)?;
+                // what was not compiled in time is for the next run
+                if is_over() {
+                    break;
+                }
+                let best_us = left.best_us.min(known);
+                let found = self.batch(left, best_us, programs, &mut measurer, (journal, &mut report), progress)?;
+                best = Some((&left.text, found));
             }
             Ok(())
         })?;
@@ -189,34 +198,35 @@ impl Run {
         for record in records {
             known.entry(&record.problem).or_default().insert(&record.config, record);
         }
-        let left = plan.iter().enumerate().map(|(i, (problem, configs))| {
+        let mut all = Vec::new();
+        for (i, (problem, configs)) in plan.iter().enumerate() {
             let text = kernel.show_problem(problem);
             let known = known.remove(text.as_str()).unwrap_or_default();
             let best_us = known.values().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);
-            Left {
-                kernel,
-                place: format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem)),
-                problem,
-                configs: configs.iter().filter(|c| !known.contains_key(kernel.show_config(c).as_str())).collect(),
-                best_us,
-                library: self.library && known.values().all(|r| r.observed.library_us.is_none()),
-                text,
+            let mut library = self.library && known.values().all(|r| r.observed.library_us.is_none());
+            let left: Vec<&Config> =
+                configs.iter().filter(|c| !known.contains_key(kernel.show_config(c).as_str())).collect();
+            for configs in left.chunks(self.batch.max(1)) {
+                let place = format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem));
+                let (configs, text) = (configs.to_vec(), text.clone());
+                all.push(Left { kernel, place, text, problem, configs, best_us, library });
+                library = false;
             }
-        });
-        left.filter(|left| !left.configs.is_empty()).collect()
+        }
+        all
     }
 
-    /// Measures one problem.
-    fn problem(
+    /// Measures a batch; returns the best time known of its problem then.
+    fn batch(
         &self,
         left: &Left,
+        best_us: f64,
         programs: &Programs,
         measurer: &mut Child,
         (journal, report): (&mut Journal, &mut Report),
-        is_over: &dyn Fn() -> bool,
         progress: Progress,
-    ) -> Result<()> {
-        let Left { kernel, problem, mut best_us, mut library, .. } = *left;
+    ) -> Result<f64> {
+        let Left { kernel, problem, library, .. } = *left;
         let mut book = |config: &Config, (outcome, observed), report: &mut Report| {
             match &outcome {
                 Outcome::Measured(_) => report.measured += 1,
@@ -233,46 +243,39 @@ impl Run {
                 book(config, (Outcome::Invalid(fault.clone()), Observed::default()), report)?;
             }
         }
-        for batch in sound.chunks(self.batch.max(1)).take_while(|_| !is_over()) {
-            let batch: Vec<Config> = batch.iter().map(|c| (*c).clone()).collect();
-            let at = Instant::now();
-            let mut best_of_batch = best_us;
-            // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
-            let (mut waiting, mut next) = (BTreeMap::new(), 0);
-            // the last of the batch waits for the library, whose time it is to carry
-            let (at_once, mut library_us) = (batch.len() - library as usize, None);
-            let measured = measurer.measure(
-                kernel,
-                problem,
-                (&batch, library),
-                &self.policy,
-                best_us,
-                &mut |i, outcome, observed| {
-                    if i == batch.len() {
-                        library_us = outcome.time_us().map(|us| us as f32);
-                        return Ok(());
-                    }
-                    best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
-                    waiting.insert(i, (outcome, observed));
-                    while next < at_once
-                        && let Some(found) = waiting.remove(&next)
-                    {
-                        book(&batch[next], found, report)?;
-                        next += 1;
-                    }
-                    Ok(())
-                },
-            );
-            // what was finished before it failed is kept
-            for (i, (outcome, observed)) in waiting {
-                book(&batch[i], (outcome, Observed { library_us, ..observed }), report)?;
-            }
-            measured?;
-            library = false;
-            best_us = best_of_batch;
-            report.measure_seconds += at.elapsed().as_secs_f64();
+        if sound.is_empty() {
+            return Ok(best_us);
         }
-        Ok(())
+        let batch: Vec<Config> = sound.into_iter().cloned().collect();
+        let at = Instant::now();
+        let mut best_of_batch = best_us;
+        // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
+        let (mut waiting, mut next) = (BTreeMap::new(), 0);
+        // the last of the batch waits for the library, whose time it is to carry
+        let (at_once, mut library_us) = (batch.len() - library as usize, None);
+        let measured =
+            measurer.measure(kernel, problem, (&batch, library), &self.policy, best_us, &mut |i, outcome, observed| {
+                if i == batch.len() {
+                    library_us = outcome.time_us().map(|us| us as f32);
+                    return Ok(());
+                }
+                best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
+                waiting.insert(i, (outcome, observed));
+                while next < at_once
+                    && let Some(found) = waiting.remove(&next)
+                {
+                    book(&batch[next], found, report)?;
+                    next += 1;
+                }
+                Ok(())
+            });
+        // what was finished before it failed is kept
+        for (i, (outcome, observed)) in waiting {
+            book(&batch[i], (outcome, Observed { library_us, ..observed }), report)?;
+        }
+        measured?;
+        report.measure_seconds += at.elapsed().as_secs_f64();
+        Ok(best_of_batch)
     }
 }
 

@@ -66,7 +66,7 @@ struct instruction {
     enum compare compare;
     int lanes;         // lanes of a vector
     int guard, unless; // predicate register or -1
-    int transposed, is_bf16, to_window;
+    int transposed, is_bf16, to_window, unordered;
     uint32_t used; // bytes of what is loaded that count, as a mask
     int count;
     struct operand o[14];

@@ -167,7 +167,8 @@ static void operation(struct reader *r, struct instruction *in, const char *word
     if (in->op == SETP) {
         known = 0;
         for (int i = 0; i < 6; ++i)
-            if (!strcmp(parts[1], compares[i]) || !strcmp(parts[1], unordered[i])) in->compare = (enum compare)i, known = 1;
+            if (!strcmp(parts[1], compares[i]) || !strcmp(parts[1], unordered[i]))
+                in->compare = (enum compare)i, in->unordered = strlen(parts[1]) == 3, known = 1;
         if (!known || has(parts, n, "and") || has(parts, n, "or")) refuse(r, "instruction `%s` is not known", word);
     }
     in->space = has(parts, n, "global")   ? GLOBAL

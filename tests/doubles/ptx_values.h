@@ -124,6 +124,8 @@ static uint64_t arithmetic(const struct instruction *in, const char **wrong, uin
 static int compared(const struct instruction *in, uint64_t a, uint64_t b)
 {
     int less, equal;
+    // what is no number compares as the instruction says, and with nothing otherwise
+    if (in->type == F32 && (as_float(a) != as_float(a) || as_float(b) != as_float(b))) return in->unordered;
     if (in->type == F32) less = as_float(a) < as_float(b), equal = as_float(a) == as_float(b);
     else if (size_of(in->type) == 8 && !is_signed(in->type)) less = a < b, equal = a == b;
     else less = extended(a, in->type) < extended(b, in->type), equal = extended(a, in->type) == extended(b, in->type);
