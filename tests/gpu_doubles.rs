@@ -173,6 +173,23 @@ fn the_vendors_library_is_measured_once_for_each_problem_of_a_sweep() {
 }
 
 #[test]
+fn configs_are_not_hopeless_because_the_vendors_library_is_faster() {
+    for api in apis().into_iter().filter(|api| api.id == "cuda:0") {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sweep.jsonl");
+        let more = ["--sample", "4", "--library", "--problems", "M=40,N=30,K=20"];
+        let Some((out, err, code)) = sweep(api, &path, &more, "slow") else { return };
+        assert_eq!(code, 0, "{out}{err}");
+        let records = Dataset::load(&path).unwrap().records;
+        let library_us = records.iter().find_map(|r| r.observed.library_us).unwrap() as f64;
+        for record in &records {
+            let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
+            assert!(m.median_us() > 5.0 * library_us && m.samples_us.len() >= 8, "{library_us} {record:?}");
+        }
+    }
+}
+
+#[test]
 fn energy_is_read_from_the_management_library() {
     // NVML with clocks and throttling; AMD SMI, and ROCm SMI where AMD SMI does not count
     for (api, mode) in apis().into_iter().flat_map(|api| match api.id {

@@ -1,6 +1,6 @@
 // What the doubles of GPU drivers share: a "GPU" over host memory that multiplies matrices of f32 whatever program of a product is
 // loaded, and fails on demand. DOUBLE_GPU chooses, by commas: `none` (no device), `memory` (no memory is left), `launch=N` (the N-th launch
-// is refused), `lost=N` (the N-th launch breaks the context), `hang=N`, `wrong=N`; a launch fails once only, of all processes that are told
+// is refused), `lost=N` (the N-th launch breaks the context), `hang=N`, `wrong=N`, or `slow` (each takes 2 ms); a launch fails once only, of all processes told
 // the same file in DOUBLE_GPU_ONCE.
 #include <fcntl.h>
 #include <stdint.h>
@@ -48,6 +48,7 @@ static enum failure launch(const char *function, const unsigned *groups, const u
         return FINE;
     }
     ++launches;
+    if (mode("slow")) usleep(2000); // a library is not
     if (fails("launch")) return NO_RESOURCES;
     if (fails("hang")) for (;;) sleep(1);
     if (fails("lost")) lost = 1;
