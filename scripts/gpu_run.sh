@@ -60,6 +60,7 @@ sweep() {
             say "sweep $name failed: $(tail -n 1 "$work/said.txt")"
             # begun on another device, or by another version: kept, and begun anew
             grep -q "was begun with" "$work/said.txt" && mv "$work/$name.jsonl" "$work/$name.$(date +%s).old" && continue
+            pack "$name"
             break
         }
         cat "$work/said.txt" >> "$out/log.txt"
@@ -67,7 +68,6 @@ sweep() {
         pack "$name"
         grep -q "the budget is spent" "$work/said.txt" || break
     done
-    pack "$name"
     say "swept $name"
 }
 

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Problems whose programs are compiled while a GPU measures.
+/// Batches of configs whose programs are compiled while a GPU measures.
 const AHEAD: usize = 8;
 
 /// Measures sampled or all legal configs of many problems; started again, it goes on where it was

@@ -1,4 +1,4 @@
-//! Compiling on all cores: for the problem that is measured next and, where that disturbs nothing, for some behind it in the meantime.
+//! Compiling on all cores: for the batch of configs that is measured next and, where that disturbs nothing, for some behind it in the meantime.
 
 use super::Fault;
 use super::child::{Child, compile_all};
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-/// What is to be compiled: problems in the order in which they are measured, with their configs.
+/// What is to be compiled: batches in the order in which they are measured, each of some configs of a problem.
 pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
 
 /// What the compiling thread tells.
 enum Told {
     Compiled(String, Option<Fault>),
-    /// Nothing of a problem is left, or the time is over.
+    /// Nothing of a batch is left, or the time is over.
     Done,
     Failed(Error),
 }
@@ -25,9 +25,9 @@ enum Told {
 pub struct Programs<'p> {
     kernel: &'p Kernel,
     todo: &'p Todo<'p>,
-    /// Problems compiled in the meantime.
+    /// Batches compiled in the meantime.
     ahead: usize,
-    /// Problems asked for, and finished.
+    /// Batches asked for, and finished.
     asked: usize,
     done: usize,
     requests: Sender<usize>,
@@ -40,7 +40,7 @@ fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
     format!("{:?}", kernel.defines(problem, config))
 }
 
-/// Compiles on `children` while `measure` runs, which waits for each problem in turn. After `until` no program is begun.
+/// Compiles on `children` while `measure` runs, which waits for each batch in turn. After `until` no program is begun.
 pub fn compiling<T>(
     kernel: &Kernel,
     mut children: Vec<Child>,
@@ -81,7 +81,7 @@ pub fn compiling<T>(
 }
 
 impl Programs<'_> {
-    /// Waits until the configs of a problem are compiled; `progress` is told how many are left.
+    /// Waits until a batch is compiled; `progress` is told how many are left.
     pub fn wait(&mut self, at: usize, progress: &mut dyn FnMut(usize)) -> Result<()> {
         let gone = || Error::Failed("the compiling thread ended".into());
         while self.asked < self.todo.len().min(at + 1 + self.ahead) {

@@ -1,4 +1,4 @@
-//! Measuring many configs of many problems into a journal, in the order of a plan (what does not compile first), so that an interruption loses no more than the batch that is
+//! Measuring many configs of many problems into a journal, in the order of a plan (of each batch what does not compile first), so that an interruption loses no more than the batch that is
 //! being measured.
 
 use super::Policy;
@@ -102,7 +102,7 @@ pub struct Run {
     pub policy: Policy,
     /// Configs measured interleaved.
     pub batch: usize,
-    /// Processes that compile, and problems that they go ahead of the one that is measured.
+    /// Processes that compile, and batches that they go ahead of the one that is measured.
     pub compilers: usize,
     pub ahead: usize,
     /// Stop after this long.
