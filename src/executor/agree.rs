@@ -107,8 +107,20 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
+    /// In a process of its own: a CPU's OpenCL and AMD's compiler, which other tests open, do not get on in one process.
     #[test]
     fn the_device_finds_wrong_what_the_host_finds_wrong() {
+        let name = "executor::agree::tests::alone_the_device_finds_wrong_what_the_host_finds_wrong";
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        let said = test.args(["--ignored", "--exact", name, "--nocapture"]).output().unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        println!("{text}");
+        assert!(said.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&said.stderr));
+    }
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn alone_the_device_finds_wrong_what_the_host_finds_wrong() {
         let (found, _) = devices();
         let Some(device) = found.first() else {
             println!("skipped: no device opens here (scripts/setup.sh installs one)");
