@@ -44,6 +44,18 @@ fn set(path: &Path) -> BTreeSet<String> {
 }
 
 #[test]
+fn a_sweep_of_more_programs_than_are_kept_loses_no_config() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl");
+    // some 1,200 programs, a thousand of which are kept; problems of 210 configs do not end where that is reached
+    let (_, err, code) = run(&sweep_args(path.to_str().unwrap(), &["--sample", "210", "--fresh", "1"]));
+    assert_eq!(code, 0, "{err}");
+    let records = Dataset::load(&path).unwrap().records;
+    let failed: Vec<&Record> = records.iter().filter(|r| !matches!(r.outcome, Outcome::Measured(_))).collect();
+    assert!(records.len() > 1_100 && failed.is_empty(), "{} records, failed: {failed:?}", records.len());
+}
+
+#[test]
 fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
     let folder = tempfile::tempdir().unwrap();
     let (calm, killed) = (folder.path().join("calm.jsonl"), folder.path().join("killed.jsonl"));

@@ -20,7 +20,7 @@ struct Program {
 
 pub struct Fake {
     device: Device,
-    programs: Vec<Program>,
+    programs: Vec<Option<Program>>,
     buffers: Vec<Vec<u8>>,
     faults: bool,
     poisoned: bool,
@@ -76,7 +76,7 @@ impl Executor for Fake {
         if self.faults && !is_reference && seed % 11 == 1 {
             return Err(fault(InvalidityKind::Compile, "injected"));
         }
-        self.programs.push(Program { seed, is_reference });
+        self.programs.push(Some(Program { seed, is_reference }));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -84,7 +84,9 @@ impl Executor for Fake {
         false
     }
 
-    fn release(&mut self, _program: ProgramId) {}
+    fn release(&mut self, program: ProgramId) {
+        self.programs[program.0] = None;
+    }
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
         self.buffers.push(vec![0; bytes]);
@@ -117,7 +119,9 @@ impl Executor for Fake {
         if self.poisoned {
             return Err(fault(InvalidityKind::Runtime, "the device is lost"));
         }
-        let Program { seed, is_reference } = self.programs[program.0];
+        let Some(Program { seed, is_reference }) = &self.programs[program.0] else {
+            return Err(fault(InvalidityKind::Runtime, "the program was released"));
+        };
         // the one work-group of the smallest problem is spared, so that configs fail when measured, not when compiled
         if self.faults && !is_reference && geometry.global != geometry.local {
             match seed % 11 {

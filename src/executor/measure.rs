@@ -17,7 +17,7 @@ use crate::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Programs kept compiled.
+/// Programs kept compiled, about: what is measured together is kept beyond.
 const PROGRAMS: usize = 1_024;
 
 /// Microseconds that a round may take, where more than [`FEW`] configs are measured together: what is measured together is lost together
@@ -73,20 +73,25 @@ impl<'k> Bench<'k> {
         if let Some(program) = self.programs.get(&key) {
             return Ok(*program);
         }
-        if self.programs.len() >= PROGRAMS {
-            for (_, program) in self.programs.drain() {
-                self.executor.release(program);
-            }
-        }
         let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
         let program = self.executor.compile(&Job::new(self.kernel, &self.source.program, &defines, &env))?;
         self.programs.insert(key, program);
         Ok(program)
     }
 
+    /// Releases all programs where they are many. None may be in use.
+    fn make_room(&mut self) {
+        if self.programs.len() >= PROGRAMS {
+            for (_, program) in self.programs.drain() {
+                self.executor.release(program);
+            }
+        }
+    }
+
     /// Compiles `config` all the way, where need be by one launch on the smallest problem of the same data type and layout: some
     /// drivers finish a program only then. What they cache on disk is then there for the measuring process.
     pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Fault>> {
+        self.make_room();
         let program = match self.program(problem, config) {
             Ok(program) => program,
             Err(fault) => return Ok(Some(fault)),
@@ -175,6 +180,7 @@ impl<'k> Bench<'k> {
         begin: &mut dyn FnMut(usize),
         finish: &mut dyn FnMut(usize, Outcome, Observed),
     ) -> Result<usize> {
+        self.make_room();
         let mut running: Vec<Candidate> = Vec::new();
         let (mut rest, mut sum_us) = (left.start, 0.0);
         for index in left {
