@@ -99,15 +99,16 @@ search() {
 }
 
 validate() {
-    local kernel problems model
+    local kernel problems model budget
     for kernel in gemm gemm_tc conv2d; do
         problems=datasets/problems/${kernel}_gpu.txt
         [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
         for model in models/*; do
             predicts "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" || continue
-            { grep -v '^#' "$problems" | awk 'NR % 40 == 7'; [ "$kernel" = conv2d ] || echo "$large"; } > "$work/validate.txt"
+            { [ "$kernel" = conv2d ] || echo "$large"; grep -v '^#' "$problems" | awk 'NR % 40 == 7'; } > "$work/validate.txt"
             printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$out/report.txt"
-            timeout "$(($(left) > 20 ? $(left) : 20))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" \
+            budget=$(($(left) > 20 ? $(left) : 20))
+            timeout "$((budget + 120))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" --budget "${budget}s" \
                 >> "$out/report.txt" 2>> "$out/log.txt" || say "validation of $model stopped"
         done
     done

@@ -178,6 +178,9 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let measured = Dataset::load(Path::new(&learned)).unwrap();
     assert!(measured.records.len() >= 6);
     assert!(measured.records.iter().all(|r| matches!(r.outcome, Outcome::Measured(_))));
+    let (out, err, code) = fake(&[&validate[..7], &["--budget", "0.01s", "--json"]].concat());
+    assert!(code == 0 && err.contains("the budget is spent at 1 of 2 problems"), "{out}{err}");
+    assert_eq!(out.lines().count(), 1, "{out}");
     let train =
         ["train", &sweep, &learned, "--kernel", &toy, "--from", &model, "--test", "0", "--epochs", "1", "-o", &refined];
     let (out, err, code) = run(&train);

@@ -12,7 +12,7 @@ use answer::{Answer, Predicted, draw, table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 mod answer;
 
@@ -47,6 +47,9 @@ pub struct Args {
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Begins no further problem after this long (90s, 10m, 2h), and shows those that were measured
+    #[arg(long, value_parser = super::duration)]
+    budget: Option<Duration>,
     /// Time after which a silent config counts as hanging
     #[arg(long, default_value = "20s", value_parser = super::duration)]
     timeout: Duration,
@@ -84,7 +87,11 @@ pub fn run(args: Args) -> Result<()> {
     bench.library = library.clone().ok();
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut answers = Vec::new();
+    let began = Instant::now();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
+        if i > 0 && args.budget.is_some_and(|budget| began.elapsed() >= budget) {
+            break;
+        }
         bar.at(i, &kernel.brief_problem(problem));
         let mut answer = bench.problem(&kernel, &device, problem, candidates)?;
         if let (true, None, Some(reason)) =
@@ -96,16 +103,20 @@ pub fn run(args: Args) -> Result<()> {
         answers.push(answer);
     }
     bar.end();
+    if answers.len() < problems.len() {
+        eprintln!("seqtune: the budget is spent at {} of {} problems", answers.len(), problems.len());
+    }
+    let problems = &problems[..answers.len()];
     if let Some(reason) = &bench.unmetered {
         eprintln!("seqtune: warning: no energy was metered: {reason}");
     }
     if let Some(path) = &args.plot {
-        draw(path, &kernel, &problems, &answers, &device)?;
+        draw(path, &kernel, problems, &answers, &device)?;
     }
     if args.json {
         return answers.iter().try_for_each(super::answer_json);
     }
-    super::answer(&table(&kernel, &problems, &answers));
+    super::answer(&table(&kernel, problems, &answers));
     if let (true, Err(reason)) = (kernel.source()?.gemm.is_some(), &library) {
         super::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
     }

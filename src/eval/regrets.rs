@@ -146,7 +146,7 @@ impl Report {
     /// A Markdown table, regret in percent.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} on {}, objective {:?}: {} problems of {:.0} measured configs each, {}, the same for every row.\n\
+            "{} on {}, objective {}: {} problems of {:.0} measured configs each, {}, the same for every row.\n\
              Mean regret of the best of the first 1, 2, 3 and 5, in percent.\n\n\
              | method | best of 1 | ± | of 2 | of 3 | of 5 |\n|---|---|---|---|---|---|\n",
             self.kernel,

@@ -238,7 +238,7 @@ impl Report {
     pub fn table(&self) -> String {
         let percent = |x: f64| if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() };
         let mut text = format!(
-            "{} on {}, objective {:?}: {} held-out problems ({} trained on), {:.0} measured configs each.\n\
+            "{} on {}, objective {}: {} held-out problems ({} trained on), {:.0} measured configs each.\n\
              Share of the best measured speed in percent; by replay, the beam masked to the measured configs.\n\n",
             self.kernel,
             self.devices.join(", "),
