@@ -4,8 +4,9 @@ mod common;
 
 use common::{toy, toy_dataset};
 use seqtune::dataset::{
-    Dataset, InvalidityKind, Journal, Measurement, Objective, Outcome, Part, Record, Resources, Split, Table,
+    Dataset, Header, InvalidityKind, Journal, Measurement, Objective, Outcome, Part, Record, Resources, Split, Table,
 };
+use seqtune::kernel::{Device, Kernel};
 use seqtune::model::Model;
 use std::io::Write;
 use std::path::Path;
@@ -162,6 +163,31 @@ fn a_table_refuses_data_of_another_kernel_or_space_and_names_an_unreadable_recor
     dataset.records[2].config = "tile=3,local=0,width=1".into();
     let e = Table::new(&kernel, &named(dataset)).unwrap_err().to_string();
     assert!(e.starts_with("data.sqt, record 3: config `tile=3,local=0,width=1`: tile=3 is not one of"), "{e}");
+}
+
+#[test]
+fn data_of_cuda_and_hip_are_of_what_these_compile_of_a_source() {
+    let kernel = Kernel::open("gemm").unwrap();
+    let described = Device::described("H200").unwrap();
+    let header = |driver: &str| {
+        let device = Device { driver: driver.into(), ..described.clone() };
+        Header::new(&kernel, &device, 1, String::new(), String::new())
+    };
+    let (opencl, cuda) = (header("OpenCL 3.0 CUDA 13.0, driver 580.1"), header("CUDA 13.0"));
+    let shipped = Dataset::load(Path::new("datasets/gemm/cpu-epyc-2c.sqt")).unwrap();
+    assert_eq!(opencl.space, shipped.header.space);
+    assert_eq!((header("").space, header("HIP 7.0.0").space), (opencl.space.clone(), cuda.space.clone()));
+    assert_ne!(cuda.space, opencl.space);
+    assert!(kernel.has_space(&cuda.space) && kernel.has_space(&opencl.space) && !kernel.has_space("0"));
+    let read = |header: &Header, space: &str| {
+        let header = Header { space: space.into(), ..header.clone() };
+        Table::new(&kernel, &[("data.sqt".into(), Dataset { header, records: Vec::new() })])
+    };
+    assert!(read(&cuda, &cuda.space).is_ok() && read(&opencl, &opencl.space).is_ok());
+    assert!(read(&cuda, &opencl.space).is_err() && read(&opencl, &cuda.space).is_err());
+    // where a source says nothing to them alone, there is one space
+    let plain = Kernel::open("conv2d").unwrap();
+    assert_eq!(plain.space_hash_on(&cuda.device), plain.space_hash());
 }
 
 #[test]

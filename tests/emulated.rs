@@ -60,6 +60,8 @@ fn products_are_right_for_odd_sizes_and_every_layout() {
             "M=70,N=45,K=31,transA=T,transB=T,alpha=0.5,beta=2",
             "M=40,N=64,K=48,transB=T,dtype=f16",
             "M=96,N=30,K=20,transA=T,beta=1,dtype=f16",
+            "M=136,N=128,K=72,transA=T",
+            "M=128,N=136,K=40,transA=T,transB=T,dtype=f16",
         ],
     );
 }
@@ -91,8 +93,24 @@ fn products_on_tensor_cores_are_right_for_odd_sizes_and_every_layout() {
     );
 }
 
+/// Plants each fault, as (right, wrong, what is told of it), in a copy of the kernel, and sweeps `problem` with it.
+fn assert_found(kernel: &str, source: &str, problem: &str, faults: &[(&str, &str, &str)]) {
+    for (right, wrong, expected) in faults {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["kernel.toml", "reference.cl", source] {
+            let text = std::fs::read_to_string(Path::new("kernels").join(kernel).join(file)).unwrap();
+            assert!(file != source || text.contains(right), "the kernel has no `{right}`");
+            std::fs::write(folder.path().join(file), text.replace(right, wrong)).unwrap();
+        }
+        let Some(records) = sweep(&folder.path().display().to_string(), "8", &[problem]) else { return };
+        let told = |r: &&Record| matches!(&r.outcome, Outcome::Invalid(i) if i.detail.contains(expected));
+        let outcomes: Vec<&Outcome> = records.iter().map(|r| &r.outcome).collect();
+        assert!(records.iter().any(|r| told(&r)), "`{wrong}` for `{right}`: {outcomes:?}");
+    }
+}
+
 #[test]
-fn faults_in_a_kernel_are_found_by_the_rule_that_they_break() {
+fn faults_in_gemm_tc_are_found_by_the_rule_that_they_break() {
     let faults = [
         ("    __syncthreads()\n", "    (void)0\n", "shared byte"),
         ("\"n\"(STAGES - 2)", "\"n\"(STAGES - 1)", "to which a copy is on its way"),
@@ -102,17 +120,17 @@ fn faults_in_a_kernel_are_found_by_the_rule_that_they_break() {
         ("if (s < steps) a.step(s * STAGE_BYTES), ", "if (s < steps) ", "which nobody wrote"),
         ("+ lane / 4 + half * 8", "+ lane / 4 + half * 4", "the reference says"),
     ];
-    for (right, wrong, expected) in faults {
-        let folder = tempfile::tempdir().unwrap();
-        for file in ["kernel.toml", "reference.cl", "gemm_tc.cu"] {
-            let text = std::fs::read_to_string(Path::new("kernels/gemm_tc").join(file)).unwrap();
-            assert!(file != "gemm_tc.cu" || text.contains(right), "the kernel has no `{right}`");
-            std::fs::write(folder.path().join(file), text.replace(right, wrong)).unwrap();
-        }
-        let kernel = folder.path().display().to_string();
-        let Some(records) = sweep(&kernel, "6", &["M=130,N=72,K=200,transB=T"]) else { return };
-        let told = |r: &&Record| matches!(&r.outcome, Outcome::Invalid(i) if i.detail.contains(expected));
-        let outcomes: Vec<&Outcome> = records.iter().map(|r| &r.outcome).collect();
-        assert!(records.iter().filter(told).count() >= 3, "`{wrong}` for `{right}`: {outcomes:?}");
-    }
+    assert_found("gemm_tc", "gemm_tc.cu", "M=130,N=72,K=200,transB=T", &faults);
+}
+
+#[test]
+fn faults_in_what_gemm_does_on_gpus_are_found_by_the_rule_that_they_break() {
+    let faults = [
+        ("barrier(CLK_LOCAL_MEM_FENCE)", "(void)0", "shared byte"),
+        ("k0 + 2 * KWG <= K", "k0 < K", "outside of global memory"),
+        ("to = local_at(line, run);", "to = 0;", "shared byte"),
+        ("whole = pitch % V == 0 &&", "whole =", "not aligned"),
+        ("from += step;", "from += step - 1;", "the reference says"),
+    ];
+    assert_found("gemm", "gemm.cl", "M=65,N=67,K=99", &faults);
 }

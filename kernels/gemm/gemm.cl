@@ -234,7 +234,140 @@ inline void multiply(const int full, vecn acc[MWI][NVEC], __local const float *a
     }
 }
 
+#ifdef SEQTUNE_CPP
+// CUDA and HIP copy the whole steps of a tile that lies inside with addresses computed once, and load the next step's while they multiply,
+// where registers suffice.
+
+// A work-item's share in copying the tiles of one matrix: LINES lines of RUN elements, V elements at a time, into local memory of row length
+// LD, where lines are rows or, TURNED, columns. All extents are powers of two, so that its copies lie at fixed distances from its first.
+template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
+    static constexpr int PER_LINE = RUN / V, COPIES = LINES * PER_LINE / ITEMS;
+    static constexpr int BYTES = V * sizeof(real), WORD = BYTES < 16 ? BYTES : 16, WORDS = BYTES / WORD;
+    typedef typename seqtune_word<WORD>::type word;
+
+    __global const real *from; // the first copy of the next step
+    size_t step;               // elements of the matrix from step to step
+    int pitch;                 // and from line to line
+    int to;                    // where the first copy goes
+    bool whole;                // copies are aligned words
+    union {
+        word words[WORDS];
+        real elements[V];
+    } loaded[COPIES];
+
+    // Distance of a copy from the first.
+    static SEQTUNE_INLINE constexpr int line_of(int c) { return c * ITEMS / PER_LINE; }
+    static SEQTUNE_INLINE constexpr int run_of(int c) { return c * ITEMS % PER_LINE * V; }
+    static SEQTUNE_INLINE constexpr int local_at(int line, int run) { return TURNED ? run * LD + line : line * LD + run; }
+
+    // Tiles of which the first begins at `first`.
+    SEQTUNE_INLINE Copier(__global const real *first, int pitch_, size_t step_, int tid) : step(step_), pitch(pitch_)
+    {
+        const int line = tid / PER_LINE, run = tid % PER_LINE * V;
+        from = first + (size_t)line * pitch + run;
+        to = local_at(line, run);
+        whole = pitch % V == 0 && (size_t)first % WORD == 0;
+    }
+
+    // Begins to load the next step's tile.
+    SEQTUNE_INLINE void load()
+    {
+#pragma unroll
+        for (int c = 0; c < COPIES; ++c) {
+            __global const real *at = from + (size_t)line_of(c) * pitch + run_of(c);
+            if (whole) {
+#pragma unroll
+                for (int w = 0; w < WORDS; ++w) loaded[c].words[w] = ((__global const word *)at)[w];
+            } else {
+#pragma unroll
+                for (int x = 0; x < V; ++x) loaded[c].elements[x] = at[x];
+            }
+        }
+        from += step;
+    }
+
+    // Stores what was loaded.
+    SEQTUNE_INLINE void store(__local float *tile)
+    {
+#pragma unroll
+        for (int c = 0; c < COPIES; ++c)
+#pragma unroll
+            for (int x = 0; x < V; ++x)
+                tile[to + local_at(line_of(c), run_of(c) + x)] = LOAD1(loaded[c].elements, x);
+    }
+};
+
+#ifdef transA_T
+typedef Copier<KWG, MWG, LDA, VWA, false> CopierA;
+#define A_PITCH M
+#else
+typedef Copier<MWG, KWG, LDA, VWA, true> CopierA;
+#define A_PITCH K
+#endif
+#ifdef transB_T
+typedef Copier<NWG, KWG, LDB, VWB, true> CopierB;
+#define B_PITCH K
+#else
+typedef Copier<KWG, NWG, LDB, VWB, false> CopierB;
+#define B_PITCH N
+#endif
+
+// registers that a work-item's copies of one step take, and about how many it takes with them
+#define COPIED ((SA * MWG + SB * NWG) * KWG / ITEMS)
+#define LOADS_AHEAD (COPIED <= 32 && MWI * NWI + MWI + NWI + COPIED <= 192)
+#define REGISTERS (MWI * NWI + MWI + NWI + 32 + (LOADS_AHEAD ? COPIED : 0))
+// Work-groups per multiprocessor that registers are kept free for: as many as 65536 hold, where they are large, so that one less is a
+// great loss, and both matrices go through local memory, so that the count above is about right; 0 leaves it to the compiler.
+#define BY_REGISTERS (65536 / (REGISTERS * ITEMS))
+#define BY_ITEMS (1024 / ITEMS)
+#define RESIDENT (ITEMS < 256 || !SA || !SB ? 0 : BY_REGISTERS < BY_ITEMS ? BY_REGISTERS : BY_ITEMS)
+
+// The whole steps of a tile that lies inside; their depth.
+inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs, __global const real *A,
+                       __global const real *B, const int tm, const int tn, const int m0, const int n0, const int M,
+                       const int N, const int K)
+{
+    const int tid = tm * NDIM + tn;
+#if SA
+    CopierA a(A + A_AT(m0, 0), A_PITCH, A_AT(0, KWG), tid);
+#define A_DOES(what) a.what
+#else
+#define A_DOES(what)
+#endif
+#if SB
+    CopierB b(B + B_AT(0, n0), B_PITCH, B_AT(KWG, 0), tid);
+#define B_DOES(what) b.what
+#else
+#define B_DOES(what)
+#endif
+    int k0 = 0;
+#pragma unroll 1
+    for (; k0 + KWG <= K; k0 += KWG) {
+        if (!LOADS_AHEAD || k0 == 0) {
+            A_DOES(load());
+            B_DOES(load());
+        }
+        A_DOES(store(as));
+        B_DOES(store(bs));
+#if SA || SB
+        barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+        if (LOADS_AHEAD && k0 + 2 * KWG <= K) {
+            A_DOES(load());
+            B_DOES(load());
+        }
+        multiply(1, acc, as, bs, A, B, tm, tn, m0, n0, k0, M, N, K);
+#if SA || SB
+        barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    }
+    return k0;
+}
+
+__kernel __attribute__((resident_groups(ITEMS, RESIDENT)))
+#else
 __kernel __attribute__((reqd_work_group_size(NDIM, MDIM, 1)))
+#endif
 void gemm(const int M, const int N, const int K, const float alpha, const float beta, __global const real *restrict A,
           __global const real *restrict B, __global real *restrict C)
 {
@@ -266,8 +399,13 @@ void gemm(const int M, const int N, const int K, const float alpha, const float 
         for (int j = 0; j < NVEC; ++j) acc[i][j] = (vecn)(0.0f);
 
     const int inside = m0 + MWG <= M && n0 + NWG <= N;
+#ifdef SEQTUNE_CPP
+    for (int k0 = inside ? whole_steps(acc, as, bs, A, B, tm, tn, m0, n0, M, N, K) : 0; k0 < K; k0 += KWG) {
+        const int full = 0;
+#else
     for (int k0 = 0; k0 < K; k0 += KWG) {
         const int full = inside && k0 + KWG <= K;
+#endif
 #if SA
         if (full) stage_a(1, as, A, tid, m0, k0, M, K);
         else stage_a(0, as, A, tid, m0, k0, M, K);
@@ -286,8 +424,14 @@ void gemm(const int M, const int N, const int K, const float alpha, const float 
 #endif
     }
 
+#ifdef SEQTUNE_CPP
+#pragma unroll // or the sums could not stay in registers
+#endif
     for (int i = 0; i < MWI; ++i) {
         const int m = m0 + ROW(i);
+#ifdef SEQTUNE_CPP
+#pragma unroll
+#endif
         for (int j = 0; j < NVEC; ++j) {
             const int n = n0 + COL(j);
             const size_t at = (size_t)m * N + n;
@@ -296,6 +440,9 @@ void gemm(const int M, const int N, const int K, const float alpha, const float 
                 if (beta != 0.0f) c += beta * LOADN(C, at);
                 STOREN(c, C, at);
             } else if (m < M) {
+#ifdef SEQTUNE_CPP
+#pragma unroll
+#endif
                 for (int x = 0; x < VWN && n + x < N; ++x) {
                     float c = alpha * LANE(acc[i][j], x);
                     if (beta != 0.0f) c += beta * LOAD1(C, at + x);

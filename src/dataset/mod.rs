@@ -38,7 +38,7 @@ pub struct Header {
     pub format: String,
     /// Kernel name.
     pub kernel: String,
-    /// [`crate::kernel::Kernel::space_hash`] of the kernel when it was measured.
+    /// [`crate::kernel::Kernel::space_hash_on`] the device, of the kernel when it was measured.
     pub space: String,
     /// The device with its driver.
     pub device: Device,
@@ -60,7 +60,7 @@ impl Header {
         Header {
             format: FORMAT.into(),
             kernel: kernel.name.clone(),
-            space: kernel.space_hash(),
+            space: kernel.space_hash_on(device),
             device: device.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),
             seed,

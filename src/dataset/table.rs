@@ -86,12 +86,11 @@ impl Table {
             if header.kernel != kernel.name {
                 return input(format!("{place}: holds kernel {}, not {}", header.kernel, kernel.name));
             }
-            if header.space != kernel.space_hash() {
+            let space = kernel.space_hash_on(&header.device);
+            if header.space != space {
                 return input(format!(
-                    "{place}: was measured with another version of kernel {} (space {}, now {}); measure it again",
-                    kernel.name,
-                    header.space,
-                    kernel.space_hash()
+                    "{place}: was measured with another version of kernel {} (space {}, now {space}); measure it again",
+                    kernel.name, header.space,
                 ));
             }
             let device = match table.devices.iter().position(|d| *d == header.device) {

@@ -38,6 +38,9 @@ template <class T> __device__ __forceinline__ T max(T a, T b) { return a < b ? b
 #endif
 #endif
 
+// defined where a source may say more than OpenCL C
+#define SEQTUNE_CPP 1
+
 #define __kernel extern "C" __global__
 #define __global
 #define __local
@@ -45,11 +48,13 @@ template <class T> __device__ __forceinline__ T max(T a, T b) { return a < b ? b
 #define restrict __restrict__
 // vectors of local memory are loaded whole where the compiler sees that they are aligned
 #define SEQTUNE_SHARED __shared__ __attribute__((aligned(16)))
-// within __attribute__(()): what __launch_bounds__ stands for
+// within __attribute__(()): what __launch_bounds__ stands for; resident_groups says besides how many work-groups a multiprocessor is to hold
 #ifdef __HIP__
 #define reqd_work_group_size(x, y, z) amdgpu_flat_work_group_size((x) * (y) * (z), (x) * (y) * (z))
+#define resident_groups(items, groups) amdgpu_flat_work_group_size(items, items)
 #else
 #define reqd_work_group_size(x, y, z) launch_bounds((x) * (y) * (z))
+#define resident_groups(items, groups) launch_bounds(items, groups)
 #endif
 
 typedef unsigned char uchar;
@@ -149,6 +154,9 @@ SEQTUNE_INLINE ushort seqtune_narrow(float x)
 
 // B bytes that are moved at once.
 template <int B> struct seqtune_word;
+template <> struct seqtune_word<2> {
+    typedef ushort type;
+};
 template <> struct seqtune_word<4> {
     typedef uint type;
 };

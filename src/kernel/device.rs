@@ -122,6 +122,11 @@ struct DeviceFile {
 }
 
 impl Device {
+    /// Whether it compiles kernels as C++, behind the prelude: by CUDA and HIP.
+    pub fn compiles_cpp(&self) -> bool {
+        ["CUDA ", "HIP "].iter().any(|api| self.driver.starts_with(api))
+    }
+
     /// Whether `name` is its name or one of its aliases.
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)

@@ -1,5 +1,6 @@
 //! Kernels from their folders: the shipped ones, inside the program, and the user's.
 
+use super::dialect::opencl_text;
 use super::expr::{self, Expr};
 use super::spec::{ArgumentKind, BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
 use super::{
@@ -180,14 +181,11 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         _ => return input("[program] and [reference] belong together: one of them is missing"),
     };
     let constraints = load_constraints(&names, spec.constraint)?;
+    let whole = source.as_ref().map(|s| &files[&s.program.file]);
+    let identity = |source: Option<&String>| identity(&parameters, &fields, &constraints, &define, source);
     Ok(Kernel {
-        identity: identity(
-            &parameters,
-            &fields,
-            &constraints,
-            &define,
-            source.as_ref().map(|s| &files[&s.program.file]),
-        ),
+        identity: identity(whole.map(|text| opencl_text(text)).as_ref()),
+        whole_identity: identity(whole),
         name: spec.name,
         meaning: spec.meaning,
         rules: load_constraints(&names, rules)?,

@@ -51,7 +51,7 @@ impl<'k> Speller<'k> {
             return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));
         };
         let spelling = &vocab.kernels[of];
-        if spelling.space != kernel.space_hash() {
+        if !kernel.has_space(&spelling.space) {
             return input(format!(
                 "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
                 kernel.name,

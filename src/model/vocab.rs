@@ -36,7 +36,7 @@ pub struct Vocab {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spelling {
     pub kernel: String,
-    /// [`Kernel::space_hash`] at training.
+    /// [`Kernel::space_hash`] at training; of the whole source where a device compiled that.
     pub space: String,
     /// Index of each of the kernel's parameters in [`Vocab::parameters`].
     pub parameters: Vec<u16>,
@@ -131,9 +131,10 @@ impl Vocab {
             };
             let parameters = kernel.parameters.iter().map(named).collect();
             let features = kernel.features.iter().zip(&late).filter(|(f, _)| is_late(f));
+            let mut spaces = table.devices.iter().map(|device| kernel.space_hash_on(device));
             vocab.kernels.push(Spelling {
                 kernel: kernel.name.clone(),
-                space: kernel.space_hash(),
+                space: spaces.find(|s| *s != kernel.space_hash()).unwrap_or_else(|| kernel.space_hash()),
                 parameters,
                 features: features
                     .map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))

@@ -94,6 +94,7 @@ static struct operand operand_of(struct reader *r, const char *text)
     } else {
         const struct symbol *s = find(r, text);
         if (!s) refuse(r, "no symbol `%s`", text);
+        else if (s->kind == 'r') o.is_register = 1, o.at = (int)s->value;
         else o.bits = s->value;
     }
     return o;
@@ -298,6 +299,24 @@ static void directive(struct reader *r, char *text)
     }
 }
 
+// A directive, a label or an instruction, without what ends it.
+static void part(struct reader *r, char *at)
+{
+    at += strspn(at, " \t");
+    // a scope of its own for a register that is called like others: the last one of a name is meant
+    if (*at == '{') at += 1 + strspn(at + 1, " \t");
+    for (size_t n = strlen(at); n && strchr(" \t\r", at[n - 1]); --n) at[n - 1] = 0;
+    if (!*at || !strcmp(at, "}") || !strcmp(at, ")")) return;
+    if (*at == '.') {
+        directive(r, at);
+    } else if (at[strlen(at) - 1] == ':') {
+        at[strlen(at) - 1] = 0;
+        name(r, at, 'l', GENERIC, r->program->count);
+    } else {
+        statement(r, at);
+    }
+}
+
 // Reads a module; NULL, with a sentence, where something is not known.
 static struct program *ptx_read(const char *text, char *error)
 {
@@ -311,19 +330,14 @@ static struct program *ptx_read(const char *text, char *error)
         snprintf(line, sizeof line, "%.*s", (int)length, text);
         text += length + (text[length] == '\n');
         ++r.line;
-        char *comment = strstr(line, "//"), *at = line;
+        char *comment = strstr(line, "//");
         if (comment) *comment = 0;
-        at += strspn(at, " \t");
-        for (size_t n = strlen(at); n && strchr(" \t\r;", at[n - 1]); --n) at[n - 1] = 0;
-        if (!*at || !strcmp(at, "{") || !strcmp(at, "}") || !strcmp(at, ")")) continue;
         if (length >= sizeof line) refuse(&r, "it is too long");
-        if (*at == '.') {
-            directive(&r, at);
-        } else if (at[strlen(at) - 1] == ':') {
-            at[strlen(at) - 1] = 0;
-            name(&r, at, 'l', GENERIC, r.program->count);
-        } else {
-            statement(&r, at);
+        // directive() and operation() use strtok
+        for (char *at = line, *end; *at; at = end) {
+            end = at + strcspn(at, ";");
+            if (*end) *end++ = 0;
+            part(&r, at);
         }
     }
     for (int i = 0; i < r.program->count && !*error; ++i) {

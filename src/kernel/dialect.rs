@@ -1,0 +1,48 @@
+//! One source for several compilers: what which of them reads.
+
+/// The text that OpenCL compilers read of a source: without what stands between `#ifdef SEQTUNE_CPP` and its `#else` or `#endif`, and without
+/// these lines. A source may so do things on CUDA and HIP that OpenCL C cannot say, and remain what it was elsewhere.
+pub fn opencl_text(source: &str) -> String {
+    // one for each conditional that is open: whether a branch of it is left out, `None` where it is none of ours
+    let mut open: Vec<Option<bool>> = Vec::new();
+    let mut text = String::with_capacity(source.len());
+    for line in source.split_inclusive('\n') {
+        let word = line.trim_start().strip_prefix('#').map(|rest| rest.trim());
+        let is_ours = match word {
+            Some("ifdef SEQTUNE_CPP") => {
+                open.push(Some(true));
+                true
+            }
+            Some(rest) if rest.starts_with("if") => {
+                open.push(None);
+                false
+            }
+            Some("else") => match open.last_mut() {
+                Some(Some(left_out)) => {
+                    *left_out = false;
+                    true
+                }
+                _ => false,
+            },
+            Some(rest) if rest.starts_with("endif") => open.pop().flatten().is_some(),
+            _ => false,
+        };
+        if !is_ours && !open.contains(&Some(true)) {
+            text += line;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_for_cpp_alone_is_no_part_of_the_opencl_text() {
+        let plain = "a\n#if X\nb\n#else\nc\n#endif\nlast";
+        assert_eq!(opencl_text(plain), plain);
+        let both = "a\n#ifdef SEQTUNE_CPP\nhere\n#if X\nhere\n#else\nhere\n#endif\n#else\nb\n# if Y\nc\n#endif\n#endif\nd\n#ifdef SEQTUNE_CPP\n#pragma x\n#endif\ne\n";
+        assert_eq!(opencl_text(both), "a\nb\n# if Y\nc\n#endif\nd\ne\n");
+    }
+}
