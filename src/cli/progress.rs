@@ -11,6 +11,8 @@ pub struct Bar {
     plain: bool,
     told: Instant,
     began: Instant,
+    /// Where it began: what goes on with earlier work does not begin at 0.
+    first: Option<usize>,
 }
 
 impl Bar {
@@ -22,19 +24,26 @@ impl Bar {
         let style = "{prefix} {bar:30} {pos}/{len}, {elapsed} gone, {eta} to go  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(what);
-        Bar { bar, what, plain, told: Instant::now(), began: Instant::now() }
+        Bar { bar, what, plain, told: Instant::now(), began: Instant::now(), first: None }
     }
 
     /// Moves to step `at`.
     pub fn at(&mut self, at: usize, message: &str) {
         self.bar.set_position(at as u64);
+        if self.first.is_none() {
+            self.bar.reset_eta();
+        }
+        let first = *self.first.get_or_insert(at);
         self.bar.set_message(message.to_string());
         if self.plain && self.told.elapsed() > Duration::from_secs(15) {
             self.told = Instant::now();
             let total = self.bar.length().unwrap_or(0);
             let gone = self.began.elapsed().as_secs_f64();
-            let to_go = gone * (total as f64 / at.max(1) as f64 - 1.0);
-            eprintln!("{}: {at}/{total}, {gone:.0} s gone, about {to_go:.0} s to go; {message}", self.what);
+            let to_go = match at - first.min(at) {
+                0 => String::new(),
+                steps => format!(", about {:.0} s to go", gone / steps as f64 * total.saturating_sub(at as u64) as f64),
+            };
+            eprintln!("{}: {at}/{total}, {gone:.0} s gone{to_go}; {message}", self.what);
         }
     }
 
