@@ -235,11 +235,12 @@ inline void multiply(const int full, vecn acc[MWI][NVEC], __local const float *a
 }
 
 #ifdef SEQTUNE_CPP
-// CUDA and HIP copy the whole steps of a tile that lies inside with addresses computed once, and load the next step's while they multiply,
-// where registers suffice.
+// CUDA and HIP copy the whole steps along K with addresses computed once, and load the next step's while they multiply, where registers
+// suffice.
 
 // A work-item's share in copying the tiles of one matrix: LINES lines of RUN elements, V elements at a time, into local memory of row length
-// LD, where lines are rows or, TURNED, columns. All extents are powers of two, so that its copies lie at fixed distances from its first.
+// LD. There, what lies along K are rows: lines or, TURNED, elements of lines. All extents are powers of two, so that its copies lie at fixed
+// distances from its first.
 template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
     static constexpr int PER_LINE = RUN / V, COPIES = LINES * PER_LINE / ITEMS;
     static constexpr int BYTES = V * sizeof(real), WORD = BYTES < 16 ? BYTES : 16, WORDS = BYTES / WORD;
@@ -249,7 +250,8 @@ template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
     size_t step;               // elements of the matrix from step to step
     int pitch;                 // and from line to line
     int to;                    // where the first copy goes
-    bool whole;                // copies are aligned words
+    int beside;                // elements of the matrix from the first copy on, across K
+    bool whole;                // copies are aligned words, inside or outside, never across
     union {
         word words[WORDS];
         real elements[V];
@@ -260,27 +262,31 @@ template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
     static SEQTUNE_INLINE constexpr int run_of(int c) { return c * ITEMS % PER_LINE * V; }
     static SEQTUNE_INLINE constexpr int local_at(int line, int run) { return TURNED ? run * LD + line : line * LD + run; }
 
-    // Tiles of which the first begins at `first`.
-    SEQTUNE_INLINE Copier(__global const real *first, int pitch_, size_t step_, int tid) : step(step_), pitch(pitch_)
+    // Tiles of which the first begins at `first`, with so many elements of the matrix from there on across K.
+    SEQTUNE_INLINE Copier(__global const real *first, int across, int pitch_, size_t step_, int tid) : step(step_), pitch(pitch_)
     {
         const int line = tid / PER_LINE, run = tid % PER_LINE * V;
         from = first + (size_t)line * pitch + run;
         to = local_at(line, run);
+        beside = across - (TURNED ? line : run);
         whole = pitch % V == 0 && (size_t)first % WORD == 0;
     }
 
-    // Begins to load the next step's tile.
-    SEQTUNE_INLINE void load()
+    // Begins to load the next step's tile. Beyond the matrix its last elements are loaded again: they go into sums that nobody stores.
+    template <bool INSIDE> SEQTUNE_INLINE void load()
     {
 #pragma unroll
         for (int c = 0; c < COPIES; ++c) {
-            __global const real *at = from + (size_t)line_of(c) * pitch + run_of(c);
+            const long line = TURNED && !INSIDE ? min(line_of(c), beside - 1) : line_of(c);
+            __global const real *at = from + line * pitch;
             if (whole) {
+                const int run = TURNED || INSIDE ? run_of(c) : min(run_of(c), beside - V);
 #pragma unroll
-                for (int w = 0; w < WORDS; ++w) loaded[c].words[w] = ((__global const word *)at)[w];
+                for (int w = 0; w < WORDS; ++w) loaded[c].words[w] = ((__global const word *)(at + run))[w];
             } else {
 #pragma unroll
-                for (int x = 0; x < V; ++x) loaded[c].elements[x] = at[x];
+                for (int x = 0; x < V; ++x)
+                    loaded[c].elements[x] = at[TURNED || INSIDE ? run_of(c) + x : min(run_of(c) + x, beside - 1)];
             }
         }
         from += step;
@@ -322,20 +328,21 @@ typedef Copier<KWG, NWG, LDB, VWB, false> CopierB;
 #define BY_ITEMS (1024 / ITEMS)
 #define RESIDENT (ITEMS < 256 || !SA || !SB ? 0 : BY_REGISTERS < BY_ITEMS ? BY_REGISTERS : BY_ITEMS)
 
-// The whole steps of a tile that lies inside; their depth.
+// The whole steps of a tile that lies inside or goes through local memory; their depth.
+template <bool INSIDE>
 inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs, __global const real *A,
                        __global const real *B, const int tm, const int tn, const int m0, const int n0, const int M,
                        const int N, const int K)
 {
     const int tid = tm * NDIM + tn;
 #if SA
-    CopierA a(A + A_AT(m0, 0), A_PITCH, A_AT(0, KWG), tid);
+    CopierA a(A + A_AT(m0, 0), M - m0, A_PITCH, A_AT(0, KWG), tid);
 #define A_DOES(what) a.what
 #else
 #define A_DOES(what)
 #endif
 #if SB
-    CopierB b(B + B_AT(0, n0), B_PITCH, B_AT(KWG, 0), tid);
+    CopierB b(B + B_AT(0, n0), N - n0, B_PITCH, B_AT(KWG, 0), tid);
 #define B_DOES(what) b.what
 #else
 #define B_DOES(what)
@@ -344,8 +351,8 @@ inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs
 #pragma unroll 1
     for (; k0 + KWG <= K; k0 += KWG) {
         if (!LOADS_AHEAD || k0 == 0) {
-            A_DOES(load());
-            B_DOES(load());
+            A_DOES(template load<INSIDE>());
+            B_DOES(template load<INSIDE>());
         }
         A_DOES(store(as));
         B_DOES(store(bs));
@@ -353,8 +360,8 @@ inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
         if (LOADS_AHEAD && k0 + 2 * KWG <= K) {
-            A_DOES(load());
-            B_DOES(load());
+            A_DOES(template load<INSIDE>());
+            B_DOES(template load<INSIDE>());
         }
         multiply(1, acc, as, bs, A, B, tm, tn, m0, n0, k0, M, N, K);
 #if SA || SB
@@ -400,7 +407,12 @@ void gemm(const int M, const int N, const int K, const float alpha, const float 
 
     const int inside = m0 + MWG <= M && n0 + NWG <= N;
 #ifdef SEQTUNE_CPP
-    for (int k0 = inside ? whole_steps(acc, as, bs, A, B, tm, tn, m0, n0, M, N, K) : 0; k0 < K; k0 += KWG) {
+    int k0 = 0;
+    if (inside)
+        k0 = whole_steps<true>(acc, as, bs, A, B, tm, tn, m0, n0, M, N, K);
+    else if (SA && SB && LOADS_AHEAD)
+        k0 = whole_steps<false>(acc, as, bs, A, B, tm, tn, m0, n0, M, N, K);
+    for (; k0 < K; k0 += KWG) {
         const int full = 0;
 #else
     for (int k0 = 0; k0 < K; k0 += KWG) {
