@@ -99,18 +99,24 @@ search() {
 }
 
 validate() {
-    local kernel problems model budget
+    local kernel problems model budget until=$((SECONDS + $1)) pairs=()
     for kernel in gemm gemm_tc conv2d; do
         problems=datasets/problems/${kernel}_gpu.txt
         [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
         for model in models/*; do
-            predicts "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" || continue
-            { [ "$kernel" = conv2d ] || echo "$large"; grep -v '^#' "$problems" | awk 'NR % 40 == 7'; } > "$work/validate.txt"
-            printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$out/report.txt"
-            budget=$(($(left) > 20 ? $(left) : 20))
-            timeout "$((budget + 120))" "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" --budget "${budget}s" \
-                >> "$out/report.txt" 2>> "$out/log.txt" || say "validation of $model stopped"
+            predicts "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" && pairs+=("$kernel $model $problems")
         done
+    done
+    while [ ${#pairs[@]} -gt 0 ]; do
+        read -r kernel model problems <<< "${pairs[0]}"
+        # a problem that was begun is finished; what hangs beyond that is ended
+        budget=$(((until - SECONDS - 20) / ${#pairs[@]}))
+        pairs=("${pairs[@]:1}")
+        [ "$budget" -ge 5 ] || { say "no time is left to validate $model"; continue; }
+        { [ "$kernel" = conv2d ] || echo "$large"; grep -v '^#' "$problems" | awk 'NR % 40 == 7'; } > "$work/validate.txt"
+        printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$out/report.txt"
+        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" --budget "${budget}s" \
+            >> "$out/report.txt" 2>> "$out/log.txt" || say "validation of $model stopped"
     done
 }
 
@@ -128,7 +134,7 @@ while [ ${#parts[@]} -gt 0 ]; do
     gemm) sweep gemm "$seconds" gemm --problems datasets/problems/gemm_gpu.txt --sample 110 "${beside[@]}" ;;
     conv2d) sweep conv2d "$seconds" conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110 ;;
     energy) sweep gemm_energy "$seconds" gemm --problems "$work/energy.txt" --sample 12 --energy ;;
-    validate) validate ;;
+    validate) validate "$seconds" ;;
     gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" --sample 110 "${beside[@]}" ;;
     best)
         search gemm $((seconds / 2))

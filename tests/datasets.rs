@@ -185,6 +185,9 @@ fn data_of_cuda_and_hip_are_of_what_these_compile_of_a_source() {
     };
     assert!(read(&cuda, &cuda.space).is_ok() && read(&opencl, &opencl.space).is_ok());
     assert!(read(&cuda, &opencl.space).is_err() && read(&opencl, &cuda.space).is_err());
+    let both = [&cuda, &opencl].map(|h| ("data.sqt".to_string(), Dataset { header: h.clone(), records: Vec::new() }));
+    let refused = Table::new(&kernel, &both).unwrap_err().to_string();
+    assert!(refused.contains("these compile different programs of kernel gemm"), "{refused}");
     // where a source says nothing to them alone, there is one space
     let plain = Kernel::open("conv2d").unwrap();
     assert_eq!(plain.space_hash_on(&cuda.device), plain.space_hash());

@@ -129,7 +129,7 @@ fn faults_in_what_gemm_does_on_gpus_are_found_by_the_rule_that_they_break() {
         ("barrier(CLK_LOCAL_MEM_FENCE)", "(void)0", "shared byte"),
         ("k0 + 2 * KWG <= K", "k0 < K", "outside of global memory"),
         ("to = local_at(line, run);", "to = 0;", "shared byte"),
-        ("whole = pitch % V == 0 &&", "whole =", "not aligned"),
+        ("whole = pitch % (TURNED || INSIDE ? WORD / sizeof(real) : V) == 0 &&", "whole =", "not aligned"),
         ("min(line_of(c), beside - 1)", "line_of(c)", "outside of global memory"),
         ("from += step;", "from += step - 1;", "the reference says"),
     ];

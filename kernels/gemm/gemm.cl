@@ -239,9 +239,9 @@ inline void multiply(const int full, vecn acc[MWI][NVEC], __local const float *a
 // suffice.
 
 // A work-item's share in copying the tiles of one matrix: LINES lines of RUN elements, V elements at a time, into local memory of row length
-// LD. There, what lies along K are rows: lines or, TURNED, elements of lines. All extents are powers of two, so that its copies lie at fixed
-// distances from its first.
-template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
+// LD. There, what lies along K are rows: lines or, TURNED, elements of lines. INSIDE: no tile is at the matrix's edge. All extents are powers
+// of two, so that its copies lie at fixed distances from its first.
+template <int LINES, int RUN, int LD, int V, bool TURNED, bool INSIDE> struct Copier {
     static constexpr int PER_LINE = RUN / V, COPIES = LINES * PER_LINE / ITEMS;
     static constexpr int BYTES = V * sizeof(real), WORD = BYTES < 16 ? BYTES : 16, WORDS = BYTES / WORD;
     typedef typename seqtune_word<WORD>::type word;
@@ -251,7 +251,7 @@ template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
     int pitch;                 // and from line to line
     int to;                    // where the first copy goes
     int beside;                // elements of the matrix from the first copy on, across K
-    bool whole;                // copies are aligned words, inside or outside, never across
+    bool whole;                // copies are aligned words, and none is across the edge
     union {
         word words[WORDS];
         real elements[V];
@@ -269,11 +269,11 @@ template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
         from = first + (size_t)line * pitch + run;
         to = local_at(line, run);
         beside = across - (TURNED ? line : run);
-        whole = pitch % V == 0 && (size_t)first % WORD == 0;
+        whole = pitch % (TURNED || INSIDE ? WORD / sizeof(real) : V) == 0 && (size_t)first % WORD == 0;
     }
 
     // Begins to load the next step's tile. Beyond the matrix its last elements are loaded again: they go into sums that nobody stores.
-    template <bool INSIDE> SEQTUNE_INLINE void load()
+    SEQTUNE_INLINE void load()
     {
 #pragma unroll
         for (int c = 0; c < COPIES; ++c) {
@@ -304,29 +304,28 @@ template <int LINES, int RUN, int LD, int V, bool TURNED> struct Copier {
 };
 
 #ifdef transA_T
-typedef Copier<KWG, MWG, LDA, VWA, false> CopierA;
+template <bool INSIDE> using CopierA = Copier<KWG, MWG, LDA, VWA, false, INSIDE>;
 #define A_PITCH M
 #else
-typedef Copier<MWG, KWG, LDA, VWA, true> CopierA;
+template <bool INSIDE> using CopierA = Copier<MWG, KWG, LDA, VWA, true, INSIDE>;
 #define A_PITCH K
 #endif
 #ifdef transB_T
-typedef Copier<NWG, KWG, LDB, VWB, true> CopierB;
+template <bool INSIDE> using CopierB = Copier<NWG, KWG, LDB, VWB, true, INSIDE>;
 #define B_PITCH K
 #else
-typedef Copier<KWG, NWG, LDB, VWB, false> CopierB;
+template <bool INSIDE> using CopierB = Copier<KWG, NWG, LDB, VWB, false, INSIDE>;
 #define B_PITCH N
 #endif
 
 // registers that a work-item's copies of one step take, and about how many it takes with them
 #define COPIED ((SA * MWG + SB * NWG) * KWG / ITEMS)
 #define LOADS_AHEAD (COPIED <= 32 && MWI * NWI + MWI + NWI + COPIED <= 192)
-#define REGISTERS (MWI * NWI + MWI + NWI + 32 + (LOADS_AHEAD ? COPIED : 0))
-// Work-groups per multiprocessor that registers are kept free for: as many as 65536 hold, where they are large, so that one less is a
-// great loss, and both matrices go through local memory, so that the count above is about right; 0 leaves it to the compiler.
-#define BY_REGISTERS (65536 / (REGISTERS * ITEMS))
-#define BY_ITEMS (1024 / ITEMS)
-#define RESIDENT (ITEMS < 256 || !SA || !SB ? 0 : BY_REGISTERS < BY_ITEMS ? BY_REGISTERS : BY_ITEMS)
+#define REGISTERS (MWI * NWI + MWI + NWI + COPIED + 32)
+// Work-groups per multiprocessor that registers are kept free for: two of 256 work-items and more with large tiles, which would just miss the
+// second; 0 leaves it to the compiler, which spends all registers that it is given.
+#define RESIDENT                                                                                                       \
+    (SA && SB && ITEMS >= 256 && MWI * NWI >= 64 && 65536 / (REGISTERS * ITEMS) == 2 && 4 * KWG * (LDA + LDB) <= 32768 ? 2 : 0)
 
 // The whole steps of a tile that lies inside or goes through local memory; their depth.
 template <bool INSIDE>
@@ -336,13 +335,13 @@ inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs
 {
     const int tid = tm * NDIM + tn;
 #if SA
-    CopierA a(A + A_AT(m0, 0), M - m0, A_PITCH, A_AT(0, KWG), tid);
+    CopierA<INSIDE> a(A + A_AT(m0, 0), M - m0, A_PITCH, A_AT(0, KWG), tid);
 #define A_DOES(what) a.what
 #else
 #define A_DOES(what)
 #endif
 #if SB
-    CopierB b(B + B_AT(0, n0), N - n0, B_PITCH, B_AT(KWG, 0), tid);
+    CopierB<INSIDE> b(B + B_AT(0, n0), N - n0, B_PITCH, B_AT(KWG, 0), tid);
 #define B_DOES(what) b.what
 #else
 #define B_DOES(what)
@@ -351,8 +350,8 @@ inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs
 #pragma unroll 1
     for (; k0 + KWG <= K; k0 += KWG) {
         if (!LOADS_AHEAD || k0 == 0) {
-            A_DOES(template load<INSIDE>());
-            B_DOES(template load<INSIDE>());
+            A_DOES(load());
+            B_DOES(load());
         }
         A_DOES(store(as));
         B_DOES(store(bs));
@@ -360,8 +359,8 @@ inline int whole_steps(vecn acc[MWI][NVEC], __local float *as, __local float *bs
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
         if (LOADS_AHEAD && k0 + 2 * KWG <= K) {
-            A_DOES(template load<INSIDE>());
-            B_DOES(template load<INSIDE>());
+            A_DOES(load());
+            B_DOES(load());
         }
         multiply(1, acc, as, bs, A, B, tm, tn, m0, n0, k0, M, N, K);
 #if SA || SB

@@ -4,6 +4,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
 /// A bar with an ETA.
 pub struct Bar {
     bar: ProgressBar,
@@ -13,6 +17,8 @@ pub struct Bar {
     began: Instant,
     /// Where it began: what goes on with earlier work does not begin at 0.
     first: Option<usize>,
+    /// Whether the time to go is shown.
+    estimates: bool,
 }
 
 impl Bar {
@@ -21,10 +27,9 @@ impl Bar {
         let plain = !std::io::stderr().is_terminal();
         let bar = if plain { ProgressBar::hidden() } else { ProgressBar::new(total) };
         bar.set_length(total);
-        let style = "{prefix} {bar:30} {pos}/{len}, {elapsed} gone, {eta} to go  {wide_msg}";
-        bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(style("{prefix} {bar:30} {pos}/{len}, {elapsed} gone  {wide_msg}"));
         bar.set_prefix(what);
-        Bar { bar, what, plain, told: Instant::now(), began: Instant::now(), first: None }
+        Bar { bar, what, plain, told: Instant::now(), began: Instant::now(), first: None, estimates: false }
     }
 
     /// Moves to step `at`.
@@ -34,6 +39,10 @@ impl Bar {
             self.bar.reset_eta();
         }
         let first = *self.first.get_or_insert(at);
+        if at > first && !self.estimates {
+            self.estimates = true;
+            self.bar.set_style(style("{prefix} {bar:30} {pos}/{len}, {elapsed} gone, {eta} to go  {wide_msg}"));
+        }
         self.bar.set_message(message.to_string());
         if self.plain && self.told.elapsed() > Duration::from_secs(15) {
             self.told = Instant::now();

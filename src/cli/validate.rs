@@ -62,6 +62,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
+    let began = Instant::now();
     if args.top == 0 {
         return input("--top must be at least 1");
     }
@@ -87,7 +88,6 @@ pub fn run(args: Args) -> Result<()> {
     bench.library = library.clone().ok();
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut answers = Vec::new();
-    let began = Instant::now();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
         if i > 0 && args.budget.is_some_and(|budget| began.elapsed() >= budget) {
             break;

@@ -96,6 +96,14 @@ impl Table {
             let device = match table.devices.iter().position(|d| *d == header.device) {
                 Some(i) => i,
                 None => {
+                    let other =
+                        table.devices.iter().find(|d| d.name == header.device.name && kernel.space_hash_on(d) != space);
+                    if let Some(other) = other {
+                        return input(format!(
+                            "{place}: was measured through {}, other data of the same device through {}, and these compile different programs of kernel {}: use data of one of them",
+                            header.device.driver, other.driver, kernel.name
+                        ));
+                    }
                     table.devices.push(header.device.clone());
                     table.devices.len() - 1
                 }

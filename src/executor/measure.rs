@@ -25,6 +25,9 @@ const PROGRAMS: usize = 1_024;
 const ROUND_US: f64 = 2e6;
 const FEW: usize = 16;
 
+/// Most configs that are measured together, because their programs are kept until all are done.
+const MANY: usize = 512;
+
 /// Takes stock after a round: what is hopeless is done, and what competes is done together, so that it was measured in the same moments.
 /// Returns the places of what is done now.
 fn settle(running: &mut [Candidate], rounds: &Rounds, policy: &Policy, best_us: f64) -> Vec<usize> {
@@ -184,7 +187,7 @@ impl<'k> Bench<'k> {
         let mut running: Vec<Candidate> = Vec::new();
         let (mut rest, mut sum_us) = (left.start, 0.0);
         for index in left {
-            if running.len() >= FEW && sum_us > ROUND_US {
+            if running.len() >= FEW && sum_us > ROUND_US || running.len() >= MANY {
                 break;
             }
             rest = index + 1;

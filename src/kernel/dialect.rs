@@ -17,13 +17,19 @@ pub fn opencl_text(source: &str) -> String {
                 open.push(None);
                 false
             }
-            Some("else") => match open.last_mut() {
+            Some(rest) if rest.starts_with("else") => match open.last_mut() {
                 Some(Some(left_out)) => {
                     *left_out = false;
                     true
                 }
                 _ => false,
             },
+            // with a condition of its own it is one of those that are none of ours
+            Some(rest) if rest.starts_with("elif") && open.last() == Some(&Some(true)) => {
+                open.pop();
+                open.push(None);
+                false
+            }
             Some(rest) if rest.starts_with("endif") => open.pop().flatten().is_some(),
             _ => false,
         };
@@ -44,5 +50,8 @@ mod tests {
         assert_eq!(opencl_text(plain), plain);
         let both = "a\n#ifdef SEQTUNE_CPP\nhere\n#if X\nhere\n#else\nhere\n#endif\n#else\nb\n# if Y\nc\n#endif\n#endif\nd\n#ifdef SEQTUNE_CPP\n#pragma x\n#endif\ne\n";
         assert_eq!(opencl_text(both), "a\nb\n# if Y\nc\n#endif\nd\ne\n");
+        let more = "#ifdef SEQTUNE_CPP\r\nhere\r\n#elif X\r\nb\r\n#else // c\r\nc\r\n#endif // SEQTUNE_CPP\r\n";
+        assert_eq!(opencl_text("#ifdef SEQTUNE_CPP\nhere\n#else // b\nb\n#endif // all\n"), "b\n");
+        assert_eq!(opencl_text(more), "#elif X\r\nb\r\n#else // c\r\nc\r\n#endif // SEQTUNE_CPP\r\n");
     }
 }

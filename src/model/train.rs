@@ -118,7 +118,7 @@ fn fit(
     }
     let learned: Vec<(&Kernel, &Table, &[usize])> =
         corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
-    let vocab = Arc::new(from.map_or_else(|| Vocab::learn(&learned), |model| model.meta.vocab.clone()));
+    let vocab = Arc::new(from.map_or_else(|| Vocab::learn(&learned), |model| model.meta.vocab.refined(&learned)));
     let settings = &settings.fitted(corpus, problems.iter().map(|p| p.train.len()).sum());
     let new = corpus.iter().flat_map(|(_, table)| &table.hashes);
     // what it learned before is not forgotten, nor that it did

@@ -61,7 +61,25 @@ pub(super) fn is_late(feature: &Feature) -> bool {
     feature.known_after > 0
 }
 
+/// The kernel's space as the devices of its data compile it: that of the whole source where one does.
+fn space_of(kernel: &Kernel, table: &Table) -> String {
+    let mut spaces = table.devices.iter().map(|device| kernel.space_hash_on(device));
+    spaces.find(|s| *s != kernel.space_hash()).unwrap_or_else(|| kernel.space_hash())
+}
+
 impl Vocab {
+    /// What a model that goes on with more data is spelled by: the same, of the spaces of these data.
+    pub fn refined(&self, corpus: &[(&Kernel, &Table, &[usize])]) -> Vocab {
+        let mut vocab = self.clone();
+        for (kernel, table, _) in corpus {
+            let space = space_of(kernel, table);
+            if space != kernel.space_hash() {
+                vocab.kernels.iter_mut().filter(|k| k.kernel == kernel.name).for_each(|k| k.space = space.clone());
+            }
+        }
+        vocab
+    }
+
     /// Learns the spelling of kernels from the problems `train` of their tables.
     pub fn learn(corpus: &[(&Kernel, &Table, &[usize])]) -> Vocab {
         let mut vocab = Vocab {
@@ -131,10 +149,9 @@ impl Vocab {
             };
             let parameters = kernel.parameters.iter().map(named).collect();
             let features = kernel.features.iter().zip(&late).filter(|(f, _)| is_late(f));
-            let mut spaces = table.devices.iter().map(|device| kernel.space_hash_on(device));
             vocab.kernels.push(Spelling {
                 kernel: kernel.name.clone(),
-                space: spaces.find(|s| *s != kernel.space_hash()).unwrap_or_else(|| kernel.space_hash()),
+                space: space_of(kernel, table),
                 parameters,
                 features: features
                     .map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))
