@@ -5,9 +5,11 @@ use super::expr::{self, Expr};
 use super::spec::{ArgumentKind, BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec};
 use super::{
     Argument, Constraint, Exact, Feature, Gemm, Kernel, LIMIT_NAMES, Launch, MOST_VALUES, Parameter, Source, device,
+    hex,
 };
 use crate::error::{Error, Result, input, io};
 use include_dir::{Dir, include_dir};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -182,10 +184,12 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
     };
     let constraints = load_constraints(&names, spec.constraint)?;
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
-    let identity = |source: Option<&String>| identity(&parameters, &fields, &constraints, &define, source);
+    let space = |source: Option<&String>| {
+        hex(&Sha256::digest(identity(&parameters, &fields, &constraints, &define, source))[..8])
+    };
     Ok(Kernel {
-        identity: identity(whole.map(|text| opencl_text(text)).as_ref()),
-        whole_identity: identity(whole),
+        space: space(whole.map(|text| opencl_text(text)).as_ref()),
+        whole_space: space(whole),
         name: spec.name,
         meaning: spec.meaning,
         rules: load_constraints(&names, rules)?,

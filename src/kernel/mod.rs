@@ -25,7 +25,6 @@ pub use space::{ConfigSpace, Counter};
 
 use crate::error::{Result, input};
 use expr::Expr;
-use sha2::{Digest, Sha256};
 use spec::{ArgumentKind, DatabaseSpec, Field, Units};
 use std::collections::BTreeMap;
 
@@ -149,9 +148,9 @@ pub struct Kernel {
     pub source: Option<Source>,
     /// How another library's database writes its configs.
     pub database: DatabaseSpec,
-    /// Everything that gives meaning to a config, as text: with the source as OpenCL compilers read it, and whole.
-    identity: String,
-    whole_identity: String,
+    /// Hashes of everything that gives meaning to a config: with the source as OpenCL compilers read it, and whole.
+    space: String,
+    whole_space: String,
     /// The files of the folder, by name.
     pub files: BTreeMap<String, String>,
 }
@@ -207,20 +206,20 @@ impl Kernel {
     /// Hash of everything that gives meaning to a recorded config: parameters with values, fields, constraints and
     /// source, as OpenCL compilers read it. Data recorded under another hash is not mixed in.
     pub fn space_hash(&self) -> String {
-        hex(&Sha256::digest(self.identity.as_bytes())[..8])
+        self.space.clone()
     }
 
     /// [`Kernel::space_hash`] of what `device` compiles, by its driver: of the whole source for CUDA and HIP.
     pub fn space_hash_on(&self, device: &Device) -> String {
         match device.compiles_cpp() {
-            true => hex(&Sha256::digest(self.whole_identity.as_bytes())[..8]),
+            true => self.whole_space.clone(),
             false => self.space_hash(),
         }
     }
 
     /// Whether `hash` is the space's on some device.
     pub fn has_space(&self, hash: &str) -> bool {
-        [&self.identity, &self.whole_identity].iter().any(|text| hex(&Sha256::digest(text.as_bytes())[..8]) == hash)
+        [&self.space, &self.whole_space].iter().any(|space| *space == hash)
     }
 
     /// What it takes to run the kernel; an error where only its space is described.
