@@ -204,21 +204,35 @@ impl<D: Driver> Gpu<D> {
     }
 }
 
-/// Work-groups and work-items of a launch per dimension. Where the API is to choose the work-group, the largest divisors up to
-/// 256 in all.
+/// Work-groups of a launch that the APIs allow in a dimension.
+fn most_groups(dimension: usize) -> usize {
+    if dimension == 0 { i32::MAX as usize } else { 65_535 }
+}
+
+/// Work-items of a work-group per dimension. Where the API is to choose, the largest divisors up to 256 in all, but first what brings the
+/// work-groups of each dimension below its limit.
+fn local(geometry: &Geometry) -> Vec<usize> {
+    let needed = |(at, &global): (usize, &usize)| match geometry.local.get(at) {
+        Some(local) => *local,
+        None => (1..=256).find(|d| global % d == 0 && global / d <= most_groups(at)).unwrap_or(1),
+    };
+    let mut local: Vec<usize> = geometry.global.iter().enumerate().map(needed).collect();
+    for at in geometry.local.len()..local.len() {
+        let rest = geometry.global[at] / local[at];
+        let left = 256 / local.iter().product::<usize>().max(1);
+        local[at] *= (1..=left.min(rest)).rev().find(|d| rest % d == 0).unwrap_or(1);
+    }
+    local
+}
+
+/// Work-groups and work-items of a launch per dimension.
 fn grid(geometry: &Geometry) -> Said<[[u32; 3]; 2]> {
     let (mut groups, mut items) = ([1u32; 3], [1u32; 3]);
-    let mut left = 256;
-    for (at, global) in geometry.global.iter().enumerate() {
-        let local = match geometry.local.get(at) {
-            Some(local) => *local,
-            None => (1..=left.min(*global)).rev().find(|d| global % d == 0).unwrap_or(1),
-        };
-        left /= local.max(1);
+    for (at, (global, local)) in std::iter::zip(&geometry.global, local(geometry)).enumerate() {
         if local == 0 || global % local != 0 {
             return Err(format!("{global} work-items are not a multiple of the work-group's {local}"));
         }
-        let most = if at == 0 { i32::MAX as usize } else { 65_535 };
+        let most = most_groups(at);
         if global / local > most {
             return Err(format!("{} work-groups in dimension {at} are more than {most}", global / local));
         }
@@ -320,6 +334,7 @@ impl<D: Driver> Executor for Gpu<D> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::loaded::geometry;
     use super::*;
 
     #[test]
@@ -328,7 +343,37 @@ mod tests {
         assert_eq!(grid(&geometry(&[128, 16], &[16, 8])), Ok([[8, 2, 1], [16, 8, 1]]));
         assert_eq!(grid(&geometry(&[1_000, 6], &[])), Ok([[4, 6, 1], [250, 1, 1]]));
         assert_eq!(grid(&geometry(&[17, 30], &[])), Ok([[1, 2, 1], [17, 15, 1]]));
+        assert_eq!(grid(&geometry(&[49, 131_072], &[])), Ok([[1, 65_536 / 2, 1], [49, 4, 1]]));
         assert!(grid(&geometry(&[10], &[4])).unwrap_err().contains("not a multiple"));
         assert!(grid(&geometry(&[1, 65_536], &[1, 1])).unwrap_err().contains("65536 work-groups"));
+    }
+
+    #[test]
+    fn every_listed_problem_can_be_launched_on_a_gpu() {
+        let device = crate::kernel::Device::described("H100").unwrap();
+        for (name, list) in [("gemm", "gemm"), ("gemm_tc", "gemm"), ("conv2d", "conv2d")] {
+            let kernel = crate::kernel::Kernel::open(name).unwrap();
+            let source = kernel.source().unwrap();
+            let list = std::fs::read_to_string(format!("datasets/problems/{list}_gpu.txt")).unwrap();
+            let listed = list.lines().filter(|line| !line.starts_with('#')).map(|line| match name {
+                "gemm_tc" => line.replace("dtype=f16", "dtype=bf16"),
+                _ => line.to_string(),
+            });
+            let large = match name {
+                "conv2d" => ["N=512,C=8,H=7,W=7,K=2048,R=1,S=1", "N=1,C=8,H=1024,W=1024,K=8,R=3,S=3"],
+                _ => ["M=65536,N=64,K=8", "M=64,N=65536,K=8"],
+            };
+            for line in listed.chain(large.map(String::from)) {
+                let problem = kernel.problem(&line).unwrap();
+                let default = kernel.default_config();
+                for (launch, config) in [(&source.reference, None), (&source.program, Some(&default))] {
+                    let geometry = geometry(&kernel, &device, launch, &problem, config);
+                    let [groups, items] = grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
+                    let launched = |at: usize| groups[at] as usize * items[at] as usize;
+                    assert!(geometry.global.iter().enumerate().all(|(at, n)| launched(at) == *n), "{line}");
+                    assert!(items.iter().product::<u32>() <= 1_024, "{line}");
+                }
+            }
+        }
     }
 }

@@ -85,6 +85,7 @@ int hipModuleLaunchKernel(void *function, unsigned groups_x, unsigned groups_y, 
 {
     const unsigned groups[] = {groups_x, groups_y, groups_z}, items[] = {items_x, items_y, items_z};
     if (stream || extra || local) return INVALID;
+    if (groups_y > 65535 || groups_z > 65535) return INVALID;
     switch (launch(function, groups, items, arguments)) {
     case FINE: return OK;
     case WRONG_LAUNCH: return INVALID;

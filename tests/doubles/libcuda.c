@@ -140,6 +140,7 @@ int cuLaunchKernel(struct function *function, unsigned groups_x, unsigned groups
 {
     const unsigned groups[] = {groups_x, groups_y, groups_z}, items[] = {items_x, items_y, items_z};
     if (stream || extra || (shared && !function->ptx)) return INVALID;
+    if (groups_y > 65535 || groups_z > 65535) return INVALID;
     if (function->ptx) {
         const int is_own = !strncmp(function->name, "seqtune_", 8);
         // once more on the same data is for its time, which nobody believes here
