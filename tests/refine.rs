@@ -181,6 +181,13 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let (out, err, code) = fake(&[&validate[..7], &["--budget", "0.01s", "--json"]].concat());
     assert!(code == 0 && err.contains("the budget is spent at 1 of 2 problems"), "{out}{err}");
     assert_eq!(out.lines().count(), 1, "{out}");
+    let refusing = |more: &[&str]| {
+        let validate = [&validate[..5], more, &["--device", "fake", "--json"]].concat();
+        common::text(common::seqtune(&validate).env("SEQTUNE_FAKE", "refuse=700").output().unwrap())
+    };
+    let (out, err, code) = refusing(&[]);
+    assert!(code == 0 && out.lines().count() == 1 && out.contains("M=50"), "{out}{err}");
+    assert!(err.contains("M=700 could not be measured: the reference of kernel toy: refused"), "{err}");
     let train =
         ["train", &sweep, &learned, "--kernel", &toy, "--from", &model, "--test", "0", "--epochs", "1", "-o", &refined];
     let (out, err, code) = run(&train);

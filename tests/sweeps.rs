@@ -185,6 +185,44 @@ fn a_budget_stops_a_sweep_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_problem_whose_reference_fails_is_told_and_the_others_are_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, packed) = (folder.path().join("failed.jsonl"), folder.path().join("failed.sqt"));
+    // of the six problems the second
+    let more = ["--sample", "9", "--pack", packed.to_str().unwrap(), "--json"];
+    let args = sweep_args(path.to_str().unwrap(), &more);
+    let fails = || text(seqtune(&args).env("SEQTUNE_FAKE", "refuse=700").output().unwrap());
+    let (out, err, code) = fails();
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("M=100,N=7,K=3 could not be measured: the reference of kernel gemm: refused"), "{err}");
+    assert!(!err.contains("the budget"), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(report["complete"] == false && report["stopped"] == false, "{out}");
+    assert_eq!(report["failed"].as_array().unwrap().len(), 1, "{out}");
+    let measured = Dataset::load(&packed).unwrap().records;
+    assert!(measured.len() == 45 && measured.iter().all(|r| !r.problem.contains("M=100")));
+    // once nothing but it is left there is nothing to go on with
+    let (_, err, code) = fails();
+    assert!(code == 1 && err.contains("M=100,N=7,K=3: the reference of kernel gemm: refused"), "{code} {err}");
+    let (out, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", "").output().unwrap());
+    assert_eq!(code, 0, "{out}{err}");
+    assert_eq!(Dataset::load(&path).unwrap().records.len(), 54);
+}
+
+#[test]
+fn a_sweep_whose_problems_all_fail_one_after_the_other_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lost.jsonl");
+    let problems: Vec<String> = (1..20).map(|k| format!("M=64,N=64,K={k}")).collect();
+    let mut args =
+        vec!["sweep", "gemm", "--device", "fake", "--sample", "2", "-o", path.to_str().unwrap(), "--problems"];
+    args.extend(["M=8,N=8,K=8"].into_iter().chain(problems.iter().map(String::as_str)));
+    let (_, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", "refuse=4096").output().unwrap());
+    assert!(code == 1 && err.contains("8 problems one after the other failed, the last: "), "{code} {err}");
+    assert_eq!(Dataset::load(&path).unwrap().records.len(), 2);
+}
+
+#[test]
 fn an_exhaustive_sweep_measures_every_legal_config() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.jsonl");

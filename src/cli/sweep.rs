@@ -167,10 +167,13 @@ pub fn run(args: Args) -> Result<()> {
     let mut bar = Bar::new("sweep", planned as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
     bar.end();
-    let pack = |journal: &Journal| match (&args.pack, report.complete) {
-        (Some(path), true) => Dataset::save_packed(&journal.dataset, path),
+    let pack = |journal: &Journal| match (&args.pack, report.stopped) {
+        (Some(path), false) => Dataset::save_packed(&journal.dataset, path),
         _ => Ok(()),
     };
+    for (problem, reason) in &report.failed {
+        eprintln!("seqtune: warning: {problem} could not be measured: {reason}");
+    }
     if args.json {
         super::answer_json(&report)?;
         return pack(&journal);
@@ -195,7 +198,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(reason) = journal.dataset.records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
         eprintln!("seqtune: warning: no energy was metered: {reason}");
     }
-    if !report.complete {
+    if report.stopped {
         eprintln!(
             "seqtune: the budget is spent at {} of {planned}; the same command goes on",
             report.found + report.measured + report.invalid

@@ -87,36 +87,47 @@ pub fn run(args: Args) -> Result<()> {
     let library = bench.measurer.library()?;
     bench.library = library.clone().ok();
     let mut bar = Bar::new("validate", problems.len() as u64);
-    let mut answers = Vec::new();
+    let (mut measured, mut answers, mut failed, mut seen) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
         if i > 0 && args.budget.is_some_and(|budget| began.elapsed() >= budget) {
             break;
         }
         bar.at(i, &kernel.brief_problem(problem));
-        let mut answer = bench.problem(&kernel, &device, problem, candidates)?;
+        seen += 1;
+        let mut answer = match bench.problem(&kernel, &device, problem, candidates)? {
+            Ok(answer) => answer,
+            Err(reason) => {
+                failed.push(format!("{} could not be measured: {reason}", kernel.brief_problem(problem)));
+                continue;
+            }
+        };
         if let (true, None, Some(reason)) =
-            (i == 0 && args.objective != Objective::Time, answer.best_joules, &bench.unmetered)
+            (answers.is_empty() && args.objective != Objective::Time, answer.best_joules, &bench.unmetered)
         {
             return Err(Error::Unavailable(format!("--objective {}: no energy is metered: {reason}", args.objective)));
         }
         answer.judge(&kernel, &peaks);
+        measured.push(problem.clone());
         answers.push(answer);
     }
     bar.end();
-    if answers.len() < problems.len() {
-        eprintln!("seqtune: the budget is spent at {} of {} problems", answers.len(), problems.len());
+    if let ([], [first, ..]) = (&answers[..], &failed[..]) {
+        return Err(Error::Failed(first.clone()));
     }
-    let problems = &problems[..answers.len()];
+    failed.iter().for_each(|failed| eprintln!("seqtune: warning: {failed}"));
+    if seen < problems.len() {
+        eprintln!("seqtune: the budget is spent at {seen} of {} problems", problems.len());
+    }
     if let Some(reason) = &bench.unmetered {
         eprintln!("seqtune: warning: no energy was metered: {reason}");
     }
     if let Some(path) = &args.plot {
-        draw(path, &kernel, problems, &answers, &device)?;
+        draw(path, &kernel, &measured, &answers, &device)?;
     }
     if args.json {
         return answers.iter().try_for_each(super::answer_json);
     }
-    super::answer(&table(&kernel, problems, &answers));
+    super::answer(&table(&kernel, &measured, &answers));
     if let (true, Err(reason)) = (kernel.source()?.gemm.is_some(), &library) {
         super::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
     }
@@ -160,13 +171,14 @@ impl Bench {
         }
     }
 
+    /// Measures a problem; the inner error is of it alone.
     fn problem(
         &mut self,
         kernel: &Kernel,
         device: &Device,
         problem: &Problem,
         candidates: &[Candidate],
-    ) -> Result<Answer> {
+    ) -> Result<std::result::Result<Answer, String>> {
         let space = ConfigSpace::new(kernel, problem, device);
         let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
         let default = kernel.default_config();
@@ -187,7 +199,7 @@ impl Bench {
         let mut by_library = None;
         let mut notes: Vec<Observed> = vec![Observed::default(); configs.len()];
         let unmetered = &mut self.unmetered;
-        self.measurer.measure(
+        let measured = self.measurer.measure(
             kernel,
             problem,
             (&to_measure, self.library.is_some()),
@@ -202,6 +214,9 @@ impl Bench {
                 Ok(())
             },
         )?;
+        if let Err(reason) = measured {
+            return Ok(Err(reason));
+        }
         if let Some(journal) = &mut self.learn {
             let library_us = by_library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
             for ((config, outcome), note) in configs.iter().zip(&outcomes).zip(notes) {
@@ -218,7 +233,7 @@ impl Bench {
             known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config)
         };
         let (found, best) = (least(&random), least(&configs));
-        Ok(Answer {
+        Ok(Ok(Answer {
             problem: kernel.show_problem(problem),
             device: device.name.clone(),
             objective: self.objective,
@@ -251,6 +266,6 @@ impl Bench {
             compute_share: None,
             memory_share: None,
             bound: None,
-        })
+        }))
     }
 }

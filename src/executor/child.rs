@@ -208,7 +208,8 @@ impl Child {
         Ok(found.unwrap_or_else(|fault| Err(fault.detail)))
     }
 
-    /// Measures `configs` for `problem` and, if asked for, the vendor's library as one more, telling `finish` each outcome once, also through crashes and hangs.
+    /// Measures `configs` for `problem` and, if asked for, the vendor's library as one more, telling `finish` each outcome once, also through
+    /// crashes and hangs. The inner error is of this problem alone, whose data or reference cannot be made: another may do.
     pub fn measure(
         &mut self,
         kernel: &Kernel,
@@ -217,7 +218,7 @@ impl Child {
         policy: &Policy,
         best_us: f64,
         finish: &mut dyn FnMut(usize, Outcome, Observed) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<std::result::Result<(), String>> {
         let mut left: Vec<usize> = (0..configs.len() + library as usize).collect();
         while !left.is_empty() {
             let request = Request::Measure {
@@ -237,7 +238,11 @@ impl Child {
                         finish(left[index], outcome, observed)?;
                     }
                     Heard::Event(Event::End) => break,
-                    Heard::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
+                    Heard::Event(Event::Error { sentence }) => {
+                        // what failed may have taken the device with it
+                        self.running = None;
+                        return Ok(Err(sentence));
+                    }
                     Heard::Event(_) | Heard::Nothing => {}
                     Heard::Lost(fault) => match self.at.take() {
                         Some(at) if !done[at] => {
@@ -247,9 +252,8 @@ impl Child {
                         }
                         Some(_) => break,
                         None => {
-                            let problem = kernel.show_problem(problem);
-                            return Err(Error::Failed(format!(
-                                "the worker was lost before any config ran, making data and reference of {problem}: {}",
+                            return Ok(Err(format!(
+                                "the worker was lost before any config ran, making data and reference: {}",
                                 fault.detail
                             )));
                         }
@@ -258,7 +262,7 @@ impl Child {
             }
             left = std::iter::zip(left, done).filter(|(_, done)| !done).map(|(i, _)| i).collect();
         }
-        Ok(())
+        Ok(Ok(()))
     }
 }
 

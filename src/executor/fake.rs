@@ -1,7 +1,8 @@
 //! A device for tests (`--device fake`, not listed): times are a function of the config, failures are injected by it.
 //!
 //! It computes nothing: kernel and reference leave the same bytes, unless a wrong result is injected.
-//! `SEQTUNE_FAKE` chooses: `faults` injects failures, `energy` has a counter of energy, `slow=MS` sleeps that long at each launch.
+//! `SEQTUNE_FAKE` chooses: `faults` injects failures, `energy` has a counter of energy, `slow=MS` sleeps that long at each launch,
+//! `refuse=N` launches no reference of N work-items.
 
 use super::compiler::Job;
 use super::energy::EnergyMeter;
@@ -25,12 +26,13 @@ pub struct Fake {
     faults: bool,
     poisoned: bool,
     slow: std::time::Duration,
+    refuse: Option<usize>,
 }
 
 impl Fake {
     pub fn new() -> Fake {
         let mode = std::env::var("SEQTUNE_FAKE").unwrap_or_default();
-        let slow = mode.split(',').find_map(|m| m.strip_prefix("slow=")?.parse().ok()).unwrap_or(0);
+        let number = |name: &str| mode.split(',').find_map(|m| m.strip_prefix(name)?.parse().ok());
         let limits = Limits {
             max_group_items: Some(256.0),
             max_items_0: Some(256.0),
@@ -58,7 +60,8 @@ impl Fake {
             buffers: Vec::new(),
             faults: mode.contains("faults"),
             poisoned: false,
-            slow: std::time::Duration::from_millis(slow),
+            slow: std::time::Duration::from_millis(number("slow=").unwrap_or(0)),
+            refuse: number("refuse=").map(|n| n as usize),
         }
     }
 }
@@ -122,6 +125,10 @@ impl Executor for Fake {
         let Some(Program { seed, is_reference }) = &self.programs[program.0] else {
             return Err(fault(InvalidityKind::Runtime, "the program was released"));
         };
+        let items: usize = geometry.global.iter().product();
+        if *is_reference && self.refuse == Some(items) {
+            return Err(fault(InvalidityKind::Runtime, "refused"));
+        }
         // the one work-group of the smallest problem is spared, so that configs fail when measured, not when compiled
         if self.faults && !is_reference && geometry.global != geometry.local {
             match seed % 11 {
@@ -143,8 +150,7 @@ impl Executor for Fake {
                 _ => {}
             }
         }
-        let groups: usize = geometry.global.iter().product();
-        let time = groups as f32 * 1e-3 * (1.0 + (seed % 1_000) as f32 / 100.0);
+        let time = items as f32 * 1e-3 * (1.0 + (seed % 1_000) as f32 / 100.0);
         Ok((0..repeat).map(|i| time * (1.0 + i as f32 * 1e-3)).collect())
     }
 

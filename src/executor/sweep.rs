@@ -125,8 +125,15 @@ pub struct Report {
     pub measure_seconds: f64,
     /// Share of the time that was neither waiting for programs nor measuring.
     pub overhead: f64,
+    /// Whether the plan is measured, and whether it is not because the budget was spent.
     pub complete: bool,
+    pub stopped: bool,
+    /// Problems that could not be measured, and why.
+    pub failed: Vec<(String, String)>,
 }
+
+/// So many problems that fail one after the other are the device's fault.
+const FAILED: usize = 8;
 
 /// Told of progress: records done so far, and what is going on.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, &str);
@@ -168,8 +175,15 @@ impl Run {
         let is_over = || until.is_some_and(|until| Instant::now() > until);
         let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
         compiling(kernel, compilers, &todo, (self.ahead, until), |programs| {
-            let mut best: Option<(&str, f64)> = None;
-            for (at, left) in left.iter().enumerate().take_while(|_| !is_over()) {
+            let (mut best, mut gone, mut in_a_row): (Option<(&str, f64)>, _, usize) = (None, "", 0);
+            for (at, left) in left.iter().enumerate() {
+                if left.text == gone {
+                    continue;
+                }
+                if is_over() {
+                    report.stopped = true;
+                    break;
+                }
                 // of the batches of this problem before
                 let known = best.filter(|(text, _)| *text == left.text).map_or(f64::INFINITY, |(_, us)| us);
                 let waited = Instant::now();
@@ -180,16 +194,34 @@ impl Run {
                 report.compile_seconds += waited.elapsed().as_secs_f64();
                 // what was not compiled in time is for the next run
                 if is_over() {
+                    report.stopped = true;
                     break;
                 }
                 let best_us = left.best_us.min(known);
-                let found = self.batch(left, best_us, programs, &mut measurer, (journal, &mut report), progress)?;
-                best = Some((&left.text, found));
+                let measured = self.batch(left, best_us, programs, &mut measurer, (journal, &mut report), progress)?;
+                in_a_row = if measured.is_ok() { 0 } else { in_a_row + 1 };
+                match measured {
+                    Ok(found) => best = Some((&left.text, found)),
+                    Err(reason) if in_a_row == FAILED => {
+                        return Err(Error::Failed(format!(
+                            "{FAILED} problems one after the other failed, the last: {reason}"
+                        )));
+                    }
+                    Err(reason) => {
+                        gone = &left.text;
+                        report.failed.push((kernel.brief_problem(left.problem), reason));
+                    }
+                }
             }
             Ok(())
         })?;
         report.seconds = began.elapsed().as_secs_f64();
-        Ok(report.finish())
+        match report.failed.first() {
+            Some((problem, reason)) if report.measured + report.invalid == 0 => {
+                Err(Error::Failed(format!("{problem}: {reason}")))
+            }
+            _ => Ok(report.finish()),
+        }
     }
 
     /// What is not measured yet.
@@ -216,7 +248,7 @@ impl Run {
         all
     }
 
-    /// Measures a batch; returns the best time known of its problem then.
+    /// Measures a batch; returns the best time known of its problem then, or why the problem cannot be measured.
     fn batch(
         &self,
         left: &Left,
@@ -225,7 +257,7 @@ impl Run {
         measurer: &mut Child,
         (journal, report): (&mut Journal, &mut Report),
         progress: Progress,
-    ) -> Result<f64> {
+    ) -> Result<std::result::Result<f64, String>> {
         let Left { kernel, problem, library, .. } = *left;
         let mut book = |config: &Config, (outcome, observed), report: &mut Report| {
             match &outcome {
@@ -244,7 +276,7 @@ impl Run {
             }
         }
         if sound.is_empty() {
-            return Ok(best_us);
+            return Ok(Ok(best_us));
         }
         let batch: Vec<Config> = sound.into_iter().cloned().collect();
         let at = Instant::now();
@@ -273,9 +305,8 @@ impl Run {
         for (i, (outcome, observed)) in waiting {
             book(&batch[i], (outcome, Observed { library_us, ..observed }), report)?;
         }
-        measured?;
         report.measure_seconds += at.elapsed().as_secs_f64();
-        Ok(best_of_batch)
+        Ok(measured?.map(|()| best_of_batch))
     }
 }
 
