@@ -113,6 +113,7 @@ fn a_gpu_is_listed_with_its_limits() {
         if api.id == "cuda:0" {
             assert_eq!((&gpu["name"], &gpu["bus"]), (&"Double 1".into(), &"0000:1b:00.0".into()));
             assert_eq!((&gpu["architecture"], &gpu["driver"]), (&"sm_90".into(), &"CUDA 13.0".into()));
+            assert_eq!(gpu["source"], "asked of the device through CUDA, driver 580.100.01");
             assert_eq!((limit("f32_gflops"), limit("compute_units")), (2.0 * 128.0 * 3.0, 2.0));
         } else {
             assert_eq!((&gpu["name"], &gpu["bus"]), (&"AMD Double 1".into(), &"0000:c3:00.0".into()));
@@ -279,6 +280,12 @@ fn what_ends_a_run_is_told_in_a_sentence() {
             let args = [&["sweep", "gemm", "--problems", "M=8,N=8,K=8"][..], &more].concat();
             let Some((out, err, code)) = with_double(api, &args, mode) else { return };
             assert!(code == wanted && err.contains(&expected), "{mode}: {code} {out}{err}");
+        }
+        if api.id == "cuda:0" {
+            let path = folder.path().join("old.jsonl");
+            let args = ["sweep", "gemm", "--problems", "M=8,N=8,K=8", "--device", api.id, "-o", path.to_str().unwrap()];
+            let Some((_, err, code)) = with_double(api, &args, "old") else { return };
+            assert!(code == 1 && err.contains("is newer than the driver, which is of CUDA 12.0: update it"), "{err}");
         }
         let Some((out, _, _)) = with_double(api, &["devices"], "none") else { return };
         assert!(out.contains(api.none), "{out}");

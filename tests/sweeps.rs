@@ -185,6 +185,22 @@ fn a_budget_stops_a_sweep_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn every_config_is_told_how_the_device_was_while_it_was_at_work() {
+    let folder = tempfile::tempdir().unwrap();
+    for (more, mode) in [(&["--sample", "20"][..], "hot"), (&["--sample", "2", "--energy"], "hot,energy")] {
+        let path = folder.path().join(format!("{mode}.jsonl"));
+        let args = ["sweep", "gemm", "--device", "fake", "-o", path.to_str().unwrap(), "--problems", SIZES[0]];
+        let args = [&args[..], more].concat();
+        let (_, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", mode).output().unwrap());
+        assert_eq!(code, 0, "{err}");
+        for record in Dataset::load(&path).unwrap().records {
+            let conditions = record.observed.conditions.unwrap();
+            assert_eq!((conditions.clock_mhz, &conditions.throttled[..]), (1_000, &["hot".to_string()][..]));
+        }
+    }
+}
+
+#[test]
 fn a_problem_whose_reference_fails_is_told_and_the_others_are_measured() {
     let folder = tempfile::tempdir().unwrap();
     let (path, packed) = (folder.path().join("failed.jsonl"), folder.path().join("failed.sqt"));

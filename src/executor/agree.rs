@@ -3,7 +3,7 @@
 
 use super::check::{CANARY, Format};
 use super::compiler::Job;
-use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value};
+use super::{BufferId, Executor, Fault, Geometry, ProgramId, Timing, Value};
 use std::collections::HashMap;
 
 const SOURCE: &str = include_str!("agree.cl");
@@ -77,7 +77,7 @@ impl Twins {
 
     fn launch(&self, executor: &mut dyn Executor, program: ProgramId, values: &[Value]) -> Result<(), Fault> {
         let geometry = Geometry { global: vec![self.words().next_multiple_of(GROUP)], local: vec![GROUP] };
-        executor.launch(program, values, &geometry, 1, false).map(drop)
+        executor.launch(program, values, &geometry, 1, Timing::Warm).map(drop)
     }
 
     /// Puts an output back.

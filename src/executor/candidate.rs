@@ -1,8 +1,8 @@
 //! A config while it is measured, and when it has been measured enough.
 
 use super::policy::Policy;
-use super::{Executor, Fault, Geometry, Product, ProgramId, Value};
-use crate::dataset::quantile;
+use super::{Executor, Fault, Geometry, Product, ProgramId, Timing, Value};
+use crate::dataset::{Conditions, quantile};
 
 /// What is launched.
 pub enum Work {
@@ -12,17 +12,17 @@ pub enum Work {
 }
 
 impl Work {
-    /// Microseconds of each of `repeat` launches.
+    /// Microseconds of each of `repeat` launches, if timed.
     pub fn launch(
         &self,
         executor: &mut dyn Executor,
         values: &[Value],
         repeat: usize,
-        flush: bool,
+        timing: Timing,
     ) -> std::result::Result<Vec<f32>, Fault> {
         match self {
-            Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, flush),
-            Work::Library(product) => executor.multiply(product, repeat, flush),
+            Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, timing),
+            Work::Library(product) => executor.multiply(product, repeat, timing),
         }
     }
 
@@ -43,6 +43,8 @@ pub struct Candidate {
     pub estimate_us: f64,
     /// Microseconds of the launches that count.
     pub samples: Vec<f32>,
+    /// How the device was then, where it tells.
+    pub conditions: Option<Conditions>,
     pub done: bool,
 }
 
@@ -61,6 +63,15 @@ pub enum Stage {
 const LONG: f64 = 0.2;
 
 impl Candidate {
+    /// Adds how the device was: as it is now, with every reason to run slower that there was before.
+    pub fn meet(&mut self, now: &Conditions) {
+        let before = self.conditions.replace(now.clone()).map_or(Vec::new(), |c| c.throttled);
+        let met = self.conditions.iter_mut();
+        met.for_each(|met| {
+            met.throttled.extend(before.iter().filter(|reason| !now.throttled.contains(reason)).cloned())
+        });
+    }
+
     /// Whether its fastest launch so far says that it will not compete.
     pub fn seems_hopeless(&self, policy: &Policy, best_us: f64) -> bool {
         self.estimate_us > policy.slow * best_us
@@ -108,7 +119,8 @@ mod tests {
         let stage = |samples: Vec<f32>, best_us: f64| {
             let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
             let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
-            Candidate { index: 0, work, estimate_us, samples, done: false }.stage(&policy, best_us, all)
+            Candidate { index: 0, work, estimate_us, samples, conditions: None, done: false }
+                .stage(&policy, best_us, all)
         };
         assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
         assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
@@ -127,7 +139,7 @@ mod tests {
         let policy = Policy::default();
         let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
-        let candidate = Candidate { index: 0, work, estimate_us: 1.0, samples: noisy, done: false };
+        let candidate = Candidate { index: 0, work, estimate_us: 1.0, samples: noisy, conditions: None, done: false };
         assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 40)), Stage::Open);
         assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 60)), Stage::Enough);
     }

@@ -3,12 +3,14 @@
 use super::energy::EnergyMeter;
 use super::gpu::{Driver, Gpu, Handle, Library, Said, failed, ordinal};
 use super::nvml::Gpu as Nvml;
+use super::nvrtc::newer_than;
 use crate::dataset::Conditions;
 use crate::error::Result;
 use cudarc::driver::sys::{self, CUresult};
-use device::{bus, check, count, describe};
+use device::{bus, check, count, describe, driver_version};
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 mod cublas;
 mod device;
@@ -78,7 +80,8 @@ impl Driver for Cuda {
         let (mut module, mut function) = (null_mut(), null_mut());
         // SAFETY: the image is one that NVRTC made
         unsafe {
-            check(sys::cuModuleLoadData(&mut module, code.as_ptr().cast()))?;
+            check(sys::cuModuleLoadData(&mut module, code.as_ptr().cast()))
+                .map_err(|e| newer_than(driver_version()).map_or(e.clone(), |why| format!("{e} ({why})")))?;
             check(sys::cuModuleGetFunction(&mut function, module, entry.as_ptr()))?;
             if dynamic_local_bytes > 0 {
                 let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -127,13 +130,22 @@ impl Driver for Cuda {
 
     fn elapsed(&self, start: Handle, end: Handle) -> Said<f32> {
         type Elapsed = unsafe extern "C" fn(*mut f32, Handle, Handle) -> CUresult;
+        static ASK: OnceLock<Said<Elapsed>> = OnceLock::new();
+        let found = ASK.get_or_init(|| {
+            // SAFETY: the name and type are the driver's since CUDA 2; cudarc binds its successor only, which drivers before 12.8 lack
+            let found = unsafe { sys::culib().get::<Elapsed>(b"cuEventElapsedTime\0") };
+            found.map(|ask| *ask).map_err(|e| format!("CUDA: {e}"))
+        });
+        let ask = found.as_ref().map_err(String::clone)?;
         let mut milliseconds = 0.0;
-        // SAFETY: the name and type are the driver's since CUDA 2; cudarc binds its successor only, which drivers before 12.8 lack
-        unsafe {
-            let ask = sys::culib().get::<Elapsed>(b"cuEventElapsedTime\0").map_err(|e| format!("CUDA: {e}"))?;
-            check(ask(&mut milliseconds, start, end))?;
-        }
+        // SAFETY: as said above; the library is never closed
+        unsafe { check(ask(&mut milliseconds, start, end))? };
         Ok(milliseconds)
+    }
+
+    fn wait(&self, event: Handle) -> Said<()> {
+        // SAFETY: as said above
+        unsafe { check(sys::cuEventSynchronize(event.cast())) }
     }
 
     fn conditions(&self) -> Option<Conditions> {

@@ -2,12 +2,12 @@
 //!
 //! It computes nothing: kernel and reference leave the same bytes, unless a wrong result is injected.
 //! `SEQTUNE_FAKE` chooses: `faults` injects failures, `energy` has a counter of energy, `slow=MS` sleeps that long at each launch,
-//! `refuse=N` launches no reference of N work-items.
+//! `hot` tells that it is throttled after each launch, `refuse=N` launches no reference of N work-items.
 
 use super::compiler::Job;
 use super::energy::EnergyMeter;
-use super::{BufferId, Executor, Fault, Geometry, ProgramId, Value, fault};
-use crate::dataset::InvalidityKind;
+use super::{BufferId, Executor, Fault, Geometry, ProgramId, Timing, Value, fault};
+use crate::dataset::{Conditions, InvalidityKind};
 use crate::error::Result;
 use crate::kernel::{Device, Limits};
 use sha2::{Digest, Sha256};
@@ -27,6 +27,8 @@ pub struct Fake {
     poisoned: bool,
     slow: std::time::Duration,
     refuse: Option<usize>,
+    hot: bool,
+    worked: bool,
 }
 
 impl Fake {
@@ -62,6 +64,8 @@ impl Fake {
             poisoned: false,
             slow: std::time::Duration::from_millis(number("slow=").unwrap_or(0)),
             refuse: number("refuse=").map(|n| n as usize),
+            hot: mode.contains("hot"),
+            worked: false,
         }
     }
 }
@@ -85,6 +89,13 @@ impl Executor for Fake {
 
     fn computes(&self) -> bool {
         false
+    }
+
+    fn conditions(&mut self) -> Option<Conditions> {
+        // hot for as long as it works: who asks twice after a launch asks too late
+        let throttled = std::mem::take(&mut self.worked).then(|| "hot".to_string());
+        let told = Conditions { clock_mhz: 1_000, throttled: throttled.into_iter().collect(), ..Conditions::default() };
+        self.hot.then_some(told)
     }
 
     fn release(&mut self, program: ProgramId) {
@@ -116,9 +127,10 @@ impl Executor for Fake {
         values: &[Value],
         geometry: &Geometry,
         repeat: usize,
-        _flush: bool,
+        _timing: Timing,
     ) -> std::result::Result<Vec<f32>, Fault> {
         std::thread::sleep(self.slow);
+        self.worked = true;
         if self.poisoned {
             return Err(fault(InvalidityKind::Runtime, "the device is lost"));
         }

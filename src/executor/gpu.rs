@@ -4,8 +4,8 @@
 
 use super::compiler::{Binary, Cached, Compiler, Job, compiler_for};
 use super::energy::EnergyMeter;
-use super::{BufferId, Executor, Fault, Geometry, Product, ProgramId, Value, fault};
-use crate::dataset::{Conditions, InvalidityKind, Observed};
+use super::{BufferId, Executor, Fault, Geometry, Product, ProgramId, Timing, Value, fault};
+use crate::dataset::{Conditions, InvalidityKind, Resources};
 use crate::error::{Error, Result};
 use crate::kernel::Device;
 use std::ffi::{CStr, CString, c_void};
@@ -42,6 +42,8 @@ pub trait Driver {
     fn record(&self, event: Handle) -> Said<()>;
     /// Milliseconds between two events that have happened.
     fn elapsed(&self, start: Handle, end: Handle) -> Said<f32>;
+    /// Waits for an event; one that was never recorded has happened.
+    fn wait(&self, event: Handle) -> Said<()>;
 
     /// How the device is now, where the API tells.
     fn conditions(&self) -> Option<Conditions> {
@@ -161,7 +163,7 @@ impl<D: Driver> Gpu<D> {
         program: ProgramId,
         values: &[Value],
         geometry: &Geometry,
-        timing: (usize, bool),
+        timing: (usize, Timing),
     ) -> Said<Vec<f32>> {
         self.enter()?;
         let (function, local_bytes) = self.function(program)?;
@@ -178,14 +180,23 @@ impl<D: Driver> Gpu<D> {
         self.timed(timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
     }
 
-    /// Does something on the device so many times, each between two events; microseconds of each. With `flush` the caches are
-    /// overwritten before each.
-    fn timed(&mut self, (repeat, flush): (usize, bool), enqueue: &mut dyn FnMut(&D) -> Said<()>) -> Said<Vec<f32>> {
-        while self.events.len() < repeat {
+    /// Does something on the device so many times, each between two events where it is timed; microseconds of each.
+    fn timed(&mut self, (repeat, timing): (usize, Timing), enqueue: &mut dyn FnMut(&D) -> Said<()>) -> Said<Vec<f32>> {
+        let pairs = if timing == Timing::Untimed { 1 } else { repeat };
+        while self.events.len() < pairs {
             self.events.push((self.driver.event()?, self.driver.event()?));
         }
+        if timing == Timing::Untimed {
+            // these are at work while the device's counter is read and the next are enqueued
+            (0..repeat).try_for_each(|_| enqueue(&self.driver))?;
+            let (last, before) = self.events[0];
+            self.driver.record(last)?;
+            self.driver.wait(before)?;
+            self.events[0] = (before, last);
+            return Ok(Vec::new());
+        }
         for i in 0..repeat {
-            if flush {
+            if timing == Timing::Cold {
                 self.flush()?;
             }
             let (start, end) = self.events[i];
@@ -220,7 +231,7 @@ fn local(geometry: &Geometry) -> Vec<usize> {
     for at in geometry.local.len()..local.len() {
         let rest = geometry.global[at] / local[at];
         let left = 256 / local.iter().product::<usize>().max(1);
-        local[at] *= (1..=left.min(rest)).rev().find(|d| rest % d == 0).unwrap_or(1);
+        local[at] *= (1..=left.min(rest)).rev().find(|d| rest.is_multiple_of(*d)).unwrap_or(1);
     }
     local
 }
@@ -259,12 +270,12 @@ impl<D: Driver> Executor for Gpu<D> {
         false
     }
 
-    fn observed(&mut self, program: Option<ProgramId>) -> Observed {
-        Observed {
-            resources: program.and_then(|p| self.programs[p.0].as_ref()).map(|p| p.binary.resources),
-            conditions: self.driver.conditions(),
-            ..Observed::default()
-        }
+    fn resources(&self, program: ProgramId) -> Option<Resources> {
+        self.programs[program.0].as_ref().map(|p| p.binary.resources)
+    }
+
+    fn conditions(&mut self) -> Option<Conditions> {
+        self.driver.conditions()
     }
 
     fn energy_meter(&mut self) -> Said<Box<dyn EnergyMeter>> {
@@ -303,9 +314,9 @@ impl<D: Driver> Executor for Gpu<D> {
         values: &[Value],
         geometry: &Geometry,
         repeat: usize,
-        flush: bool,
+        timing: Timing,
     ) -> std::result::Result<Vec<f32>, Fault> {
-        self.run(program, values, geometry, (repeat, flush)).map_err(|e| self.failure(e))
+        self.run(program, values, geometry, (repeat, timing)).map_err(|e| self.failure(e))
     }
 
     fn library(&mut self) -> Said<String> {
@@ -314,13 +325,13 @@ impl<D: Driver> Executor for Gpu<D> {
         library.as_ref().map(|library| library.name()).map_err(String::clone)
     }
 
-    fn multiply(&mut self, product: &Product, repeat: usize, flush: bool) -> std::result::Result<Vec<f32>, Fault> {
+    fn multiply(&mut self, product: &Product, repeat: usize, timing: Timing) -> std::result::Result<Vec<f32>, Fault> {
         let pointers = product.matrices.map(|matrix| self.buffers[matrix.0]);
         let opened = Executor::library(self);
         // taken out while it is in use, because timing needs the device
         let library = self.library.take();
         let times = match (&opened, &library) {
-            (Ok(_), Some(Ok(library))) => self.timed((repeat, flush), &mut |_| library.multiply(product, pointers)),
+            (Ok(_), Some(Ok(library))) => self.timed((repeat, timing), &mut |_| library.multiply(product, pointers)),
             (said, _) => Err(said.clone().err().unwrap_or_default()),
         };
         self.library = library;

@@ -162,6 +162,11 @@ impl Driver for Hip {
         Ok(milliseconds)
     }
 
+    fn wait(&self, event: Handle) -> Said<()> {
+        // SAFETY: as said above
+        unsafe { hip!(hipEventSynchronize, event.cast()) }
+    }
+
     fn conditions(&self) -> Option<Conditions> {
         hwmon::conditions(self.bus.as_ref().ok()?)
     }

@@ -4,7 +4,7 @@ use super::agree::{Agree, Twins};
 use super::check::{Format, canary, deviation, difference, random_data, scale};
 use super::compiler::Job;
 use super::exact::{Sample, sample};
-use super::{BufferId, Executor, Fault, Geometry, Product, Value, fault};
+use super::{BufferId, Executor, Fault, Geometry, Product, Timing, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::{Error, Result};
 use crate::kernel::spec::ArgumentKind;
@@ -147,7 +147,7 @@ fn refer(executor: &mut dyn Executor, kernel: &Kernel, source: &Source, loaded: 
     let geometry = geometry(kernel, executor.device(), &source.reference, problem, None);
     let env = kernel.env(problem, Some(executor.device()));
     let program = executor.compile(&Job::new(kernel, &source.reference, &defines, &env)).map_err(wrong)?;
-    executor.launch(program, &loaded.values, &geometry, 1, false).map_err(wrong)?;
+    executor.launch(program, &loaded.values, &geometry, 1, Timing::Warm).map_err(wrong)?;
     executor.release(program);
     Ok(())
 }

@@ -10,12 +10,13 @@ use super::loaded::{Loaded, geometry, load};
 use super::peaks::{self, Peaks};
 use super::policy::{Cache, Policy};
 use super::rounds::Rounds;
-use super::{Executor, Fault, Geometry, ProgramId, fault};
-use crate::dataset::{InvalidityKind, Measurement, Observed, Outcome};
+use super::{Executor, Fault, Geometry, ProgramId, Timing, fault};
+use crate::dataset::{Conditions, InvalidityKind, Measurement, Observed, Outcome};
 use crate::error::Result;
 use crate::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// Programs kept compiled, about: what is measured together is kept beyond.
 const PROGRAMS: usize = 1_024;
@@ -46,6 +47,28 @@ fn settle(running: &mut [Candidate], rounds: &Rounds, policy: &Policy, best_us: 
     let done: Vec<usize> = done.collect();
     done.iter().for_each(|at| running[*at].done = true);
     done
+}
+
+/// Looks at how the device is while it is at work, or just was: idle it says other things.
+#[derive(Default)]
+struct Watch {
+    asked: Option<Instant>,
+    now: Option<Conditions>,
+}
+
+/// Asking takes the driver a good part of a millisecond, and what it tells changes more slowly than this.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Watch {
+    /// To be called right after a launch of the candidate.
+    fn look(&mut self, executor: &mut dyn Executor, candidate: &mut Candidate) {
+        if self.asked.is_none_or(|asked| asked.elapsed() >= LOOK) {
+            (self.asked, self.now) = (Some(Instant::now()), executor.conditions());
+        }
+        if let Some(now) = &self.now {
+            candidate.meet(now);
+        }
+    }
 }
 
 /// A device with the data of one problem on it, and programs compiled so far.
@@ -109,7 +132,7 @@ impl<'k> Bench<'k> {
         }
         let geometry = self.geometry(&smallest, config);
         let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
-        Ok(self.executor.launch(program, &values, &geometry, 1, false).err())
+        Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
     }
 
     /// Puts random data on the device, and computes what is expected of them.
@@ -207,7 +230,7 @@ impl<'k> Bench<'k> {
                 return Ok(rest);
             }
         }
-        let flush = policy.cache == Cache::Cold;
+        let timing = if policy.cache == Cache::Cold { Timing::Cold } else { Timing::Warm };
         for candidate in running.iter_mut().filter(|c| !c.seems_hopeless(policy, *best_us)) {
             if self.executor.is_poisoned() {
                 return Ok(rest);
@@ -215,12 +238,12 @@ impl<'k> Bench<'k> {
             // by time, and not at all for a launch that is longer than the warm-up; caches are flushed for what is timed
             let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
             begin(candidate.index);
-            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, false) {
+            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, Timing::Warm) {
                 candidate.done = true;
                 finish(candidate.index, Outcome::Invalid(fault), Observed::default());
             }
         }
-        let mut rounds = Rounds::default();
+        let (mut rounds, mut watch) = (Rounds::default(), Watch::default());
         while running.iter().any(|c| !c.done) {
             for (at, candidate) in running.iter_mut().enumerate().filter(|(_, c)| !c.done) {
                 if self.executor.is_poisoned() {
@@ -229,12 +252,13 @@ impl<'k> Bench<'k> {
                 begin(candidate.index);
                 // a few short launches per turn, so that turns are not many but neighbours stay close in time
                 let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 4);
-                match candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, flush) {
+                match candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, timing) {
                     Ok(times) => {
                         // a first launch that was disturbed would make all of its turns short
                         let fastest = times.iter().copied().fold(f32::INFINITY, f32::min) as f64;
                         candidate.estimate_us = candidate.estimate_us.min(fastest.max(0.1));
                         rounds.add(at, times);
+                        watch.look(self.executor.as_mut(), candidate);
                     }
                     Err(fault) => {
                         candidate.done = true;
@@ -247,7 +271,7 @@ impl<'k> Bench<'k> {
                 if !policy.energy {
                     let samples_us = std::mem::take(&mut running[at].samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
-                    finish(running[at].index, outcome, self.executor.observed(running[at].work.program()));
+                    finish(running[at].index, outcome, self.observed(&running[at]));
                 }
             }
         }
@@ -264,6 +288,15 @@ impl<'k> Bench<'k> {
         Ok(rest)
     }
 
+    /// What was observed of a candidate so far.
+    fn observed(&self, candidate: &Candidate) -> Observed {
+        Observed {
+            resources: candidate.work.program().and_then(|p| self.executor.resources(p)),
+            conditions: candidate.conditions.clone(),
+            ..Observed::default()
+        }
+    }
+
     /// The outcome of a candidate that was timed, with its energy, or why it has none.
     fn meter(
         &mut self,
@@ -271,7 +304,8 @@ impl<'k> Bench<'k> {
         candidate: &mut Candidate,
         begin: &mut dyn FnMut(usize),
     ) -> (Outcome, Observed) {
-        let mut observed = self.executor.observed(candidate.work.program());
+        let mut watch = Watch::default();
+        let mut observed = self.observed(candidate);
         let samples_us = std::mem::take(&mut candidate.samples);
         let recipe = Recipe::default();
         let mut clock = MachineClock::new();
@@ -288,16 +322,23 @@ impl<'k> Bench<'k> {
                 return (Outcome::Measured(Measurement { samples_us, energy: None }), observed);
             }
         };
-        let mut told = std::time::Instant::now();
+        let mut told = Instant::now();
+        let launch_us = candidate.estimate_us;
         let mut launch = |repeat: usize| {
             // what is metered is at work for seconds, and is not to be taken for hanging
             if told.elapsed().as_secs() >= 1 {
-                told = std::time::Instant::now();
+                told = Instant::now();
                 begin(candidate.index);
             }
-            candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, false).map(drop)
+            candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, Timing::Untimed)?;
+            watch.look(self.executor.as_mut(), candidate);
+            Ok(())
         };
-        let metered = energy::meter(meter, &mut clock, &recipe, (candidate.estimate_us, idle), &mut launch);
+        let metered = energy::meter(meter, &mut clock, &recipe, (launch_us, idle), &mut launch);
+        // waits for the last, whose failure is this config's
+        let last = candidate.work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm);
+        observed.conditions = candidate.conditions.take().or(observed.conditions);
+        let metered = last.map_err(Unmetered::Config).and(metered);
         let energy = match metered {
             Ok(energy) => Some(energy),
             Err(Unmetered::Config(fault)) => return (Outcome::Invalid(fault), observed),
@@ -325,16 +366,16 @@ impl<'k> Bench<'k> {
             },
         };
         loaded.reset(self.executor.as_mut())?;
-        if let Err(fault) = work.launch(self.executor.as_mut(), &loaded.values, 1, false) {
+        if let Err(fault) = work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm) {
             return Ok(Err(fault));
         }
         if let Some(fault) = loaded.wrong(self.executor.as_mut())? {
             return Ok(Err(fault));
         }
-        let estimate = match work.launch(self.executor.as_mut(), &loaded.values, 1, false) {
+        let estimate = match work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm) {
             Ok(times) => times[0].max(0.1) as f64,
             Err(fault) => return Ok(Err(fault)),
         };
-        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), done: false }))
+        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
     }
 }

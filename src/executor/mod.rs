@@ -30,7 +30,7 @@ pub mod worker;
 
 pub use policy::{Cache, Policy};
 
-use crate::dataset::{Invalidity, InvalidityKind, Observed};
+use crate::dataset::{Conditions, Invalidity, InvalidityKind, Resources};
 use crate::error::{Error, Result};
 use crate::kernel::Device;
 use compiler::Job;
@@ -72,9 +72,14 @@ pub trait Executor {
         true
     }
 
-    /// What a program needs, if one is given, and how the device is now, where the API tells.
-    fn observed(&mut self, _program: Option<ProgramId>) -> Observed {
-        Observed::default()
+    /// What a program needs, where the API tells.
+    fn resources(&self, _program: ProgramId) -> Option<Resources> {
+        None
+    }
+
+    /// How the device is now, where the API tells.
+    fn conditions(&mut self) -> Option<Conditions> {
+        None
     }
 
     /// The device's counter of energy; a sentence where there is none.
@@ -95,15 +100,15 @@ pub trait Executor {
     /// Copies from the device; returns when done.
     fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()>;
 
-    /// Launches `repeat` times, one after the other, and gives the device time of each launch in microseconds.
-    /// With `flush`, the device's caches are overwritten before each launch. An empty `local` leaves the choice to the API.
+    /// Launches `repeat` times, one after the other, and gives the device time of each launch in microseconds, if timed.
+    /// An empty `local` leaves the choice to the API.
     fn launch(
         &mut self,
         program: ProgramId,
         values: &[Value],
         geometry: &Geometry,
         repeat: usize,
-        flush: bool,
+        timing: Timing,
     ) -> std::result::Result<Vec<f32>, Fault>;
 
     /// Name and version of the vendor's library of tuned routines; a sentence where there is none.
@@ -112,7 +117,12 @@ pub trait Executor {
     }
 
     /// [`Executor::launch`] for a product by the vendor's library.
-    fn multiply(&mut self, _product: &Product, _repeat: usize, _flush: bool) -> std::result::Result<Vec<f32>, Fault> {
+    fn multiply(
+        &mut self,
+        _product: &Product,
+        _repeat: usize,
+        _timing: Timing,
+    ) -> std::result::Result<Vec<f32>, Fault> {
         Err(fault(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
     }
 
@@ -120,6 +130,18 @@ pub trait Executor {
     fn is_poisoned(&self) -> bool {
         false
     }
+}
+
+/// How launches are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Each by itself, with the caches as the launch before left them.
+    Warm,
+    /// Each by itself, after the device's caches were overwritten.
+    Cold,
+    /// Not at all, so that nothing stands between them: returns while the last are still at work, which the next call goes on from. What
+    /// fails is told by a later call.
+    Untimed,
 }
 
 /// Work-items of a launch per dimension: in all, and per work-group.

@@ -2,11 +2,11 @@
 
 use super::energy::EnergyMeter;
 use crate::dataset::Conditions;
-use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
-use std::sync::OnceLock;
+use nvml_wrapper::{Device, Nvml};
+use std::sync::{Arc, OnceLock};
 
 /// The library, opened once for the process.
 fn library() -> Result<&'static Nvml, String> {
@@ -15,22 +15,24 @@ fn library() -> Result<&'static Nvml, String> {
     opened.as_ref().map_err(Clone::clone)
 }
 
+/// Version of NVIDIA's driver, `580.159.03`.
+pub fn driver_version() -> Result<String, String> {
+    library()?.sys_driver_version().map_err(|e| format!("NVML: {e}"))
+}
+
 /// The GPU at a bus address as the driver writes it.
 #[derive(Clone)]
-pub struct Gpu {
-    bus: String,
-}
+pub struct Gpu(Arc<Device<'static>>);
 
 impl Gpu {
     /// The driver's and the library's numbers of devices differ: the bus address is what both know.
     pub fn at(bus: &str) -> Result<Gpu, String> {
-        library()?.device_by_pci_bus_id(bus).map_err(|e| format!("NVML: {e}"))?;
-        Ok(Gpu { bus: bus.into() })
+        let device = library()?.device_by_pci_bus_id(bus).map_err(|e| format!("NVML: {e}"))?;
+        Ok(Gpu(Arc::new(device)))
     }
 
-    fn ask<T>(&self, ask: impl Fn(&nvml_wrapper::Device) -> Result<T, NvmlError>) -> Result<T, String> {
-        let device = library()?.device_by_pci_bus_id(self.bus.as_str());
-        device.and_then(|device| ask(&device)).map_err(|e| format!("NVML: {e}"))
+    fn ask<T>(&self, ask: impl Fn(&Device) -> Result<T, NvmlError>) -> Result<T, String> {
+        ask(&self.0).map_err(|e| format!("NVML: {e}"))
     }
 
     /// Clocks, temperature and throttling now.

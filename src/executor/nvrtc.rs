@@ -73,9 +73,7 @@ impl Nvrtc {
                     .into(),
             ));
         }
-        let mut version = (0, 0);
-        // SAFETY: the library is there; both arguments outlive the call
-        unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
+        let version = version();
         let known = architectures();
         let capability = architecture.strip_prefix("sm_").and_then(|c| c.trim_end_matches(['a', 'f']).parse().ok());
         let newest = capability.and_then(|wanted: i32| known.iter().copied().filter(|c| *c <= wanted).max());
@@ -104,6 +102,25 @@ impl Nvrtc {
             "-w".into(),
         ]
     }
+}
+
+/// Version of the library, which is there.
+fn version() -> (i32, i32) {
+    let mut version = (0, 0);
+    // SAFETY: the library is there; both arguments outlive the call
+    unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
+    version
+}
+
+/// What a driver of the given CUDA version may have against a program that it refuses.
+pub fn newer_than(driver: (i32, i32)) -> Option<String> {
+    let (major, minor) = if is_there() { version() } else { return None };
+    ((major, minor) > driver).then(|| {
+        format!(
+            "NVRTC {major}.{minor} is newer than the driver, which is of CUDA {}.{}: update it, or name the folder of an older NVRTC in SEQTUNE_NVRTC",
+            driver.0, driver.1
+        )
+    })
 }
 
 /// Compute capabilities that the installed version compiles for, as 90 for 9.0.

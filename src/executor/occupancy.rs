@@ -26,6 +26,8 @@ const STATIC_LOCAL: u32 = 48 << 10;
 const WARP: u32 = 32;
 const REGISTER_STEP: u32 = 256;
 const LOCAL_STEP: u32 = 128;
+/// Parts of a multiprocessor that registers belong to, on every architecture below.
+const QUARTERS: u32 = 4;
 const MOST_REGISTERS: u32 = 255;
 const MOST_ITEMS: u32 = 1_024;
 
@@ -71,7 +73,8 @@ impl Unit {
         };
         let warps = items.div_ceil(WARP).max(1);
         let registers_of_warp = (needs.registers * WARP).next_multiple_of(REGISTER_STEP).max(REGISTER_STEP);
-        let by_registers = self.registers / registers_of_warp / warps;
+        // each quarter of a unit has registers of its own, and a work-group's warps are dealt out to them in turn
+        let by_registers = self.registers / QUARTERS / registers_of_warp * QUARTERS / warps;
         let by_local = self.local / (local + self.reserved).next_multiple_of(LOCAL_STEP).max(1);
         let by_items = self.items / (warps * WARP);
         needs.groups_per_unit =
@@ -104,6 +107,9 @@ mod tests {
             ("sm_90", 64, 0, 256, 4),
             ("sm_90", 255, 0, 256, 1),
             ("sm_90", 40, 32_768, 128, 6),
+            ("sm_90", 189, 0, 32, 8),
+            ("sm_90", 194, 0, 64, 4),
+            ("sm_90", 168, 0, 384, 1),
             ("sm_80", 32, 49_152, 256, 3),
             ("sm_86", 32, 0, 256, 6),
             ("sm_75", 32, 0, 1_024, 1),

@@ -2,7 +2,7 @@
 
 use super::compiler::Job;
 use super::energy::EnergyMeter;
-use super::{BufferId, Executor, Fault, Found, Geometry, ProgramId, Value, fault};
+use super::{BufferId, Executor, Fault, Found, Geometry, ProgramId, Timing, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::error::{Error, Result};
 use crate::kernel::{Device, Limits};
@@ -220,11 +220,11 @@ impl Executor for OpenCl {
         values: &[Value],
         geometry: &Geometry,
         repeat: usize,
-        flush: bool,
+        timing: Timing,
     ) -> std::result::Result<Vec<f32>, Fault> {
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
-            if flush {
+            if timing == Timing::Cold {
                 self.flush().map_err(|e| fault(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
             }
             let run = || -> std::result::Result<f32, ClError> {

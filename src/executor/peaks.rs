@@ -1,7 +1,7 @@
 //! What a device reaches at best, measured, and what bounds a kernel beside it: the roofline (Williams, Waterman and Patterson 2009).
 
 use super::compiler::Job;
-use super::{Executor, Fault, Geometry, Value, fault};
+use super::{Executor, Fault, Geometry, Timing, Value, fault};
 use crate::dataset::InvalidityKind;
 use crate::kernel::spec::Units;
 use serde::{Deserialize, Serialize};
@@ -81,7 +81,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
     let out = executor.alloc(4 * items).map_err(failed)?;
     let program = executor.compile(&job("peak_f32"))?;
     let values = [Value::Int(rounds), Value::Float(0.999), Value::Float(1e-3), Value::Buffer(out)];
-    let f32_us = fastest(executor.launch(program, &values, &geometry(items), TRIES, false)?);
+    let f32_us = fastest(executor.launch(program, &values, &geometry(items), TRIES, Timing::Warm)?);
     executor.release(program);
 
     let matrix_us = match units {
@@ -92,7 +92,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
             match executor.compile(&job) {
                 Ok(program) => {
                     let values = [Value::Int(rounds), Value::Buffer(out)];
-                    let times = executor.launch(program, &values, &geometry(items), TRIES, false)?;
+                    let times = executor.launch(program, &values, &geometry(items), TRIES, Timing::Warm)?;
                     executor.release(program);
                     Some(fastest(times))
                 }
@@ -109,7 +109,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
     executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
     let program = executor.compile(&job("peak_copy"))?;
     let values = [Value::Buffer(from), Value::Buffer(to)];
-    let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, false)?);
+    let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, Timing::Warm)?);
     executor.release(program);
     executor.free_all();
     let launched = rounds as f64 * items as f64;

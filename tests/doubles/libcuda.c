@@ -1,5 +1,5 @@
 // A double of NVIDIA's driver for tests: the calls that seqtune makes. With DOUBLE_GPU=ptx its GPU is newer than any NVRTC, and takes PTX, which
-// it runs.
+// it runs; with DOUBLE_GPU=old its driver is older than NVRTC, whose programs it refuses.
 #include "gpu.h"
 #include "ptx_run.h"
 
@@ -31,7 +31,7 @@ int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal ? 
 int cuDeviceGetName(char *name, int length, int device) { snprintf(name, length, "NVIDIA Double %d", device + 1); return OK; }
 int cuDeviceGetPCIBusId(char *bus, int length, int device) { snprintf(bus, length, "0000:1b:00.0"); return device; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { *bytes = (size_t)1 << 30; return device; }
-int cuDriverGetVersion(int *version) { *version = 13000; return OK; }
+int cuDriverGetVersion(int *version) { *version = mode("old") ? 12000 : 13000; return OK; }
 int cuGetErrorString(int error, const char **text)
 {
     *text = error == MEMORY            ? "out of memory"
@@ -108,7 +108,7 @@ int cuModuleLoadData(void **module, const void *image)
     const int is_ptx = mode("ptx");
     *module = is_ptx ? (void *)ptx_read(image, said) : (void *)image;
     if (is_ptx) return *module ? OK : INVALID_PTX;
-    return memcmp(image, "\177ELF", 4) ? INVALID : OK;
+    return mode("old") || memcmp(image, "\177ELF", 4) ? INVALID : OK;
 }
 int cuModuleUnload(void *module)
 {
@@ -128,6 +128,7 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 }
 int cuFuncSetAttribute(void *function, int attribute, int value) { return function && attribute && value ? OK : INVALID; }
 int cuEventCreate(struct timespec **event, unsigned flags) { *event = malloc(sizeof **event); return flags; }
+int cuEventSynchronize(const struct timespec *event) { return event ? OK : INVALID; }
 int cuEventRecord(struct timespec *event, void *stream) { clock_gettime(CLOCK_MONOTONIC, event); return stream ? INVALID : OK; }
 int cuEventElapsedTime(float *milliseconds, const struct timespec *start, const struct timespec *end)
 {

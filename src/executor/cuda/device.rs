@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::executor::Found;
 use crate::executor::gpu::failed;
+use crate::executor::nvml;
 use crate::kernel::{Device, Limits};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use std::ffi::{CStr, c_char};
@@ -55,17 +56,24 @@ fn lanes(capability: i32) -> f64 {
     }
 }
 
+/// The newest version of CUDA that the driver knows.
+pub fn driver_version() -> (i32, i32) {
+    let mut version = 0;
+    // SAFETY: writes one number; an error leaves it as it is
+    unsafe { sys::cuDriverGetVersion(&mut version) };
+    (version / 1_000, version % 1_000 / 10)
+}
+
 /// A device as data.
 pub fn describe(ordinal: i32) -> std::result::Result<Device, String> {
     let mut handle = 0;
     let mut name = [0u8; 256];
-    let (mut bytes, mut version) = (0, 0);
+    let mut bytes = 0;
     // SAFETY: every call writes what it is given room for
     unsafe {
         check(sys::cuDeviceGet(&mut handle, ordinal))?;
         check(sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, handle))?;
         check(sys::cuDeviceTotalMem_v2(&mut bytes, handle))?;
-        check(sys::cuDriverGetVersion(&mut version))?;
     }
     let ask = |attribute: Attribute| {
         let mut value = 0;
@@ -100,14 +108,19 @@ pub fn describe(ordinal: i32) -> std::result::Result<Device, String> {
         is_cpu: Some(0.0),
         local_memory_opt_in: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
     };
+    let (major, minor) = driver_version();
     let name = CStr::from_bytes_until_nul(&name).map_or_else(|_| "NVIDIA GPU".into(), CStr::to_string_lossy);
     Ok(Device {
         aliases: Vec::new(),
         name: name.trim_start_matches("NVIDIA ").into(),
         vendor: "NVIDIA".into(),
         architecture: format!("sm_{capability}"),
-        driver: format!("CUDA {}.{}", version / 1_000, version % 1_000 / 10),
-        source: "asked of the device through CUDA".into(),
+        driver: format!("CUDA {major}.{minor}"),
+        // not part of `driver`, which must not change while a sweep goes on elsewhere
+        source: format!(
+            "asked of the device through CUDA{}",
+            nvml::driver_version().map_or(String::new(), |version| format!(", driver {version}"))
+        ),
         limits,
     })
 }
