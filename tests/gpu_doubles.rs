@@ -304,6 +304,8 @@ fn predictions_are_measured_with_energy_and_beside_the_vendors_library() {
         assert_eq!(code, 0, "{json}{err}");
         for line in json.lines() {
             let answer: serde_json::Value = serde_json::from_str(line).unwrap();
+            // of two multiprocessors, or four, one work-group or two fill little
+            assert!(answer["filled"].as_f64().is_some_and(|share| share > 0.0 && share < 1.0), "{answer}");
             assert!(answer["best_us"].as_f64().is_some_and(|us| us > 0.0), "{answer}");
             if api.id == "cuda:0" {
                 assert_eq!(answer["library"], "cuBLAS 13.0.2", "{answer}");
@@ -312,7 +314,11 @@ fn predictions_are_measured_with_energy_and_beside_the_vendors_library() {
         }
         match api.id {
             "cuda:0" => {
-                assert!(out.contains("| % of cuBLAS 13.0.2 | mJ |") && out.contains(" % of cuBLAS 13.0.2."), "{out}")
+                assert!(
+                    out.contains("| % of cuBLAS 13.0.2 | device filled, % | mJ |")
+                        && out.contains(" % of cuBLAS 13.0.2."),
+                    "{out}"
+                )
             }
             _ => assert!(out.contains("Nothing of the vendor's is measured beside it"), "{out}"),
         }

@@ -4,7 +4,8 @@ use super::progress::Bar;
 use crate::dataset::{Header, Journal, Objective, Observed, Outcome, Record};
 use crate::error::{Error, Result, input};
 use crate::executor::child::{Child, Setup, compile_all};
-use crate::executor::{Policy, live_device};
+use crate::executor::peaks::filled;
+use crate::executor::{Policy, geometry, live_device};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use crate::model::{Candidate, Model, Predictor, WIDTH};
 use crate::threads::cores;
@@ -132,8 +133,12 @@ pub fn run(args: Args) -> Result<()> {
         super::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
     }
     let matrix = peaks.matrix_gflops.map_or(String::new(), |peak| format!(", {peak:.0} in f16 on tensor cores"));
+    let sparse = match answers.iter().any(|a| a.filled.is_some()) {
+        true => ", below 60 % where it fills less than a quarter of the device",
+        false => "",
+    };
     super::answer(&format!(
-        "The device reaches {:.0} GFLOP/s in f32{matrix} and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency.",
+        "The device reaches {:.0} GFLOP/s in f32{matrix} and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency{sparse}.",
         peaks.f32_gflops, peaks.bandwidth_gbs
     ));
     Ok(())
@@ -217,6 +222,12 @@ impl Bench {
         if let Err(reason) = measured {
             return Ok(Err(reason));
         }
+        let filled = candidates.first().and_then(|first| {
+            let at = configs.iter().position(|c| *c == first.config)?;
+            let launch = &kernel.source().ok()?.program;
+            let groups = geometry(kernel, device, launch, problem, Some(&first.config)).groups();
+            Some(filled(notes[at].resources.as_ref()?, groups, device.limits.compute_units?))
+        });
         if let Some(journal) = &mut self.learn {
             let library_us = by_library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
             for ((config, outcome), note) in configs.iter().zip(&outcomes).zip(notes) {
@@ -266,6 +277,7 @@ impl Bench {
             compute_share: None,
             memory_share: None,
             bound: None,
+            filled,
         }))
     }
 }

@@ -28,6 +28,7 @@ mod source;
 pub mod sweep;
 pub mod worker;
 
+pub use loaded::geometry;
 pub use policy::{Cache, Policy};
 
 use crate::dataset::{Conditions, Invalidity, InvalidityKind, Resources};
@@ -149,6 +150,13 @@ pub enum Timing {
 pub struct Geometry {
     pub global: Vec<usize>,
     pub local: Vec<usize>,
+}
+
+impl Geometry {
+    /// Work-groups, where the launch says how large they are.
+    pub fn groups(&self) -> usize {
+        std::iter::zip(&self.global, &self.local).map(|(global, local)| global / local.max(&1)).product()
+    }
 }
 
 /// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`.

@@ -2,7 +2,7 @@
 
 use super::compiler::Job;
 use super::{Executor, Fault, Geometry, Timing, Value, fault};
-use crate::dataset::InvalidityKind;
+use crate::dataset::{InvalidityKind, Resources};
 use crate::kernel::spec::Units;
 use serde::{Deserialize, Serialize};
 
@@ -37,19 +37,37 @@ pub enum Bound {
     Latency,
 }
 
-/// Below this share of both peaks a kernel is bound by latency.
+/// Below this share of both peaks a kernel is bound by latency: work-items wait for what they asked for.
 const NEAR: f64 = 0.4;
+/// Where less than a share of a device's places for work-items is filled, there are few to work while others wait, and less than so much of
+/// both peaks is latency too. What is nearer to a peak hides it otherwise, by work-items that do several things at a time.
+const SPARSE: f64 = 0.25;
+const NEAR_IF_SPARSE: f64 = 0.6;
+
+/// Share of a device's places for work-items that a launch of so many work-groups fills at most: the occupancy, less where there are not
+/// enough work-groups for all units.
+pub fn filled(needs: &Resources, groups: usize, units: f64) -> f64 {
+    let places = (needs.groups_per_unit as f64 * units).max(1.0);
+    needs.occupancy as f64 / 100.0 * (groups as f64 / places).min(1.0)
+}
 
 impl Peaks {
     /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
-    pub fn judge(&self, units: Units, flops: f64, bytes: f64, time_us: f64) -> Option<(f64, f64, Bound)> {
+    /// `filled`: share of the device's places for work-items that were filled, where it is known.
+    pub fn judge(
+        &self,
+        units: Units,
+        (flops, bytes, time_us): (f64, f64, f64),
+        filled: Option<f64>,
+    ) -> Option<(f64, f64, Bound)> {
         let peak = match units {
             Units::Vector => self.f32_gflops,
             Units::Matrix => self.matrix_gflops?,
         };
         let (compute, memory) = (flops / time_us / 1e3 / peak, bytes / time_us / 1e3 / self.bandwidth_gbs);
+        let near = if filled.is_some_and(|filled| filled < SPARSE) { NEAR_IF_SPARSE } else { NEAR };
         let bound = match () {
-            _ if compute.max(memory) < NEAR => Bound::Latency,
+            _ if compute.max(memory) < near => Bound::Latency,
             _ if compute >= memory => Bound::Compute,
             _ => Bound::Memory,
         };
@@ -147,13 +165,23 @@ mod tests {
     #[test]
     fn the_larger_share_of_a_peak_is_the_bound_and_none_is_latency() {
         let peaks = Peaks { f32_gflops: 1_000.0, matrix_gflops: None, bandwidth_gbs: 100.0 };
-        let judge = |flops, bytes, us| peaks.judge(Units::Vector, flops, bytes, us).unwrap();
+        let judge = |flops, bytes, us| peaks.judge(Units::Vector, (flops, bytes, us), None).unwrap();
         // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
         let (compute, memory, bound) = judge(1e9, 1e6, 2e3);
         assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
         assert_eq!(bound, Bound::Compute);
         assert_eq!(judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
         assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
-        assert_eq!(peaks.judge(Units::Matrix, 1e9, 1e6, 2e3), None);
+        assert_eq!(peaks.judge(Units::Matrix, (1e9, 1e6, 2e3), None), None);
+        // at half of a peak it depends on whether there were others to work
+        let half = |filled| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(filled)).unwrap().2;
+        assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
+        assert_eq!(peaks.judge(Units::Vector, (1e9, 1e6, 1.5e3), Some(0.125)).unwrap().2, Bound::Compute);
+    }
+
+    #[test]
+    fn a_device_is_filled_by_what_a_unit_holds_and_by_as_many_groups_as_there_are() {
+        let needs = Resources { groups_per_unit: 2, occupancy: 50, ..Resources::default() };
+        assert_eq!([400, 200, 50, 1].map(|groups| filled(&needs, groups, 100.0)), [0.5, 0.5, 0.125, 0.0025]);
     }
 }

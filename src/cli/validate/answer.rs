@@ -37,6 +37,8 @@ pub struct Answer {
     pub compute_share: Option<f64>,
     pub memory_share: Option<f64>,
     pub bound: Option<Bound>,
+    /// Share of the device's places for work-items that the first choice fills. Null where the compiler does not tell.
+    pub filled: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -55,7 +57,7 @@ impl Answer {
     pub fn judge(&mut self, kernel: &Kernel, peaks: &Peaks) {
         let Some(time) = self.first_us() else { return };
         let Ok(source) = kernel.source() else { return };
-        if let Some((compute, memory, bound)) = peaks.judge(source.units, self.flops, self.bytes, time) {
+        if let Some((compute, memory, bound)) = peaks.judge(source.units, (self.flops, self.bytes, time), self.filled) {
             (self.compute_share, self.memory_share, self.bound) = (Some(compute), Some(memory), Some(bound));
         }
     }
@@ -126,6 +128,10 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
     .map(String::from)
     .into();
     columns.extend(library.map(|name| format!("% of {name}")));
+    let filled = answers.iter().any(|a| a.filled.is_some());
+    if filled {
+        columns.push("device filled, %".into());
+    }
     if metered {
         columns.extend(["mJ", "of the default's, %"].map(String::from));
     }
@@ -152,6 +158,9 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
         ];
         if library.is_some() {
             cells.push(show(of_library(answer), 1));
+        }
+        if filled {
+            cells.push(show(answer.filled.map(|f| 100.0 * f), 0));
         }
         if metered {
             let joules = answer.first_joules();
