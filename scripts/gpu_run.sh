@@ -7,16 +7,17 @@
 #   best      many configs of one large product, random ones and those that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products
 #   validate  measures what the shipped models predict
-# OUT gets a report, a log and the packed results, anew every two minutes, so that a run that is stopped loses little; journals are kept in WORK (gpu_work), so that the next call
-# goes on. On another machine the packed files of the last call serve as well, in WORK.
-# usage: [PARTS="tests gemm"] [DEVICE=cuda:0] scripts/gpu_run.sh BIN OUT [MINUTES]
+# OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
+# stopped loses little; journals are kept in WORK (gpu_work), so that the next call goes on. On another machine the packed files of the last call serve as well, in WORK.
+# A sweep measures CONFIGS of each problem (110).
+# usage: [PARTS="tests gemm"] [DEVICE=cuda:0] [CONFIGS=110] scripts/gpu_run.sh BIN OUT [MINUTES]
 set -uo pipefail
 bin=$(realpath "${1:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}")
 out=${2:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}
 minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
-work=${WORK:-gpu_work} device=${DEVICE:-cuda:0}
+work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110}
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
 declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=20 [energy]=25 [validate]=10)
 for part in "${parts[@]}"; do
@@ -26,14 +27,19 @@ mkdir -p "$work"
 large=M=4096,N=4096,K=4096
 began=$SECONDS
 left() { echo $((minutes * 60 - (SECONDS - began))); }
-say() { printf '== %s (%d s gone)\n' "$*" $((SECONDS - began)) | tee -a "$out/log.txt" >&2; }
+# What there is to read, in one file.
+publish() { cat "$work/report.txt" "$work/log.txt" > "$out/report.txt" 2> /dev/null; }
+say() {
+    printf '== %s (%d s gone)\n' "$*" $((SECONDS - began)) | tee -a "$work/log.txt" >&2
+    publish
+}
 # Seconds of the parts that are left which the first of them gets.
 share() {
     local sum=0 part
     for part in "${parts[@]}"; do sum=$((sum + weight[$part])); done
     echo $(($(left) * weight[${parts[0]}] / sum))
 }
-try() { "$@" >> "$out/log.txt" 2>&1 || { say "failed with $?: $*"; return 1; }; }
+try() { "$@" >> "$work/log.txt" 2>&1 || { say "failed with $?: $*"; return 1; }; }
 
 packages=$(python3 -c 'import importlib.util, pathlib; print(pathlib.Path(importlib.util.find_spec("torch").origin).parent.parent)' 2>/dev/null)
 if [ -n "$packages" ]; then
@@ -45,35 +51,55 @@ if [ -n "$packages" ]; then
 fi
 
 # Packs a journal into OUT. The form is by the end of the name.
-pack() { [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.sqt" --overwrite; }
+pack() {
+    [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.sqt" --overwrite
+    publish
+}
 
 # Goes on with a sweep until its end or until so many seconds are gone, packing as it goes: NAME SECONDS ARGUMENTS...
 sweep() {
-    local name=$1 until=$((SECONDS + $2)) told
+    local name=$1 until=$((SECONDS + $2)) seconds next argument
     shift 2
     [ -e "$work/$name.jsonl" ] || [ ! -e "$work/$name.sqt" ] || try "$bin" convert "$work/$name.sqt" -o "$work/$name.jsonl"
-    while [ $((until - SECONDS)) -gt 5 ]; do
-        local budget=$((until - SECONDS))
-        [ "$budget" -le 120 ] || budget=120
+    while seconds=$((until - SECONDS)) && [ $seconds -gt 5 ]; do
         # a batch that was begun is finished; what hangs beyond that is ended
-        told=$(timeout $((budget + 120)) "$bin" sweep "$@" --device "$device" --budget "${budget}s" -o "$work/$name.jsonl" 2> "$work/said.txt") || {
-            say "sweep $name failed: $(tail -n 1 "$work/said.txt")"
-            # begun on another device, or by another version: kept, and begun anew
-            grep -q "was begun with" "$work/said.txt" && mv "$work/$name.jsonl" "$work/$name.$(date +%s).old" && continue
-            pack "$name"
+        timeout $((seconds + 120)) "$bin" sweep "$@" --device "$device" --budget "${seconds}s" -o "$work/$name.jsonl" \
+            > "$work/told.txt" 2> "$work/said.txt" &
+        running=$! next=$((SECONDS + 60))
+        while kill -0 "$running" 2> /dev/null; do
+            sleep 1
+            [ $SECONDS -lt $next ] || { pack "$name" && next=$((SECONDS + 60)); }
+        done
+        if wait "$running"; then
+            printf '%s: %s\n' "$name" "$(cat "$work/told.txt")" >> "$work/report.txt"
+            cat "$work/said.txt" >> "$work/log.txt"
             break
-        }
-        cat "$work/said.txt" >> "$out/log.txt"
-        printf '%s: %s\n' "$name" "$told" >> "$out/report.txt"
-        pack "$name"
-        grep -q "the budget is spent" "$work/said.txt" || break
+        fi
+        say "sweep $name failed: $(tail -n 1 "$work/said.txt")"
+        if grep -q "was begun with" "$work/said.txt"; then
+            # on another device, or by another version: kept, and begun anew
+            mv "$work/$name.jsonl" "$work/$name.$(date +%s).old"
+        elif grep -q -e "--library:" "$work/said.txt"; then
+            say "the vendor's library is left out"
+            beside=()
+            for argument; do shift; [ "$argument" = --library ] || set -- "$@" "$argument"; done
+        else
+            break
+        fi
     done
+    running=
+    pack "$name"
     say "swept $name"
 }
+running=
+trap '[ -z "$running" ] || kill "$running"' EXIT
+trap 'exit 143' TERM INT
 
+: > "$work/report.txt"
+: > "$work/log.txt"
 say "devices"
-"$bin" devices > "$out/report.txt" 2>&1 || { say "the program does not run: see report.txt"; exit 1; }
-grep -q "^  $device" "$out/report.txt" || { say "$device does not open: see report.txt"; exit 1; }
+"$bin" devices > "$work/report.txt" 2>&1 || { say "the program does not run: see report.txt"; exit 1; }
+grep -q "^  $device" "$work/report.txt" || { say "$device does not open: see report.txt"; exit 1; }
 
 run_tests() {
     local tests limit=$(($(share) > 200 ? $(share) : 200)) code=0
@@ -81,7 +107,7 @@ run_tests() {
     [ -s "$work/tests.txt" ] && { say "tests ran before"; return; }
     [ -x "$tests" ] || { say "no tests: $tests is missing"; return; }
     SEQTUNE_BIN=$bin timeout "$limit" "$tests" --nocapture --test-threads 1 > "$work/tests.part" 2>&1 || code=$?
-    cat "$work/tests.part" >> "$out/report.txt"
+    cat "$work/tests.part" >> "$work/report.txt"
     mv "$work/tests.part" "$work/tests.txt"
     [ $code = 0 ] || say "tests failed or were stopped ($code): see report.txt"
 }
@@ -114,9 +140,9 @@ validate() {
         pairs=("${pairs[@]:1}")
         [ "$budget" -ge 5 ] || { say "no time is left to validate $model"; continue; }
         { [ "$kernel" = conv2d ] || echo "$large"; grep -v '^#' "$problems" | awk 'NR % 40 == 7'; } > "$work/validate.txt"
-        printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$out/report.txt"
+        printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$work/report.txt"
         timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" --budget "${budget}s" \
-            >> "$out/report.txt" 2>> "$out/log.txt" || say "validation of $model stopped"
+            >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model stopped"
     done
 }
 
@@ -131,11 +157,11 @@ while [ ${#parts[@]} -gt 0 ]; do
     say "$part, $seconds s"
     case $part in
     tests) run_tests ;;
-    gemm) sweep gemm "$seconds" gemm --problems datasets/problems/gemm_gpu.txt --sample 110 "${beside[@]}" ;;
-    conv2d) sweep conv2d "$seconds" conv2d --problems datasets/problems/conv2d_gpu.txt --sample 110 ;;
+    gemm) sweep gemm "$seconds" gemm --problems datasets/problems/gemm_gpu.txt --sample "$configs" "${beside[@]}" ;;
+    conv2d) sweep conv2d "$seconds" conv2d --problems datasets/problems/conv2d_gpu.txt --sample "$configs" ;;
     energy) sweep gemm_energy "$seconds" gemm --problems "$work/energy.txt" --sample 12 --energy ;;
     validate) validate "$seconds" ;;
-    gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" --sample 110 "${beside[@]}" ;;
+    gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" --sample "$configs" "${beside[@]}" ;;
     best)
         search gemm $((seconds / 2))
         [ "${device%%:*}" = cuda ] && search gemm_tc $((seconds / 2))

@@ -326,6 +326,44 @@ fn predictions_are_measured_with_energy_and_beside_the_vendors_library() {
 }
 
 #[test]
+fn a_gpu_machine_brings_back_few_files_and_goes_on_from_them() {
+    let (true, Some(doubles)) = (apis().iter().any(|api| api.id == CUDA.id), doubles()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for inside in ["scripts", "datasets/problems", "models", "drivers", "work"] {
+        std::fs::create_dir_all(path(inside)).unwrap();
+    }
+    std::fs::copy("scripts/gpu_run.sh", path("scripts/gpu_run.sh")).unwrap();
+    // a driver without the vendor's library
+    for (_, library) in &CUDA.libraries[..2] {
+        std::fs::copy(doubles.join("cuda").join(library), path("drivers").join(library)).unwrap();
+    }
+    std::fs::write(path("datasets/problems/gemm_gpu.txt"), "# a list\nM=40,N=30,K=20\nM=50,N=20,K=20\n").unwrap();
+    let run = |out: &str, drivers: &Path| {
+        let mut run = std::process::Command::new("bash");
+        run.arg(path("scripts/gpu_run.sh")).arg(env!("CARGO_BIN_EXE_seqtune")).arg(path(out)).arg("2");
+        run.env("LD_LIBRARY_PATH", drivers).env("SEQTUNE_NVRTC", std::fs::canonicalize(".nvrtc").unwrap_or_default());
+        run.env("PARTS", "gemm").env("CONFIGS", "4").env("WORK", path("work")).env("DOUBLE_GPU", "");
+        let (_, err, code) = text(run.output().unwrap());
+        let report = std::fs::read_to_string(path(out).join("report.txt")).unwrap();
+        assert!(code == 0 && report.contains("cuda:0  Double 1"), "{err}{report}");
+        assert_eq!(std::fs::read_dir(path(out)).unwrap().count(), 2, "{err}");
+        (report, Dataset::load(&path(out).join("gemm.sqt")).unwrap().records)
+    };
+    let (report, records) = run("first", &doubles.join("cuda"));
+    assert!(report.contains("gemm: 8 records: 8 measured now"), "{report}");
+    assert_eq!(records.iter().filter(|r| r.observed.library_us.is_some()).count(), 2);
+    // what came back is enough to go on with elsewhere
+    std::fs::remove_dir_all(path("work")).unwrap();
+    std::fs::create_dir(path("work")).unwrap();
+    std::fs::copy(path("first/gemm.sqt"), path("work/gemm.sqt")).unwrap();
+    let (report, records) = run("second", &path("drivers"));
+    assert!(report.contains("the vendor's library is left out"), "{report}");
+    assert!(report.contains("gemm: 8 records: 0 measured now") && report.contains("8 found"), "{report}");
+    assert_eq!((records.len(), records.iter().filter(|r| r.observed.library_us.is_some()).count()), (8, 2));
+}
+
+#[test]
 fn the_program_needs_nothing_of_rocm_to_start() {
     use object::{Object, ObjectSymbol};
     let bytes = std::fs::read(env!("CARGO_BIN_EXE_seqtune")).unwrap();

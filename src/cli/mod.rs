@@ -216,7 +216,7 @@ fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
 
 /// Warns of a device that the model was not trained on.
 fn warn_of_unseen(model: &Model, device: &Device) {
-    if !model.meta.devices.iter().any(|d| d.name == device.name) {
+    if !model.meta.devices.iter().any(|d| d.is_called(&device.name) || device.is_called(&d.name)) {
         eprintln!(
             "seqtune: warning: the model never saw {}; its configs are legal there, its ranking is a guess",
             device.name

@@ -11,7 +11,7 @@ use crate::model::{Model, Predictor};
 use crate::threads::cores;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Batches of configs whose programs are compiled while a GPU measures.
 const AHEAD: usize = 8;
@@ -121,6 +121,7 @@ fn check(args: &Args) -> Result<()> {
 }
 
 pub fn run(args: Args) -> Result<()> {
+    let began = Instant::now();
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
@@ -161,7 +162,8 @@ pub fn run(args: Args) -> Result<()> {
         // who measures needs a core, and the driver another
         compilers: if ahead > 0 { cores().saturating_sub(2).max(1) } else { cores() },
         ahead,
-        budget: args.budget,
+        // planning counts too, but is no reason to measure nothing
+        budget: args.budget.map(|budget| budget.saturating_sub(began.elapsed()).max(budget / 4)),
         library: args.library,
     };
     let mut bar = Bar::new("sweep", planned as u64);

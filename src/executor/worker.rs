@@ -92,6 +92,8 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
             Ok(())
         }
         Request::Library => {
+            // the first time a library of hundreds of megabytes is read
+            tell(&Event::Loading);
             tell(&Event::Library(bench.library()));
             Ok(())
         }
