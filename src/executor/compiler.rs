@@ -129,8 +129,11 @@ fn key(compiler: &impl Compiler, job: &Job) -> String {
     let Job { file, source, entry, defines, items, dynamic_local_bytes } = job;
     let text = super::source::as_cpp(file, source);
     let all = (compiler.identity(), text, entry, defines, items, dynamic_local_bytes);
-    hex(&Sha256::digest(format!("{} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
+    hex(&Sha256::digest(format!("{} {REVISION} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
 }
+
+/// Of what is told of a program beside it, its occupancy above all: one more where that is computed otherwise.
+const REVISION: u32 = 2;
 
 /// Programs on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
 /// of their own and renamed, and a reader that finds none or a damaged one compiles, so that any number of processes may share a folder.
