@@ -3,7 +3,7 @@
 mod common;
 
 use common::{opencl_or_skip, run};
-use seqtune::dataset::{Dataset, InvalidityKind, Outcome};
+use seqtune_data::{Dataset, InvalidityKind, Outcome};
 use std::path::Path;
 
 /// Beyond what the reference is launched for on a CPU: 4.1 GFLOP.

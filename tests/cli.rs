@@ -1,9 +1,8 @@
-//! The program as a user meets it: wrong input, and the whole way from sweep to validation.
+//! The program as a user meets it: wrong input, help, and what is said of a space.
 
 mod common;
 
-use common::{opencl_or_skip, run, seqtune, text};
-use std::io::Write;
+use common::{run, seqtune, text};
 
 #[test]
 fn wrong_input_gets_one_sentence_and_exit_code_2() {
@@ -22,8 +21,6 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
         "sweep gemm --device fake --problems {none.txt} -o {out.jsonl}",
         "sweep gemm --device opencl:99 --problems M=1,N=1,K=1 -o {out.jsonl}",
         "sweep gemm_tc --device fake --problems M=64,N=64,K=64 -o {out.jsonl}",
-        "train {none.jsonl} -o {model}",
-        "train {list.txt} -o {model}",
         "predict {model} gemm M=1,N=1,K=1",
         "predict {bad.safetensors} gemm M=1,N=1,K=1",
         "convert {none.jsonl} -o {out.sqt}",
@@ -32,12 +29,9 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
         "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --pack {out.jsonl}",
         "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --sample 0",
         "export csv {list.txt} -o {list.txt} --overwrite",
-        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --width 100000",
-        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --tau 0.1",
         "predict models/gemm-cpu gemm M=1,N=1,K=1 --objective energy",
         "evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --device H200",
         "evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --plot datasets",
-        "evaluate --folds 3 --objective energy --no-trees datasets/gemm/cpu-skylake-2c.sqt",
     ]
     .iter()
     .map(|line| {
@@ -98,61 +92,4 @@ fn a_space_is_shown_checked_listed_and_sampled() {
     let legal = serde_json::from_str::<serde_json::Value>(&json).unwrap()["legal"].as_u64().unwrap();
     let (list, _, _) = run(&[&small[..], &["--list"]].concat());
     assert_eq!(list.lines().count() as u64, legal);
-}
-
-#[test]
-fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() {
-    if !opencl_or_skip() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let (journal, packed, model, plot) = (path("d.jsonl"), path("d.sqt"), path("model"), path("plot.svg"));
-    let sizes: Vec<String> =
-        [8, 16, 24, 32, 48, 64, 96, 128].iter().map(|n| format!("M={n},N={},K={}", n + 8, n * 2)).collect();
-    let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
-    let tail = ["--sample", "12", "--pool", "14", "--fresh", "0", "-o", &journal, "--pack", &packed];
-    let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail].concat());
-    assert_eq!(code, 0, "{err}");
-    let (_, err, code) =
-        run(&["train", &packed, "-o", &model, "--epochs", "4", "--test", "0.5", "--validation", "0.1"]);
-    assert_eq!(code, 0, "{err}");
-    let (_, err, code) = run(&["train", &packed, "-o", &model]);
-    assert_eq!(code, 2, "a model is not overwritten unasked: {err}");
-
-    let (out, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--top", "3", "--json"]);
-    assert_eq!(code, 0, "{err}");
-    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(answer["predictions"].as_array().unwrap().len(), 3);
-    assert!(answer["predictions"][0]["predicted_us"].as_f64().unwrap() > 0.0);
-    let (_, err, code) = run(&["predict", &model, "conv2d", "N=1,C=1,H=8,W=8,K=1,R=1,S=1"]);
-    assert_eq!((err.as_str(), code), ("seqtune: the model was made for gemm, not kernel conv2d\n", 2));
-    let (_, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--device", "MI300X"]);
-    assert_eq!(code, 0);
-    assert!(err.contains("the model never saw MI300X"), "{err}");
-
-    let mut child = seqtune(&["predict", &model, "gemm", "-"])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let many: String = (1..=300).map(|m| format!("M={m},N=64,K=64\n")).collect();
-    child.stdin.take().unwrap().write_all(many.as_bytes()).unwrap();
-    let (out, err, code) = text(child.wait_with_output().unwrap());
-    assert_eq!(code, 0, "{err}");
-    assert_eq!(out.lines().count(), 600, "a problem and a config each");
-
-    let (out, err, code) = run(&["evaluate", &model, &packed]);
-    assert_eq!(code, 0, "{err}");
-    for method in ["seqtune", "kernel default", "best on average", "nearest neighbour", "boosted trees", "random"] {
-        assert!(out.contains(method), "{method} in {out}");
-    }
-    let (out, err, code) =
-        run(&["validate", &model, "gemm", "M=40,N=40,K=40", "--top", "2", "--search", "2", "--plot", &plot, "--json"]);
-    assert_eq!(code, 0, "{err}");
-    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert!(answer["predictions"][0]["measured_us"].as_f64().unwrap() > 0.0, "{answer}");
-    assert!(answer["default_us"].as_f64().unwrap() > 0.0 && answer["search_us"].as_f64().unwrap() > 0.0, "{answer}");
-    assert!(std::fs::read_to_string(&plot).unwrap().contains("<svg"));
 }

@@ -3,11 +3,12 @@
 mod common;
 
 use common::{toy, toy_dataset};
-use seqtune::dataset::{
-    Dataset, Header, InvalidityKind, Journal, Measurement, Objective, Outcome, Part, Record, Resources, Split, Table,
-};
-use seqtune::kernel::{Device, Kernel};
-use seqtune::model::Model;
+use seqtune_data::recipe::Provenance;
+use seqtune_data::{Dataset, Header, InvalidityKind, Journal, Measurement, Outcome, Record, Resources, Table};
+use seqtune_predict::Model;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::split::{Part, Split};
 use std::io::Write;
 use std::path::Path;
 
@@ -171,7 +172,7 @@ fn data_of_cuda_and_hip_are_of_what_these_compile_of_a_source() {
     let described = Device::described("H200").unwrap();
     let header = |driver: &str| {
         let device = Device { driver: driver.into(), ..described.clone() };
-        Header::new(&kernel, &device, 1, String::new(), String::new())
+        Header::new(&kernel, &device, 1, Provenance::Described(String::new()), String::new())
     };
     let (opencl, cuda) = (header("OpenCL 3.0 CUDA 13.0, driver 580.1"), header("CUDA 13.0"));
     let shipped = Dataset::load(Path::new("datasets/gemm/cpu-epyc-2c.sqt")).unwrap();

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{build_double, seqtune, text};
-use seqtune::dataset::{Dataset, Outcome, Record};
-use seqtune::executor::nvrtc::architectures;
+use seqtune_data::{Dataset, Outcome, Record};
+use seqtune_measure::backends::cuda::nvrtc::architectures;
 use std::path::Path;
 use std::sync::OnceLock;
 

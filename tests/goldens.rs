@@ -223,10 +223,35 @@ fn filtered(out: &str, filter: &str) -> String {
 
 /// Size, hash and first lines of a file.
 fn show(path: &str, lines: usize) -> String {
-    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let mut bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    if bytes.starts_with(b"{") {
+        bytes = without_recipe(&bytes);
+    } else if bytes.starts_with(b"SEQTUNE") {
+        bytes = without_header(&bytes);
+    }
     let hash: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let head: String = String::from_utf8_lossy(&bytes).split_inclusive('\n').take(lines).collect();
     format!("{} bytes, sha256 {hash}\n{head}", bytes.len())
+}
+
+/// A journal without what its header says of how it was measured: a sentence in format 1, fields in format 2.
+fn without_recipe(journal: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(journal);
+    let (first, rest) = text.split_once('\n').unwrap_or_default();
+    let Ok(Value::Object(mut header)) = serde_json::from_str(first) else { return journal.to_vec() };
+    ["format", "policy", "provenance"].iter().for_each(|name| drop(header.shift_remove(*name)));
+    format!("{}\n{rest}", Value::Object(header)).into_bytes()
+}
+
+/// A packed file's contents behind its header, which is a text of its own and begins with its length.
+fn without_header(packed: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&packed[8..]), &mut plain).unwrap();
+    let (length, at) = match plain[0] {
+        251 => (u16::from_le_bytes([plain[1], plain[2]]) as usize, 3),
+        short => (short as usize, 1),
+    };
+    plain.split_off(at + length)
 }
 
 /// Blanks what differs from run to run in a journal: day, version and command line in the header. Of a measurement so many samples are

@@ -4,7 +4,7 @@
 mod common;
 
 use common::run;
-use seqtune::dataset::{Dataset, Outcome, Record};
+use seqtune_data::{Dataset, Outcome, Record};
 use std::path::Path;
 
 /// The first GPU with an API of its own; `None`, with a word, where there is none.

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{build_double, seqtune, text};
-use seqtune::dataset::{Dataset, Outcome};
-use seqtune::executor::hip;
-use seqtune::executor::nvrtc::architectures;
+use seqtune_data::{Dataset, Outcome};
+use seqtune_measure::backends::cuda::nvrtc::architectures;
+use seqtune_measure::backends::hip;
 use std::path::Path;
 use std::sync::OnceLock;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{run, write};
-use seqtune::dataset::{Dataset, Outcome};
+use seqtune_data::{Dataset, Outcome};
 use std::path::{Path, PathBuf};
 
 /// A real file; `None`, with a word, where it is not at hand.

@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune::kernel::{Checker, Choice, Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Checker, Choice, Config, ConfigSpace, Device, Kernel, Problem};
 use std::collections::{BTreeMap, HashSet};
 
 fn device(name: &str) -> Device {

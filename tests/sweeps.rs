@@ -5,10 +5,11 @@ mod common;
 use common::{opencl_or_skip, run, seqtune, text};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune::dataset::{Dataset, InvalidityKind, Outcome, Record};
-use seqtune::executor::live_device;
-use seqtune::executor::sweep::{Choice, plan};
-use seqtune::kernel::{Kernel, Problem};
+use seqtune_data::recipe::Provenance;
+use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
+use seqtune_measure::live_device;
+use seqtune_measure::sweep::plan::{Choice, plan};
+use seqtune_predict::kernel::{Kernel, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -153,7 +154,8 @@ fn energy_is_metered_where_there_is_a_counter_and_its_absence_is_told_with_a_rea
         (Dataset::load(&path).unwrap(), err)
     };
     let (metered, err) = sweep("with.jsonl", "energy,slow=1");
-    assert!(metered.header.policy.contains("energy: difference of the device's counter"), "{}", metered.header.policy);
+    let metered_by = &metered.header.provenance;
+    assert!(matches!(metered_by, Provenance::Measured { energy: Some(_), .. }), "{metered_by:?}");
     assert!(!err.contains("no energy"), "{err}");
     for record in &metered.records {
         let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };

@@ -1,11 +1,12 @@
 //! `seqtune bench`
 
-use super::progress::Bar;
-use crate::error::{Result, input};
-use crate::eval::bench::{judging, latency, legality, throughput};
-use crate::kernel::{Device, Kernel};
-use crate::model::{Model, Predictor, WIDTH};
-use crate::threads::cores;
+use crate::cli::progress::Bar;
+use seqtune_eval::speed::{judging, latency, legality, throughput};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 
 /// Prints the program's own figures for a model: legality, latency, throughput
@@ -44,7 +45,7 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let device = super::device_for(&model, None)?;
+    let device = crate::cli::inputs::device_for(&model, None)?;
     let threads = args.threads.unwrap_or_else(cores);
     if args.width.contains(&0) {
         return input("--width must be at least 1");
@@ -65,29 +66,29 @@ pub fn run(args: Args) -> Result<()> {
         legality(&kernel, &predictor, &devices, args.legality, (args.seed, threads), &mut |at| bar.at(at, ""))?;
     bar.end();
     if args.json {
-        return super::answer_json(
+        return crate::cli::answer::answer_json(
             &serde_json::json!({ "latency": latencies, "throughput": throughputs, "judging": judging, "legality": legality }),
         );
     }
     for latency in &latencies {
-        super::answer(&format!(
+        crate::cli::answer::answer(&format!(
             "one prediction, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}",
             latency.width, latency.median_ms, latency.p90_ms, latency.count
         ));
     }
     for throughput in &throughputs {
-        super::answer(&format!(
+        crate::cli::answer::answer(&format!(
             "{} problems in a batch, width {}, {} threads: {:.0} a second",
             throughput.problems, throughput.width, throughput.threads, throughput.per_second
         ));
     }
     if let Some(judging) = &judging {
-        super::answer(&format!(
+        crate::cli::answer::answer(&format!(
             "{} legal configs of {} problems judged, {} threads: {:.0} a second",
             judging.configs, judging.problems, judging.threads, judging.per_second
         ));
     }
-    super::answer(&format!(
+    crate::cli::answer::answer(&format!(
         "{} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
         legality.illegal, legality.configs, legality.predictions, legality.devices, legality.seconds,
     ));

@@ -1,7 +1,7 @@
 //! `seqtune convert`
 
-use crate::dataset::Dataset;
-use crate::error::Result;
+use seqtune_data::Dataset;
+use seqtune_predict::error::Result;
 use std::path::PathBuf;
 
 /// Converts a dataset without loss: to packed where OUTPUT ends in .sqt, else to a journal
@@ -19,15 +19,20 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let dataset = Dataset::load(&args.dataset)?;
-    super::refuse_existing(&args.output, args.overwrite, &[])?;
+    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, &[])?;
     if args.output.extension().is_some_and(|e| e == "sqt") {
         dataset.save_packed(&args.output)?;
     } else {
         dataset.save_journal(&args.output)?;
     }
-    super::answer(&format!("{}: {} records, hash {}", args.output.display(), dataset.records.len(), dataset.hash()));
+    crate::cli::answer::answer(&format!(
+        "{}: {} records, hash {}",
+        args.output.display(),
+        dataset.records.len(),
+        dataset.hash()
+    ));
     if let Some(beside) = dataset.beside_library() {
-        super::answer(&beside);
+        crate::cli::answer::answer(&beside);
     }
     Ok(())
 }

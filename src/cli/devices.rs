@@ -1,8 +1,8 @@
 //! `seqtune devices`
 
-use crate::error::Result;
-use crate::executor::devices;
-use crate::kernel::{Device, LIMIT_NAMES};
+use seqtune_measure::registry::devices;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Device, LIMIT_NAMES};
 
 /// Lists the devices that open here, why others do not, and the devices known as descriptions
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Result<()> {
     let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
     let answer = Answer { live, missing, described: Device::shipped()? };
     if args.json {
-        return super::answer_json(&answer);
+        return crate::cli::answer::answer_json(&answer);
     }
     let mut text = String::from("Devices that open here:\n");
     for live in &answer.live {
@@ -52,7 +52,7 @@ pub fn run(args: Args) -> Result<()> {
     for device in &answer.described {
         text += &format!("  {:<12} {}, {}\n", device.name, device.vendor, device.architecture);
     }
-    super::answer(text.trim_end());
+    crate::cli::answer::answer(text.trim_end());
     Ok(())
 }
 

@@ -1,14 +1,19 @@
 //! `seqtune evaluate`
 
-use crate::dataset::{Objective, Part, Table};
-use crate::error::{Result, input};
-use crate::eval::folds::{Ask, HeldOut, cross_validate};
-use crate::eval::lightgbm::LightGbm;
-use crate::eval::tuned::{self, evaluate as evaluate_tuned};
-use crate::eval::{evaluate, plot, replay, report};
-use crate::kernel::Kernel;
-use crate::model::{Model, Settings};
-use crate::threads::cores;
+use crate::cli::trainer;
+use seqtune_data::Table;
+use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::replay::evaluate;
+use seqtune_eval::tuned;
+use seqtune_eval::tuned::evaluate as evaluate_tuned;
+use seqtune_eval::tuned::report;
+use seqtune_eval::{plot, replay};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::Kernel;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::model::Model;
+use seqtune_predict::split::Part;
+use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 
 /// Judges a model and baselines on held-out problems of datasets, by replay; or, with --folds, what training makes of them
@@ -16,62 +21,60 @@ use std::path::PathBuf;
 pub struct Args {
     /// Folder of the model or models (not with --folds), then datasets: journals or packed files
     #[arg(required = true, value_names = ["MODEL", "DATASETS"], num_args = 1..)]
-    paths: Vec<PathBuf>,
+    pub paths: Vec<PathBuf>,
     /// Cross-validates: so many models, each trained without a part of the shapes and judged on that; no model is given
     #[arg(long, value_name = "N")]
-    folds: Option<usize>,
+    pub folds: Option<usize>,
     /// Cross-validates by device: for each, a model trained on the others is judged on it; no model is given
     #[arg(long, conflicts_with = "folds")]
-    leave_device_out: bool,
+    pub leave_device_out: bool,
     /// Keeps the models of a cross-validation there, and finds them again [default: they are thrown away]
     #[arg(long, value_name = "FOLDER")]
-    models: Option<PathBuf>,
+    pub models: Option<PathBuf>,
     /// Kernel name or folder [default: the one that the datasets name]
     #[arg(long)]
-    kernel: Option<String>,
-    #[arg(long, value_enum, default_value_t = Objective::Time)]
-    objective: Objective,
+    pub kernel: Option<String>,
+    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    pub objective: Objective,
     /// Judges problems of this device only (tuned datasets)
     #[arg(long)]
-    device: Option<String>,
+    pub device: Option<String>,
     /// Problems to judge by (tuned datasets) [default: test]: validation is for choosing settings without looking at the test
-    #[arg(long, value_enum, value_name = "PART")]
-    part: Option<Part>,
+    #[arg(long, value_parser = crate::cli::words::part(), value_name = "PART")]
+    pub part: Option<Part>,
     /// Judges all problems of sweeps that the model did not learn from, without baselines that would have to learn from them
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
-    whole: bool,
+    pub whole: bool,
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
-    no_trees: bool,
+    pub no_trees: bool,
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    pub plot: Option<PathBuf>,
     /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N")]
-    worst: usize,
+    pub worst: usize,
     /// Seed of cross-validations, and of the chained boosted trees
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub seed: u64,
     /// The report as one JSON object
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 pub fn run(args: Args) -> Result<()> {
-    args.plot.as_deref().map_or(Ok(()), super::check_writable)?;
-    match (args.folds, args.leave_device_out) {
-        (Some(folds), _) => return cross_validated(&args, HeldOut::Shapes(folds)),
-        (None, true) => return cross_validated(&args, HeldOut::Devices),
-        (None, false) if args.models.is_some() => {
-            return input("--models keeps those of --folds or --leave-device-out; pass one of them");
-        }
-        (None, false) => {}
+    args.plot.as_deref().map_or(Ok(()), crate::cli::outputs::check_writable)?;
+    if args.folds.is_some() || args.leave_device_out {
+        return trainer::hand_over();
+    }
+    if args.models.is_some() {
+        return input("--models keeps those of --folds or --leave-device-out; pass one of them");
     }
     let [_, datasets @ ..] = &args.paths[..] else { return input("name a model and datasets") };
     if datasets.is_empty() {
         return input("name datasets behind the model, or pass --folds to judge without one");
     }
-    let corpus = super::tables(datasets, args.kernel.as_deref())?;
+    let corpus = crate::cli::inputs::tables(datasets, args.kernel.as_deref())?;
     if corpus.iter().all(|(_, table)| table.is_tuned()) {
         if args.whole {
             return input("--whole judges sweeps; these datasets hold what tuners chose");
@@ -86,7 +89,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Refuses what only tuned datasets have.
-fn refuse_tuned_only(args: &Args) -> Result<()> {
+pub fn refuse_tuned_only(args: &Args) -> Result<()> {
     match args.device.is_some() || args.part.is_some() {
         true => input("--device and --part choose among tuned datasets; these are sweeps"),
         false => Ok(()),
@@ -124,7 +127,7 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
 }
 
 /// What fits the trees, unless they are left out.
-fn trees(args: &Args) -> Result<Option<LightGbm>> {
+pub fn trees(args: &Args) -> Result<Option<LightGbm>> {
     if args.no_trees { Ok(None) } else { LightGbm::open().map(Some) }
 }
 
@@ -133,7 +136,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     if args.plot.is_some() {
         return input("--plot draws replays of sweeps; these datasets hold what tuners chose");
     }
-    let device = args.device.as_deref().map(super::device).transpose()?;
+    let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     if let Some(device) = &device
         && !corpus.iter().flat_map(|(_, table)| &table.devices).any(|d| d.name == device.name)
     {
@@ -157,43 +160,10 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         return input("none of the problem shapes falls into that part of the model's split");
     }
     if args.json {
-        return super::answer_json(&reports);
+        return crate::cli::answer::answer_json(&reports);
     }
-    super::answer(report::text(&reports).trim_end());
+    crate::cli::answer::answer(report::text(&reports).trim_end());
     Ok(())
-}
-
-/// Judges what training makes of sweeps.
-fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
-    let corpus = super::tables(&args.paths, args.kernel.as_deref())?;
-    let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
-    if table.tried.is_empty() {
-        return input("the datasets hold no record");
-    }
-    if table.is_tuned() {
-        return input("a cross-validation is made of sweeps; these datasets hold what tuners chose");
-    }
-    refuse_tuned_only(args)?;
-    if args.plot.is_some() {
-        return input("--plot draws what one model is worth; a cross-validation has a table only");
-    }
-    let library = trees(args)?;
-    let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
-    let models = args.models.as_ref().unwrap_or(&temporary);
-    let settings = Settings { seed: args.seed, command: super::command_line(), ..Settings::default() };
-    let ask = Ask { held_out, objective: args.objective, library: library.as_ref(), settings: &settings, models };
-    let report = cross_validate(kernel, table, &ask, &|what| eprintln!("evaluate: {what}"));
-    if args.models.is_none() {
-        let _ = std::fs::remove_dir_all(&temporary);
-    }
-    let report = report?;
-    match args.json {
-        true => super::answer_json(&report),
-        false => {
-            super::answer((report.table() + &report.losing(args.worst)).trim_end());
-            Ok(())
-        }
-    }
 }
 
 /// Judges by replay of sweeps.
@@ -214,7 +184,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
         plot::bars(path, &title, "percent", &["top-1", "best of 5"], &groups)?;
     }
     if args.json {
-        return super::answer_json(&report);
+        return crate::cli::answer::answer_json(&report);
     }
     let mut text = report.table();
     if args.worst > 0 {
@@ -223,6 +193,6 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
             text += &format!("  {:5.1} %  {problem}\n", 100.0 * share);
         }
     }
-    super::answer(text.trim_end());
+    crate::cli::answer::answer(text.trim_end());
     Ok(())
 }

@@ -1,14 +1,18 @@
 //! `seqtune export`
 
-use super::progress::Bar;
-use crate::dataset::miopen::{Convolution, Export, convolutions_of_lines};
-use crate::dataset::{Dataset, Objective, Record, columns, community, write_whole};
-use crate::error::{Result, input, io};
-use crate::kernel::spec::Field;
-use crate::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
-use crate::model::{Model, Predictor};
-use crate::threads::cores;
+use crate::cli::progress::Bar;
 use clap::Subcommand;
+use seqtune_data::formats::miopen::{Convolution, Export, convolutions_of_lines};
+use seqtune_data::formats::{kernel_tuner, tabular};
+use seqtune_data::{Dataset, Record};
+use seqtune_predict::error::{Result, input, io};
+use seqtune_predict::files::write_whole;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::spec::Field;
+use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::threads::cores;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -77,9 +81,9 @@ struct MiopenArgs {
 pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen(args),
-        To::Csv(args) => dataset(args, |kernel, records| Ok(columns::write_csv(&columns::columns(kernel, records)?))),
+        To::Csv(args) => dataset(args, |kernel, records| Ok(tabular::write_csv(&tabular::columns(kernel, records)?))),
         To::Parquet(args) => {
-            dataset(args, |kernel, records| columns::write_parquet(&columns::columns(kernel, records)?))
+            dataset(args, |kernel, records| tabular::write_parquet(&tabular::columns(kernel, records)?))
         }
         To::T4(args) => dataset(args, t4),
     }
@@ -90,11 +94,11 @@ fn t4(kernel: &Kernel, records: &[&Record]) -> Result<Vec<u8>> {
     if records.iter().any(|r| r.problem != records[0].problem) {
         return input("holds several problems, a file of T4 one; choose it with --problem");
     }
-    Ok(community::write_t4(kernel, records)?.into_bytes())
+    Ok(kernel_tuner::write_t4(kernel, records)?.into_bytes())
 }
 
 fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.dataset))?;
+    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.dataset))?;
     let dataset = Dataset::load(&args.dataset)?;
     let place = args.dataset.display().to_string();
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
@@ -108,7 +112,7 @@ fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>)
         return input(format!("{place}: holds {what}"));
     }
     write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
-    super::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
+    crate::cli::answer::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
     Ok(())
 }
 
@@ -146,7 +150,7 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 }
 
 fn miopen(args: MiopenArgs) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite, &args.problems)?;
+    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, &args.problems)?;
     if args.width == 0 {
         return input("--width must be at least 1");
     }
@@ -159,9 +163,9 @@ fn miopen(args: MiopenArgs) -> Result<()> {
     let Some(first) = wanted.first() else {
         return input(format!("{} holds no model; fetch or train one", args.model.display()));
     };
-    let device = super::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
+    let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
     let convolutions = convolutions(&args.problems)?;
-    let mut found: Vec<Vec<(Kernel, Problem, crate::kernel::Config)>> =
+    let mut found: Vec<Vec<(Kernel, Problem, seqtune_predict::kernel::Config)>> =
         convolutions.iter().map(|_| Vec::new()).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
     for (i, name) in wanted.iter().enumerate() {
@@ -195,7 +199,11 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         eprintln!("seqtune: warning: {unserved} of {} convolutions are served by no solver of the model", found.len());
     }
     write_whole(&args.output, export.text().as_bytes())?;
-    super::answer(&format!("{}: {entries} configs for {} convolutions", args.output.display(), found.len() - unserved));
+    crate::cli::answer::answer(&format!(
+        "{}: {entries} configs for {} convolutions",
+        args.output.display(),
+        found.len() - unserved
+    ));
     Ok(())
 }
 

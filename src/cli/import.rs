@@ -1,12 +1,14 @@
 //! `seqtune import`
 
-use super::progress::Bar;
-use crate::dataset::autoheuristic;
-use crate::dataset::community::{self, Sweep};
-use crate::dataset::miopen::{self, Import, Imported, Row, Times};
-use crate::error::{Error, Result, input, io};
-use crate::kernel::{Device, Kernel};
+use crate::cli::progress::Bar;
 use clap::Subcommand;
+use seqtune_data::formats::autoheuristic;
+use seqtune_data::formats::kernel_tuner;
+use seqtune_data::formats::kernel_tuner::Sweep;
+use seqtune_data::formats::miopen;
+use seqtune_data::formats::miopen::{Import, Imported, Row, Times};
+use seqtune_predict::error::{Error, Result, input, io};
+use seqtune_predict::kernel::{Device, Kernel};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -100,8 +102,8 @@ pub fn run(args: Args) -> Result<()> {
     match args.from {
         From::Miopen(args) => miopen(args),
         From::AutoHeuristic(args) => autoheuristic(args),
-        From::KernelTuner(args) => sweep(args, community::read_cache),
-        From::T4(args) => sweep(args, community::read_t4),
+        From::KernelTuner(args) => sweep(args, kernel_tuner::read_cache),
+        From::T4(args) => sweep(args, kernel_tuner::read_t4),
     }
 }
 
@@ -110,7 +112,7 @@ fn device_of(path: &Path) -> Result<Device> {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
     Device::described(stem).map_err(|_| {
-        crate::Error::Input(format!(
+        seqtune_predict::error::Error::Input(format!(
             "{}: no described device is called `{stem}`; name the device that it was made on with --device",
             path.display()
         ))
@@ -119,7 +121,7 @@ fn device_of(path: &Path) -> Result<Device> {
 
 fn miopen(args: MiopenArgs) -> Result<()> {
     let device = |path: &Path| match &args.device {
-        Some(name) => super::device(name),
+        Some(name) => crate::cli::inputs::device(name),
         None => device_of(path),
     };
     let mut times: BTreeMap<String, Times> = BTreeMap::new();
@@ -138,7 +140,7 @@ fn miopen(args: MiopenArgs) -> Result<()> {
     }
     let rows: usize = databases.iter().map(|(_, _, rows)| rows.len()).sum();
     let mut bar = Bar::new("import", rows as u64);
-    let ask = Import { solvers: &args.solver, times: &times, command: super::command_line() };
+    let ask = Import { solvers: &args.solver, times: &times, command: crate::cli::outputs::command_line() };
     let imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
     bar.end();
     if imported.datasets.is_empty() {
@@ -159,9 +161,9 @@ fn miopen(args: MiopenArgs) -> Result<()> {
 fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     let records: usize = imported.datasets.values().map(|d| d.records.len()).sum();
     if args.json {
-        let of = |((device, solver), d): (&(String, String), &crate::dataset::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
+        let of = |((device, solver), d): (&(String, String), &seqtune_data::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
         let left_out = |((solver, reason), c): (&(String, String), &miopen::Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
-        return super::answer_json(&serde_json::json!({
+        return crate::cli::answer::answer_json(&serde_json::json!({
             "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
             "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(),
@@ -181,7 +183,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }
-    super::answer(text.trim_end());
+    crate::cli::answer::answer(text.trim_end());
     Ok(())
 }
 
@@ -210,10 +212,10 @@ fn texts(path: &Path) -> Result<Vec<(String, String)>> {
 }
 
 fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite, &args.files)?;
-    let device = args.device.as_deref().map(super::device).transpose()?;
+    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, &args.files)?;
+    let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
-    let imported = autoheuristic::import(&files, device, super::command_line())?;
+    let imported = autoheuristic::import(&files, device, crate::cli::outputs::command_line())?;
     let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out } = &imported;
     let records = dataset.records.len();
     if records == 0 {
@@ -221,7 +223,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     }
     dataset.save_packed(&args.output)?;
     if args.json {
-        return super::answer_json(&serde_json::json!({
+        return crate::cli::answer::answer_json(&serde_json::json!({
             "kernel": kernel.name, "device": dataset.header.device.name, "rows": rows, "repeated": repeated, "records": records,
             "failed": failed, "references": references, "left_out": left_out,
         }));
@@ -236,12 +238,12 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     for (reason, rows) in left_out {
         text += &format!("\nleft out, because {reason}: {rows} rows");
     }
-    super::answer(&text);
+    crate::cli::answer::answer(&text);
     Ok(())
 }
 
 fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
-    super::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.file))?;
+    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.file))?;
     let place = args.file.display().to_string();
     let at = |e: Error| e.at(&place);
     let kernel = Kernel::open(&args.kernel)?;
@@ -254,7 +256,7 @@ fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     read_in.map_err(|e| Error::Input(format!("{place}: is no text, or a damaged .gz ({e})")))?;
     let sweep = read(&text).map_err(at)?;
     let device = match (&args.device, &sweep.device) {
-        (Some(name), _) => super::device(name)?,
+        (Some(name), _) => crate::cli::inputs::device(name)?,
         (None, Some(name)) => Device::described(name.trim_start_matches("NVIDIA ")).map_err(|_| {
             Error::Input(format!(
                 "{place}: was measured on {name}, which is not described; name a device or a .toml file with --device"
@@ -266,8 +268,9 @@ fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
         Some(problem) => problem,
         None => sweep.problem(&kernel).map_err(at)?,
     };
-    let imported = sweep.dataset(&kernel, &problem, device, (&place, super::command_line())).map_err(at)?;
-    let community::Imported { dataset, failed, left_out } = &imported;
+    let imported =
+        sweep.dataset(&kernel, &problem, device, (&place, crate::cli::outputs::command_line())).map_err(at)?;
+    let kernel_tuner::Imported { dataset, failed, left_out } = &imported;
     if dataset.records.is_empty() {
         return input(format!("{place}: no config could be imported"));
     }
@@ -282,6 +285,6 @@ fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     for (reason, configs) in left_out {
         text += &format!("\nleft out, because {reason}: {configs} configs");
     }
-    super::answer(&text);
+    crate::cli::answer::answer(&text);
     Ok(())
 }

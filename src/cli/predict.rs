@@ -1,11 +1,14 @@
 //! `seqtune predict`
 
-use crate::dataset::{Objective, Table, Tried};
-use crate::error::{Result, input};
-use crate::eval::baselines::Neighbours;
-use crate::kernel::{ConfigSpace, Device, Kernel, Problem};
-use crate::model::{Candidate, Model, Predictor, WIDTH};
-use crate::threads::cores;
+use seqtune_data::{Table, Tried};
+use seqtune_eval::baselines::Neighbours;
+use seqtune_predict::candidate::Candidate;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 
 /// Predicts the most probable legal configs of problems
@@ -27,7 +30,7 @@ pub struct Args {
     /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
     #[arg(long)]
     device: Option<String>,
-    #[arg(long, value_enum, default_value_t = Objective::Time)]
+    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Configs from the fastest to the thriftiest instead: those that no other is predicted to beat in both time and energy
     #[arg(long, conflicts_with_all = ["top", "objective"])]
@@ -50,13 +53,13 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let problems = super::problems(&kernel, &args.problems)?;
+    let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
-    let device = super::device_for(&model, args.device.as_deref())?;
+    let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
     let measured = match &args.fallback[..] {
         [] => None,
-        paths => super::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
+        paths => crate::cli::inputs::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
     };
     let learned: Vec<&Tried> = measured.iter().flat_map(|table: &Table| &table.tried).collect();
     if measured.is_some() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
@@ -122,18 +125,21 @@ impl Say<'_> {
             if !nearest.is_empty() {
                 answer["nearest_measured"] = nearest.into();
             }
-            return super::answer_json(&answer);
+            return crate::cli::answer::answer_json(&answer);
         }
-        super::answer(&format!("{problem}{}", if unsure { "  (unsure: measure the first few)" } else { "" }));
+        crate::cli::answer::answer(&format!(
+            "{problem}{}",
+            if unsure { "  (unsure: measure the first few)" } else { "" }
+        ));
         for c in candidates {
             // a model of tuned configs without times has none to tell
             let time = if c.time_us.is_finite() { format!("{:>10.1} us  ", c.time_us) } else { String::new() };
             let energy = if c.joules.is_finite() { format!("{:>10.3} mJ  ", 1e3 * c.joules) } else { String::new() };
             let (percent, config) = (100.0 * c.probability, self.kernel.show_config(&c.config));
-            super::answer(&format!("  {percent:5.1} %  {time}{energy}{config}"));
+            crate::cli::answer::answer(&format!("  {percent:5.1} %  {time}{energy}{config}"));
         }
         for config in nearest {
-            super::answer(&format!("  nearest  {config}"));
+            crate::cli::answer::answer(&format!("  nearest  {config}"));
         }
         Ok(())
     }

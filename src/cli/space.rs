@@ -1,11 +1,12 @@
 //! `seqtune space`
 
-use crate::dataset::Resources;
-use crate::error::{Error, Result, input};
-use crate::executor::compiler::{Cached, Compiler, compile_for, compiler_for};
-use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use crate::threads::{cores, on_threads};
 use rand::SeedableRng;
+use seqtune_data::Resources;
+use seqtune_measure::compile::{Cached, Compiler, compile_for};
+use seqtune_measure::registry::compiler_for;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
 
 /// Shows a kernel's parameters and what is legal for a problem on a device
@@ -65,7 +66,7 @@ impl<'a> Programs<'a> {
         for (config, compiled) in configs.iter().zip(compiled) {
             let text = self.kernel.show_config(config);
             let compiled = compiled.map(|binary| binary.resources);
-            super::answer(&match (&compiled, self.json) {
+            crate::cli::answer::answer(&match (&compiled, self.json) {
                 (Ok(needs), true) => serde_json::json!({ "config": text, "resources": needs }).to_string(),
                 (Err(fault), true) => serde_json::json!({ "config": text, "failure": fault }).to_string(),
                 (Ok(needs), false) => format!("{text}  {}", describe(needs)),
@@ -110,15 +111,17 @@ fn describe(needs: &Resources) -> String {
 pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     let problem = kernel.problem(&args.problem)?;
-    let device = super::device(&args.device)?;
+    let device = crate::cli::inputs::device(&args.device)?;
     let space = ConfigSpace::new(&kernel, &problem, &device);
     if let Some(text) = &args.check {
         let config = kernel.config(text)?;
         let violation = space.violation(&config);
         if args.json {
-            super::answer_json(&serde_json::json!({ "legal": violation.is_none(), "violation": violation }))?;
+            crate::cli::answer::answer_json(
+                &serde_json::json!({ "legal": violation.is_none(), "violation": violation }),
+            )?;
         } else {
-            super::answer(violation.as_ref().map_or("legal", |v| v));
+            crate::cli::answer::answer(violation.as_ref().map_or("legal", |v| v));
         }
         return match violation {
             None if args.compile => {
@@ -138,7 +141,11 @@ pub fn run(args: Args) -> Result<()> {
             None => {
                 for config in configs {
                     let text = kernel.show_config(config);
-                    super::answer(&if args.json { serde_json::json!({ "config": text }).to_string() } else { text });
+                    crate::cli::answer::answer(&if args.json {
+                        serde_json::json!({ "config": text }).to_string()
+                    } else {
+                        text
+                    });
                 }
                 Ok(())
             }
@@ -175,7 +182,7 @@ pub fn run(args: Args) -> Result<()> {
             .iter()
             .map(|p| serde_json::json!({ "name": p.name, "values": p.values, "default": p.values[p.default], "meaning": p.meaning }))
             .collect();
-        return super::answer_json(&serde_json::json!({
+        return crate::cli::answer::answer_json(&serde_json::json!({
             "kernel": kernel.name, "problem": kernel.show_problem(&problem), "device": device.name,
             "parameters": parameters, "combinations": all, "legal": legal,
         }));
@@ -192,6 +199,6 @@ pub fn run(args: Args) -> Result<()> {
         text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), p.meaning);
     }
     text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");
-    super::answer(&text);
+    crate::cli::answer::answer(&text);
     Ok(())
 }

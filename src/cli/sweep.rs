@@ -1,14 +1,18 @@
 //! `seqtune sweep`
 
-use super::progress::Bar;
-use crate::dataset::{Dataset, Header, Journal, Objective, is_packed_file};
-use crate::error::{Result, input};
-use crate::executor::child::Setup;
-use crate::executor::sweep::{Choice, Run, plan};
-use crate::executor::{Cache, Policy, open};
-use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use crate::model::{Model, Predictor};
-use crate::threads::cores;
+use crate::cli::progress::Bar;
+use seqtune_data::recipe::{Cache, Policy, Provenance};
+use seqtune_data::{Dataset, Header, Journal, is_packed_file};
+use seqtune_measure::registry::open;
+use seqtune_measure::sweep::Run;
+use seqtune_measure::sweep::plan::{Choice, plan};
+use seqtune_measure::worker::client::Setup;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::threads::cores;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -38,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["exhaustive", "pool"])]
     guided: Option<PathBuf>,
     /// What a guided sweep looks for
-    #[arg(long, value_enum, default_value_t = Objective::Time, requires = "guided")]
+    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time, requires = "guided")]
     objective: Objective,
     /// Size of the pool of configs that problems share [default: twice --sample]
     #[arg(long, value_name = "N")]
@@ -47,13 +51,13 @@ pub struct Args {
     #[arg(long, default_value_t = 0.05, value_name = "SHARE")]
     fresh: f64,
     /// Stops after this long (90s, 10m, 2h)
-    #[arg(long, value_parser = super::duration)]
+    #[arg(long, value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
     /// Device: `live`, `cuda:0` or `opencl:0`
     #[arg(long, default_value = "live")]
     device: String,
     /// Caches before each timed launch [default: cold on a GPU, warm on a CPU]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = crate::cli::words::cache())]
     cache: Option<Cache>,
     /// Meters the joules of each config too, which takes three seconds each
     #[arg(long)]
@@ -62,7 +66,7 @@ pub struct Args {
     #[arg(long)]
     library: bool,
     /// Time after which a silent config counts as hanging
-    #[arg(long, default_value = "20s", value_parser = super::duration)]
+    #[arg(long, default_value = "20s", value_parser = crate::cli::inputs::duration)]
     timeout: Duration,
     /// Also writes the packed form here when the sweep is complete
     #[arg(long, value_name = "FILE")]
@@ -84,7 +88,7 @@ fn guided(
 ) -> Result<Vec<(Problem, Vec<Config>)>> {
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
-    super::warn_of_unseen(&model, device);
+    crate::cli::inputs::warn_of_unseen(&model, device);
     let threads = cores();
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
@@ -111,13 +115,13 @@ fn check(args: &Args) -> Result<()> {
         return input("--sample must be at least 1, --fresh a share from 0 to 1");
     }
     let Some(pack) = &args.pack else { return Ok(()) };
-    if *pack == args.output || super::is_same(pack, &args.output) {
+    if *pack == args.output || crate::cli::outputs::is_same(pack, &args.output) {
         return input(format!("--pack {} is the journal; name another file", pack.display()));
     }
     if pack.exists() && !is_packed_file(pack)? {
         return input(format!("--pack {} is there and no packed dataset; name another file", pack.display()));
     }
-    super::check_writable(pack)
+    crate::cli::outputs::check_writable(pack)
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -125,7 +129,7 @@ pub fn run(args: Args) -> Result<()> {
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
-    let mut problems = super::problems(&kernel, &args.problems)?;
+    let mut problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     // one that is named twice is measured once
     let mut named = HashSet::new();
     problems.retain(|problem| named.insert(kernel.show_problem(problem)));
@@ -144,7 +148,8 @@ pub fn run(args: Args) -> Result<()> {
         true => Choice::Exhaustive,
         false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
     };
-    let header = Header::new(&kernel, &device, args.seed, policy.describe(), super::command_line());
+    let header =
+        Header::new(&kernel, &device, args.seed, Provenance::measured(policy), crate::cli::outputs::command_line());
     let plan = match &args.guided {
         Some(model) => guided(&args, model, &kernel, &device, &problems)?,
         None => plan(&kernel, &device, &problems, choice, args.seed),
@@ -177,11 +182,11 @@ pub fn run(args: Args) -> Result<()> {
         eprintln!("seqtune: warning: {problem} could not be measured: {reason}");
     }
     if args.json {
-        super::answer_json(&report)?;
+        crate::cli::answer::answer_json(&report)?;
         return pack(&journal);
     }
     let rate = report.measured as f64 / report.measure_seconds.max(1e-9);
-    super::answer(&format!(
+    crate::cli::answer::answer(&format!(
         "{} records: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
          {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",
         journal.dataset.records.len(),
@@ -195,7 +200,7 @@ pub fn run(args: Args) -> Result<()> {
         report.overhead * 100.0,
     ));
     if let Some(beside) = journal.dataset.beside_library() {
-        super::answer(&beside);
+        crate::cli::answer::answer(&beside);
     }
     if let Some(reason) = journal.dataset.records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
         eprintln!("seqtune: warning: no energy was metered: {reason}");

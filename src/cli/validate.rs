@@ -1,17 +1,22 @@
 //! `seqtune validate`
 
-use super::progress::Bar;
-use crate::dataset::{Header, Journal, Objective, Observed, Outcome, Record};
-use crate::error::{Error, Result, input};
-use crate::executor::child::{Child, Setup, compile_all};
-use crate::executor::peaks::filled;
-use crate::executor::{Policy, geometry, live_device};
-use crate::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use crate::model::{Candidate, Model, Predictor, WIDTH};
-use crate::threads::cores;
+use crate::cli::progress::Bar;
 use answer::{Answer, Predicted, draw, table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use seqtune_data::recipe::{Policy, Provenance};
+use seqtune_data::{Header, Journal, Observed, Outcome, Record};
+use seqtune_measure::measuring::roofline::filled;
+use seqtune_measure::registry::live_device;
+use seqtune_measure::verify::workload::geometry;
+use seqtune_measure::worker::client::{Child, Setup, compile_all};
+use seqtune_predict::candidate::Candidate;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -37,7 +42,7 @@ pub struct Args {
     #[arg(long, default_value = "live")]
     device: String,
     /// What the first choice is to be best at, and what configs are compared by; energy and EDP are metered
-    #[arg(long, value_enum, default_value_t = Objective::Time)]
+    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Also meters the joules of each config, which takes three seconds each
     #[arg(long)]
@@ -49,10 +54,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Begins no further problem after this long (90s, 10m, 2h), and shows those that were measured
-    #[arg(long, value_parser = super::duration)]
+    #[arg(long, value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
     /// Time after which a silent config counts as hanging
-    #[arg(long, default_value = "20s", value_parser = super::duration)]
+    #[arg(long, default_value = "20s", value_parser = crate::cli::inputs::duration)]
     timeout: Duration,
     /// Seed of the random configs
     #[arg(long, default_value_t = 1)]
@@ -67,20 +72,21 @@ pub fn run(args: Args) -> Result<()> {
     if args.top == 0 {
         return input("--top must be at least 1");
     }
-    args.plot.as_deref().map_or(Ok(()), super::check_writable)?;
+    args.plot.as_deref().map_or(Ok(()), crate::cli::outputs::check_writable)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let model = Model::load_for(&args.model, &kernel.name)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let problems = super::problems(&kernel, &args.problems)?;
+    let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;
-    super::warn_of_unseen(&model, &device);
+    crate::cli::inputs::warn_of_unseen(&model, &device);
     let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(WIDTH)), 1)?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
-    let header = Header::new(&kernel, &device, args.seed, policy.describe(), super::command_line());
+    let header =
+        Header::new(&kernel, &device, args.seed, Provenance::measured(policy), crate::cli::outputs::command_line());
     let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let mut bench = Bench::new(setup, policy, args.objective, (args.search, args.seed));
     bench.learn = learn;
@@ -126,18 +132,18 @@ pub fn run(args: Args) -> Result<()> {
         draw(path, &kernel, &measured, &answers, &device)?;
     }
     if args.json {
-        return answers.iter().try_for_each(super::answer_json);
+        return answers.iter().try_for_each(crate::cli::answer::answer_json);
     }
-    super::answer(&table(&kernel, &measured, &answers));
+    crate::cli::answer::answer(&table(&kernel, &measured, &answers));
     if let (true, Err(reason)) = (kernel.source()?.gemm.is_some(), &library) {
-        super::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
+        crate::cli::answer::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
     }
     let matrix = peaks.matrix_gflops.map_or(String::new(), |peak| format!(", {peak:.0} in f16 on tensor cores"));
     let sparse = match answers.iter().any(|a| a.filled.is_some()) {
         true => ", below 60 % where it fills less than a quarter of the device",
         false => "",
     };
-    super::answer(&format!(
+    crate::cli::answer::answer(&format!(
         "The device reaches {:.0} GFLOP/s in f32{matrix} and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency{sparse}.",
         peaks.f32_gflops, peaks.bandwidth_gbs
     ));
@@ -240,7 +246,7 @@ impl Bench {
         let time = |config: &Config| of(config).and_then(Outcome::time_us);
         let joules = |config: &Config| of(config).and_then(Outcome::joules);
         let least = |configs: &[Config]| {
-            let known = configs.iter().filter_map(|c| Some((c.clone(), self.objective.cost(of(c)?)?)));
+            let known = configs.iter().filter_map(|c| Some((c.clone(), of(c)?.cost(self.objective)?)));
             known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config)
         };
         let (found, best) = (least(&random), least(&configs));

@@ -1,8 +1,9 @@
 //! What a user could do without a model: the best config on average, the nearest measured problem, chance.
 
-use crate::dataset::{Objective, Tried};
-use crate::kernel::spec::FieldKind;
-use crate::kernel::{Config, Kernel, Problem};
+use seqtune_data::Tried;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::collections::HashMap;
 
 /// Configs by their mean share of the best speed over the training problems.

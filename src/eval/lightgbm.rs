@@ -3,8 +3,8 @@
 //! Its crates want a newer CMake than most systems have; the shared library of its Python wheel needs nothing.
 //! `scripts/setup.sh` fetches it.
 
-use crate::error::{Error, Result};
 use libloading::Library;
+use seqtune_predict::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Plots as SVG, for those who would rather look than read.
 
-use crate::error::{Error, Result, io};
 use plotters::prelude::*;
+use seqtune_predict::error::{Error, Result, io};
 use std::path::Path;
 
 /// A group of bars with a label under it, one value per series.
@@ -20,7 +20,7 @@ pub fn bars(path: &Path, title: &str, unit: &str, series: &[&str], groups: &[Gro
     }
     let text =
         draw(title, unit, series, groups).map_err(|e| Error::Failed(format!("drawing {}: {e}", path.display())))?;
-    crate::dataset::write_whole(path, text.as_bytes())
+    seqtune_predict::files::write_whole(path, text.as_bytes())
 }
 
 fn draw(

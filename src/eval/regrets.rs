@@ -1,9 +1,9 @@
 //! What came of a cross-validation: mean regrets, 1 - best time / chosen time, of the best of the first few, and whose they are.
 
-use super::paired::{Margin, Paired};
-use super::sureness::Sureness;
-use crate::dataset::Objective;
-use crate::model::calibration::First;
+use crate::paired::{Margin, Paired};
+use crate::reliability::Sureness;
+use seqtune_predict::calibration::First;
+use seqtune_predict::kernel::Objective;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub const TOPS: [usize; 4] = [1, 2, 3, 5];
 
 /// The row of what `predict` does.
-pub(super) const PREDICT: &str = "seqtune, as predict: beam, then all";
+pub const PREDICT: &str = "seqtune, as predict: beam, then all";
 
 /// Shapes that a report names.
 const LOSING: usize = 20;
@@ -67,7 +67,7 @@ pub struct Report {
 }
 
 /// One problem, judged.
-pub(super) struct Judged {
+pub struct Judged {
     pub shape: String,
     /// By method the regret of the best of the first [`TOPS`], if there is an answer.
     pub regrets: Vec<(&'static str, Option<[f64; 4]>)>,
@@ -76,7 +76,7 @@ pub(super) struct Judged {
 }
 
 /// The [`LOSING`] shapes that make most of the mean regret of the best of the last of [`TOPS`].
-pub(super) fn losing(judged: &[&Judged]) -> Vec<Losing> {
+pub fn losing(judged: &[&Judged]) -> Vec<Losing> {
     let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
     for one in judged {
         let wanted = |(method, _): &&(&'static str, _)| method.starts_with("trees") || *method == PREDICT;
@@ -101,7 +101,7 @@ pub(super) fn losing(judged: &[&Judged]) -> Vec<Losing> {
 }
 
 /// A row for each method that has an answer to any of the problems.
-pub(super) fn rows(judged: &[&Judged]) -> Vec<Row> {
+pub fn rows(judged: &[&Judged]) -> Vec<Row> {
     // of some problems more is known than of others
     let methods = judged.iter().map(|one| &one.regrets[..]).max_by_key(|regrets| regrets.len()).unwrap_or(&[]);
     methods.iter().map(|(method, _)| row(method, judged)).filter(|row| row.answered > 0.0).collect()

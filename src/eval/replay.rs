@@ -3,13 +3,17 @@
 //! By replay the beam is masked to the configs measured for the problem. What is predicted without that mask has to be
 //! judged live.
 
-use super::baselines::{Average, Neighbours, expected_of_random};
-use super::nothing_to_judge;
-use super::sureness::Sureness;
-use crate::dataset::{Objective, Part, Split, Table, Tried, quantile};
-use crate::error::{Result, input};
-use crate::kernel::{Config, ConfigSpace, Kernel};
-use crate::model::{Model, Predictor, Scored, WIDTH};
+use crate::baselines::{Average, Neighbours, expected_of_random};
+use crate::reliability::Sureness;
+use seqtune_data::stats::quantile;
+use seqtune_data::{Table, Tried};
+use seqtune_predict::candidate::Scored;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, ConfigSpace, Kernel};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::split::{Part, Split};
 use serde::Serialize;
 
 /// Sizes of the short lists that are judged.
@@ -111,7 +115,7 @@ pub fn evaluate(
         let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
         let found = predictor.predict_among(&tried.problem, device, objective, (WIDTH, WIDTH), &configs)?;
         rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
-        let (scored, known) = predictor.score_measured(tried, device, objective)?;
+        let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
         firsts.extend(predictor.first(device, &known));
         for (part, by) in asked.iter().zip(&mut parts) {
             let mut order: Vec<usize> = (0..configs.len()).collect();
@@ -258,4 +262,9 @@ impl Report {
         }
         text + &self.sureness.map_or(String::new(), |sureness| sureness.text())
     }
+}
+
+/// Refuses data that no method can be judged by.
+pub fn nothing_to_judge<T>(objective: Objective) -> Result<T> {
+    input(format!("no problem has two working configs with what {objective} needs; there is nothing to judge by"))
 }

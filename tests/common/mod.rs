@@ -1,19 +1,28 @@
 //! What several tests share: the program, a toy kernel, a toy dataset.
 #![allow(dead_code)] // each test binary uses its part
 
-use seqtune::dataset::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Split, Table};
-use seqtune::kernel::{ConfigSpace, Device, Kernel};
-use seqtune::model::{Hparams, Settings};
+use seqtune_data::recipe::Provenance;
+use seqtune_data::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Table};
+use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The program under test: the one just built, or that of SEQTUNE_BIN where tests are carried to another machine.
 pub fn seqtune(args: &[&str]) -> Command {
-    let program = std::env::var_os("SEQTUNE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_seqtune").into());
-    let mut command = Command::new(program);
-    command.args(args);
+    let built = option_env!("CARGO_BIN_EXE_seqtune").map(PathBuf::from);
+    // of the package that trains it is the neighbour
+    let beside = option_env!("CARGO_BIN_EXE_seqtune-train").map(|program| Path::new(program).with_file_name("seqtune"));
+    let program = std::env::var_os("SEQTUNE_BIN").map(PathBuf::from).or(built).or(beside);
+    let mut command = Command::new(program.unwrap());
+    command.args(args).current_dir(root());
     command
+}
+
+/// The folder of the repository, whichever package a test belongs to.
+pub fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if package.join("src/predict").is_dir() { package } else { package.ancestors().nth(2).unwrap() }
 }
 
 /// Runs the program; standard output, standard error, exit code.
@@ -31,7 +40,7 @@ pub fn build_double(source: &str, library: &Path) -> bool {
     let cc = Command::new("cc")
         .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
         .arg(library)
-        .arg(Path::new("tests/doubles").join(source))
+        .arg(root().join("tests/doubles").join(source))
         .output();
     match cc {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
@@ -154,7 +163,7 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
                 + 0.05 * (2.0 - width);
             let us = (m as f64 * slow) as f32;
             let outcome = Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
-            let config = kernel.show_config(&seqtune::kernel::Config(choices.to_vec()));
+            let config = kernel.show_config(&seqtune_predict::kernel::Config(choices.to_vec()));
             records.push(Record {
                 problem: kernel.show_problem(&problem),
                 config,
@@ -171,7 +180,7 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
         device,
         tool: "test".into(),
         seed: 1,
-        policy: "made up".into(),
+        provenance: Provenance::Described("made up".into()),
         command: "test".into(),
         date: "2026-01-01".into(),
     };
@@ -185,21 +194,4 @@ pub fn toy_sizes() -> impl Iterator<Item = u64> {
 
 pub fn toy_table(kernel: &Kernel) -> Table {
     Table::new(kernel, &[("toy".into(), toy_dataset(kernel, toy_sizes()))]).unwrap()
-}
-
-/// For a network that is trained in seconds, on one thread.
-pub fn small_settings(epochs: usize) -> Settings {
-    tch::set_num_threads(1);
-    Settings {
-        hparams: Hparams { width: 32, heads: 4, feed_forward: 64, encoder_layers: 1, decoder_layers: 1 },
-        members: 1,
-        half: false,
-        epochs: Some(epochs),
-        batch: Some(8),
-        configs: 16,
-        rate: 3e-3,
-        imagined: 3,
-        split: Split { seed: 1, test: 0.25, validation: 0.15, from: 0.0 },
-        ..Settings::default()
-    }
 }

@@ -1,10 +1,11 @@
 //! What validation says of a problem, and how it is shown.
 
-use crate::dataset::{Invalidity, Objective};
-use crate::error::Result;
-use crate::eval::plot;
-use crate::executor::peaks::{Bound, Peaks};
-use crate::kernel::{Device, Kernel, Problem};
+use seqtune_data::Invalidity;
+use seqtune_eval::plot;
+use seqtune_measure::measuring::roofline::{Bound, Peaks};
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Device, Kernel, Problem};
 use serde::Serialize;
 use std::path::Path;
 

@@ -1,0 +1,105 @@
+"""Converts models, packed datasets and journals of before format 3 (models) and 2 (datasets), in place.
+
+    scripts/convert_files.py FILE...
+
+What a file holds stays as it is: weights, records, hashes. Where sentences said how something was made, there are fields now; a recipe of
+measuring that no version can read any more is kept as its sentence.
+"""
+import hashlib, json, pathlib, re, struct, sys, zlib
+
+SETTINGS = re.compile(
+    r"(?P<members>\d+) x d (?P<width>\d+) heads (?P<heads>\d+) ff (?P<ff>\d+) layers (?P<enc>\d+)\+(?P<dec>\d+); (?P<target>\w+) target, "
+    r"tau (?P<tau>[\d.e-]+|NaN); (?P<epochs>\d+) epochs, at most (?P<batch>\d+) problems of (?P<configs>\d+) configs an update; "
+    r"(?P<imagined>\d+) imagined problems per measured one; AdamW (?P<rate>[\d.e-]+) cosine, decay (?P<decay>[\d.e-]+), "
+    r"dropout (?P<dropout>[\d.e-]+), smoothing (?P<smoothing>[\d.e-]+); head (?P<head>[\d.e-]+)"
+    r"(, rank (?P<rank>[\d.e-]+), order (?P<order>[\d.e-]+), beside trees of values and lists)?; (?P<half>bf16|f32); seed (?P<seed>\d+)"
+    r"(; from (?P<parent>[0-9a-f]+))?$")
+
+
+def settings(text):
+    found = SETTINGS.match(text)
+    if not found:
+        raise ValueError(f"its settings cannot be read: {text}")
+    f = found.groupdict()
+    number = lambda name: float(f[name] or 0)
+    read = {"target": f["target"].lower(), "tau": None if f["tau"] == "NaN" else number("tau"), "epochs": int(f["epochs"]),
+            "batch": int(f["batch"]) or None, "configs": int(f["configs"]), "rate": number("rate"), "decay": number("decay"),
+            "dropout": number("dropout"), "smoothing": number("smoothing"), "half": f["half"] == "bf16", "imagined": int(f["imagined"]),
+            "head": number("head"), "rank": number("rank"), "order": number("order"), "seed": int(f["seed"])}
+    return read, f["parent"]
+
+
+def model(bytes_):
+    length = struct.unpack("<Q", bytes_[:8])[0]
+    header = json.loads(bytes_[8:8 + length])
+    meta = json.loads(header["__metadata__"]["seqtune"])
+    if meta["format"] != "seqtune-model-2":
+        return None
+    meta["format"] = "seqtune-model-3"
+    meta["settings"], parent = settings(meta["settings"])
+    if parent:
+        meta["parent"] = parent
+    header["__metadata__"]["seqtune"] = json.dumps(meta, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + bytes_[8 + length:]
+
+
+def header(text):
+    read = json.loads(text)
+    if read["format"] != "seqtune-dataset-1":
+        return None
+    read["format"] = "seqtune-dataset-2"
+    sentence = read.pop("policy")
+    order = ["format", "kernel", "space", "device", "tool", "seed", "provenance", "command", "date"]
+    read["provenance"] = {"described": sentence}
+    return json.dumps({key: read[key] for key in order}, separators=(",", ":"), ensure_ascii=False)
+
+
+def varint(n):
+    if n < 251:
+        return bytes([n])
+    return b"\xfb" + struct.pack("<H", n) if n < 1 << 16 else b"\xfc" + struct.pack("<I", n)
+
+
+def packed(bytes_):
+    plain = zlib.decompress(bytes_[8:])
+    first = plain[0]
+    length, at = (first, 1) if first < 251 else (struct.unpack("<H", plain[1:3])[0], 3) if first == 251 else (struct.unpack("<I", plain[1:5])[0], 5)
+    new = header(plain[at:at + length])
+    if new is None:
+        return None
+    return bytes_[:8] + zlib.compress(varint(len(new.encode())) + new.encode() + plain[at + length:], 9)
+
+
+def journal(bytes_):
+    first, _, rest = bytes_.partition(b"\n")
+    new = header(first)
+    return None if new is None else new.encode() + b"\n" + rest
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    failed = False
+    for name in sys.argv[1:]:
+        path = pathlib.Path(name)
+        try:
+            bytes_ = path.read_bytes()
+            convert = packed if bytes_[:7] == b"SEQTUNE" else journal if bytes_[:1] == b"{" else model
+            new = convert(bytes_)
+        except (OSError, ValueError, KeyError, struct.error, zlib.error) as error:
+            print(f"{name}: not converted: {error}", file=sys.stderr)
+            failed = True
+            continue
+        if new is None:
+            print(f"{name}: is of this format")
+            continue
+        part = path.with_name(path.name + ".part")
+        part.write_bytes(new)
+        part.replace(path)
+        print(f"{name}: converted, sha256 {hashlib.sha256(new).hexdigest()[:16]}")
+    sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,160 @@
+//! `seqtune doctor`
+
+use crate::cli::trainer;
+use seqtune_eval::lightgbm::LightGbm;
+use seqtune_measure::compile::{Compiler, cache_folder};
+use seqtune_measure::registry::{compiler_for, devices};
+use seqtune_predict::Model;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Device, Kernel};
+use std::path::Path;
+
+/// Shows what this machine has and lacks, and the command that gets each
+#[derive(clap::Args)]
+pub struct Args {
+    /// One JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that seqtune can use.
+#[derive(serde::Serialize)]
+struct Check {
+    name: &'static str,
+    /// What it is for.
+    purpose: &'static str,
+    present: bool,
+    /// What was found, or why nothing.
+    found: String,
+    /// The command that gets it; `None` where it is there, or where no command can.
+    remedy: Option<String>,
+}
+
+/// The command that gets most of what is missing.
+const SETUP: &str = "scripts/setup.sh";
+
+impl Check {
+    fn new(
+        (name, purpose): (&'static str, &'static str),
+        found: std::result::Result<String, String>,
+        remedy: Option<&str>,
+    ) -> Check {
+        let present = found.is_ok();
+        let remedy = remedy.filter(|_| !present).map(String::from);
+        Check { name, purpose, present, found: found.unwrap_or_else(|reason| reason), remedy }
+    }
+}
+
+pub fn run(args: Args) -> Result<()> {
+    // compilers before devices: AMD's does not start once a CPU's OpenCL has loaded an LLVM of its own
+    let mut checks = vec![compiler("NVRTC", "H100"), compiler("hipRTC or clang", "MI300X")];
+    checks.extend(apis());
+    checks.extend([training(), lightgbm(), models(), cache()]);
+    if args.json {
+        return crate::cli::answer::answer_json(&checks);
+    }
+    let (kernels, described) = (Kernel::shipped().len(), Device::shipped()?.len());
+    let mut text = format!(
+        "seqtune {}: {kernels} kernels and {described} described devices inside, {} cores here\n",
+        env!("CARGO_PKG_VERSION"),
+        seqtune_predict::threads::cores()
+    );
+    for check in &checks {
+        let mark = if check.present { "yes" } else { "no " };
+        text += &format!("{mark}  {:<16} {:<46} {}\n", check.name, check.purpose, check.found);
+        if let Some(remedy) = &check.remedy {
+            text += &format!("     {:<16} get it: {remedy}\n", "");
+        }
+    }
+    crate::cli::answer::answer(text.trim_end());
+    Ok(())
+}
+
+/// The compiler for a described GPU of each maker.
+fn compiler(name: &'static str, device: &str) -> Check {
+    let purpose = if device == "H100" {
+        "programs for NVIDIA GPUs, also without one"
+    } else {
+        "programs for AMD GPUs, also without one"
+    };
+    let found = Device::described(device).and_then(|device| compiler_for(&device));
+    let version = found.map(|compiler| compiler.identity().split(" -").next().unwrap_or_default().trim().to_string());
+    Check::new((name, purpose), version.map_err(|e| e.to_string()), Some(SETUP))
+}
+
+/// Devices that open, an API each.
+fn apis() -> Vec<Check> {
+    let (found, missing) = devices();
+    let api = |(name, prefix, remedy): (&'static str, &str, Option<&str>)| {
+        let own: Vec<String> = found
+            .iter()
+            .filter(|f| f.id.starts_with(prefix))
+            .map(|f| format!("{} {} ({})", f.id, f.device.name, f.device.driver))
+            .collect();
+        let reason = missing.iter().find(|reason| reason.starts_with(name));
+        let reason = || reason.cloned().unwrap_or_else(|| "no device".into());
+        let found = if own.is_empty() { Err(reason()) } else { Ok(own.join(", ")) };
+        Check::new((name, "kernels are measured there"), found, remedy)
+    };
+    vec![
+        api(("CUDA", "cuda:", Some("an NVIDIA GPU with its driver"))),
+        api(("HIP", "hip:", Some("an AMD GPU with ROCm"))),
+        api(("OpenCL", "opencl:", Some("scripts/setup.sh (PoCL: the processor as a device)"))),
+    ]
+}
+
+fn training() -> Check {
+    let found =
+        trainer::find().map_err(|e| e.to_string()).and_then(
+            |program| match &trainer::missing_libraries(&program)[..] {
+                [] => Ok(program.display().to_string()),
+                missing => Err(format!("{} does not find {}", program.display(), missing.join(", "))),
+            },
+        );
+    let remedy = "scripts/setup.sh && cargo build --release -p seqtune-train";
+    Check::new(("libtorch", "train, evaluate --folds"), found, Some(remedy))
+}
+
+fn lightgbm() -> Check {
+    let found = LightGbm::open().map(|_| "opens".to_string()).map_err(|e| e.to_string());
+    Check::new(("LightGBM", "the rival in evaluate; --no-trees goes without"), found, Some(SETUP))
+}
+
+/// Models in the folder where a clone of the project has them.
+fn models() -> Check {
+    let folder = Path::new("models");
+    let inside: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let kernels = Model::kernels_in(&entry.path()).ok().filter(|kernels| !kernels.is_empty())?;
+            let count = if kernels.len() == 1 { kernels[0].clone() } else { format!("{} kernels", kernels.len()) };
+            Some(format!("{} ({count})", entry.path().display()))
+        })
+        .collect();
+    let found = if inside.is_empty() { Err("no folder ./models here".into()) } else { Ok(inside.join(", ")) };
+    Check::new(("models", "predict"), found, Some("run in a clone of the project, or `seqtune train`"))
+}
+
+fn cache() -> Check {
+    let found = cache_folder().map(|folder| {
+        let (files, bytes) = size(&folder);
+        format!("{}: {files} files, {:.1} MB", folder.display(), bytes as f64 / 1e6)
+    });
+    let reason = "neither SEQTUNE_CACHE nor HOME is set: programs are compiled anew each time".to_string();
+    Check::new(("cache", "compiled programs"), found.ok_or(reason), Some("export SEQTUNE_CACHE=FOLDER"))
+}
+
+/// Files in a folder and below it, and their bytes.
+fn size(folder: &Path) -> (usize, u64) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.fold((0, 0), |(files, bytes), entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => {
+            let (inner, more) = size(&entry.path());
+            (files + inner, bytes + more)
+        }
+        Ok(meta) => (files + 1, bytes + meta.len()),
+        Err(_) => (files, bytes),
+    })
+}

@@ -1,0 +1,114 @@
+//! What verbs are given: problems, datasets, devices, durations.
+
+use seqtune_data::{Dataset, Table};
+use seqtune_measure::registry::{is_live, live_device};
+use seqtune_predict::Model;
+use seqtune_predict::error::{Result, input, io};
+use seqtune_predict::kernel::{Device, Kernel, Problem};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
+pub fn device(name: &str) -> Result<Device> {
+    if is_live(name) { live_device(name) } else { Device::described(name) }
+}
+
+/// Problems given as words, as files of lines, or on standard input (`-`).
+pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for word in words {
+        if word == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(io(Path::new("standard input")))?;
+            problems.extend(kernel.problems_from_lines(&text, "standard input")?);
+        } else if word.contains('=') || word.trim_start().starts_with('{') {
+            problems.push(kernel.problem(word)?);
+        } else {
+            let text = std::fs::read_to_string(word).map_err(io(Path::new(word)))?;
+            problems.extend(kernel.problems_from_lines(&text, word)?);
+        }
+    }
+    match problems.is_empty() {
+        true => input("no problem is given; write one as name=value pairs, or name a file of them"),
+        false => Ok(problems),
+    }
+}
+
+/// Reads datasets, those in named folders included, with the kernels they are of, unless one is given for all.
+pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(io(path))?.flatten().map(|e| e.path());
+        let mut inside: Vec<PathBuf> =
+            entries.filter(|p| p.extension().is_some_and(|e| e == "sqt" || e == "jsonl")).collect();
+        inside.sort();
+        if inside.is_empty() {
+            return input(format!("{}: the folder holds no dataset (.sqt or .jsonl)", path.display()));
+        }
+        files.extend(inside);
+    }
+    let mut by_kernel: Vec<(String, Vec<(String, Dataset)>)> = Vec::new();
+    let mut seen: Vec<(String, PathBuf)> = Vec::new();
+    for path in files {
+        let dataset = Dataset::load(&path)?;
+        let hash = dataset.hash();
+        if let Some((_, first)) = seen.iter().find(|(h, _)| *h == hash) {
+            eprintln!("seqtune: warning: {} holds the same as {}; it counts once", path.display(), first.display());
+            continue;
+        }
+        seen.push((hash, path.clone()));
+        let name = dataset.header.kernel.clone();
+        let item = (path.display().to_string(), dataset);
+        match by_kernel.iter_mut().find(|(k, _)| *k == name || kernel.is_some()) {
+            Some((_, datasets)) => datasets.push(item),
+            None => by_kernel.push((name, vec![item])),
+        }
+    }
+    by_kernel
+        .into_iter()
+        .map(|(name, datasets)| {
+            let kernel = Kernel::open(kernel.unwrap_or(&name))?;
+            let table = Table::new(&kernel, &datasets)?;
+            Ok((kernel, table))
+        })
+        .collect()
+}
+
+/// The device to predict for: the one named, or the first that the model was trained on. Warns of one it never saw.
+pub fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
+    let device = match (named, model.meta.devices.first()) {
+        (Some(name), _) => device(name)?,
+        (None, Some(trained)) => trained.clone(),
+        (None, None) => device("live")?,
+    };
+    warn_of_unseen(model, &device);
+    Ok(device)
+}
+
+/// Warns of a device that the model was not trained on.
+pub fn warn_of_unseen(model: &Model, device: &Device) {
+    if !model.meta.devices.iter().any(|d| d.is_called(&device.name) || device.is_called(&d.name)) {
+        eprintln!(
+            "seqtune: warning: the model never saw {}; its configs are legal there, its ranking is a guess",
+            device.name
+        );
+    }
+}
+
+/// Reads `90s`, `10m`, `2h` or plain seconds.
+pub fn duration(text: &str) -> std::result::Result<std::time::Duration, String> {
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3_600.0),
+        _ => (text, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(std::time::Duration::from_secs_f64(x * unit)),
+        _ => Err(format!("`{text}` is not a time: write 90s, 10m or 2h")),
+    }
+}

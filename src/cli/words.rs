@@ -1,0 +1,50 @@
+//! Values of options that are words: the library's enumerations know nothing of a command line.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use seqtune_data::recipe::Cache;
+use seqtune_predict::Objective;
+use seqtune_predict::settings::Target;
+use seqtune_predict::split::Part;
+
+/// A word, what `--help` says of it, and what it stands for.
+type Word<T> = (&'static str, &'static str, T);
+
+fn parser<T: Copy + Send + Sync + 'static>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T> {
+    let value = |(word, help, _): &Word<T>| match help.is_empty() {
+        true => PossibleValue::new(*word),
+        false => PossibleValue::new(*word).help(*help),
+    };
+    let first = words[0].2;
+    PossibleValuesParser::new(words.iter().map(value))
+        .map(move |given| words.iter().find(|(word, _, _)| *word == given).map_or(first, |(_, _, value)| *value))
+}
+
+/// `time`, `energy` or `edp`.
+pub fn objective() -> impl TypedValueParser<Value = Objective> {
+    parser(&[
+        ("time", "", Objective::Time),
+        ("energy", "", Objective::Energy),
+        ("edp", "Energy times time", Objective::Edp),
+    ])
+}
+
+/// `warm` or `cold`.
+pub fn cache() -> impl TypedValueParser<Value = Cache> {
+    parser(&[
+        ("warm", "As the launch before left them", Cache::Warm),
+        ("cold", "Twice the last-level cache is overwritten before each launch", Cache::Cold),
+    ])
+}
+
+/// `train`, `validation` or `test`.
+pub fn part() -> impl TypedValueParser<Value = Part> {
+    parser(&[("train", "", Part::Train), ("validation", "", Part::Validation), ("test", "", Part::Test)])
+}
+
+/// `best` or `soft`.
+pub fn target() -> impl TypedValueParser<Value = Target> {
+    parser(&[
+        ("best", "The best measured config", Target::Best),
+        ("soft", "A distribution over all measured configs by how close each comes to the best", Target::Soft),
+    ])
+}

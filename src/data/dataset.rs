@@ -1,0 +1,136 @@
+//! A dataset: what was measured of one kernel on one device, with where it comes from.
+
+use crate::recipe::Provenance;
+use crate::record::Record;
+use crate::stats::geometric_mean;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::{Device, Kernel, hex};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Name and version of the format, the first field of every header.
+pub const FORMAT: &str = "seqtune-dataset-2";
+
+/// What is known about all records of a dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    pub format: String,
+    /// Kernel name.
+    pub kernel: String,
+    /// [`seqtune_predict::kernel::Kernel::space_hash_on`] the device, of the kernel when it was measured.
+    pub space: String,
+    /// The device with its driver.
+    pub device: Device,
+    /// Version of seqtune that measured.
+    pub tool: String,
+    /// Seed of the sampling.
+    pub seed: u64,
+    /// How it was measured, or where it was read from.
+    pub provenance: Provenance,
+    /// Command line.
+    pub command: String,
+    /// Day it was begun, UTC, `YYYY-MM-DD`.
+    pub date: String,
+}
+
+impl Header {
+    /// The header of what this version begins to record today of `kernel` on `device`.
+    pub fn new(kernel: &Kernel, device: &Device, seed: u64, provenance: Provenance, command: String) -> Header {
+        Header {
+            format: FORMAT.into(),
+            kernel: kernel.name.clone(),
+            space: kernel.space_hash_on(device),
+            device: device.clone(),
+            tool: env!("CARGO_PKG_VERSION").into(),
+            seed,
+            provenance,
+            command,
+            date: today(),
+        }
+    }
+}
+
+impl Header {
+    /// Reads the header of a dataset.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for text that is none, and for a header of another format.
+    pub(crate) fn parse(text: &str) -> Result<Header> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            format: String,
+        }
+        match serde_json::from_str(text) {
+            Ok(Versioned { format }) if format != FORMAT => input(format!(
+                "format {format} is not {FORMAT}; scripts/convert_files.py FILE converts datasets of before"
+            )),
+            _ => serde_json::from_str(text).map_err(|e| Error::Input(format!("is not the header of a dataset: {e}"))),
+        }
+    }
+}
+
+/// A header with its records, in the order they were made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    pub header: Header,
+    pub records: Vec<Record>,
+}
+
+impl Dataset {
+    /// Hash of what was measured where: of the kernel's name and space, the device's name and the records; the same for both forms, and for the same
+    /// data imported again on another day or by another version.
+    pub fn hash(&self) -> String {
+        let Header { kernel, space, device, .. } = &self.header;
+        let mut sha = Sha256::new();
+        sha.update(format!("{kernel}\n{space}\n{}\n", device.name));
+        self.records.iter().for_each(|record| sha.update(line(record)));
+        hex(&sha.finalize()[..8])
+    }
+
+    /// Speed of the best found beside the vendor's library, in a sentence; `None` where that was not measured.
+    pub fn beside_library(&self) -> Option<String> {
+        let mut problems: BTreeMap<&str, (f64, Option<f64>)> = BTreeMap::new();
+        for record in &self.records {
+            let (best, library) = problems.entry(&record.problem).or_insert((f64::INFINITY, None));
+            *best = best.min(record.outcome.time_us().unwrap_or(f64::INFINITY));
+            *library = record.observed.library_us.map(f64::from).or(*library);
+        }
+        let shares = problems.values().filter(|(best, _)| best.is_finite()).filter_map(|(best, l)| Some((*l)? / best));
+        let mut shares: Vec<f64> = shares.collect();
+        shares.sort_by(f64::total_cmp);
+        let geometric = geometric_mean(&shares);
+        Some(format!(
+            "{} problems beside the vendor's library: the best found is {geometric:.2} times as fast (geometric mean), {:.2} to {:.2}",
+            shares.len(),
+            shares.first()?,
+            shares.last()?
+        ))
+    }
+}
+
+/// A line of a journal, with its end.
+pub fn line(value: &impl Serialize) -> String {
+    // strings, numbers and lists: nothing in them can fail to serialise
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}
+
+/// Day of now in UTC, `YYYY-MM-DD` (civil-from-days of the proleptic Gregorian calendar).
+pub fn today() -> String {
+    let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let days = (seconds / 86_400) as i64 + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", year_of_era + era * 400 + carry)
+}
+
+/// The error of a file that cannot be what it begins as.
+pub(crate) fn damaged(what: &str) -> Error {
+    Error::Input(format!("{what}: the file is truncated or damaged; fetch or make it again"))
+}

@@ -1,0 +1,267 @@
+//! Measurements of PyTorch's AutoHeuristic: a line of JSON that says what was measured on what, then CSV with a row per config and run.
+//!
+//! The columns before `choice` are the problem, `choice` is a config of Triton's (`type=triton_BLOCK-M=64_…`) or a kernel of a vendor's
+//! library (`extern_…`), `feedback` is milliseconds.
+
+use crate::dataset::{Dataset, Header};
+use crate::observed::Observed;
+use crate::recipe::Provenance;
+use crate::record::{InvalidityKind, Measurement, Outcome, Record};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::{Device, Kernel};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// First line of a file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Head {
+    /// Bytes of shared memory that a work-group may ask for.
+    shared_memory: f64,
+    /// Compute capability.
+    device_capa: (u32, u32),
+    name: String,
+}
+
+/// What came of an import.
+pub struct Imported {
+    pub kernel: Kernel,
+    pub dataset: Dataset,
+    /// Rows read, and those that an earlier row repeats to the letter.
+    pub rows: usize,
+    pub repeated: usize,
+    /// Configs that failed, and problems with a time of the vendor's library.
+    pub failed: usize,
+    pub references: usize,
+    /// Rows of configs outside the kernel's space, by the reason.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+/// Everything measured for one problem.
+#[derive(Default)]
+struct Measured {
+    /// Configs as the kernel writes them, in the order met, with milliseconds.
+    configs: Vec<(String, Vec<f64>)>,
+    library: Vec<f64>,
+}
+
+/// All rows of some files.
+#[derive(Default)]
+struct Rows {
+    head: Option<Head>,
+    columns: String,
+    /// Problems as the kernel writes them, in the order met.
+    order: Vec<String>,
+    measured: HashMap<String, Measured>,
+    rows: usize,
+    repeated: usize,
+}
+
+impl Rows {
+    /// Adds the rows of a file; `seen` holds those of all files so far.
+    fn read<'t>(&mut self, place: &str, text: &'t str, seen: &mut HashSet<&'t str>) -> Result<()> {
+        let mut lines = text.lines();
+        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|e| {
+            let what = "is no file of AutoHeuristic: its first line is not the JSON it begins with";
+            Error::Input(format!("{place}: {what} ({e})"))
+        })?;
+        let columns = lines.next().unwrap_or_default();
+        if !columns.ends_with(",choice,feedback") {
+            return input(format!("{place}, line 2: the last columns are not choice and feedback"));
+        }
+        match &self.head {
+            None => (self.head, self.columns) = (Some(head), columns.into()),
+            Some(first) if *first != head => {
+                return input(format!(
+                    "{place}: holds {} of another device or kernel than the files before",
+                    head.name
+                ));
+            }
+            Some(_) if self.columns != columns => {
+                return input(format!("{place}, line 2: the columns are not those of the files before"));
+            }
+            Some(_) => {}
+        }
+        let fields: Vec<&str> = columns.split(',').collect();
+        for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+            self.rows += 1;
+            match seen.insert(line) {
+                true => self.add(&fields, line).map_err(|e| e.at(format!("{place}, line {}", i + 3)))?,
+                false => self.repeated += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, fields: &[&str], line: &str) -> Result<()> {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [problem @ .., choice, feedback] = &cells[..] else { return input("has too few columns") };
+        if cells.len() != fields.len() {
+            return input(format!("has {} columns, not {}", cells.len(), fields.len()));
+        }
+        let milliseconds: f64 = feedback.parse().map_err(|_| Error::Input(format!("`{feedback}` is no time")))?;
+        if milliseconds <= 0.0 {
+            return input(format!("`{feedback}` is no time: it is not above 0"));
+        }
+        let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
+        let problem = fields.iter().zip(problem).map(pair).collect::<Vec<_>>().join(",");
+        let entry = self.measured.entry(problem.clone()).or_insert_with(|| {
+            self.order.push(problem);
+            Measured::default()
+        });
+        if choice.starts_with("extern_") {
+            entry.library.push(milliseconds);
+            return Ok(());
+        }
+        let config = config(choice).ok_or_else(|| Error::Input(format!("`{choice}` is no config")))?;
+        match entry.configs.iter_mut().find(|(c, _)| *c == config) {
+            Some((_, times)) => times.push(milliseconds),
+            None => entry.configs.push((config, vec![milliseconds])),
+        }
+        Ok(())
+    }
+}
+
+/// Reads files of one kernel, `(place, text)` each. `device`: the one that they were measured on, where the head does not tell it by its
+/// limits.
+pub fn import(files: &[(String, String)], device: Option<Device>, command: String) -> Result<Imported> {
+    let (mut read, mut seen) = (Rows::default(), HashSet::new());
+    for (place, text) in files {
+        read.read(place, text, &mut seen)?;
+    }
+    let Some(head) = &read.head else { return input("there is no file to import") };
+    let kernel = Kernel::find(&format!("triton_{}", head.name))?.ok_or_else(|| {
+        Error::Input(format!("there is no kernel triton_{}: write a kernel.toml of its space", head.name))
+    })?;
+    let device = device.map_or_else(|| device_of(head), Ok)?;
+    let places = files.iter().map(|(place, _)| place.clone()).collect();
+    let provenance = Provenance::Imported { tool: "PyTorch's AutoHeuristic".into(), files: places };
+    let header = Header::new(&kernel, &device, 0, provenance, command);
+    let mut imported = Imported {
+        kernel,
+        dataset: Dataset { header, records: Vec::new() },
+        rows: read.rows,
+        repeated: read.repeated,
+        failed: 0,
+        references: 0,
+        left_out: BTreeMap::new(),
+    };
+    for problem in &read.order {
+        imported.add(problem, &read.measured[problem])?;
+    }
+    Ok(imported)
+}
+
+impl Imported {
+    /// Adds the records of a problem.
+    fn add(&mut self, problem: &str, measured: &Measured) -> Result<()> {
+        let kernel = &self.kernel;
+        let problem = kernel.problem(problem)?;
+        let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &problem, &self.dataset.header.device);
+        let shown = kernel.show_problem(&problem);
+        let library_us = least(&measured.library).map(|milliseconds| (milliseconds * 1e3) as f32);
+        self.references += library_us.is_some() as usize;
+        for (config, times) in &measured.configs {
+            let config = kernel.config(config)?;
+            if let Some(rule) = space.broken(&config) {
+                *self.left_out.entry(rule.to_string()).or_insert(0) += times.len();
+                continue;
+            }
+            let finite = times.iter().filter(|t| t.is_finite());
+            let samples_us: Vec<f32> = finite.map(|milliseconds| (milliseconds * 1e3) as f32).collect();
+            let outcome = match samples_us.is_empty() {
+                true => {
+                    self.failed += 1;
+                    Outcome::invalid(InvalidityKind::Runtime, "recorded as taking for ever")
+                }
+                false => Outcome::Measured(Measurement { samples_us, energy: None }),
+            };
+            let observed = Observed { library_us, ..Observed::default() };
+            let (problem, config) = (shown.clone(), kernel.show_config(&config));
+            self.dataset.records.push(Record { problem, config, outcome, observed });
+        }
+        Ok(())
+    }
+}
+
+/// `type=triton_BLOCK-M=16_BLOCK-K=-1_numwarps=2` as pairs; what is -1 is no parameter of the kernel.
+fn config(choice: &str) -> Option<String> {
+    let pairs = choice.strip_prefix("type=triton_")?.split('_').map(|pair| pair.split_once('='));
+    let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
+    let own = pairs.into_iter().filter(|(_, value)| *value != "-1");
+    Some(own.map(|(name, value)| format!("{}={value}", name.replace('-', "_"))).collect::<Vec<_>>().join(","))
+}
+
+/// The described device with the limits that a head tells.
+fn device_of(head: &Head) -> Result<Device> {
+    let architecture = format!("sm_{}{}", head.device_capa.0, head.device_capa.1);
+    let fits = |d: &Device| d.architecture == architecture && d.limits.local_memory_opt_in == Some(head.shared_memory);
+    let mut fitting: Vec<Device> = Device::shipped()?.into_iter().filter(fits).collect();
+    match (fitting.pop(), fitting.is_empty()) {
+        (Some(device), true) => Ok(device),
+        (None, _) => input(format!(
+            "no described device is {architecture} with {} bytes; name it with --device",
+            head.shared_memory
+        )),
+        (Some(_), false) => {
+            input(format!("several devices are {architecture}; say with --device which it was measured on"))
+        }
+    }
+}
+
+fn least(values: &[f64]) -> Option<f64> {
+    values.iter().copied().filter(|v| v.is_finite()).min_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = r#"{"shared_memory": 166912, "device_capa": [8, 0], "name": "mm", "numerical_features": []}
+m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_stride_1,mat1_iscontig,mat2_iscontig,using_tf32,choice,feedback
+"#;
+    const PROBLEM: &str = "64,32,48,torch.float16,torch.float16,32,1,48,1,True,True,not_float_32";
+
+    fn read(rows: &[&str]) -> Result<Imported> {
+        let rows: String = rows.iter().map(|row| format!("{PROBLEM},{row}\n")).collect();
+        import(&[("a.txt".into(), format!("{HEAD}{rows}"))], None, "test".into())
+    }
+
+    #[test]
+    fn rows_become_records_with_their_repeats_and_the_librarys_time_beside() {
+        let config = "type=triton_BLOCK-M=16_BLOCK-K=32_BLOCK-N=32_numstages=2_numwarps=2";
+        let other = "type=triton_BLOCK-M=64_BLOCK-K=32_BLOCK-N=32_numstages=2_numwarps=2";
+        let big = "type=triton_BLOCK-M=128_BLOCK-K=32_BLOCK-N=32_numstages=2_numwarps=2";
+        let rows = [
+            "extern_mm,0.01".to_string(),
+            format!("{config},0.02"),
+            format!("{config},0.02"),
+            format!("{config},0.03"),
+            format!("{other},inf"),
+            format!("{big},0.5"),
+        ];
+        let imported = read(&rows.each_ref().map(String::as_str)).unwrap();
+        assert_eq!((imported.rows, imported.repeated, imported.failed, imported.references), (6, 1, 1, 1));
+        assert_eq!(imported.left_out.values().sum::<usize>(), 1, "{:?}", imported.left_out);
+        assert_eq!(imported.dataset.header.device.name, "A100");
+        let records = &imported.dataset.records;
+        assert_eq!(records.len(), 2);
+        let Outcome::Measured(m) = &records[0].outcome else { panic!("{:?}", records[0]) };
+        assert_eq!((m.samples_us.as_slice(), records[0].observed.library_us), (&[20.0, 30.0][..], Some(10.0)));
+        assert!(records[0].config.starts_with("BLOCK_M=16,BLOCK_N=32,BLOCK_K=32,numstages=2,numwarps=2"));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_with_its_place() {
+        let wrong = |text: &str| match import(&[("a.txt".into(), text.into())], None, "test".into()) {
+            Err(e) => e.to_string(),
+            Ok(_) => panic!("{text} was imported"),
+        };
+        assert!(wrong("m,k\n1,2\n").contains("a.txt: is no file of AutoHeuristic"));
+        assert!(wrong(&format!("{HEAD}1,2,3\n")).contains("a.txt, line 3: has 3 columns, not 14"));
+        let row = |tail: &str| format!("{HEAD}{PROBLEM},{tail}\n");
+        assert!(wrong(&row("extern_mm,soon")).contains("`soon` is no time"));
+        assert!(wrong(&row("whatever,0.1")).contains("`whatever` is no config"));
+        assert!(wrong(&HEAD.replace("[8, 0]", "[5, 0]")).contains("no described device is sm_50"));
+        assert!(wrong(&HEAD.replace("\"mm\"", "\"pad_mm\"")).contains("no kernel triton_pad_mm"));
+    }
+}

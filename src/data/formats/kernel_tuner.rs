@@ -1,0 +1,218 @@
+//! Sweeps in the auto-tuning community's formats: cache files of Kernel Tuner's, and results in T4 ("Towards a Benchmarking Suite for Kernel
+//! Tuners", Torring et al. 2023).
+
+use crate::dataset::{Dataset, Header};
+use crate::recipe::Provenance;
+use crate::record::{InvalidityKind, Measurement, Outcome, Record};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A config with what came of it.
+struct Tried {
+    /// `name=value` pairs.
+    config: String,
+    outcome: Outcome,
+}
+
+/// What a file holds.
+pub struct Sweep {
+    /// As the file names them, where it does.
+    pub device: Option<String>,
+    pub sizes: Vec<u64>,
+    tried: Vec<Tried>,
+}
+
+/// What came of an import.
+pub struct Imported {
+    pub dataset: Dataset,
+    pub failed: usize,
+    /// Configs outside the kernel's space, by the reason.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+/// Reads a cache file of Kernel Tuner's; one that an interrupted run left open is closed.
+pub fn read_cache(text: &str) -> Result<Sweep> {
+    let closed = || format!("{}}}}}", text.trim_end().trim_end_matches(','));
+    let file: Value = serde_json::from_str(text)
+        .or_else(|e| serde_json::from_str(&closed()).map_err(|_| e))
+        .map_err(|e| Error::Input(format!("is no cache file of Kernel Tuner's: {e}")))?;
+    let (Some(names), Some(cache)) = (file["tune_params_keys"].as_array(), file["cache"].as_object()) else {
+        return input("is no cache file of Kernel Tuner's: it has no tune_params_keys or no cache");
+    };
+    let tried = cache.iter().map(|(key, entry)| {
+        let pair = |name: &Value| {
+            let name = name.as_str()?;
+            Some(format!("{name}={}", entry.get(name)?))
+        };
+        let config: Option<Vec<String>> = names.iter().map(pair).collect();
+        let config = config.ok_or_else(|| Error::Input(format!("entry {key} lacks a parameter")))?.join(",");
+        let outcome = match &entry["time"] {
+            Value::String(failure) => Outcome::invalid(kind(failure), failure.as_str()),
+            _ => measured(&entry["times"]).ok_or_else(|| Error::Input(format!("entry {key} has no times")))?,
+        };
+        Ok(Tried { config, outcome })
+    });
+    let sizes = match &file["problem_size"] {
+        Value::Array(sizes) => sizes.iter().filter_map(Value::as_u64).collect(),
+        one => one.as_u64().into_iter().collect(),
+    };
+    let device = file["device_name"].as_str().map(String::from);
+    Ok(Sweep { device, sizes, tried: tried.collect::<Result<_>>()? })
+}
+
+/// Reads results in the T4 format, which tell neither device nor problem.
+pub fn read_t4(text: &str) -> Result<Sweep> {
+    let file: Value = serde_json::from_str(text).map_err(|e| Error::Input(format!("is no file of T4 results: {e}")))?;
+    let Some(results) = file["results"].as_array() else { return input("is no file of T4 results: it has no results") };
+    let tried = results.iter().enumerate().map(|(i, result)| {
+        let what = |what: &str| Error::Input(format!("result {}: has no {what}", i + 1));
+        let config = result["configuration"].as_object().ok_or_else(|| what("configuration"))?;
+        let config = config.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",");
+        let outcome = match result["invalidity"].as_str() {
+            Some("correct") => measured(&result["times"]["runtimes"]).ok_or_else(|| what("runtimes"))?,
+            Some(failure) => Outcome::invalid(kind(failure), failure),
+            None => return Err(what("invalidity")),
+        };
+        Ok(Tried { config, outcome })
+    });
+    Ok(Sweep { device: None, sizes: Vec::new(), tried: tried.collect::<Result<_>>()? })
+}
+
+/// Times in milliseconds. The first is dropped where there are more: it is the cold one.
+fn measured(times: &Value) -> Option<Outcome> {
+    let times: Vec<f32> = times.as_array()?.iter().map(|t| Some((t.as_f64()? * 1e3) as f32)).collect::<Option<_>>()?;
+    let samples_us = if times.len() > 1 { times[1..].to_vec() } else { times };
+    (!samples_us.is_empty()).then_some(Outcome::Measured(Measurement { samples_us, energy: None }))
+}
+
+/// The category of a failure by its name in either format.
+fn kind(failure: &str) -> InvalidityKind {
+    match failure.to_lowercase() {
+        f if f.contains("compil") => InvalidityKind::Compile,
+        f if f.contains("correct") || f.contains("verif") => InvalidityKind::Correctness,
+        f if f.contains("timeout") => InvalidityKind::Timeout,
+        f if f.contains("constraint") || f.contains("invalid") => InvalidityKind::Constraints,
+        _ => InvalidityKind::Runtime,
+    }
+}
+
+impl Sweep {
+    /// The problem of the kernel that has the file's sizes, in the order of its size fields.
+    pub fn problem(&self, kernel: &Kernel) -> Result<String> {
+        let fields: Vec<&str> =
+            kernel.fields.iter().filter(|f| f.kind == FieldKind::Size).map(|f| f.name.as_str()).collect();
+        match fields.len() == self.sizes.len() && !fields.is_empty() {
+            true => Ok(fields.iter().zip(&self.sizes).map(|(f, s)| format!("{f}={s}")).collect::<Vec<_>>().join(",")),
+            false => input(format!(
+                "tells {} sizes, kernel {} has {} ({}); say with --problem what was measured",
+                self.sizes.len(),
+                kernel.name,
+                fields.len(),
+                fields.join(", ")
+            )),
+        }
+    }
+
+    /// The dataset of a kernel's problem on a device.
+    pub fn dataset(
+        self,
+        kernel: &Kernel,
+        problem: &str,
+        device: Device,
+        (place, command): (&str, String),
+    ) -> Result<Imported> {
+        let problem = kernel.problem(problem)?;
+        let space = ConfigSpace::new(kernel, &problem, &device);
+        let shown = kernel.show_problem(&problem);
+        let (mut records, mut failed, mut left_out) = (Vec::new(), 0, BTreeMap::new());
+        for Tried { config, outcome } in self.tried {
+            let config = kernel.config(&config)?;
+            if let Some(rule) = space.broken(&config) {
+                *left_out.entry(rule.to_string()).or_insert(0) += 1;
+                continue;
+            }
+            failed += matches!(outcome, Outcome::Invalid(_)) as usize;
+            let (problem, config) = (shown.clone(), kernel.show_config(&config));
+            records.push(Record { problem, config, outcome, observed: Default::default() });
+        }
+        let tool = "another tuner, the first run of each config left out".into();
+        let provenance = Provenance::Imported { tool, files: vec![place.into()] };
+        let header = Header::new(kernel, &device, 0, provenance, command);
+        Ok(Imported { dataset: Dataset { header, records }, failed, left_out })
+    }
+}
+
+/// A dataset of one problem as results in the T4 format, which has no place for the problem.
+pub fn write_t4(kernel: &Kernel, records: &[&Record]) -> Result<String> {
+    let result = |record: &&Record| {
+        let config = kernel.config(&record.config)?;
+        let values =
+            kernel.parameters.iter().zip(&config.0).map(|(p, c)| (p.name.clone(), p.values[*c as usize].into()));
+        let configuration: serde_json::Map<String, Value> = values.collect();
+        let (invalidity, runtimes) = match &record.outcome {
+            Outcome::Measured(m) => ("correct", m.samples_us.iter().map(|us| *us as f64 / 1e3).collect()),
+            Outcome::Tuned(tuned) => ("correct", tuned.time_us.iter().map(|us| *us as f64 / 1e3).collect::<Vec<_>>()),
+            Outcome::Invalid(invalid) => (name_of(invalid.kind), Vec::new()),
+        };
+        Ok(serde_json::json!({
+            "configuration": configuration,
+            "times": { "runtimes": runtimes },
+            "invalidity": invalidity,
+            "correctness": (invalidity == "correct") as u8,
+            "measurements": record.outcome.time_us().map(|us| serde_json::json!({ "name": "time", "value": us / 1e3, "unit": "ms" })).into_iter().collect::<Vec<_>>(),
+            "objectives": ["time"],
+        }))
+    };
+    let results: Vec<Value> = records.iter().map(result).collect::<Result<_>>()?;
+    let file =
+        serde_json::json!({ "schema_version": "1.0.0", "metadata": { "timeunit": "miliseconds" }, "results": results });
+    serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing T4: {e}")))
+}
+
+pub(crate) fn name_of(kind: InvalidityKind) -> &'static str {
+    match kind {
+        InvalidityKind::Constraints => "constraints",
+        InvalidityKind::Compile => "compile",
+        InvalidityKind::Runtime => "runtime",
+        InvalidityKind::Timeout => "timeout",
+        InvalidityKind::Correctness => "correctness",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CACHE: &str = r#"{"device_name": "NVIDIA T4", "problem_size": [64, 32], "tune_params_keys": ["a", "b"], "cache": {
+        "1,2": {"a": 1, "b": 2, "time": 2.0, "times": [5.0, 2.0, 2.5]},
+        "2,2": {"a": 2, "b": 2, "time": "RuntimeFailedConfig", "times": []},"#;
+
+    #[test]
+    fn a_cache_that_was_left_open_is_read_without_its_cold_runs() {
+        let sweep = read_cache(CACHE).unwrap();
+        assert_eq!((sweep.device.as_deref(), &sweep.sizes[..]), (Some("NVIDIA T4"), &[64, 32][..]));
+        assert_eq!(sweep.tried[0].config, "a=1,b=2");
+        let Outcome::Measured(m) = &sweep.tried[0].outcome else { panic!("measured") };
+        assert_eq!(m.samples_us, [2_000.0, 2_500.0]);
+        assert_eq!(sweep.tried[1].outcome, Outcome::invalid(InvalidityKind::Runtime, "RuntimeFailedConfig"));
+        assert!(read_cache("{}").is_err() && read_cache("a,b\n1,2").is_err());
+    }
+
+    #[test]
+    fn t4_results_are_read_by_their_invalidity() {
+        let result = |invalidity: &str| {
+            format!(
+                r#"{{"configuration": {{"a": 1}}, "times": {{"runtimes": [3.0, 1.0]}}, "invalidity": "{invalidity}"}}"#
+            )
+        };
+        let file = format!(r#"{{"results": [{}, {}, {}]}}"#, result("correct"), result("compile"), result("timeout"));
+        let outcomes: Vec<Outcome> = read_t4(&file).unwrap().tried.into_iter().map(|t| t.outcome).collect();
+        assert!(matches!(&outcomes[0], Outcome::Measured(m) if m.samples_us == [1_000.0]));
+        assert_eq!(outcomes[1], Outcome::invalid(InvalidityKind::Compile, "compile"));
+        assert_eq!(outcomes[2], Outcome::invalid(InvalidityKind::Timeout, "timeout"));
+        assert!(read_t4(r#"{"results": [{}]}"#).is_err());
+    }
+}

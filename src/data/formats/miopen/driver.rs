@@ -1,0 +1,150 @@
+//! Convolutions as people write them: command lines of MIOpenDriver, as MIOpen's logs and scripts have them, database keys,
+//! name=value pairs.
+
+use crate::formats::miopen::convolution::Convolution;
+use crate::formats::miopen::convolution::{MOST, SIZES};
+use seqtune_predict::error::{Error, Result, input};
+
+/// An option's short and long name, and its default.
+const OPTIONS: [(&str, &str, u32); 15] = [
+    ("-n", "--batchsize", 100),
+    ("-c", "--in_channels", 3),
+    ("-H", "--in_h", 32),
+    ("-W", "--in_w", 32),
+    ("-k", "--out_channels", 32),
+    ("-y", "--fil_h", 3),
+    ("-x", "--fil_w", 3),
+    ("-p", "--pad_h", 0),
+    ("-q", "--pad_w", 0),
+    ("-u", "--conv_stride_h", 1),
+    ("-v", "--conv_stride_w", 1),
+    ("-l", "--dilation_h", 1),
+    ("-j", "--dilation_w", 1),
+    ("-g", "--group_count", 1),
+    ("-F", "--forw", 0),
+];
+
+/// The convolutions that `MIOpenDriver conv… options` stands for: one per direction that `-F` asks for (1 forward, 2 backward
+/// data, 4 backward weights, 0 all). Options that do not change the convolution are passed over.
+pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
+    let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let Some(at) = words.iter().position(|w| w.ends_with("MIOpenDriver")) else {
+        return Err(bad("is no MIOpenDriver command line".into()));
+    };
+    let dtype = match words.get(at + 1).copied() {
+        Some("conv") => "FP32",
+        Some("convfp16") => "FP16",
+        Some("convbfp16") => "BF16",
+        Some("convint8") => "INT8",
+        other => return Err(bad(format!("`{}` is not conv, convfp16, convbfp16 or convint8", other.unwrap_or("")))),
+    };
+    let mut values = OPTIONS.map(|(_, _, default)| default);
+    let mut layout = "NCHW";
+    let mut rest = words[at + 2..].iter();
+    while let Some(word) = rest.next() {
+        // both `--in_h 32` and `--in_h=32`
+        let (name, joined) = word.split_once('=').map_or((*word, None), |(n, v)| (n, Some(v)));
+        let mut value = || joined.or_else(|| rest.next().copied()).unwrap_or_default();
+        match name {
+            "-m" | "--mode" if value() != "conv" => return input(format!("`{line}`: only the mode conv is described")),
+            "-m" | "--mode" => {}
+            "-_" | "--spatial_dim" if value() != "2" => {
+                return input(format!("`{line}`: only 2 dimensions are described"));
+            }
+            "-_" | "--spatial_dim" => {}
+            "-I" | "--in_layout" => layout = value(),
+            _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
+                Some(i) => {
+                    let text = value();
+                    let number = text.parse().ok().filter(|n| *n <= MOST);
+                    values[i] = number.ok_or_else(|| bad(format!("{name} `{text}` is not a number up to {MOST}")))?;
+                }
+                // every option of the driver takes a value
+                None if name.starts_with('-') => drop(value()),
+                None => return Err(bad(format!("`{name}` is not an option"))),
+            },
+        }
+    }
+    if !["NCHW", "NHWC"].contains(&layout) {
+        return Err(bad(format!("layout `{layout}` is not NCHW or NHWC")));
+    }
+    let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions] = values;
+    let size = |x: u32, taps: u32, pad: u32, stride: u32, dilation: u32| {
+        let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
+        Some(span.checked_div(stride)? + 1)
+    };
+    let (Some(oh), Some(ow)) = (size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w))
+    else {
+        return Err(bad("the filter does not fit into the padded image".into()));
+    };
+    let convolution = |direction: &str| {
+        let forward = direction == "F";
+        let (c, h, w, k, output) = if forward { (c, h, w, k, (oh, ow)) } else { (k, oh, ow, c, (h, w)) };
+        Convolution {
+            direction: direction.into(),
+            dtype: dtype.into(),
+            layout: layout.into(),
+            sizes: [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups],
+            output: Some(output),
+            beyond: String::new(),
+        }
+    };
+    let asked = |(_, bit): &(&str, u32)| directions == 0 || directions & bit != 0;
+    Ok([("F", 1), ("B", 2), ("W", 4)].into_iter().filter(asked).map(|(d, _)| convolution(d)).collect())
+}
+
+/// The convolutions of lines in any of the notations; empty lines and `#` comments are skipped.
+pub fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
+    let mut all = Vec::new();
+    for (i, line) in text.lines().enumerate().map(|(i, line)| (i, line.trim())) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let found = if line.contains("MIOpenDriver") {
+            convolutions_of_command(line)
+        } else if line.contains('=') && line.split(',').all(|pair| pair.contains('=')) && !line.contains(':') {
+            of_pairs(line).map(|c| vec![c])
+        } else {
+            // the key of a database's line, with or without what follows it
+            Convolution::parse(line.split('=').next().unwrap_or_default()).map(|c| vec![c])
+        };
+        let checked = found.and_then(|found| found.iter().try_for_each(Convolution::check).map(|()| found));
+        all.extend(checked.map_err(|e| e.at(format!("line {}", i + 1)))?);
+    }
+    Ok(all)
+}
+
+/// `direction=F,N=…`, kernel-side as in a problem.
+fn of_pairs(line: &str) -> Result<Convolution> {
+    let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
+    let (mut direction, mut dtype, mut layout) = (None, "FP32".to_string(), "NCHW".to_string());
+    let mut sizes = SIZES.map(|name| match name {
+        "pad_h" | "pad_w" => Some(0),
+        name if name.starts_with("stride") || name.starts_with("dilation") || name == "groups" => Some(1),
+        _ => None,
+    });
+    for pair in line.split(',') {
+        let (name, value) = pair.split_once('=').map_or((pair, ""), |(n, v)| (n.trim(), v.trim()));
+        match name {
+            "direction" => direction = Some(value.to_string()),
+            "dtype" => dtype = value.into(),
+            "layout" => layout = value.into(),
+            _ => match SIZES.iter().position(|s| *s == name) {
+                Some(i) => sizes[i] = Some(value.parse().map_err(|_| bad(format!("{name}={value} is not a number")))?),
+                None => return Err(bad(format!("there is no field `{name}`"))),
+            },
+        }
+    }
+    let missing = SIZES.iter().zip(&sizes).find(|(_, s)| s.is_none()).map(|(name, _)| *name);
+    match (direction, missing) {
+        (None, _) => Err(bad("direction= is missing (F, B or W)".into())),
+        (_, Some(name)) => Err(bad(format!("{name}= is missing"))),
+        (Some(direction), None) => {
+            let sizes = sizes.map(|s| s.unwrap_or(0));
+            let convolution = Convolution { direction, dtype, layout, sizes, output: None, beyond: String::new() };
+            convolution.check()?;
+            Ok(Convolution { output: Some(convolution.smallest_output()), ..convolution })
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Configs as a user database: one line per convolution.
+
+use crate::formats::miopen::convolution::Convolution;
+use crate::formats::miopen::params::Columns;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Config, Kernel, Problem};
+
+/// Lines of a user database, in the order of their convolutions.
+#[derive(Default)]
+pub struct Export {
+    lines: Vec<(String, Vec<String>)>,
+}
+
+impl Export {
+    /// Adds a solver's config; a convolution's solvers share its line.
+    pub fn add(
+        &mut self,
+        convolution: &Convolution,
+        kernel: &Kernel,
+        problem: &Problem,
+        config: &Config,
+    ) -> Result<()> {
+        let key = convolution.key();
+        let entry = format!("{}:{}", solver_name(kernel, problem), Columns::new(kernel)?.write(problem, config));
+        match self.lines.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, entries)) => entries.push(entry),
+            None => self.lines.push((key, vec![entry])),
+        }
+        Ok(())
+    }
+
+    /// The file.
+    pub fn text(&self) -> String {
+        self.lines.iter().map(|(key, entries)| format!("{key}={}\n", entries.join(";"))).collect()
+    }
+}
+
+/// The solver as MIOpen calls it: with its argument, where it has one.
+pub fn solver_name(kernel: &Kernel, problem: &Problem) -> String {
+    let argument =
+        kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().position(|f| f.name == *name));
+    match argument {
+        Some(i) => format!("{}<{}>", kernel.name, kernel.fields[i].show(problem.values[i])),
+        None => kernel.name.clone(),
+    }
+}

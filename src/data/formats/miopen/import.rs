@@ -1,0 +1,172 @@
+//! Databases' rows as datasets: one per device and solver.
+
+use crate::dataset::{Dataset, Header};
+use crate::formats::miopen::convolution::Convolution;
+use crate::formats::miopen::params::Columns;
+use crate::formats::miopen::rows::{Row, Times, plain};
+use crate::recipe::Provenance;
+use crate::record::{Outcome, Record, Tuned};
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Checker, Config, Device, Kernel, Problem};
+use serde::Serialize;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+/// What to import and how.
+pub struct Import<'a> {
+    /// Solvers wanted, without arguments; all that have a kernel where empty.
+    pub solvers: &'a [String],
+    /// By the name of the device that they were measured on.
+    pub times: &'a BTreeMap<String, Times>,
+    /// Command line, kept with the datasets.
+    pub command: String,
+}
+
+/// Rows that are not in the datasets for one reason, and the first of them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Counts {
+    pub rows: usize,
+    pub example: String,
+}
+
+/// The datasets, and what became of the rows.
+#[derive(Default)]
+pub struct Imported {
+    /// By device and solver.
+    pub datasets: BTreeMap<(String, String), Dataset>,
+    pub rows: usize,
+    /// Records that carry a time.
+    pub timed: usize,
+    /// Rows that a later one for the same problem on the same device took the place of.
+    pub replaced: usize,
+    /// Rows left out, by solver and reason.
+    pub left_out: BTreeMap<(String, String), Counts>,
+}
+
+struct Solver<'k> {
+    kernel: &'k Kernel,
+    columns: Columns<'k>,
+    checker: Checker<'k>,
+}
+
+/// Milliseconds by what SQLite tells of a convolution; `None` where several outputs' sizes share it.
+fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
+    let mut known: HashMap<(Convolution, &str), Option<f64>> = HashMap::new();
+    for ((convolution, solver), ms) in times {
+        known.entry((convolution.without_output(), solver.as_str())).and_modify(|ms| *ms = None).or_insert(Some(*ms));
+    }
+    known
+}
+
+/// Reads `databases` (each with its name in messages and its device) into datasets. A row that no kernel describes, or that
+/// breaks a rule of its kernel, is left out and counted. Of several rows for one problem on one device the last one stays.
+pub fn import(
+    databases: &[(String, Device, Vec<Row>)],
+    ask: &Import,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Imported> {
+    let mut kernels: BTreeMap<String, Option<Kernel>> = BTreeMap::new();
+    for (_, _, rows) in databases {
+        for row in rows {
+            let name = plain(&row.solver).0;
+            if !kernels.contains_key(name) {
+                kernels.insert(name.into(), Kernel::find(name)?);
+            }
+        }
+    }
+    let mut solvers: HashMap<&str, Solver> = HashMap::new();
+    for (name, kernel) in kernels.iter().filter_map(|(name, kernel)| Some((name, kernel.as_ref()?))) {
+        let solver = Solver { kernel, columns: Columns::new(kernel)?, checker: Checker::new(kernel) };
+        solvers.insert(name, solver);
+    }
+    let mut imported = Imported::default();
+    let mut places: HashMap<(&str, &str, String), usize> = HashMap::new();
+    let none = Times::new();
+    for (place, device, rows) in databases {
+        let times = ask.times.get(&device.name).unwrap_or(&none);
+        let by_input = by_input(times);
+        for row in rows {
+            let (name, argument) = plain(&row.solver);
+            if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
+                continue;
+            }
+            imported.rows += 1;
+            if imported.rows.is_multiple_of(5_000) {
+                progress(imported.rows);
+            }
+            let found = match solvers.get(name) {
+                Some(solver) => solver.read(row, argument, device).map(|found| (solver.kernel, found)),
+                None => Err("no kernel describes this solver".into()),
+            };
+            let (kernel, (problem, config)) = match found {
+                Ok(found) => found,
+                Err(reason) => {
+                    let counts = imported.left_out.entry((name.into(), reason)).or_default();
+                    counts.rows += 1;
+                    if counts.example.is_empty() {
+                        let Convolution { direction, dtype, sizes, .. } = &row.convolution;
+                        counts.example =
+                            format!("{place}: {direction} {dtype} {sizes:?} {}:{}", row.solver, row.params);
+                    }
+                    continue;
+                }
+            };
+            let ms = match row.convolution.output {
+                Some(_) => times.get(&(row.convolution.clone(), row.solver.clone())).copied(),
+                None => by_input.get(&(row.convolution.clone(), row.solver.as_str())).copied().flatten(),
+            };
+            let dataset = imported
+                .datasets
+                .entry((device.name.clone(), name.to_string()))
+                .or_insert_with(|| Dataset { header: header(kernel, device, place, ask), records: Vec::new() });
+            let record = Record {
+                problem: kernel.show_problem(&problem),
+                config: kernel.show_config(&config),
+                outcome: Outcome::Tuned(Tuned { time_us: ms.map(|ms| (ms * 1e3) as f32) }),
+                observed: Default::default(),
+            };
+            match places.entry((&device.name, name, record.problem.clone())) {
+                Entry::Occupied(at) => {
+                    imported.replaced += 1;
+                    dataset.records[*at.get()] = record;
+                }
+                Entry::Vacant(at) => {
+                    at.insert(dataset.records.len());
+                    dataset.records.push(record);
+                }
+            }
+        }
+    }
+    let records = imported.datasets.values().flat_map(|d| &d.records);
+    imported.timed = records.filter(|r| r.outcome.time_us().is_some()).count();
+    Ok(imported)
+}
+
+fn header(kernel: &Kernel, device: &Device, place: &str, ask: &Import) -> Header {
+    let tool = "MIOpen's search: the best config that it found".into();
+    let provenance = Provenance::Imported { tool, files: vec![place.into()] };
+    Header::new(kernel, device, 0, provenance, ask.command.clone())
+}
+
+impl Solver<'_> {
+    /// Problem and config of a row, or the rule that it breaks.
+    fn read(
+        &self,
+        row: &Row,
+        argument: Option<&str>,
+        device: &Device,
+    ) -> std::result::Result<(Problem, Config), String> {
+        if !row.convolution.beyond.is_empty() {
+            return Err(format!("a convolution with {}", row.convolution.beyond));
+        }
+        let problem = row.convolution.problem(self.kernel, argument).map_err(|e| e.to_string())?;
+        if let Some(rule) = self.checker.broken_rule(&self.kernel.env(&problem, None)) {
+            return Err(rule.to_string());
+        }
+        let config = self.columns.read(&problem, &row.params).map_err(|e| e.to_string())?;
+        match self.checker.broken_constraint(&self.kernel.env_of(&problem, Some(device), &config)) {
+            Some(constraint) => Err(constraint.to_string()),
+            None => Ok((problem, config)),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! MIOpen's databases: tuned configs by convolution and solver, read and written.
+//!
+//! A performance database is SQLite (`.db`) or text (`.db.txt`: `key=solver:params;solver:params`), a find database is text
+//! (`.fdb.txt`: `key=algorithm:solver,ms,workspace,…;…`); each may be compressed (`.bz2`). The parameters of a solver stand in
+//! the order of its kernel, unless the kernel's `[database] columns` say what stands where:
+//!
+//! | column | read | written |
+//! |---|---|---|
+//! | `name` | value of the parameter | the same |
+//! | `'text'` | must be the text | the text |
+//! | `dtype:a\|b\|c` | must be the text of the field's label | the same |
+//! | `*` | ignored | 0 |
+//! | `[name]` | a last column in brackets, 0 where it is missing | left out where 0 |
+
+mod convolution;
+mod driver;
+mod export;
+mod files;
+mod import;
+mod params;
+mod rows;
+mod sqlite;
+mod text;
+
+pub use convolution::Convolution;
+pub use driver::{convolutions_of_command, convolutions_of_lines};
+pub use export::{Export, solver_name};
+pub use files::{read, read_times};
+pub use import::{Counts, Import, Imported, import};
+pub use rows::{Row, Times};

@@ -1,0 +1,68 @@
+//! The SQLite form of a performance database.
+
+use crate::formats::miopen::convolution::Convolution;
+use crate::formats::miopen::rows::Row;
+use rusqlite::{Connection, MAIN_DB, types::ValueRef};
+use seqtune_predict::error::{Error, Result, input};
+
+/// First bytes of every SQLite file.
+pub const MAGIC: &[u8] = b"SQLite format 3\0";
+
+const QUERY: &str = "SELECT solver, params, direction, data_type, layout, \
+    batchsize, in_channels, in_h, in_w, out_channels, fil_h, fil_w, pad_h, pad_w, conv_stride_h, conv_stride_w, \
+    dilation_h, dilation_w, group_count, spatial_dim, bias \
+    FROM perf_db LEFT JOIN config ON perf_db.config = config.id ORDER BY perf_db.id";
+
+/// All rows, in the order of their ids.
+pub fn read(bytes: &[u8]) -> Result<Vec<Row>> {
+    let failed =
+        |e: rusqlite::Error| Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"));
+    let mut connection = Connection::open_in_memory().map_err(failed)?;
+    connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true).map_err(failed)?;
+    let check: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
+    if check != "ok" {
+        return input(format!("the SQLite database is damaged ({}); fetch it again", check.replace('\n', " ")));
+    }
+    let mut statement = connection.prepare(QUERY).map_err(failed)?;
+    let mut found = statement.query([]).map_err(failed)?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next().map_err(failed)? {
+        let number = rows.len() + 1;
+        let fault = |i: usize| {
+            let column = row.as_ref().column_name(i).unwrap_or("?");
+            Error::Input(format!(
+                "row {number} of perf_db: column {column} is missing or of the wrong type; the database is damaged"
+            ))
+        };
+        let text = |i: usize| match row.get_ref(i) {
+            Ok(ValueRef::Text(text)) => std::str::from_utf8(text).map_err(|_| fault(i)),
+            _ => Err(fault(i)),
+        };
+        let size = |i: usize| match row.get_ref(i) {
+            Ok(ValueRef::Integer(x)) => u32::try_from(x).map_err(|_| fault(i)),
+            _ => Err(fault(i)),
+        };
+        let mut sizes = [0; 14];
+        for (i, value) in sizes.iter_mut().enumerate() {
+            *value = size(5 + i)?;
+        }
+        let beyond = match (size(19)?, size(20)?) {
+            (2, 0) => "",
+            (2, _) => "a bias",
+            _ => "3 dimensions",
+        };
+        rows.push(Row {
+            solver: text(0)?.into(),
+            params: text(1)?.into(),
+            convolution: Convolution {
+                direction: text(2)?.into(),
+                dtype: text(3)?.into(),
+                layout: text(4)?.into(),
+                sizes,
+                output: None,
+                beyond: beyond.into(),
+            },
+        });
+    }
+    Ok(rows)
+}

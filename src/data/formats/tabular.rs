@@ -1,0 +1,163 @@
+//! A dataset as a table of columns, for other programs: comma-separated values, or Apache Parquet.
+
+use crate::formats::kernel_tuner::name_of;
+use crate::record::{Outcome, Record};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::Kernel;
+use seqtune_predict::kernel::spec::FieldKind;
+use std::sync::Arc;
+
+/// A column's values, by record.
+pub enum Values {
+    Text(Vec<Option<String>>),
+    Whole(Vec<Option<i64>>),
+    Real(Vec<Option<f64>>),
+}
+
+/// A named column.
+pub struct Column {
+    name: String,
+    values: Values,
+}
+
+/// The columns of a kernel's records: the problem's fields, the parameters, what came of the config, median and quartiles in microseconds,
+/// samples, joules, what its program needs, and the time of the vendor's library.
+pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
+    let problems = records.iter().map(|r| kernel.problem(&r.problem)).collect::<Result<Vec<_>>>()?;
+    let configs = records.iter().map(|r| kernel.config(&r.config)).collect::<Result<Vec<_>>>()?;
+    let mut columns = Vec::new();
+    let mut add = |name: &str, values: Values| columns.push(Column { name: name.into(), values });
+    for (i, field) in kernel.fields.iter().enumerate() {
+        let of_problem = problems.iter().map(|p| p.values[i]);
+        add(
+            &field.name,
+            match field.kind {
+                FieldKind::Choice => Values::Text(of_problem.map(|v| field.labels.get(v as usize).cloned()).collect()),
+                FieldKind::Size => Values::Whole(of_problem.map(|v| Some(v as i64)).collect()),
+                FieldKind::Real => Values::Real(of_problem.map(Some).collect()),
+            },
+        );
+    }
+    for (i, parameter) in kernel.parameters.iter().enumerate() {
+        add(&parameter.name, Values::Whole(configs.iter().map(|c| Some(parameter.values[c.0[i] as usize])).collect()));
+    }
+    let text = |of: &dyn Fn(&Record) -> Option<String>| Values::Text(records.iter().map(|r| of(r)).collect());
+    let whole = |of: &dyn Fn(&Record) -> Option<i64>| Values::Whole(records.iter().map(|r| of(r)).collect());
+    let real = |of: &dyn Fn(&Record) -> Option<f64>| Values::Real(records.iter().map(|r| of(r)).collect());
+    let quantile = |q: f64| {
+        move |r: &Record| match &r.outcome {
+            Outcome::Measured(m) => Some(m.quantile_us(q)),
+            Outcome::Tuned(tuned) if q == 0.5 => tuned.time_us.map(f64::from),
+            Outcome::Tuned(_) | Outcome::Invalid(_) => None,
+        }
+    };
+    let outcome = |r: &Record| match &r.outcome {
+        Outcome::Measured(_) => "measured".to_string(),
+        Outcome::Tuned(_) => "tuned".into(),
+        Outcome::Invalid(invalid) => name_of(invalid.kind).into(),
+    };
+    let detail = |r: &Record| match &r.outcome {
+        Outcome::Invalid(invalid) => Some(invalid.detail.clone()),
+        Outcome::Measured(_) | Outcome::Tuned(_) => None,
+    };
+    let samples = |r: &Record| match &r.outcome {
+        Outcome::Measured(m) => m.samples_us.len() as i64,
+        Outcome::Tuned(_) | Outcome::Invalid(_) => 0,
+    };
+    let needs =
+        |of: fn(&crate::Resources) -> u32| move |r: &Record| r.observed.resources.as_ref().map(|n| of(n) as i64);
+    add("outcome", text(&|r| Some(outcome(r))));
+    add("detail", text(&detail));
+    add("median_us", real(&quantile(0.5)));
+    add("quartile1_us", real(&quantile(0.25)));
+    add("quartile3_us", real(&quantile(0.75)));
+    add("samples", whole(&|r| Some(samples(r))));
+    add("joules", real(&|r| r.outcome.joules()));
+    add("registers", whole(&needs(|n| n.registers)));
+    add("local_bytes", whole(&needs(|n| n.local_bytes + n.dynamic_local_bytes)));
+    add("library_us", real(&|r| r.observed.library_us.map(f64::from)));
+    Ok(columns)
+}
+
+/// Comma-separated values with a head.
+pub fn write_csv(columns: &[Column]) -> Vec<u8> {
+    let quoted = |text: &str| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"").replace('\n', " ")),
+        false => text.to_string(),
+    };
+    let cell = |column: &Column, row: usize| match &column.values {
+        Values::Text(v) => v[row].as_deref().map(quoted),
+        Values::Whole(v) => v[row].map(|x| x.to_string()),
+        Values::Real(v) => v[row].map(|x| x.to_string()),
+    };
+    let rows = columns.first().map_or(0, |c| c.values.len());
+    let mut text = columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(",") + "\n";
+    for row in 0..rows {
+        let cells: Vec<String> = columns.iter().map(|c| cell(c, row).unwrap_or_default()).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text.into_bytes()
+}
+
+/// Apache Parquet, one row group, compressed by Snappy; what is not known is null.
+pub fn write_parquet(columns: &[Column]) -> Result<Vec<u8>> {
+    parquet_of(columns).map_err(|e| Error::Failed(format!("writing Parquet: {e}")))
+}
+
+fn parquet_of(columns: &[Column]) -> parquet::errors::Result<Vec<u8>> {
+    let field = |column: &Column| {
+        let (physical, logical) = match &column.values {
+            Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Values::Whole(_) => (Physical::INT64, None),
+            Values::Real(_) => (Physical::DOUBLE, None),
+        };
+        let field = Type::primitive_type_builder(&column.name, physical).with_repetition(Repetition::OPTIONAL);
+        field.with_logical_type(logical).build().map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<parquet::errors::Result<_>>()?;
+    let schema = Type::group_type_builder("records").with_fields(fields).build()?;
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut bytes = Vec::new();
+    let mut file = SerializedFileWriter::new(&mut bytes, Arc::new(schema), Arc::new(properties))?;
+    let mut rows = file.next_row_group()?;
+    for column in columns {
+        match &column.values {
+            Values::Text(v) => {
+                let bytes: Vec<Option<ByteArray>> = v.iter().map(|t| t.as_deref().map(ByteArray::from)).collect();
+                write::<ByteArrayType>(&mut rows, &bytes)?;
+            }
+            Values::Whole(v) => write::<Int64Type>(&mut rows, v)?,
+            Values::Real(v) => write::<DoubleType>(&mut rows, v)?,
+        }
+    }
+    rows.close()?;
+    file.close()?;
+    Ok(bytes)
+}
+
+/// Writes the next column of a row group.
+fn write<T: DataType>(
+    rows: &mut SerializedRowGroupWriter<&mut Vec<u8>>,
+    values: &[Option<T::T>],
+) -> parquet::errors::Result<()> {
+    let Some(mut column) = rows.next_column()? else { return Ok(()) };
+    let known: Vec<T::T> = values.iter().flatten().cloned().collect();
+    let levels: Vec<i16> = values.iter().map(|v| v.is_some() as i16).collect();
+    column.typed::<T>().write_batch(&known, Some(&levels), None)?;
+    column.close()
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Text(v) => v.len(),
+            Values::Whole(v) => v.len(),
+            Values::Real(v) => v.len(),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What has happened before? Records of sweeps, on disk and in memory.
+//!
+//! On disk a dataset is either a journal (JSON lines, appended while a sweep runs) or packed (for training
+//! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
+
+pub mod dataset;
+pub mod formats;
+pub mod journal;
+pub mod observed;
+pub mod packed;
+pub mod recipe;
+pub mod record;
+pub mod stats;
+pub mod storage;
+pub mod table;
+
+pub use dataset::{Dataset, FORMAT, Header, today};
+pub use journal::Journal;
+pub use observed::{Conditions, Observed, Resources};
+pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Outcome, Record, Tuned};
+pub use storage::is_packed_file;
+pub use table::{Table, Tried};

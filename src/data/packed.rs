@@ -1,0 +1,88 @@
+//! The compressed form: problems and configs once each, records as indices into them. bincode stays behind this file.
+
+use crate::dataset::{Dataset, Header, damaged};
+use crate::observed::Observed;
+use crate::record::{Outcome, Record};
+use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use seqtune_predict::error::{Error, Result};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+/// First bytes of a packed file, and of one whose records told nothing observed.
+const MAGIC: &[u8] = b"SEQTUNE2";
+const OLD_MAGIC: &[u8] = b"SEQTUNE1";
+
+/// Indices of problem and config, and the rest.
+type Line = (u32, u32, Outcome, Observed);
+type OldLine = (u32, u32, Outcome);
+
+#[derive(Serialize, Deserialize)]
+struct Packed<L> {
+    header: String,
+    problems: Vec<String>,
+    configs: Vec<String>,
+    records: Vec<L>,
+}
+
+/// Whether a file begins like a packed one.
+pub fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC) || bytes.starts_with(OLD_MAGIC)
+}
+
+struct Interned {
+    texts: Vec<String>,
+    index: HashMap<String, u32>,
+}
+
+impl Interned {
+    fn add(&mut self, text: &str) -> u32 {
+        if let Some(i) = self.index.get(text) {
+            return *i;
+        }
+        let i = self.texts.len() as u32;
+        self.texts.push(text.into());
+        self.index.insert(text.into(), i);
+        i
+    }
+}
+
+pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
+    let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("packing a dataset: {e}"));
+    let mut problems = Interned { texts: Vec::new(), index: HashMap::new() };
+    let mut configs = Interned { texts: Vec::new(), index: HashMap::new() };
+    let line = |r: &Record| -> Line {
+        (problems.add(&r.problem), configs.add(&r.config), r.outcome.clone(), r.observed.clone())
+    };
+    let records = dataset.records.iter().map(line).collect();
+    let header = serde_json::to_string(&dataset.header).map_err(|e| failed(&e))?;
+    let packed = Packed { header, problems: problems.texts, configs: configs.texts, records };
+    let plain = bincode::serde::encode_to_vec(&packed, bincode::config::standard()).map_err(|e| failed(&e))?;
+    let mut encoder = ZlibEncoder::new(MAGIC.to_vec(), Compression::best());
+    encoder.write_all(&plain).and_then(|()| encoder.finish()).map_err(|e| failed(&e))
+}
+
+pub fn decode(bytes: &[u8]) -> Result<Dataset> {
+    let mut plain = Vec::new();
+    ZlibDecoder::new(&bytes[MAGIC.len()..]).read_to_end(&mut plain).map_err(|_| damaged("packed dataset"))?;
+    let packed = match bytes.starts_with(MAGIC) {
+        true => read::<Packed<Line>>(&plain)?,
+        false => {
+            let Packed { header, problems, configs, records } = read::<Packed<OldLine>>(&plain)?;
+            let records = records.into_iter().map(|(p, c, outcome)| (p, c, outcome, Observed::default())).collect();
+            Packed { header, problems, configs, records }
+        }
+    };
+    let header = Header::parse(&packed.header)?;
+    let text = |texts: &[String], i: u32| texts.get(i as usize).cloned().ok_or_else(|| damaged("packed dataset"));
+    let records = packed.records.into_iter().map(|(p, c, outcome, observed)| {
+        Ok(Record { problem: text(&packed.problems, p)?, config: text(&packed.configs, c)?, outcome, observed })
+    });
+    Ok(Dataset { header, records: records.collect::<Result<_>>()? })
+}
+
+fn read<P: DeserializeOwned>(plain: &[u8]) -> Result<P> {
+    let (packed, _) =
+        bincode::serde::decode_from_slice(plain, bincode::config::standard()).map_err(|_| damaged("packed dataset"))?;
+    Ok(packed)
+}

@@ -1,0 +1,157 @@
+//! Datasets in memory: per problem and device everything that was tried, and the split by shape.
+
+use crate::dataset::Dataset;
+use crate::record::Outcome;
+use crate::stats::quantile;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
+use seqtune_predict::split::{Part, Split};
+use std::collections::{BTreeSet, HashMap};
+
+/// All that was tried for one problem on one device.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    pub problem: Problem,
+    /// Index into [`Table::devices`].
+    pub device: usize,
+    /// Index into [`Table::hashes`].
+    pub dataset: usize,
+    pub results: Vec<(Config, Outcome)>,
+    /// Time of the vendor's library in microseconds, where it was measured.
+    pub library_us: Option<f64>,
+}
+
+impl Tried {
+    /// The working configs with what `objective` makes of them, cheapest first.
+    pub fn costs(&self, objective: Objective) -> Vec<(&Config, f64)> {
+        let mut costs: Vec<_> = self.results.iter().filter_map(|(c, o)| Some((c, o.cost(objective)?))).collect();
+        costs.sort_by(|a, b| a.1.total_cmp(&b.1));
+        costs
+    }
+
+    /// The config that a tuner chose, with its outcome, where the problem was not swept.
+    pub fn tuned(&self) -> Option<&(Config, Outcome)> {
+        self.results.iter().find(|(_, o)| matches!(o, Outcome::Tuned(_)))
+    }
+}
+
+/// One kernel's datasets, read for learning.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub devices: Vec<Device>,
+    pub tried: Vec<Tried>,
+    /// Hashes of the datasets it was read from.
+    pub hashes: Vec<String>,
+}
+
+impl Table {
+    /// Reads datasets of `kernel`; one of another kernel or another space is refused, a record that `kernel` cannot read too.
+    pub fn new(kernel: &Kernel, datasets: &[(String, Dataset)]) -> Result<Table> {
+        let mut table = Table { devices: Vec::new(), tried: Vec::new(), hashes: Vec::new() };
+        for (place, dataset) in datasets {
+            let header = &dataset.header;
+            if header.kernel != kernel.name {
+                return input(format!("{place}: holds kernel {}, not {}", header.kernel, kernel.name));
+            }
+            let space = kernel.space_hash_on(&header.device);
+            if header.space != space {
+                return input(format!(
+                    "{place}: was measured with another version of kernel {} (space {}, now {space}); measure it again",
+                    kernel.name, header.space,
+                ));
+            }
+            let device = match table.devices.iter().position(|d| *d == header.device) {
+                Some(i) => i,
+                None => {
+                    let other =
+                        table.devices.iter().find(|d| d.name == header.device.name && kernel.space_hash_on(d) != space);
+                    if let Some(other) = other {
+                        return input(format!(
+                            "{place}: was measured through {}, other data of the same device through {}, and these compile different programs of kernel {}: use data of one of them",
+                            header.device.driver, other.driver, kernel.name
+                        ));
+                    }
+                    table.devices.push(header.device.clone());
+                    table.devices.len() - 1
+                }
+            };
+            table.hashes.push(dataset.hash());
+            let mut index: HashMap<&str, usize> = HashMap::new();
+            for (i, record) in dataset.records.iter().enumerate() {
+                let line = || format!("{place}, record {}", i + 1);
+                let at = match index.get(record.problem.as_str()) {
+                    Some(at) => *at,
+                    None => {
+                        let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;
+                        let dataset = table.hashes.len() - 1;
+                        table.tried.push(Tried { problem, device, dataset, results: Vec::new(), library_us: None });
+                        index.insert(&record.problem, table.tried.len() - 1);
+                        table.tried.len() - 1
+                    }
+                };
+                let config = kernel.config(&record.config).map_err(|e| e.at(line()))?;
+                table.tried[at].results.push((config, record.outcome.clone()));
+                if let Some(us) = record.observed.library_us {
+                    table.tried[at].library_us = Some(us as f64);
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    /// The table of some of its problems, with the devices and datasets that these are of only.
+    pub fn of(&self, tried: Vec<&Tried>) -> Table {
+        let used = |of: fn(&Tried) -> usize| -> Vec<usize> {
+            let used: BTreeSet<usize> = tried.iter().map(|t| of(t)).collect();
+            used.into_iter().collect()
+        };
+        let (devices, datasets) = (used(|t| t.device), used(|t| t.dataset));
+        let place = |among: &[usize], old: usize| among.binary_search(&old).unwrap_or(0);
+        let renumbered =
+            |t: &Tried| Tried { device: place(&devices, t.device), dataset: place(&datasets, t.dataset), ..t.clone() };
+        Table {
+            tried: tried.iter().map(|t| renumbered(t)).collect(),
+            devices: devices.iter().map(|d| self.devices[*d].clone()).collect(),
+            hashes: datasets.iter().map(|d| self.hashes[*d].clone()).collect(),
+        }
+    }
+
+    /// Number of records.
+    pub fn records(&self) -> usize {
+        self.tried.iter().map(|t| t.results.len()).sum()
+    }
+
+    /// How uncertain a config's time is: the median over configs measured three times or more of the quartiles' distance, relative to the
+    /// median and divided by the root of their number. `None` where nothing was measured so often.
+    pub fn spread(&self) -> Option<f64> {
+        let mut spreads = Vec::new();
+        for (_, outcome) in self.tried.iter().flat_map(|t| &t.results) {
+            if let Outcome::Measured(m) = outcome
+                && m.samples_us.len() >= 3
+            {
+                let quartiles = m.quantile_us(0.75) - m.quantile_us(0.25);
+                spreads.push(quartiles / m.median_us() / (m.samples_us.len() as f64).sqrt());
+            }
+        }
+        spreads.sort_by(f64::total_cmp);
+        (!spreads.is_empty()).then(|| quantile(&spreads, 0.5))
+    }
+
+    /// Whether it holds what tuners chose, not what sweeps measured.
+    pub fn is_tuned(&self) -> bool {
+        self.tried.iter().all(|t| t.tuned().is_some())
+    }
+
+    /// Indices of the problems whose shape falls into `part` and that a tuner chose a config for.
+    pub fn tuned_part(&self, kernel: &Kernel, split: &Split, part: Part) -> Vec<usize> {
+        let fits = |t: &Tried| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();
+        (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
+    }
+
+    /// Indices of the problems whose shape falls into `part` and of which `objective` was measured for two configs or more.
+    pub fn part(&self, kernel: &Kernel, split: &Split, part: Part, objective: Objective) -> Vec<usize> {
+        let fits = |t: &Tried| split.part(&kernel.shape(&t.problem)) == part && t.costs(objective).len() >= 2;
+        (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
+    }
+}

@@ -1,0 +1,13 @@
+//! How good is it? Models and baselines judged by replay on held-out problems, and the program's own benchmarks.
+
+pub mod baselines;
+pub mod lightgbm;
+pub mod paired;
+pub mod plot;
+pub mod regrets;
+pub mod reliability;
+pub mod replay;
+pub mod speed;
+pub mod tuned;
+
+pub use replay::{Report, Row, evaluate};

@@ -1,0 +1,110 @@
+//! How well a model knows how good it is.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use seqtune_predict::calibration::{First, LOSS, RISK};
+use serde::Serialize;
+
+/// How true the stated probabilities of first choices are.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Trueness {
+    pub calibration_error: f64,
+    /// What the error would be by chance on these problems if every probability were true.
+    pub error_by_chance: f64,
+}
+
+impl Trueness {
+    pub fn of(firsts: &[First]) -> Trueness {
+        Trueness { calibration_error: calibration_error(firsts), error_by_chance: calibration_error_by_chance(firsts) }
+    }
+}
+
+/// How well a model knows how good it is. Shares of the problems.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sureness {
+    #[serde(flatten)]
+    pub trueness: Trueness,
+    /// First choices (of likelihood and judge, all configs) that are the best.
+    pub best: f64,
+    pub unsure: f64,
+    /// Of the answers that are not marked unsure, and of those that are: first choices that lose more than
+    /// [`LOSS`](seqtune_predict::calibration::LOSS).
+    pub lossy_sure: Option<f64>,
+    pub lossy_unsure: Option<f64>,
+}
+
+impl Sureness {
+    /// Of first choices, and whether each was marked unsure; `None` of none.
+    pub fn of(firsts: Vec<(First, bool)>) -> Option<Sureness> {
+        let lossy = |unsure: bool| {
+            let of_kind: Vec<&First> = firsts.iter().filter(|(_, u)| *u == unsure).map(|(f, _)| f).collect();
+            let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
+            (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
+        };
+        let count = firsts.len() as f64;
+        let all: Vec<First> = firsts.iter().map(|(f, _)| *f).collect();
+        (!firsts.is_empty()).then(|| Sureness {
+            trueness: Trueness::of(&all),
+            best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
+            unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
+            lossy_sure: lossy(false),
+            lossy_unsure: lossy(true),
+        })
+    }
+
+    /// Two sentences.
+    pub fn text(&self) -> String {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let whole = |share: f64| format!("{:.0} %", 100.0 * share);
+        let (loss, risk) = (whole(LOSS), whole(RISK));
+        let lossy = match (self.lossy_sure, self.lossy_unsure) {
+            (Some(sure), Some(unsure)) => format!(
+                "More than {loss} is lost by {} of the first choices that are not marked (stated: {risk}), and by {} of those that are",
+                percent(sure),
+                percent(unsure)
+            ),
+            (Some(sure), None) => {
+                format!("More than {loss} is lost by {} of the first choices (stated: {risk})", percent(sure))
+            }
+            (None, unsure) => format!(
+                "More than {loss} is lost by {} of them; none is left unmarked (of those {risk} would be stated)",
+                percent(unsure.unwrap_or_default())
+            ),
+        };
+        format!(
+            "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {} (by chance alone, were they true: {}).\n\
+             Marked unsure: {}. {lossy}.\n",
+            percent(self.best),
+            percent(self.trueness.calibration_error),
+            percent(self.trueness.error_by_chance),
+            percent(self.unsure),
+        )
+    }
+}
+
+/// Intervals of probability that the calibration error is counted in.
+const BINS: usize = 15;
+
+/// Expected calibration error (Naeini et al. 2015): by how much the mean probability of the first choices differs from the share of
+/// them that were the best, in [`BINS`] intervals of equal width, weighted by how many fall into each.
+pub fn calibration_error(firsts: &[First]) -> f64 {
+    let mut bins = [(0.0, 0.0); BINS];
+    for first in firsts {
+        let bin = &mut bins[((first.probability * BINS as f64) as usize).min(BINS - 1)];
+        bin.0 += first.probability;
+        bin.1 += first.best as u8 as f64;
+    }
+    bins.iter().map(|(said, were)| f64::abs(said - were)).sum::<f64>() / firsts.len().max(1) as f64
+}
+
+/// The mean of [`calibration_error`] where each first choice is the best as probably as was said: what is left of it, on so few problems, by
+/// chance. By a thousand seeded draws.
+pub fn calibration_error_by_chance(firsts: &[First]) -> f64 {
+    const DRAWS: usize = 1_000;
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut draw = || {
+        let drawn = |f: &First| First { best: rng.random::<f64>() < f.probability, ..*f };
+        calibration_error(&firsts.iter().map(drawn).collect::<Vec<_>>())
+    };
+    (0..DRAWS).map(|_| draw()).sum::<f64>() / DRAWS as f64
+}

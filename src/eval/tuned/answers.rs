@@ -1,0 +1,64 @@
+//! What methods are asked of tuned problems, and what they answer.
+
+use seqtune_data::{Table, Tried};
+use seqtune_predict::Model;
+use seqtune_predict::kernel::{Checker, Config, Device, Kernel};
+use seqtune_predict::split::Part;
+use std::collections::HashSet;
+
+/// Sizes of the short lists that are judged, the longest last.
+pub const TOPS: [usize; 3] = [1, 5, 10];
+
+/// A method's answer to one problem.
+pub struct Answer {
+    /// Best first.
+    pub ranking: Vec<Config>,
+    /// Natural logarithm of the probability of the tuned config, among legal ones.
+    pub log_probability: Option<f64>,
+    /// Positions where there was a choice, and whether the method's most probable value after the tuned prefix was the tuned one.
+    pub steps: Option<Vec<(usize, bool)>>,
+    /// How probable the first choice was said to be.
+    pub first: Option<f64>,
+}
+
+/// What a method is asked: problems held out, and those that it may learn from.
+pub struct Asked<'a> {
+    pub kernel: &'a Kernel,
+    pub table: &'a Table,
+    pub train: Vec<&'a Tried>,
+    pub judged: Vec<&'a Tried>,
+    checker: Checker<'a>,
+}
+
+impl<'a> Asked<'a> {
+    /// By the split of a model; `device` restricts the problems to judge by to one device.
+    pub fn new(kernel: &'a Kernel, table: &'a Table, model: &Model, which: Part, device: Option<&Device>) -> Asked<'a> {
+        let part = |part| -> Vec<&Tried> {
+            let indices = table.tuned_part(kernel, &model.meta.split, part);
+            indices.into_iter().map(|i| &table.tried[i]).collect()
+        };
+        let mut held_out = part(which);
+        held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
+        Asked { kernel, table, train: part(Part::Train), judged: held_out, checker: Checker::new(kernel) }
+    }
+
+    /// Number of shapes that the judged problems are of.
+    pub fn shapes(&self) -> usize {
+        self.judged.iter().map(|t| self.kernel.shape(&t.problem)).collect::<HashSet<_>>().len()
+    }
+
+    /// Whether a config is legal for a problem.
+    pub fn is_legal(&self, config: &Config, tried: &Tried) -> bool {
+        let env = self.kernel.env_of(&tried.problem, Some(self.device(tried)), config);
+        self.checker.broken_constraint(&env).is_none()
+    }
+
+    pub fn device(&self, tried: &Tried) -> &'a Device {
+        &self.table.devices[tried.device]
+    }
+}
+
+/// The tuned config of a problem; the caller has asked for tuned problems only.
+pub fn tuned(tried: &Tried) -> &Config {
+    tried.tuned().map_or(&tried.results[0].0, |(config, _)| config)
+}

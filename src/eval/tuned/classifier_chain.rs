@@ -1,0 +1,222 @@
+//! Boosted trees chained per parameter, decoded by the same constrained beam: what published predictors do, with the model's means.
+//!
+//! Each parameter has a classifier of its own, which sees the model's quantities of problem and device (unscaled), the values of
+//! the parameters before and the features that these decide, and which is fitted where there is a choice. What each value would
+//! decide, which the model weighs, a classifier over values has no place for.
+
+use crate::lightgbm::{LightGbm, Samples, Task, Trees};
+use crate::tuned::answers::{Answer, Asked, TOPS, tuned};
+use seqtune_data::Tried;
+use seqtune_predict::beam::{Hypothesis, beam_search};
+use seqtune_predict::decoder::advance;
+use seqtune_predict::error::Result;
+use seqtune_predict::featurizer::{Spelled, Speller};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Choice, Config};
+use seqtune_predict::threads::on_threads;
+
+/// Trees of one kernel.
+pub struct Chain<'a> {
+    asked: &'a Asked<'a>,
+    speller: &'a Speller<'a>,
+    /// By position: the choices that occur, and the trees where there are several.
+    links: Vec<(Vec<Choice>, Option<Trees>)>,
+    /// Probability of a choice that never occurred: half a record's worth.
+    floor: f64,
+    threads: usize,
+}
+
+/// Problems that are decoded together.
+const TOGETHER: usize = 400;
+
+impl<'a> Chain<'a> {
+    /// Fits on the training problems of `asked`; `valid` stops each fit.
+    pub fn fit(
+        library: &LightGbm,
+        asked: &'a Asked,
+        valid: &[&Tried],
+        speller: &'a Speller<'a>,
+        (threads, seed): (usize, u64),
+    ) -> Result<Chain<'a>> {
+        let see = |t: &&Tried| Seen::new(speller, &spell(asked, t), tuned(t));
+        let see_all = |tried: &[&Tried]| on_threads(tried, threads, see);
+        let (train_seen, valid_seen) = (see_all(&asked.train)?, see_all(valid)?);
+        let mut links = Vec::new();
+        for at in 0..asked.kernel.parameters.len() {
+            let open = asked.train.iter().zip(&train_seen).filter(|(_, seen)| seen.steps[at].is_some());
+            let mut occurring: Vec<Choice> = open.map(|(t, _)| tuned(t).0[at]).collect();
+            occurring.sort_unstable();
+            occurring.dedup();
+            if occurring.len() < 2 {
+                links.push((occurring, None));
+                continue;
+            }
+            let samples = |tried: &[&Tried], seen: &[Seen]| {
+                let mut samples = Samples::default();
+                for (t, seen) in tried.iter().zip(seen) {
+                    // a value that training never saw cannot judge the fit
+                    let class = occurring.binary_search(&tuned(t).0[at]);
+                    if let (Ok(class), Some(step)) = (class, &seen.steps[at]) {
+                        let first = samples.rows.len();
+                        samples.rows.extend(&seen.problem);
+                        samples.rows.extend(step);
+                        samples.columns = samples.rows.len() - first;
+                        samples.labels.push(class as f32);
+                    }
+                }
+                samples
+            };
+            let train = samples(&asked.train, &train_seen);
+            let mut valid = samples(valid, &valid_seen);
+            if valid.labels.is_empty() {
+                valid = samples(&asked.train, &train_seen);
+            }
+            let trees = library.fit(&train, &valid, Task::Classes(occurring.len()), threads, seed)?;
+            links.push((occurring, Some(trees)));
+        }
+        Ok(Chain { asked, speller, links, floor: 0.5 / asked.train.len() as f64, threads })
+    }
+
+    /// Answers to the test problems.
+    pub fn answers(&self) -> Result<Vec<Answer>> {
+        let most = TOPS[TOPS.len() - 1];
+        let mut answers = Vec::new();
+        for part in self.asked.judged.chunks(TOGETHER) {
+            let see = |t: &&Tried| {
+                let spelled = spell(self.asked, t);
+                Ok((Seen::new(self.speller, &spelled, tuned(t))?, spelled))
+            };
+            let (seen, spelled): (Vec<Seen>, Vec<Spelled>) = on_threads(part, self.threads, see)?.into_iter().unzip();
+            let mut forced = self.forced(part, &seen, &spelled)?.into_iter();
+            for beam in self.search(&seen, &spelled, most)? {
+                let ranking = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
+                let (log_probability, steps) = forced.next().unwrap_or_default();
+                answers.push(Answer {
+                    ranking,
+                    log_probability: Some(log_probability),
+                    steps: Some(steps),
+                    first: None,
+                });
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Natural logarithms of the probabilities of all choices at `at`, row after row; `rows` are problems' with their prefixes.
+    fn log_probabilities(&self, at: usize, rows: &[f64], count: usize) -> Result<Vec<f64>> {
+        let values = self.asked.kernel.parameters[at].values.len();
+        let (occurring, trees) = &self.links[at];
+        let mut log = vec![self.floor.ln(); count * values];
+        let found = match trees {
+            Some(trees) => trees.predict(rows, self.threads)?,
+            None => vec![1.0; count * occurring.len()],
+        };
+        for (row, probabilities) in found.chunks(occurring.len().max(1)).enumerate() {
+            for (choice, p) in occurring.iter().zip(probabilities) {
+                log[row * values + *choice as usize] = p.max(self.floor).ln();
+            }
+        }
+        Ok(log)
+    }
+
+    fn search(&self, seen: &[Seen], spelled: &[Spelled], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
+        let count = self.asked.kernel.parameters.len();
+        let vocabulary = self.speller.vocab.tokens();
+        let mut advance =
+            |problem: usize, tokens: &mut Vec<u16>| advance(self.speller, &spelled[problem], None, tokens);
+        let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
+            let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * vocabulary];
+            // rows that ask for the same parameter go together
+            let mut by_position: Vec<Vec<(usize, usize, &Hypothesis)>> = vec![Vec::new(); count];
+            let mut at_row = 0;
+            for (problem, beam) in beams.iter().enumerate() {
+                for hypothesis in beam {
+                    if !hypothesis.next.open.is_empty() {
+                        by_position[hypothesis.tokens.len()].push((at_row, problem, hypothesis));
+                    }
+                    at_row += 1;
+                }
+            }
+            for (at, asked) in by_position.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
+                let mut matrix = Vec::new();
+                for (_, problem, hypothesis) in asked {
+                    matrix.extend(&seen[*problem].problem);
+                    let prefix = self.speller.choices(&hypothesis.tokens);
+                    matrix.extend(step_row(self.speller, &spelled[*problem], &prefix));
+                }
+                let log = self.log_probabilities(at, &matrix, asked.len())?;
+                let (values, first) =
+                    (self.asked.kernel.parameters[at].values.len(), self.speller.token(at, 0) as usize);
+                for ((row, _, _), log) in asked.iter().zip(log.chunks(values)) {
+                    log.iter().enumerate().for_each(|(c, l)| scores[row * vocabulary + first + c] = *l as f32);
+                }
+            }
+            Ok(scores)
+        };
+        beam_search(seen.len(), width, vocabulary, &mut advance, &mut score)
+    }
+
+    /// Log-probability of the tuned config of each problem among legal ones, and its steps.
+    #[allow(clippy::type_complexity)] // read once, by `answers`
+    fn forced(&self, tests: &[&Tried], seen: &[Seen], spelled: &[Spelled]) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
+        let mut found = vec![(0.0, Vec::new()); tests.len()];
+        for at in 0..self.asked.kernel.parameters.len() {
+            let (mut open, mut matrix) = (Vec::new(), Vec::new());
+            for (i, seen) in seen.iter().enumerate() {
+                if let Some(step) = &seen.steps[at] {
+                    open.push(i);
+                    matrix.extend(&seen.problem);
+                    matrix.extend(step);
+                }
+            }
+            if open.is_empty() {
+                continue;
+            }
+            let log = self.log_probabilities(at, &matrix, open.len())?;
+            let values = self.asked.kernel.parameters[at].values.len();
+            for (i, log) in open.into_iter().zip(log.chunks(values)) {
+                let (config, (sum, steps)) = (tuned(tests[i]), &mut found[i]);
+                let legal = spelled[i].space.completions(&config.0[..at])?;
+                let total: f64 = legal.iter().map(|c| log[c as usize].exp()).sum();
+                let wanted = config.0[at];
+                let best = legal.iter().max_by(|a, b| log[*a as usize].total_cmp(&log[*b as usize]));
+                *sum += log[wanted as usize] - total.ln();
+                steps.push((at, best == Some(wanted)));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn spell<'a>(asked: &Asked<'a>, tried: &Tried) -> Spelled<'a> {
+    Spelled::new(asked.kernel, &tried.problem, asked.device(tried))
+}
+
+/// The values of the parameters set so far and the features that they decide.
+fn step_row(speller: &Speller, spelled: &Spelled, prefix: &[Choice]) -> Vec<f64> {
+    let values = speller.kernel.parameters.iter().zip(prefix).map(|(p, c)| p.values[*c as usize] as f64);
+    let mut features = Vec::new();
+    speller.step(spelled, prefix, &mut features);
+    values.chain(features.into_iter().map(f64::from)).collect()
+}
+
+/// What trees see of a problem that a tuner chose a config for.
+struct Seen {
+    /// Quantities of the problem and its device.
+    problem: Vec<f64>,
+    /// By position: [`step_row`] before it, `None` where one value alone is legal.
+    steps: Vec<Option<Vec<f64>>>,
+}
+
+impl Seen {
+    fn new(speller: &Speller, spelled: &Spelled, config: &Config) -> Result<Seen> {
+        let step = |at: usize| {
+            let prefix = &config.0[..at];
+            let open = spelled.space.completions(prefix)?.only().is_none();
+            Ok(open.then(|| step_row(speller, spelled, prefix)))
+        };
+        let steps = (0..config.0.len()).map(step).collect::<Result<_>>()?;
+        let problem = speller.quantities(spelled, Objective::Time).into_iter().map(f64::from).collect();
+        Ok(Seen { problem, steps })
+    }
+}

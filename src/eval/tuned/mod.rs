@@ -1,0 +1,337 @@
+//! Judging by what tuners chose: how often a method names the very config, and how probable it held it.
+//!
+//! Only one config per problem is known, and near ties are decided by chance: how often twins were tuned alike tells how far labels
+//! reproduce. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
+//! right in the shares per parameter, for every method alike.
+
+pub mod answers;
+pub mod classifier_chain;
+pub mod report;
+
+use crate::lightgbm::LightGbm;
+use crate::paired::{Margin, Paired};
+use crate::reliability::Trueness;
+use crate::tuned::answers::{Answer, Asked, TOPS, tuned};
+use crate::tuned::classifier_chain::Chain;
+use seqtune_data::{Table, Tried};
+use seqtune_predict::calibration::First;
+use seqtune_predict::error::Result;
+use seqtune_predict::featurizer::Speller;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::split::Part;
+use seqtune_predict::threads::on_threads;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the model and the trees are compared by: [`TOPS`], and nats.
+pub const MEASURES: usize = TOPS.len() + 1;
+
+/// Names of the methods in reports.
+pub const MODEL: &str = "seqtune";
+pub const TREES: &str = "boosted trees, chained";
+pub const NEIGHBOUR: &str = "nearest neighbour";
+pub const MAJORITY: &str = "majority";
+
+/// One method's quality on one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub method: String,
+    /// Share of problems whose tuned config is among the first 1, 5, 10.
+    pub exact: [f64; TOPS.len()],
+    /// Mean share of parameters that the first choice has right, and by parameter.
+    pub free: f64,
+    pub free_by_parameter: Vec<f64>,
+    /// The same after the tuned config's prefix.
+    pub forced: Option<f64>,
+    pub forced_by_parameter: Vec<f64>,
+    /// Mean nats per config.
+    pub nats: Option<f64>,
+    /// Share of first choices that are illegal.
+    pub illegal: f64,
+}
+
+/// An evaluation of one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub kernel: String,
+    /// Names of its parameters.
+    pub parameters: Vec<String>,
+    pub records: usize,
+    pub train_problems: usize,
+    pub test_problems: usize,
+    /// Shapes that these problems are of.
+    pub test_shapes: usize,
+    /// The model first.
+    pub rows: Vec<Row>,
+    /// The model less the boosted trees, where these were fitted: shares of problems whose config is among the first of [`TOPS`], and the mean
+    /// nats, negative where the model is better.
+    pub margins: Option<[Margin; MEASURES]>,
+    /// What these are made of.
+    #[serde(skip)]
+    pub paired: Option<Paired<MEASURES>>,
+    /// How true the model's probabilities of its first choices are.
+    pub trueness: Trueness,
+    /// What that is made of.
+    #[serde(skip)]
+    pub firsts: Vec<First>,
+    pub unmasked: Unmasked,
+    pub labels: Labels,
+}
+
+/// What to judge, and with what means.
+pub struct Ask<'a> {
+    pub device: Option<&'a Device>,
+    /// Problems to judge by.
+    pub part: Part,
+    /// The boosted trees' library; `None` leaves them out.
+    pub library: Option<&'a LightGbm>,
+    pub threads: usize,
+    pub seed: u64,
+}
+
+/// Judges a model on one kernel's test problems, beside what could be done without it; `None` where there is no test problem.
+pub fn evaluate(
+    kernel: &Kernel,
+    table: &Table,
+    model: &Model,
+    ask: &Ask,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Option<Report>> {
+    let asked = Asked::new(kernel, table, model, ask.part, ask.device);
+    if asked.judged.is_empty() {
+        return Ok(None);
+    }
+    progress("model");
+    let predictor = Predictor::new(kernel, model)?;
+    let by_model = model_answers(&asked, &predictor, ask.threads)?;
+    let mut rows = vec![judge(&asked, MODEL, &by_model)];
+    let mut paired = None;
+    if let Some(library) = ask.library {
+        progress("boosted trees");
+        let speller = Speller::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
+        let valid = table.tuned_part(kernel, &model.meta.split, Part::Validation);
+        let valid: Vec<&Tried> = valid.into_iter().map(|i| &table.tried[i]).collect();
+        let by_trees = Chain::fit(library, &asked, &valid, &speller, (ask.threads, ask.seed))?.answers()?;
+        rows.push(judge(&asked, TREES, &by_trees));
+        paired = Some(compare(&asked, &by_model, &by_trees));
+    }
+    progress("neighbours");
+    rows.push(judge(&asked, NEIGHBOUR, &nearest(&asked, ask.threads)?));
+    rows.push(judge(&asked, MAJORITY, &majority(&asked)));
+    let firsts: Vec<First> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
+    Ok(Some(Report {
+        kernel: kernel.name.clone(),
+        parameters: kernel.parameters.iter().map(|p| p.name.clone()).collect(),
+        records: table.records(),
+        train_problems: asked.train.len(),
+        test_problems: asked.judged.len(),
+        test_shapes: asked.shapes(),
+        rows,
+        margins: paired.as_ref().map(Paired::margins),
+        paired,
+        trueness: Trueness::of(&firsts),
+        firsts,
+        unmasked: unmasked(&asked, &predictor, ask.threads)?,
+        labels: labels(&asked),
+    }))
+}
+
+/// What the first choice was said to be worth and whether it was right; what it costs beside the tuned config nobody measured.
+fn first(tried: &Tried, answer: &Answer) -> Option<First> {
+    Some(First { probability: answer.first?, best: answer.ranking.first() == Some(tuned(tried)), lost: f64::NAN })
+}
+
+/// Paired differences of two methods.
+fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Paired<MEASURES> {
+    let mut paired = Paired::default();
+    for (t, (a, b)) in asked.judged.iter().zip(a.iter().zip(b)) {
+        let found = |x: &Answer, top: usize| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
+        let nats = |x: &Answer| -x.log_probability.unwrap_or(f64::NAN);
+        let exact = |at: usize| TOPS.get(at).map(|top| found(a, *top) - found(b, *top));
+        let difference = |at: usize| exact(at).unwrap_or_else(|| nats(a) - nats(b));
+        paired.add(asked.kernel.shape(&t.problem), std::array::from_fn(difference));
+    }
+    paired
+}
+
+/// What greedy decoding does without look-ahead.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Unmasked {
+    /// Share of illegal configs where every value may follow.
+    pub illegal: f64,
+    /// Share of problems that end without a legal value where only broken prefixes are masked.
+    pub dead_ends: f64,
+}
+
+/// How far labels reproduce: the share of twins that were tuned to the same config, with their number. A lower bound of what a
+/// perfect predictor could name: two draws agree less often than the likelier value is drawn. Twins whose config is illegal for
+/// the other are not counted.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Labels {
+    /// Problems judged by and the one that differs from them in the batch size alone, at most by a factor of 2.
+    pub batch: (f64, usize),
+    /// The same problem on another device, legal there too.
+    pub device: (f64, usize),
+}
+
+/// The model's answers, on `threads` threads.
+pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<Vec<Answer>> {
+    let most = TOPS[TOPS.len() - 1];
+    let answer = |tried: &&Tried| -> Result<Answer> {
+        let device = asked.device(tried);
+        let problem = std::slice::from_ref(&tried.problem);
+        let found = predictor.predict(problem, device, Objective::Time, (most, most), 1)?.remove(0);
+        let scored =
+            predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
+        Ok(Answer {
+            first: found.first().map(|c| c.probability),
+            ranking: found.into_iter().map(|c| c.config).collect(),
+            log_probability: Some(scored.log_probability),
+            steps: Some(scored.steps),
+        })
+    };
+    on_threads(&asked.judged, threads, answer)
+}
+
+/// Judges answers to the test problems.
+pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
+    let n = asked.judged.len() as f64;
+    let count = asked.kernel.parameters.len();
+    let mut exact = [0.0; TOPS.len()];
+    let (mut free, mut wrong) = (vec![0.0; count], vec![0.0; count]);
+    let (mut nats, mut illegal) = (0.0, 0.0);
+    for (tried, answer) in asked.judged.iter().zip(answers) {
+        let wanted = tuned(tried);
+        let rank = answer.ranking.iter().position(|c| c == wanted);
+        exact.iter_mut().zip(TOPS).for_each(|(share, top)| *share += rank.is_some_and(|r| r < top) as u8 as f64 / n);
+        match answer.ranking.first() {
+            Some(first) => {
+                free.iter_mut()
+                    .zip(first.0.iter().zip(&wanted.0))
+                    .for_each(|(f, (a, b))| *f += (a == b) as u8 as f64 / n);
+                illegal += !asked.is_legal(first, tried) as u8 as f64 / n;
+            }
+            None => illegal += 1.0 / n,
+        }
+        nats -= answer.log_probability.unwrap_or(f64::NAN) / n;
+        let missed = answer.steps.iter().flatten().filter(|(_, right)| !right);
+        missed.for_each(|(position, _)| wrong[*position] += 1.0 / n);
+    }
+    let forced = answers.iter().all(|a| a.steps.is_some());
+    let forced_by_parameter: Vec<f64> = if forced { wrong.iter().map(|w| 1.0 - w).collect() } else { Vec::new() };
+    Row {
+        method: method.into(),
+        exact,
+        free: free.iter().sum::<f64>() / count as f64,
+        free_by_parameter: free,
+        forced: forced.then(|| forced_by_parameter.iter().sum::<f64>() / count as f64),
+        forced_by_parameter,
+        nats: nats.is_finite().then_some(nats),
+        illegal,
+    }
+}
+
+/// The most frequent configs of the training problems that are legal for each test problem.
+pub fn majority(asked: &Asked) -> Vec<Answer> {
+    let mut counts: HashMap<&Config, usize> = HashMap::new();
+    asked.train.iter().for_each(|t| *counts.entry(tuned(t)).or_default() += 1);
+    let mut frequent: Vec<(&Config, usize)> = counts.into_iter().collect();
+    frequent.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let answer = |tried: &&Tried| {
+        let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
+        let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
+        Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None, first: None }
+    };
+    asked.judged.iter().map(answer).collect()
+}
+
+/// The configs of the nearest training problems that are legal, by Euclidean distance in log sizes; another choice or device
+/// counts as four octaves.
+pub fn nearest(asked: &Asked, threads: usize) -> Result<Vec<Answer>> {
+    let answer = |tried: &&Tried| {
+        let far = |t: &&&Tried| {
+            let other = if t.device == tried.device { 0.0 } else { 16.0 };
+            crate::baselines::distance(asked.kernel, &t.problem, &tried.problem) + other
+        };
+        let mut near: Vec<(f64, &&Tried)> = asked.train.iter().map(|t| (far(&t), t)).collect();
+        let most = 40.min(near.len().saturating_sub(1));
+        if near.len() > most {
+            near.select_nth_unstable_by(most, |a, b| a.0.total_cmp(&b.0));
+            near.truncate(most + 1);
+        }
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
+        let mut ranking: Vec<Config> = Vec::new();
+        for (_, t) in near {
+            let config = tuned(t);
+            if ranking.len() < TOPS[TOPS.len() - 1] && !ranking.contains(config) && space.is_legal(config) {
+                ranking.push(config.clone());
+            }
+        }
+        Ok(Answer { ranking, log_probability: None, steps: None, first: None })
+    };
+    on_threads(&asked.judged, threads, answer)
+}
+
+/// How far labels reproduce.
+pub fn labels(asked: &Asked) -> Labels {
+    let kernel = asked.kernel;
+    let batch = kernel.fields.iter().position(|f| f.name == "N");
+    let mut twins: HashMap<(usize, String), Vec<&Tried>> = HashMap::new();
+    let mut elsewhere: HashMap<String, Vec<&Tried>> = HashMap::new();
+    let key = |t: &Tried| {
+        let mut problem = t.problem.clone();
+        if let Some(i) = batch {
+            problem.values[i] = 1.0;
+        }
+        (t.device, kernel.show_problem(&problem))
+    };
+    for tried in asked.table.tried.iter().filter(|t| t.tuned().is_some()) {
+        twins.entry(key(tried)).or_default().push(tried);
+        elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
+    }
+    let mut labels = Labels::default();
+    let interchangeable = |a: &Tried, b: &Tried| asked.is_legal(tuned(a), b) && asked.is_legal(tuned(b), a);
+    let count = |(share, n): &mut (f64, usize), same: bool| {
+        *share += same as u8 as f64;
+        *n += 1;
+    };
+    for tried in &asked.judged {
+        if let Some(i) = batch {
+            let ratio = |t: &Tried| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
+            let others = twins.get(&key(tried)).into_iter().flatten().filter(|t| ratio(t) > 0.0 && ratio(t) <= 1.0);
+            if let Some(twin) =
+                others.filter(|t| interchangeable(t, tried)).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+            {
+                count(&mut labels.batch, tuned(twin) == tuned(tried));
+            }
+        }
+        let others = elsewhere.get(&kernel.show_problem(&tried.problem)).into_iter().flatten();
+        for other in others.filter(|t| t.device != tried.device && interchangeable(t, tried)) {
+            count(&mut labels.device, tuned(other) == tuned(tried));
+        }
+    }
+    for (share, n) in [&mut labels.batch, &mut labels.device] {
+        *share /= (*n).max(1) as f64;
+    }
+    labels
+}
+
+/// What greedy decoding does without the look-ahead.
+pub fn unmasked(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
+    let greedy = |tried: &&Tried| {
+        let device = asked.device(tried);
+        let free = predictor.greedy(&tried.problem, device, false)?;
+        let space = ConfigSpace::new(asked.kernel, &tried.problem, device);
+        let illegal = free.is_none_or(|config| !space.is_legal(&config));
+        Ok((illegal, predictor.greedy(&tried.problem, device, true)?.is_none()))
+    };
+    let found = on_threads(&asked.judged, threads, greedy)?;
+    let share = |count: usize| count as f64 / found.len().max(1) as f64;
+    let illegal = share(found.iter().filter(|(illegal, _)| *illegal).count());
+    Ok(Unmasked { illegal, dead_ends: share(found.iter().filter(|(_, dead)| *dead).count()) })
+}

@@ -1,0 +1,252 @@
+//! NVIDIA's run-time compiler, opened at run time: programs and what they need, with or without a GPU.
+
+use crate::backends::cuda::occupancy::Unit;
+use crate::compile::prelude;
+use crate::compile::{Binary, Compiler, Job};
+use crate::fault::{Fault, fault};
+use cudarc::nvrtc::sys;
+use seqtune_data::{InvalidityKind, Resources};
+use seqtune_predict::error::{Error, Result};
+use std::ffi::{CStr, CString, c_char};
+use std::path::{Path, PathBuf};
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+/// NVRTC for one architecture.
+///
+/// A GPU that is newer than the library gets PTX of the newest architecture before its own that the library knows; the driver
+/// finishes it when it is loaded. What such a program needs is told of that older architecture.
+pub struct Nvrtc {
+    /// What is compiled for.
+    target: String,
+    /// Whether the device is another, which takes PTX only.
+    as_ptx: bool,
+    version: (i32, i32),
+    /// The device's multiprocessor.
+    unit: Option<Unit>,
+}
+
+/// Folders in which the library is looked for before the system's, the first of them named by the user.
+fn folders() -> Vec<PathBuf> {
+    let named = std::env::var_os("SEQTUNE_NVRTC").map(PathBuf::from);
+    let toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("lib64"));
+    named.into_iter().chain([".nvrtc".into()]).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
+}
+
+/// Opens the library of the first folder that has one and what it opens itself, by path, for the whole process; cudarc then finds it by name.
+fn is_there() -> bool {
+    static THERE: OnceLock<bool> = OnceLock::new();
+    *THERE.get_or_init(|| {
+        for folder in folders() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            let mut libraries: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+            let is_of = |path: &Path, name: &str| {
+                path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(name))
+                    && !path.to_string_lossy().contains(".alt.")
+            };
+            libraries.sort();
+            let mut all = true;
+            for name in ["libnvrtc-builtins.so", "libnvrtc.so"] {
+                all &= libraries.iter().filter(|p| is_of(p, name)).any(|p| open_for_ever(p));
+            }
+            // two versions would be at odds: cudarc would take the newer one, whichever the user named
+            if all {
+                break;
+            }
+        }
+        // SAFETY: opens a library of NVIDIA's, whose initialisers are those of any user of it
+        unsafe { sys::is_culib_present() }
+    })
+}
+
+fn open_for_ever(path: &Path) -> bool {
+    use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
+    // SAFETY: as in `is_there`; never closed, because cudarc keeps what it finds in it
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map(std::mem::forget).is_ok()
+}
+
+impl Nvrtc {
+    /// Refuses an architecture that is older than those that the installed version knows.
+    pub fn open(architecture: &str) -> Result<Nvrtc> {
+        if !is_there() {
+            return Err(Error::Unavailable(
+                "CUDA: libnvrtc.so is not installed (scripts/setup.sh fetches it; $SEQTUNE_NVRTC names its folder)"
+                    .into(),
+            ));
+        }
+        let version = version();
+        let known = architectures();
+        let capability = architecture.strip_prefix("sm_").and_then(|c| c.trim_end_matches(['a', 'f']).parse().ok());
+        let newest = capability.and_then(|wanted: i32| known.iter().copied().filter(|c| *c <= wanted).max());
+        let Some(newest) = newest else {
+            let known: Vec<String> = known.iter().map(|c| format!("sm_{c}")).collect();
+            return Err(Error::Unavailable(format!(
+                "CUDA: NVRTC {}.{} does not compile for {architecture}, only for {} and newer",
+                version.0,
+                version.1,
+                known.join(", ")
+            )));
+        };
+        let as_ptx = capability != Some(newest);
+        let target = if as_ptx { format!("sm_{newest}") } else { architecture.into() };
+        Ok(Nvrtc { target, as_ptx, version, unit: Unit::of(architecture) })
+    }
+
+    /// Options beside the definitions.
+    fn options(&self) -> Vec<String> {
+        vec![
+            format!("--gpu-architecture={}", self.target),
+            "--std=c++17".into(),
+            "--device-as-default-execution-space".into(),
+            "--use_fast_math".into(),
+            "--ptxas-options=-v".into(),
+            "-w".into(),
+        ]
+    }
+}
+
+/// Version of the library, which is there.
+fn version() -> (i32, i32) {
+    let mut version = (0, 0);
+    // SAFETY: the library is there; both arguments outlive the call
+    unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
+    version
+}
+
+/// What a driver of the given CUDA version may have against a program that it refuses.
+pub fn newer_than(driver: (i32, i32)) -> Option<String> {
+    let (major, minor) = if is_there() { version() } else { return None };
+    ((major, minor) > driver).then(|| {
+        format!(
+            "NVRTC {major}.{minor} is newer than the driver, which is of CUDA {}.{}: update it, or name the folder of an older NVRTC in SEQTUNE_NVRTC",
+            driver.0, driver.1
+        )
+    })
+}
+
+/// Compute capabilities that the installed version compiles for, as 90 for 9.0.
+pub fn architectures() -> Vec<i32> {
+    if !is_there() {
+        return Vec::new();
+    }
+    let mut count = 0;
+    // SAFETY: the library is there; it writes one number, then as many as it said
+    unsafe {
+        sys::nvrtcGetNumSupportedArchs(&mut count);
+        let mut known = vec![0; count.max(0) as usize];
+        sys::nvrtcGetSupportedArchs(known.as_mut_ptr());
+        known
+    }
+}
+
+impl Compiler for Nvrtc {
+    fn identity(&self) -> String {
+        let form = if self.as_ptx { "PTX" } else { "cubin" };
+        format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
+    }
+
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+        let bad = |what: &str| fault(InvalidityKind::Compile, format!("NVRTC: {what}"));
+        let text =
+            CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
+        let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
+        let defines = job.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
+        let options: Vec<CString> =
+            self.options().into_iter().chain(defines).filter_map(|o| CString::new(o).ok()).collect();
+        let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        let mut program = Program(null_mut());
+        // SAFETY: all strings outlive the calls; the program is destroyed when `program` is dropped
+        unsafe {
+            check(sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()))?;
+            let compiled = check(sys::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()));
+            let log = program.text(sys::nvrtcGetProgramLogSize, sys::nvrtcGetProgramLog);
+            let log = String::from_utf8_lossy(&log).trim_matches(['\0', '\n']).to_string();
+            if let Err(error) = compiled {
+                return Err(match log.is_empty() {
+                    true => error,
+                    false => fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
+                });
+            }
+            // PTX ends with the zero byte that the driver asks for
+            let code = match self.as_ptx {
+                true => program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
+                false => program.text(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
+            };
+            let mut resources = read_log(&log, job.entry).ok_or_else(|| bad("the log tells no registers"))?;
+            resources.dynamic_local_bytes = job.dynamic_local_bytes;
+            if let Some(unit) = &self.unit {
+                unit.fit(&mut resources, job.items)
+                    .map_err(|why| fault(InvalidityKind::Compile, format!("cannot launch: {why}")))?;
+            }
+            Ok(Binary { code, resources })
+        }
+    }
+}
+
+struct Program(sys::nvrtcProgram);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: made by nvrtcCreateProgram, or null, which is refused without harm
+        unsafe { sys::nvrtcDestroyProgram(&mut self.0) };
+    }
+}
+
+type SizeOf = unsafe fn(sys::nvrtcProgram, *mut usize) -> sys::nvrtcResult;
+type Fill = unsafe fn(sys::nvrtcProgram, *mut c_char) -> sys::nvrtcResult;
+
+impl Program {
+    /// What a pair of calls gives, the first of which tells its length.
+    unsafe fn text(&self, size_of: SizeOf, fill: Fill) -> Vec<u8> {
+        let mut size = 0;
+        // SAFETY: the buffer has the length that the library asked for
+        unsafe {
+            size_of(self.0, &mut size);
+            let mut bytes = vec![0u8; size];
+            fill(self.0, bytes.as_mut_ptr().cast());
+            bytes
+        }
+    }
+}
+
+fn check(code: sys::nvrtcResult) -> std::result::Result<(), Fault> {
+    if code == sys::nvrtcResult::NVRTC_SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: gives a constant of the library
+    let said = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(code)) };
+    Err(fault(InvalidityKind::Compile, format!("NVRTC: {}", said.to_string_lossy())))
+}
+
+/// What the assembler's log says of an entry: `Used 80 registers, used 1 barriers, 5632 bytes smem`.
+fn read_log(log: &str, entry: &str) -> Option<Resources> {
+    let (_, own) = log.split_once(&format!("Compiling entry function '{entry}'"))?;
+    let own = own.split("Compiling entry function").next()?;
+    let before = |what: &str| -> u32 {
+        let number = own.split(what).next().filter(|head| head.len() < own.len());
+        number.and_then(|head| head.split_whitespace().last()?.parse().ok()).unwrap_or(0)
+    };
+    Some(Resources {
+        registers: own.split_once("Used ")?.1.split_whitespace().next()?.parse().ok()?,
+        local_bytes: before(" bytes smem"),
+        spill_bytes: before(" bytes spill stores"),
+        stack_bytes: before(" bytes stack frame"),
+        ..Resources::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_assemblers_log_is_read() {
+        let log = "ptxas info    : 0 bytes gmem\nptxas info    : Compiling entry function 'gemm' for 'sm_90'\n\
+                   ptxas info    : Function properties for gemm\n    24 bytes stack frame, 20 bytes spill stores, 28 bytes spill loads\n\
+                   ptxas info    : Used 80 registers, used 1 barriers, 24 bytes cumulative stack size, 5632 bytes smem\n\
+                   ptxas info    : Compile time = 50.123 ms";
+        let read = read_log(log, "gemm").unwrap();
+        assert_eq!((read.registers, read.local_bytes, read.spill_bytes, read.stack_bytes), (80, 5632, 20, 24));
+        assert_eq!(read_log(log, "other"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! How many work-groups of a program a compute unit holds, and why it may hold none.
+//!
+//! NVIDIA: CUDA C++ Programming Guide, tables of features and technical specifications per compute capability; the units in which
+//! registers and shared memory are handed out are those of the CUDA Occupancy Calculator.
+
+use seqtune_data::Resources;
+
+/// What a multiprocessor of an architecture shares among its work-groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// Work-items, and work-groups, that it holds at most.
+    items: u32,
+    groups: u32,
+    /// 32-bit registers.
+    registers: u32,
+    /// Bytes of shared memory, and what each work-group costs besides its own.
+    local: u32,
+    reserved: u32,
+    /// Most bytes of shared memory of one work-group, asked for at launch.
+    pub group_local: u32,
+}
+
+/// Bytes of shared memory that a program may declare, and that it gets without asking.
+const STATIC_LOCAL: u32 = 48 << 10;
+/// Work-items of a warp; registers are handed out to a warp in steps of so many, shared memory in steps of so many bytes.
+const WARP: u32 = 32;
+const REGISTER_STEP: u32 = 256;
+const LOCAL_STEP: u32 = 128;
+/// Parts of a multiprocessor that registers belong to, on every architecture below.
+const QUARTERS: u32 = 4;
+const MOST_REGISTERS: u32 = 255;
+const MOST_ITEMS: u32 = 1_024;
+
+impl Unit {
+    /// The multiprocessor of an architecture named `sm_90`; `None` for one that is not known.
+    pub fn of(architecture: &str) -> Option<Unit> {
+        let capability: u32 = architecture.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()?;
+        let unit = |items, groups, local_kib: u32, reserved: u32| Unit {
+            items,
+            groups,
+            registers: 65_536,
+            local: local_kib << 10,
+            reserved,
+            group_local: (local_kib << 10) - reserved,
+        };
+        Some(match capability {
+            70 | 72 => unit(2_048, 32, 96, 0),
+            75 => unit(1_024, 16, 64, 0),
+            80 => unit(2_048, 32, 164, 1_024),
+            86 => unit(1_536, 16, 100, 1_024),
+            87 => unit(1_536, 16, 164, 1_024),
+            89 => unit(1_536, 24, 100, 1_024),
+            90 | 100 | 103 => unit(2_048, 32, 228, 1_024),
+            110 => unit(1_536, 24, 228, 1_024),
+            120 | 121 => unit(1_536, 24, 100, 1_024),
+            _ => return None,
+        })
+    }
+
+    /// Fills in how many work-groups of `items` work-items it holds; what a launch would fail of, in words.
+    pub fn fit(&self, needs: &mut Resources, items: u32) -> Result<(), String> {
+        let local = needs.local_bytes + needs.dynamic_local_bytes;
+        let wrong = if needs.local_bytes > STATIC_LOCAL {
+            Some(format!("declares {} bytes of local memory, more than {STATIC_LOCAL}", needs.local_bytes))
+        } else if local > self.group_local {
+            Some(format!("needs {local} bytes of local memory, the device gives {} to a work-group", self.group_local))
+        } else if items > MOST_ITEMS {
+            Some(format!("has {items} work-items in a work-group, more than {MOST_ITEMS}"))
+        } else if needs.registers > MOST_REGISTERS {
+            Some(format!("needs {} registers, a work-item has {MOST_REGISTERS}", needs.registers))
+        } else {
+            None
+        };
+        let warps = items.div_ceil(WARP).max(1);
+        let registers_of_warp = (needs.registers * WARP).next_multiple_of(REGISTER_STEP).max(REGISTER_STEP);
+        // each quarter of a unit has registers of its own, and a work-group's warps are dealt out to them in turn
+        let by_registers = self.registers / QUARTERS / registers_of_warp * QUARTERS / warps;
+        let by_local = self.local / (local + self.reserved).next_multiple_of(LOCAL_STEP).max(1);
+        let by_items = self.items / (warps * WARP);
+        needs.groups_per_unit =
+            if wrong.is_some() { 0 } else { self.groups.min(by_registers).min(by_local).min(by_items) };
+        needs.occupancy = needs.groups_per_unit * warps * WARP * 100 / self.items;
+        match wrong {
+            Some(wrong) => Err(wrong),
+            None if needs.groups_per_unit == 0 => Err(format!(
+                "needs {} registers for each of {items} work-items, a compute unit has {}",
+                needs.registers, self.registers
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(registers: u32, local_bytes: u32) -> Resources {
+        Resources { registers, local_bytes, ..Resources::default() }
+    }
+
+    #[test]
+    fn occupancy_is_what_the_makers_calculator_says() {
+        // CUDA Occupancy Calculator: capability, registers, shared bytes, work-items -> work-groups per multiprocessor
+        for (capability, registers, local, items, groups) in [
+            ("sm_90", 32, 0, 256, 8),
+            ("sm_90", 64, 0, 256, 4),
+            ("sm_90", 255, 0, 256, 1),
+            ("sm_90", 40, 32_768, 128, 6),
+            ("sm_90", 189, 0, 32, 8),
+            ("sm_90", 194, 0, 64, 4),
+            ("sm_90", 168, 0, 384, 1),
+            ("sm_80", 32, 49_152, 256, 3),
+            ("sm_86", 32, 0, 256, 6),
+            ("sm_75", 32, 0, 1_024, 1),
+        ] {
+            let mut needs = needs(registers, local);
+            Unit::of(capability).unwrap().fit(&mut needs, items).unwrap();
+            assert_eq!(needs.groups_per_unit, groups, "{capability} {registers} {local} {items}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_launch_is_told_with_its_reason() {
+        let unit = Unit::of("sm_90").unwrap();
+        let why = |mut needs: Resources, items| unit.fit(&mut needs, items).unwrap_err();
+        assert!(why(needs(128, 0), 1_024).contains("128 registers for each of 1024"));
+        assert!(why(needs(32, 50_000), 64).contains("50000 bytes"));
+        let big = Resources { dynamic_local_bytes: 233_000, ..needs(32, 0) };
+        assert!(why(big, 64).contains("gives 232448"));
+        assert!(unit.fit(&mut Resources { dynamic_local_bytes: 232_448, ..needs(32, 0) }, 64).is_ok());
+        assert_eq!(Unit::of("gfx906"), None);
+    }
+}

@@ -1,0 +1,395 @@
+//! A GPU through its maker's own API: what CUDA and HIP have in common, which is everything but the names of the calls.
+//!
+//! A device is described and programs are compiled without a context: the processes that only compile take no memory of the GPU.
+
+use crate::compile::{Binary, Cached, Compiler, Job};
+use crate::executor::{BufferId, Executor, Geometry, Product, ProgramId, Timing, Value};
+use crate::fault::{Fault, fault};
+use crate::measuring::energy::EnergyMeter;
+use seqtune_data::{Conditions, InvalidityKind, Resources};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::Device;
+use std::ffi::{CStr, CString, c_void};
+
+/// What a call said: the sentence of a failure.
+pub type Said<T> = std::result::Result<T, String>;
+
+/// Handles of a driver's.
+pub type Handle = *mut c_void;
+
+/// The calls of an API on one device. Every call but [`Driver::enter`] needs it to have been made.
+pub trait Driver {
+    /// Makes the device this thread's.
+    fn enter(&mut self) -> Said<()>;
+    /// Waits for everything enqueued; an error of the context comes back from every call after it.
+    fn synchronise(&self) -> Said<()>;
+
+    /// Device memory, by its address.
+    fn allocate(&self, bytes: usize) -> Said<u64>;
+    fn free(&self, pointer: u64);
+    /// Copies, which are done when the call returns. The memory holds as many bytes.
+    fn write(&self, pointer: u64, data: &[u8]) -> Said<()>;
+    fn read(&self, pointer: u64, data: &mut [u8]) -> Said<()>;
+    /// Enqueues the overwriting of so many bytes.
+    fn overwrite(&self, pointer: u64, bytes: usize) -> Said<()>;
+
+    /// Module and function of a finished program that asks for so many bytes of local memory at launch.
+    fn load(&self, code: &[u8], entry: &CStr, dynamic_local_bytes: u32) -> Said<(Handle, Handle)>;
+    fn unload(&self, module: Handle);
+    /// Enqueues a launch of `grid` work-groups of work-items; each argument points at its value.
+    fn launch(&self, function: Handle, grid: [[u32; 3]; 2], local_bytes: u32, arguments: &mut [Handle]) -> Said<()>;
+
+    fn event(&self) -> Said<Handle>;
+    fn record(&self, event: Handle) -> Said<()>;
+    /// Milliseconds between two events that have happened.
+    fn elapsed(&self, start: Handle, end: Handle) -> Said<f32>;
+    /// Waits for an event; one that was never recorded has happened.
+    fn wait(&self, event: Handle) -> Said<()>;
+
+    /// How the device is now, where the API tells.
+    fn conditions(&self) -> Option<Conditions> {
+        None
+    }
+    /// The device's counter of energy.
+    fn meter(&self) -> Said<Box<dyn EnergyMeter>>;
+    /// The vendor's library, opened in the current context.
+    fn library(&self) -> Said<Box<dyn Library>> {
+        Err("there is no vendor's library that works through this API".into())
+    }
+}
+
+/// A vendor's library of tuned routines, on one device.
+pub trait Library {
+    /// Name and version.
+    fn name(&self) -> String;
+    /// Enqueues a product of matrices at these addresses.
+    fn multiply(&self, product: &Product, matrices: [u64; 3]) -> Said<()>;
+}
+
+/// One GPU.
+pub struct Gpu<D> {
+    device: Device,
+    driver: D,
+    compiler: Cached<Box<dyn Compiler>>,
+    programs: Vec<Option<Program>>,
+    buffers: Vec<u64>,
+    /// What is overwritten to flush the caches, and its bytes.
+    scratch: Option<(u64, usize)>,
+    /// Pairs of events, made as they are needed.
+    events: Vec<(Handle, Handle)>,
+    /// Whether the process has a context on the device.
+    open: bool,
+    poisoned: bool,
+    /// Opened at the first use.
+    library: Option<Said<Box<dyn Library>>>,
+}
+
+struct Program {
+    binary: Binary,
+    entry: CString,
+    dynamic_local_bytes: u32,
+    /// Module and function, made at the first launch.
+    loaded: Option<(Handle, Handle)>,
+}
+
+/// Finds the compiler for a device.
+pub type CompilerFor = fn(&Device) -> Result<Cached<Box<dyn Compiler>>>;
+
+/// The number of `cuda:1`, of as many devices as there are.
+pub fn ordinal(id: &str, api: &str, count: i32) -> Result<i32> {
+    let ordinal = id.strip_prefix(api).and_then(|rest| rest.strip_prefix(':')?.parse().ok());
+    match ordinal.filter(|n| (0..count).contains(n)) {
+        Some(ordinal) => Ok(ordinal),
+        None => Err(Error::Input(format!("no device `{id}`: there are {count}, from {api}:0"))),
+    }
+}
+
+pub fn failed(what: &str) -> impl Fn(String) -> Error + '_ {
+    move |e| Error::Failed(format!("{what}: {e}"))
+}
+
+impl<D: Driver> Gpu<D> {
+    /// A GPU that is described, its driver, and what compiles for it.
+    pub fn new(device: Device, driver: D, compiler: Cached<Box<dyn Compiler>>) -> Gpu<D> {
+        Gpu {
+            compiler,
+            device,
+            driver,
+            programs: Vec::new(),
+            buffers: Vec::new(),
+            scratch: None,
+            events: Vec::new(),
+            open: false,
+            poisoned: false,
+            library: None,
+        }
+    }
+
+    fn enter(&mut self) -> Said<()> {
+        if !self.open {
+            self.driver.enter()?;
+            self.open = true;
+        }
+        Ok(())
+    }
+
+    fn allocate(&mut self, bytes: usize) -> Said<u64> {
+        self.enter()?;
+        self.driver.allocate(bytes.max(1))
+    }
+
+    /// Overwrites twice the last-level cache, in the order of the launches.
+    fn flush(&mut self) -> Said<()> {
+        let (pointer, bytes) = match self.scratch {
+            Some(scratch) => scratch,
+            None => {
+                let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize;
+                let pointer = self.allocate(bytes)?;
+                *self.scratch.insert((pointer, bytes))
+            }
+        };
+        self.driver.overwrite(pointer, bytes)
+    }
+
+    /// The function of a program, loaded at its first use, and the local memory that a launch adds.
+    fn function(&mut self, program: ProgramId) -> Said<(Handle, u32)> {
+        let Some(program) = &mut self.programs[program.0] else { return Err("the program was released".into()) };
+        let bytes = program.dynamic_local_bytes;
+        let (_, function) = match program.loaded {
+            Some(loaded) => loaded,
+            None => *program.loaded.insert(self.driver.load(&program.binary.code, &program.entry, bytes)?),
+        };
+        Ok((function, bytes))
+    }
+
+    /// Launches a program; microseconds of each launch.
+    fn run(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        timing: (usize, Timing),
+    ) -> Said<Vec<f32>> {
+        self.enter()?;
+        let (function, local_bytes) = self.function(program)?;
+        let grid = grid(geometry)?;
+        // arguments by value, each in a word of its own that lives until the launch; numbers are stored little-endian, so that the
+        // low half of a word is a 32-bit argument
+        let word = |value: &Value| match value {
+            Value::Buffer(b) => self.buffers[b.0],
+            Value::Int(x) => *x as u32 as u64,
+            Value::Float(x) => x.to_bits() as u64,
+        };
+        let mut words: Vec<u64> = values.iter().map(word).collect();
+        let mut arguments: Vec<Handle> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
+        self.timed(timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
+    }
+
+    /// Does something on the device so many times, each between two events where it is timed; microseconds of each.
+    fn timed(&mut self, (repeat, timing): (usize, Timing), enqueue: &mut dyn FnMut(&D) -> Said<()>) -> Said<Vec<f32>> {
+        let pairs = if timing == Timing::Untimed { 1 } else { repeat };
+        while self.events.len() < pairs {
+            self.events.push((self.driver.event()?, self.driver.event()?));
+        }
+        if timing == Timing::Untimed {
+            // these are at work while the device's counter is read and the next are enqueued
+            (0..repeat).try_for_each(|_| enqueue(&self.driver))?;
+            let (last, before) = self.events[0];
+            self.driver.record(last)?;
+            self.driver.wait(before)?;
+            self.events[0] = (before, last);
+            return Ok(Vec::new());
+        }
+        for i in 0..repeat {
+            if timing == Timing::Cold {
+                self.flush()?;
+            }
+            let (start, end) = self.events[i];
+            self.driver.record(start)?;
+            enqueue(&self.driver)?;
+            self.driver.record(end)?;
+        }
+        self.driver.synchronise()?;
+        self.events[..repeat].iter().map(|(start, end)| self.driver.elapsed(*start, *end).map(|ms| ms * 1e3)).collect()
+    }
+
+    /// What a failed launch is booked as; notes whether the context is lost.
+    fn failure(&mut self, sentence: String) -> Fault {
+        self.poisoned = self.open && self.driver.synchronise().is_err();
+        fault(InvalidityKind::Runtime, sentence)
+    }
+}
+
+/// Work-groups of a launch that the APIs allow in a dimension.
+fn most_groups(dimension: usize) -> usize {
+    if dimension == 0 { i32::MAX as usize } else { 65_535 }
+}
+
+/// Work-items of a work-group per dimension. Where the API is to choose, the largest divisors up to 256 in all, but first what brings the
+/// work-groups of each dimension below its limit.
+fn local(geometry: &Geometry) -> Vec<usize> {
+    let needed = |(at, &global): (usize, &usize)| match geometry.local.get(at) {
+        Some(local) => *local,
+        None => (1..=256).find(|d| global % d == 0 && global / d <= most_groups(at)).unwrap_or(1),
+    };
+    let mut local: Vec<usize> = geometry.global.iter().enumerate().map(needed).collect();
+    for at in geometry.local.len()..local.len() {
+        let rest = geometry.global[at] / local[at];
+        let left = 256 / local.iter().product::<usize>().max(1);
+        local[at] *= (1..=left.min(rest)).rev().find(|d| rest.is_multiple_of(*d)).unwrap_or(1);
+    }
+    local
+}
+
+/// Work-groups and work-items of a launch per dimension.
+fn grid(geometry: &Geometry) -> Said<[[u32; 3]; 2]> {
+    let (mut groups, mut items) = ([1u32; 3], [1u32; 3]);
+    for (at, (global, local)) in std::iter::zip(&geometry.global, local(geometry)).enumerate() {
+        if local == 0 || global % local != 0 {
+            return Err(format!("{global} work-items are not a multiple of the work-group's {local}"));
+        }
+        let most = most_groups(at);
+        if global / local > most {
+            return Err(format!("{} work-groups in dimension {at} are more than {most}", global / local));
+        }
+        (groups[at], items[at]) = ((global / local) as u32, local as u32);
+    }
+    Ok([groups, items])
+}
+
+impl<D: Driver> Executor for Gpu<D> {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+        let binary = self.compiler.compile(job)?;
+        let entry =
+            CString::new(job.entry).map_err(|_| fault(InvalidityKind::Compile, "the entry holds a zero byte"))?;
+        let dynamic_local_bytes = job.dynamic_local_bytes;
+        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, loaded: None }));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn finishes_at_launch(&self) -> bool {
+        false
+    }
+
+    fn resources(&self, program: ProgramId) -> Option<Resources> {
+        self.programs[program.0].as_ref().map(|p| p.binary.resources)
+    }
+
+    fn conditions(&mut self) -> Option<Conditions> {
+        self.driver.conditions()
+    }
+
+    fn energy_meter(&mut self) -> Said<Box<dyn EnergyMeter>> {
+        self.driver.meter()
+    }
+
+    fn release(&mut self, program: ProgramId) {
+        if let Some(Program { loaded: Some((module, _)), .. }) = self.programs[program.0].take() {
+            self.driver.unload(module);
+        }
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
+        let pointer = self.allocate(bytes).map_err(|e| Error::Failed(format!("allocating {bytes} bytes: {e}")))?;
+        self.buffers.push(pointer);
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn free_all(&mut self) {
+        for pointer in self.buffers.drain(..) {
+            self.driver.free(pointer);
+        }
+    }
+
+    fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
+        self.driver.write(self.buffers[buffer.0], data).map_err(failed("writing a buffer"))
+    }
+
+    fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
+        self.driver.read(self.buffers[buffer.0], data).map_err(failed("reading a buffer"))
+    }
+
+    fn launch(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        repeat: usize,
+        timing: Timing,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        self.run(program, values, geometry, (repeat, timing)).map_err(|e| self.failure(e))
+    }
+
+    fn library(&mut self) -> Said<String> {
+        self.enter()?;
+        let library = self.library.get_or_insert_with(|| self.driver.library());
+        library.as_ref().map(|library| library.name()).map_err(String::clone)
+    }
+
+    fn multiply(&mut self, product: &Product, repeat: usize, timing: Timing) -> std::result::Result<Vec<f32>, Fault> {
+        let pointers = product.matrices.map(|matrix| self.buffers[matrix.0]);
+        let opened = Executor::library(self);
+        // taken out while it is in use, because timing needs the device
+        let library = self.library.take();
+        let times = match (&opened, &library) {
+            (Ok(_), Some(Ok(library))) => self.timed((repeat, timing), &mut |_| library.multiply(product, pointers)),
+            (said, _) => Err(said.clone().err().unwrap_or_default()),
+        };
+        self.library = library;
+        times.map_err(|e| self.failure(e))
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::workload::geometry;
+
+    #[test]
+    fn launches_are_divided_into_work_groups() {
+        let geometry = |global: &[usize], local: &[usize]| Geometry { global: global.into(), local: local.into() };
+        assert_eq!(grid(&geometry(&[128, 16], &[16, 8])), Ok([[8, 2, 1], [16, 8, 1]]));
+        assert_eq!(grid(&geometry(&[1_000, 6], &[])), Ok([[4, 6, 1], [250, 1, 1]]));
+        assert_eq!(grid(&geometry(&[17, 30], &[])), Ok([[1, 2, 1], [17, 15, 1]]));
+        assert_eq!(grid(&geometry(&[49, 131_072], &[])), Ok([[1, 65_536 / 2, 1], [49, 4, 1]]));
+        assert!(grid(&geometry(&[10], &[4])).unwrap_err().contains("not a multiple"));
+        assert!(grid(&geometry(&[1, 65_536], &[1, 1])).unwrap_err().contains("65536 work-groups"));
+    }
+
+    #[test]
+    fn every_listed_problem_can_be_launched_on_a_gpu() {
+        let device = seqtune_predict::kernel::Device::described("H100").unwrap();
+        for (name, list) in [("gemm", "gemm"), ("gemm_tc", "gemm"), ("conv2d", "conv2d")] {
+            let kernel = seqtune_predict::kernel::Kernel::open(name).unwrap();
+            let source = kernel.source().unwrap();
+            let list = std::fs::read_to_string(format!("datasets/problems/{list}_gpu.txt")).unwrap();
+            let listed = list.lines().filter(|line| !line.starts_with('#')).map(|line| match name {
+                "gemm_tc" => line.replace("dtype=f16", "dtype=bf16"),
+                _ => line.to_string(),
+            });
+            let large = match name {
+                "conv2d" => ["N=512,C=8,H=7,W=7,K=2048,R=1,S=1", "N=1,C=8,H=1024,W=1024,K=8,R=3,S=3"],
+                _ => ["M=65536,N=64,K=8", "M=64,N=65536,K=8"],
+            };
+            for line in listed.chain(large.map(String::from)) {
+                let problem = kernel.problem(&line).unwrap();
+                let default = kernel.default_config();
+                for (launch, config) in [(&source.reference, None), (&source.program, Some(&default))] {
+                    let geometry = geometry(&kernel, &device, launch, &problem, config);
+                    let [groups, items] = grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
+                    let launched = |at: usize| groups[at] as usize * items[at] as usize;
+                    assert!(geometry.global.iter().enumerate().all(|(at, n)| launched(at) == *n), "{line}");
+                    assert!(items.iter().product::<u32>() <= 1_024, "{line}");
+                }
+            }
+        }
+    }
+}

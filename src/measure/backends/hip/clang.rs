@@ -1,0 +1,92 @@
+//! Programs for AMD GPUs by clang alone, where hipRTC is missing or does not know the architecture: neither headers nor libraries of
+//! ROCm's are needed.
+
+use crate::backends::hip::program::{OPTIONS, finish};
+use crate::compile::prelude;
+use crate::compile::{Binary, Compiler, Job};
+use crate::fault::{Fault, fault};
+use seqtune_data::InvalidityKind;
+use seqtune_predict::error::{Error, Result};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// clang for one architecture.
+pub struct Clang {
+    program: String,
+    version: String,
+    architecture: String,
+}
+
+/// Where clang may be, and under which names: `$SEQTUNE_CLANG` before all.
+fn names() -> Vec<String> {
+    let named = std::env::var("SEQTUNE_CLANG").ok();
+    let versions = (17..=24).rev().map(|v| format!("clang-{v}"));
+    named.into_iter().chain(["/opt/rocm/llvm/bin/clang".into()]).chain(versions).chain(["clang".into()]).collect()
+}
+
+impl Clang {
+    /// The first clang that makes a program for the architecture.
+    pub fn open(architecture: &str) -> Result<Clang> {
+        let mut said = None;
+        for program in names() {
+            let Ok(asked) = Command::new(&program).arg("--version").stderr(Stdio::null()).output() else { continue };
+            let version = String::from_utf8_lossy(&asked.stdout).lines().next().unwrap_or_default().to_string();
+            let clang = Clang { program, version, architecture: architecture.into() };
+            let nothing = "extern \"C\" __attribute__((global)) void nothing() {}";
+            match clang.make(nothing, &[]) {
+                Ok(_) => return Ok(clang),
+                Err(e) => said = said.or(Some(format!("{}: {}", clang.version, e.lines().next().unwrap_or_default()))),
+            }
+        }
+        Err(Error::Unavailable(match said {
+            Some(said) => format!("HIP: clang does not compile for {architecture}: {said}"),
+            None => "HIP: clang is not installed (clang-19 and lld-19 make programs for AMD GPUs; $SEQTUNE_CLANG names another)".into(),
+        }))
+    }
+
+    /// The code object of a source; clang's words where there is none.
+    fn make(&self, source: &str, defines: &[String]) -> std::result::Result<Vec<u8>, String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let own = format!("seqtune-{}-{}.co", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(own);
+        let mut process = Command::new(&self.program)
+            .args(["-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"])
+            .args(OPTIONS)
+            .arg(format!("--offload-arch={}", self.architecture))
+            .args(defines)
+            .arg("-o")
+            .arg(&path)
+            .arg("-")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("starting {}: {e}", self.program))?;
+        if let Some(mut stdin) = process.stdin.take() {
+            // a compiler that gives up early says why itself
+            let _ = stdin.write_all(source.as_bytes());
+        }
+        let done = process.wait_with_output().map_err(|e| format!("{}: {e}", self.program))?;
+        let code = std::fs::read(&path);
+        let _ = std::fs::remove_file(&path);
+        match (done.status.success(), code) {
+            (true, Ok(code)) => Ok(code),
+            _ => Err(String::from_utf8_lossy(&done.stderr).trim().chars().take(2_000).collect()),
+        }
+    }
+}
+
+impl Compiler for Clang {
+    fn identity(&self) -> String {
+        format!("{} {} {}", self.version, self.architecture, OPTIONS.join(" "))
+    }
+
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+        let defines: Vec<String> = job.defines.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
+        let code = self
+            .make(&prelude::as_cpp(job.file, job.source), &defines)
+            .map_err(|said| fault(InvalidityKind::Compile, said))?;
+        finish(code, job, &self.architecture)
+    }
+}

@@ -1,0 +1,32 @@
+//! ROCm's libraries, opened at run time.
+
+use libloading::Library;
+use std::path::{Path, PathBuf};
+
+/// Opens the first of `names` that is found: as the system finds libraries, then where ROCm is installed by itself. Newer names come first.
+/// What is open stays open: ROCm's libraries do not survive being closed.
+pub fn open(names: &[&str]) -> Option<&'static Library> {
+    let roots = std::env::var_os("ROCM_PATH").map(PathBuf::from).into_iter().chain([PathBuf::from("/opt/rocm")]);
+    let folders: Vec<PathBuf> = roots.map(|root| root.join("lib")).collect();
+    let in_folders = |name: &&str| folders.iter().map(|f| f.join(name)).collect::<Vec<_>>();
+    let places = names.iter().map(PathBuf::from).chain(names.iter().flat_map(in_folders));
+    places.into_iter().find_map(|place| open_at(&place)).map(|library| &*Box::leak(Box::new(library)))
+}
+
+fn open_at(place: &Path) -> Option<Library> {
+    // SAFETY: opens a library of ROCm's, whose initialisers are those of any user of it
+    unsafe { Library::new(place) }.ok()
+}
+
+/// A function of a library by its name.
+///
+/// # Safety
+/// `F` must be the type of that function.
+pub unsafe fn find<F: Copy>(library: &Library, name: &str) -> Result<F, String> {
+    // SAFETY: as the caller promises
+    let found = unsafe { library.get::<F>(format!("{name}\0").as_bytes()) };
+    found.map(|f| *f).map_err(|_| format!("the installed ROCm has no {name}"))
+}
+
+/// HIP's library, by its names of ROCm 7, 6 and 5.
+pub const LIBRARIES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];

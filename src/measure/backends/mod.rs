@@ -1,0 +1,7 @@
+//! Devices, an API each.
+
+pub mod cuda;
+pub mod fake;
+pub mod gpu;
+pub mod hip;
+pub mod opencl;

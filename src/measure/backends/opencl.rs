@@ -1,0 +1,278 @@
+//! OpenCL through opencl3, which opens libOpenCL.so.1 at run time.
+
+use crate::compile::Job;
+use crate::executor::Found;
+use crate::executor::{BufferId, Executor, Geometry, ProgramId, Timing, Value};
+use crate::fault::{Fault, fault};
+use crate::measuring::energy::EnergyMeter;
+use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
+use opencl3::context::Context;
+use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
+use opencl3::error_codes::ClError;
+use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::program::Program;
+use opencl3::types::CL_BLOCKING;
+use seqtune_data::InvalidityKind;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Device, Limits};
+
+/// One OpenCL device with a profiling queue.
+pub struct OpenCl {
+    device: Device,
+    // dropped in this order: kernels and buffers before their context
+    programs: Vec<Option<(ClKernel, Program)>>,
+    buffers: Vec<Buffer<u8>>,
+    scratch: Option<Buffer<u8>>,
+    queue: CommandQueue,
+    context: Context,
+}
+
+fn failed(what: &str) -> impl Fn(ClError) -> Error + '_ {
+    move |e| Error::Failed(format!("OpenCL: {what}: {e}"))
+}
+
+fn cl_devices() -> Result<Vec<ClDevice>> {
+    if let Some(folder) = crate::compile::cache_folder().map(|folder| folder.join("pocl"))
+        && std::env::var_os("POCL_CACHE_DIR").is_none()
+        && std::fs::create_dir_all(&folder).is_ok()
+    {
+        // SAFETY: called before the first OpenCL call and before this process starts a thread
+        unsafe { std::env::set_var("POCL_CACHE_DIR", &folder) };
+    }
+    // opencl3 answers -2000 where libOpenCL.so.1 cannot be opened, and the loader -1001 where no driver is registered
+    let platforms = opencl3::platform::get_platforms().map_err(|e| {
+        Error::Unavailable(match e.0 {
+            -2000 => "OpenCL: libOpenCL.so.1 is not installed".into(),
+            _ => "OpenCL: no platform (install a driver that brings an .icd file)".into(),
+        })
+    })?;
+    let ids = platforms.iter().filter_map(|p| p.get_devices(CL_DEVICE_TYPE_ALL).ok()).flatten();
+    let devices: Vec<ClDevice> = ids.map(ClDevice::new).collect();
+    if devices.is_empty() {
+        return Err(Error::Unavailable("OpenCL: the platforms have no device".into()));
+    }
+    Ok(devices)
+}
+
+/// Every OpenCL device.
+pub fn devices() -> Result<Vec<Found>> {
+    let describe = |(i, d): (usize, &ClDevice)| {
+        let device = describe(d).map_err(failed("asking a device"))?;
+        Ok(Found { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
+    };
+    cl_devices()?.iter().enumerate().map(describe).collect()
+}
+
+/// A GPU's address on the bus, as the makers' extensions tell it; the first two leave out the domain.
+fn bus(d: &ClDevice) -> Option<String> {
+    if d.dev_type().ok()? & CL_DEVICE_TYPE_CPU != 0 {
+        return None;
+    }
+    let extensions = d.extensions().unwrap_or_default();
+    let (domain, bus, device, function) = match () {
+        _ if extensions.contains("cl_khr_pci_bus_info") => {
+            let info = d.pcibusinfokhr_intel().ok()?;
+            (info.pci_domain, info.pci_bus, info.pci_device, info.pci_function)
+        }
+        _ if extensions.contains("cl_amd_device_attribute_query") => {
+            let topology = d.topology_amd().ok()?;
+            (0, topology.bus as u32, topology.device as u32, topology.function as u32)
+        }
+        _ if extensions.contains("cl_nv_device_attribute_query") => {
+            let slot = d.pci_slot_id_nv().ok()?;
+            (0, d.pci_bus_id_nv().ok()?, slot >> 3, slot & 7)
+        }
+        _ => return None,
+    };
+    Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
+}
+
+/// Bytes of the machine's memory. PoCL tells of a CPU what is left of it, which would make it another device each time.
+fn physical_memory() -> Option<f64> {
+    // SAFETY: asks for two numbers
+    let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
+    (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
+}
+
+fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
+    let is_cpu = d.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
+    let sizes = d.max_work_item_sizes()?;
+    let size = |i: usize| sizes.get(i).map(|s| *s as f64);
+    let limits = Limits {
+        max_group_items: Some(d.max_work_group_size()? as f64),
+        max_items_0: size(0),
+        max_items_1: size(1),
+        max_items_2: size(2),
+        local_memory: Some(d.local_mem_size()? as f64),
+        // OpenCL does not tell registers; a CPU spills to its stack instead
+        group_registers: None,
+        item_registers: None,
+        sub_group: is_cpu.then_some(1.0),
+        compute_units: Some(d.max_compute_units()? as f64),
+        clock_mhz: Some(d.max_clock_frequency()? as f64),
+        cache_bytes: Some(d.global_mem_cache_size()? as f64).filter(|c| *c > 0.0),
+        memory_bytes: physical_memory().filter(|_| is_cpu).or(Some(d.global_mem_size()? as f64)),
+        bandwidth_gbs: None,
+        f32_gflops: None,
+        is_cpu: Some(is_cpu as u8 as f64),
+        local_memory_opt_in: None,
+    };
+    let name = d.name()?.trim().to_string();
+    // AMD tells the architecture for a name, and the name of the board besides
+    let architecture = name.split(':').next().filter(|n| n.starts_with("gfx")).unwrap_or_default().to_string();
+    let board = if architecture.is_empty() { None } else { d.board_name_amd().ok() };
+    Ok(Device {
+        aliases: Vec::new(),
+        name: board.map(|b| b.trim_matches(['\0', ' ']).to_string()).filter(|b| !b.is_empty()).unwrap_or(name),
+        vendor: d.vendor()?.trim().into(),
+        architecture: if is_cpu { "cpu".into() } else { architecture },
+        driver: format!("{}, driver {}", d.version()?.trim(), d.driver_version()?.trim()),
+        source: "asked of the device through OpenCL".into(),
+        limits,
+    })
+}
+
+impl OpenCl {
+    /// Opens `opencl:N`, which is described so.
+    pub fn open(id: &str, described: Device) -> Result<OpenCl> {
+        let index = id.strip_prefix("opencl:").and_then(|n| n.parse::<usize>().ok());
+        let device = index.and_then(|i| cl_devices().ok()?.into_iter().nth(i));
+        let Some(device) = device else { return Err(Error::Input(format!("no OpenCL device `{id}`"))) };
+        let context = Context::from_device(&device).map_err(failed("making a context"))?;
+        let queue =
+            CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed("making a queue"))?;
+        Ok(OpenCl { device: described, programs: Vec::new(), buffers: Vec::new(), scratch: None, queue, context })
+    }
+
+    /// Overwrites twice the last-level cache.
+    fn flush(&mut self) -> std::result::Result<(), ClError> {
+        let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize / 4 * 4;
+        if self.scratch.is_none() {
+            // SAFETY: no host pointer is passed
+            self.scratch =
+                Some(unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut())? });
+        }
+        if let Some(scratch) = &mut self.scratch {
+            // SAFETY: the buffer holds `bytes` bytes
+            unsafe { self.queue.enqueue_fill_buffer(scratch, &[1u8], 0, bytes, &[])? };
+        }
+        Ok(())
+    }
+}
+
+impl Executor for OpenCl {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+        let entry = job.entry;
+        if !job.file.ends_with(".cl") {
+            return Err(fault(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
+        }
+        let mut options = String::from("-cl-std=CL1.2 -cl-fast-relaxed-math -cl-mad-enable -w");
+        for (name, value) in job.defines {
+            options += &format!(" -D{name}={value}");
+        }
+        let program = Program::create_and_build_from_source(&self.context, job.source, &options)
+            .map_err(|log| fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
+        let kernel =
+            ClKernel::create(&program, entry).map_err(|e| fault(InvalidityKind::Compile, format!("{entry}: {e}")))?;
+        self.programs.push(Some((kernel, program)));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
+        Err("OpenCL tells no energy".into())
+    }
+
+    fn release(&mut self, program: ProgramId) {
+        self.programs[program.0] = None;
+    }
+
+    fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
+        // SAFETY: no host pointer is passed
+        let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut()) };
+        self.buffers.push(buffer.map_err(failed(&format!("allocating {bytes} bytes")))?);
+        Ok(BufferId(self.buffers.len() - 1))
+    }
+
+    fn free_all(&mut self) {
+        self.buffers.clear();
+    }
+
+    fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
+        // SAFETY: blocking, and callers keep to the allocated length
+        unsafe { self.queue.enqueue_write_buffer(&mut self.buffers[buffer.0], CL_BLOCKING, 0, data, &[]) }
+            .map(drop)
+            .map_err(failed("writing a buffer"))
+    }
+
+    fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
+        // SAFETY: blocking, and callers keep to the allocated length
+        unsafe { self.queue.enqueue_read_buffer(&self.buffers[buffer.0], CL_BLOCKING, 0, data, &[]) }
+            .map(drop)
+            .map_err(failed("reading a buffer"))
+    }
+
+    fn launch(
+        &mut self,
+        program: ProgramId,
+        values: &[Value],
+        geometry: &Geometry,
+        repeat: usize,
+        timing: Timing,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        let mut times = Vec::with_capacity(repeat);
+        for _ in 0..repeat {
+            if timing == Timing::Cold {
+                self.flush().map_err(|e| fault(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
+            }
+            let run = || -> std::result::Result<f32, ClError> {
+                let Some((kernel, _)) = &self.programs[program.0] else {
+                    return Err(ClError(opencl3::error_codes::CL_INVALID_PROGRAM));
+                };
+                let mut execute = ExecuteKernel::new(kernel);
+                // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature
+                let event = unsafe {
+                    for value in values {
+                        match value {
+                            Value::Buffer(b) => execute.set_arg(&self.buffers[b.0]),
+                            Value::Int(x) => execute.set_arg(x),
+                            Value::Float(x) => execute.set_arg(x),
+                        };
+                    }
+                    execute.set_global_work_sizes(&geometry.global);
+                    if !geometry.local.is_empty() {
+                        execute.set_local_work_sizes(&geometry.local);
+                    }
+                    execute.enqueue_nd_range(&self.queue)?
+                };
+                event.wait()?;
+                Ok((event.profiling_command_end()? - event.profiling_command_start()?) as f32 / 1e3)
+            };
+            times.push(run().map_err(|e| fault(InvalidityKind::Runtime, format!("{e}")))?);
+        }
+        Ok(times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_is_described_by_all_of_its_memory_whatever_is_free_of_it() {
+        let Ok(told) = std::fs::read_to_string("/proc/meminfo") else {
+            println!("skipped: this system does not tell its memory in /proc/meminfo");
+            return;
+        };
+        let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+        let total = 1024.0 * total.unwrap().trim().parse::<f64>().unwrap();
+        let cpus = devices().unwrap_or_default().into_iter().filter(|f| f.device.limits.is_cpu == Some(1.0));
+        for Found { device, .. } in cpus {
+            assert_eq!(device.limits.memory_bytes, Some(total), "{}", device.name);
+        }
+    }
+}

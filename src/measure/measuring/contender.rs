@@ -1,0 +1,148 @@
+//! A config while it is measured, and when it has been measured enough.
+
+use crate::executor::{Executor, Geometry, Product, ProgramId, Timing, Value};
+use crate::fault::Fault;
+use seqtune_data::Conditions;
+use seqtune_data::recipe::Policy;
+use seqtune_data::stats::quantile;
+
+/// What is launched.
+pub enum Work {
+    Config(ProgramId, Geometry),
+    /// The same by the vendor's library.
+    Library(Product),
+}
+
+impl Work {
+    /// Microseconds of each of `repeat` launches, if timed.
+    pub fn launch(
+        &self,
+        executor: &mut dyn Executor,
+        values: &[Value],
+        repeat: usize,
+        timing: Timing,
+    ) -> std::result::Result<Vec<f32>, Fault> {
+        match self {
+            Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, timing),
+            Work::Library(product) => executor.multiply(product, repeat, timing),
+        }
+    }
+
+    /// The program, where it is one.
+    pub fn program(&self) -> Option<ProgramId> {
+        match self {
+            Work::Config(program, _) => Some(*program),
+            Work::Library(_) => None,
+        }
+    }
+}
+
+/// One config of a measurement, or the library.
+pub struct Candidate {
+    pub index: usize,
+    pub work: Work,
+    /// Microseconds of the fastest launch so far.
+    pub estimate_us: f64,
+    /// Microseconds of the launches that count.
+    pub samples: Vec<f32>,
+    /// How the device was then, where it tells.
+    pub conditions: Option<Conditions>,
+    pub done: bool,
+}
+
+/// How far a config is that competes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It is to be measured on.
+    Open,
+    /// Its interval is tight or its budget spent. It goes on only because others do.
+    Enough,
+    /// It is so much slower than the best that nothing more is asked of it.
+    Hopeless,
+}
+
+/// Share of the budget that samples of a hopeless config take at most once there is one.
+const LONG: f64 = 0.2;
+
+impl Candidate {
+    /// Adds how the device was: as it is now, with every reason to run slower that there was before.
+    pub fn meet(&mut self, now: &Conditions) {
+        let before = self.conditions.replace(now.clone()).map_or(Vec::new(), |c| c.throttled);
+        let met = self.conditions.iter_mut();
+        met.for_each(|met| {
+            met.throttled.extend(before.iter().filter(|reason| !now.throttled.contains(reason)).cloned())
+        });
+    }
+
+    /// Whether its fastest launch so far says that it will not compete.
+    pub fn seems_hopeless(&self, policy: &Policy, best_us: f64) -> bool {
+        self.estimate_us > policy.slow * best_us
+    }
+
+    /// How far it is; `all` holds the microseconds of the launches that do not count too.
+    pub fn stage(&self, policy: &Policy, best_us: f64, all: impl Iterator<Item = f32>) -> Stage {
+        let (launches, spent_us) = all.fold((0, 0.0), |(n, us), sample| (n + 1, us + sample as f64));
+        // moments that do not count are measured again, for as long again
+        let over = launches >= 2 * policy.max_samples || spent_us >= 2e3 * policy.budget_ms;
+        let n = self.samples.len();
+        let mut sorted = self.samples.clone();
+        sorted.sort_by(f32::total_cmp);
+        let median = quantile(&sorted, 0.5);
+        let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
+        // where launches are long, one sample and the launches before it tell as much
+        let few = n < policy.min_samples && !(n > 0 && spent_us >= LONG * policy.budget_ms * 1e3);
+        if few {
+            return if over && launches >= 2 * policy.min_samples { Stage::Enough } else { Stage::Open };
+        }
+        // nor was any launch of it fast: one slow moment at the beginning is no proof
+        if median > policy.slow * best_us && self.seems_hopeless(policy, best_us) {
+            return Stage::Hopeless;
+        }
+        if n < policy.min_samples {
+            return Stage::Open;
+        }
+        if over || n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 {
+            return Stage::Enough;
+        }
+        // distribution-free 95 % interval of a median: order statistics n/2 -+ 0.98 sqrt(n)
+        let reach = 0.98 / (n as f64).sqrt();
+        let (low, high) = (quantile(&sorted, (0.5 - reach).max(0.0)), quantile(&sorted, (0.5 + reach).min(1.0)));
+        if n >= 8 && (high - low) / 2.0 <= policy.tight * median { Stage::Enough } else { Stage::Open }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
+        let policy = Policy::default();
+        let stage = |samples: Vec<f32>, best_us: f64| {
+            let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
+            let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
+            Candidate { index: 0, work, estimate_us, samples, conditions: None, done: false }
+                .stage(&policy, best_us, all)
+        };
+        assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
+        assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
+        let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
+        assert_eq!(stage(noisy.clone(), 100.0), Stage::Open, "noisy");
+        assert_eq!(stage(noisy, 10.0), Stage::Hopeless, "ten times slower than the best");
+        assert_eq!(stage(vec![90.0, 400.0, 400.0, 400.0], 100.0), Stage::Open, "slow but for one launch");
+        assert_eq!(stage(vec![2e4; 3], 2e4), Stage::Enough, "budget spent");
+        assert_eq!(stage(vec![4e3; 2], 1e3), Stage::Hopeless, "slow and long");
+        assert_eq!(stage(vec![4e3; 1], 1e3), Stage::Open, "slow, but quickly measured again");
+        assert_eq!(stage(vec![2e4; 1], 1e4), Stage::Open, "long, but not slow");
+    }
+
+    #[test]
+    fn what_does_not_count_is_measured_again_but_not_without_end() {
+        let policy = Policy::default();
+        let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
+        let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
+        let candidate = Candidate { index: 0, work, estimate_us: 1.0, samples: noisy, conditions: None, done: false };
+        assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 40)), Stage::Open);
+        assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 60)), Stage::Enough);
+    }
+}

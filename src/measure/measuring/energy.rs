@@ -1,0 +1,249 @@
+//! Energy per launch from a cumulative counter.
+//!
+//! The counters of GPUs are exact but slow: they are updated every 20 to 100 ms. So a config is launched back to back for seconds,
+//! from one update of the counter to another, and the difference is divided by the launches in between. Instantaneous power
+//! times a time from another pass, as other tools take it, misses most of a run (Yang et al., "Part-time Power Measurements", 2023).
+
+use crate::fault::Fault;
+use seqtune_data::Energy;
+use seqtune_data::recipe::Recipe;
+
+/// A counter of the joules that a device has used.
+pub trait EnergyMeter {
+    /// Joules since some moment in the past.
+    fn joules(&mut self) -> Result<f64, String>;
+}
+
+/// Where time comes from: the clock of the machine, or a test's.
+pub trait Clock {
+    /// Seconds since some moment in the past.
+    fn now(&mut self) -> f64;
+    fn sleep(&mut self, seconds: f64);
+}
+
+/// The machine's clock.
+pub struct MachineClock(std::time::Instant);
+
+impl MachineClock {
+    pub fn new() -> MachineClock {
+        MachineClock(std::time::Instant::now())
+    }
+}
+
+impl Default for MachineClock {
+    fn default() -> Self {
+        MachineClock::new()
+    }
+}
+
+impl Clock for MachineClock {
+    fn now(&mut self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+
+    fn sleep(&mut self, seconds: f64) {
+        std::thread::sleep(std::time::Duration::from_secs_f64(seconds));
+    }
+}
+
+/// Why there is no energy: the counter, or the config.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unmetered {
+    Counter(String),
+    Config(Fault),
+}
+
+/// Watts of the idle device.
+pub fn idle_watts(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Recipe) -> Result<f64, String> {
+    clock.sleep(recipe.rest);
+    let (began, first) = next_update(meter, clock, recipe)?;
+    let mut last = (began, first);
+    while last.0 - began < recipe.idle {
+        last = next_update(meter, clock, recipe)?;
+    }
+    Ok((last.1 - first) / (last.0 - began))
+}
+
+/// Waits for the counter's next update.
+fn next_update(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Recipe) -> Result<(f64, f64), String> {
+    let (began, before) = (clock.now(), meter.joules()?);
+    loop {
+        clock.sleep(recipe.portion / 5.0);
+        let (now, joules) = (clock.now(), meter.joules()?);
+        if joules != before {
+            return Ok((now, joules));
+        }
+        if now - began > recipe.limit {
+            return Err(CONSTANT.into());
+        }
+    }
+}
+
+const CONSTANT: &str = "the counter of energy stands still";
+
+/// Joules per launch of what `launch` launches so many times, back to back; a launch takes about `launch_us` microseconds.
+pub fn meter(
+    meter: &mut dyn EnergyMeter,
+    clock: &mut dyn Clock,
+    recipe: &Recipe,
+    (launch_us, idle_watts): (f64, f64),
+    launch: &mut dyn FnMut(usize) -> Result<(), Fault>,
+) -> Result<Energy, Unmetered> {
+    let portion = ((recipe.portion * 1e6 / launch_us.max(0.1)) as usize).clamp(1, 10_000);
+    let began = clock.now();
+    while clock.now() - began < recipe.ramp {
+        launch(portion).map_err(Unmetered::Config)?;
+    }
+    // joules and launches at each update of the counter since the first
+    let mut updates: Vec<(f64, f64)> = Vec::new();
+    let (mut launches, mut last) = (0.0, meter.joules().map_err(Unmetered::Counter)?);
+    let mut began = clock.now();
+    loop {
+        launch(portion).map_err(Unmetered::Config)?;
+        launches += portion as f64;
+        let (now, joules) = (clock.now(), meter.joules().map_err(Unmetered::Counter)?);
+        if joules != last {
+            last = joules;
+            if updates.is_empty() {
+                began = now;
+            }
+            updates.push((joules, launches));
+            if now - began >= recipe.window && updates.len() > recipe.updates {
+                break;
+            }
+        }
+        if now - began > recipe.limit {
+            break;
+        }
+    }
+    if updates.len() < 3 {
+        return Err(Unmetered::Counter(CONSTANT.into()));
+    }
+    let (joules, half_width) = ratio(&updates);
+    Ok(Energy { joules, half_width, idle_watts })
+}
+
+/// Parts that a window is divided into for its interval.
+const PARTS: usize = 8;
+
+/// Joules per launch over the whole window, and half the width of the 95 % interval from the scatter of its parts.
+fn ratio(updates: &[(f64, f64)]) -> (f64, f64) {
+    let (first, last) = (updates[0], updates[updates.len() - 1]);
+    let whole = (last.0 - first.0) / (last.1 - first.1);
+    let parts = PARTS.min(updates.len() - 1);
+    let at = |i: usize| updates[i * (updates.len() - 1) / parts];
+    let each: Vec<f64> = (0..parts).map(|i| (at(i + 1).0 - at(i).0) / (at(i + 1).1 - at(i).1)).collect();
+    let mean = each.iter().sum::<f64>() / parts as f64;
+    let variance = each.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (parts as f64 - 1.0).max(1.0);
+    (whole, student(parts - 1) * (variance / parts as f64).sqrt())
+}
+
+/// The 97.5 % quantile of Student's distribution.
+fn student(freedom: usize) -> f64 {
+    const QUANTILES: [f64; PARTS] = [f64::INFINITY, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36];
+    QUANTILES[freedom.min(PARTS - 1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seqtune_data::InvalidityKind;
+    use std::cell::Cell;
+
+    /// A device whose counter is updated every `period` seconds; time passes by sleeping and launching.
+    struct Device {
+        now: Cell<f64>,
+        used: Cell<f64>,
+        period: f64,
+        /// Time and reading of the last update.
+        shown: Cell<(f64, f64)>,
+    }
+
+    impl Device {
+        fn new(period: f64) -> Device {
+            Device { now: Cell::new(0.0), used: Cell::new(0.0), period, shown: Cell::new((0.0, 0.0)) }
+        }
+
+        fn pass(&self, seconds: f64, watts: f64) {
+            let end = self.now.get() + seconds;
+            loop {
+                let next = self.shown.get().0 + self.period;
+                let until = next.min(end);
+                self.used.set(self.used.get() + watts * (until - self.now.get()));
+                self.now.set(until);
+                if next > end {
+                    return;
+                }
+                self.shown.set((next, self.used.get()));
+            }
+        }
+    }
+
+    const IDLE: f64 = 70.0;
+
+    struct OfDevice<'a>(&'a Device);
+
+    impl Clock for OfDevice<'_> {
+        fn now(&mut self) -> f64 {
+            self.0.now.get()
+        }
+
+        fn sleep(&mut self, seconds: f64) {
+            self.0.pass(seconds, IDLE);
+        }
+    }
+
+    impl EnergyMeter for OfDevice<'_> {
+        fn joules(&mut self) -> Result<f64, String> {
+            Ok(self.0.shown.get().1)
+        }
+    }
+
+    #[test]
+    fn joules_per_launch_and_idle_power_are_found_within_a_percent_whatever_the_launch_takes() {
+        for (period, launch_s, watts) in
+            [(0.1, 20e-6, 600.0), (0.1, 3e-3, 250.0), (0.02, 0.4, 400.0), (0.1, 1e-3, 90.0)]
+        {
+            let device = Device::new(period);
+            let recipe = Recipe::default();
+            let idle = idle_watts(&mut OfDevice(&device), &mut OfDevice(&device), &recipe).unwrap();
+            assert!((idle / IDLE - 1.0).abs() < 0.02, "{idle}");
+            let began = device.now.get();
+            let mut launch = |n: usize| {
+                device.pass(n as f64 * launch_s, watts);
+                Ok(())
+            };
+            let found =
+                meter(&mut OfDevice(&device), &mut OfDevice(&device), &recipe, (launch_s * 1e6, idle), &mut launch)
+                    .unwrap();
+            let truth = launch_s * watts;
+            assert!((found.joules / truth - 1.0).abs() < 0.015, "{} instead of {truth}", found.joules);
+            assert!(found.half_width < 0.05 * truth, "{found:?}");
+            assert_eq!(found.idle_watts, idle);
+            let took = device.now.get() - began;
+            assert!((2.0..recipe.limit + 1.5).contains(&took), "{took} s");
+        }
+    }
+
+    #[test]
+    fn a_counter_that_stands_still_and_a_config_that_fails_are_told_apart() {
+        struct Still;
+        impl EnergyMeter for Still {
+            fn joules(&mut self) -> Result<f64, String> {
+                Ok(5.0)
+            }
+        }
+        let device = Device::new(0.1);
+        let recipe = Recipe::default();
+        assert_eq!(idle_watts(&mut Still, &mut OfDevice(&device), &recipe).unwrap_err(), CONSTANT);
+        let mut launch = |n: usize| {
+            device.pass(n as f64 * 1e-4, 300.0);
+            Ok(())
+        };
+        let found = meter(&mut Still, &mut OfDevice(&device), &recipe, (100.0, 0.0), &mut launch);
+        assert_eq!(found, Err(Unmetered::Counter(CONSTANT.into())));
+        let broken = super::super::fault(InvalidityKind::Runtime, "broke");
+        let found = meter(&mut Still, &mut OfDevice(&device), &recipe, (100.0, 0.0), &mut |_| Err(broken.clone()));
+        assert_eq!(found, Err(Unmetered::Config(broken)));
+    }
+}

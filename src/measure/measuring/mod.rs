@@ -1,0 +1,389 @@
+//! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
+//! candidates until the interval of each that competes is tight or its budget is spent. Raw samples are kept, but for those of moments in
+//! which everything was slower.
+
+pub mod contender;
+pub mod energy;
+pub mod interleave;
+pub mod roofline;
+
+use crate::compile::Job;
+use crate::executor::{Executor, Geometry, ProgramId, Timing};
+use crate::fault::{Fault, fault};
+use crate::measuring::contender::{Candidate, Stage, Work};
+use crate::measuring::energy::{EnergyMeter, MachineClock, Unmetered, idle_watts};
+use crate::measuring::interleave::Rounds;
+use crate::measuring::roofline::Peaks;
+use crate::verify::on_device::Agree;
+use crate::verify::workload::{Loaded, geometry, load};
+use seqtune_data::recipe::{Cache, Policy, Recipe};
+use seqtune_data::{Conditions, InvalidityKind, Measurement, Observed, Outcome};
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Programs kept compiled, about: what is measured together is kept beyond.
+const PROGRAMS: usize = 1_024;
+
+/// Microseconds that a round may take, where more than [`FEW`] configs are measured together: what is measured together is lost together
+/// when a sweep is interrupted.
+const ROUND_US: f64 = 2e6;
+const FEW: usize = 16;
+
+/// Most configs that are measured together, because their programs are kept until all are done.
+const MANY: usize = 512;
+
+/// Takes stock after a round: what is hopeless is done, and what competes is done together, so that it was measured in the same moments.
+/// Returns the places of what is done now.
+fn settle(running: &mut [Candidate], rounds: &Rounds, policy: &Policy, best_us: f64) -> Vec<usize> {
+    let counted = rounds.counted(running.len());
+    for (candidate, samples) in running.iter_mut().zip(counted).filter(|(c, _)| !c.done) {
+        candidate.samples = samples;
+    }
+    let stages: Vec<(usize, Stage)> = running
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| !c.done)
+        .map(|(at, c)| (at, c.stage(policy, best_us, rounds.all(at))))
+        .collect();
+    let all = stages.iter().all(|(_, stage)| *stage != Stage::Open);
+    let done = stages.into_iter().filter(|(_, stage)| all || *stage == Stage::Hopeless).map(|(at, _)| at);
+    let done: Vec<usize> = done.collect();
+    done.iter().for_each(|at| running[*at].done = true);
+    done
+}
+
+/// Looks at how the device is while it is at work, or just was: idle it says other things.
+#[derive(Default)]
+struct Watch {
+    asked: Option<Instant>,
+    now: Option<Conditions>,
+}
+
+/// Asking takes the driver a good part of a millisecond, and what it tells changes more slowly than this.
+const LOOK: Duration = Duration::from_millis(20);
+
+impl Watch {
+    /// To be called right after a launch of the candidate.
+    fn look(&mut self, executor: &mut dyn Executor, candidate: &mut Candidate) {
+        if self.asked.is_none_or(|asked| asked.elapsed() >= LOOK) {
+            (self.asked, self.now) = (Some(Instant::now()), executor.conditions());
+        }
+        if let Some(now) = &self.now {
+            candidate.meet(now);
+        }
+    }
+}
+
+/// A device with the data of one problem on it, and programs compiled so far.
+pub struct Bench<'k> {
+    kernel: &'k Kernel,
+    source: &'k Source,
+    executor: Box<dyn Executor>,
+    programs: HashMap<String, ProgramId>,
+    loaded: Option<Loaded>,
+    agree: Agree,
+    meter: Option<Meter>,
+}
+
+/// The counter of energy with the idle device's watts, or why there is none.
+type Meter = std::result::Result<(Box<dyn EnergyMeter>, f64), String>;
+
+impl<'k> Bench<'k> {
+    /// Refuses a kernel without a source.
+    pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Result<Bench<'k>> {
+        let (source, programs, agree) = (kernel.source()?, HashMap::new(), Agree::default());
+        Ok(Bench { kernel, source, executor, programs, loaded: None, agree, meter: None })
+    }
+
+    /// The compiled program of `config` for `problem`'s data type and layout.
+    fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Fault> {
+        let defines = self.kernel.defines(problem, config);
+        let key = format!("{defines:?}");
+        if let Some(program) = self.programs.get(&key) {
+            return Ok(*program);
+        }
+        let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
+        let program = self.executor.compile(&Job::new(self.kernel, &self.source.program, &defines, &env))?;
+        self.programs.insert(key, program);
+        Ok(program)
+    }
+
+    /// Releases all programs where they are many. None may be in use.
+    fn make_room(&mut self) {
+        if self.programs.len() >= PROGRAMS {
+            for (_, program) in self.programs.drain() {
+                self.executor.release(program);
+            }
+        }
+    }
+
+    /// Compiles `config` all the way, where need be by one launch on the smallest problem of the same data type and layout: some
+    /// drivers finish a program only then. What they cache on disk is then there for the measuring process.
+    pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Fault>> {
+        self.make_room();
+        let program = match self.program(problem, config) {
+            Ok(program) => program,
+            Err(fault) => return Ok(Some(fault)),
+        };
+        if !self.executor.finishes_at_launch() {
+            return Ok(None);
+        }
+        let smallest = self.kernel.smallest(problem);
+        if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
+            self.loaded = None;
+            self.loaded = Some(load(self.executor.as_mut(), self.kernel, &smallest, None)?);
+        }
+        let geometry = self.geometry(&smallest, config);
+        let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
+        Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
+    }
+
+    /// Puts random data on the device, and computes what is expected of them.
+    pub fn load(&mut self, problem: &Problem) -> Result<()> {
+        if !self.loaded.as_ref().is_some_and(|l| l.expects(problem)) {
+            self.loaded = None;
+            self.loaded = Some(load(self.executor.as_mut(), self.kernel, problem, Some(&mut self.agree))?);
+        }
+        Ok(())
+    }
+
+    fn geometry(&self, problem: &Problem, config: &Config) -> Geometry {
+        geometry(self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
+    }
+
+    /// What the device reaches at best. The data of a problem is to be loaded anew.
+    pub fn peaks(&mut self) -> Result<Peaks> {
+        self.loaded = None;
+        let failed = |fault: Fault| {
+            seqtune_predict::error::Error::Failed(format!("measuring the device's peaks: {}", fault.detail))
+        };
+        roofline::measure(self.executor.as_mut(), self.source.units).map_err(failed)
+    }
+
+    /// Name and version of the vendor's library that does what the kernel does, or why there is none.
+    pub fn library(&mut self) -> std::result::Result<String, String> {
+        match self.source.gemm {
+            Some(_) => self.executor.library(),
+            None => {
+                Err("no routine of a vendor's library does what this kernel does, as far as kernel.toml says".into())
+            }
+        }
+    }
+
+    /// Whether the device is lost to this process; what was not finished then is to be measured by another.
+    pub fn is_poisoned(&self) -> bool {
+        self.executor.is_poisoned()
+    }
+
+    /// Measures `configs` for the loaded problem and, if asked for, the vendor's library as one more. `begin` is told the index of a config before anything of it runs, `finish`
+    /// its outcome, with what its program needs. `best_us`: the best time known for the problem. Ends early where the device
+    /// is lost.
+    pub fn measure(
+        &mut self,
+        (configs, library): (&[Config], bool),
+        policy: &Policy,
+        mut best_us: f64,
+        begin: &mut dyn FnMut(usize),
+        finish: &mut dyn FnMut(usize, Outcome, Observed),
+    ) -> Result<()> {
+        let Some(loaded) = self.loaded.take() else {
+            return Err(seqtune_predict::error::Error::Failed("no problem is loaded".into()));
+        };
+        let mut left = 0..configs.len() + library as usize;
+        while !left.is_empty() {
+            left.start = self.together(&loaded, (configs, left.clone()), policy, &mut best_us, begin, finish)?;
+            if self.executor.is_poisoned() {
+                return Ok(());
+            }
+        }
+        self.loaded = Some(loaded);
+        Ok(())
+    }
+
+    /// Measures the first of the configs `left` together, as many as take seconds, and returns where the others begin. The one behind the last
+    /// config is the library.
+    fn together(
+        &mut self,
+        loaded: &Loaded,
+        (configs, left): (&[Config], Range<usize>),
+        policy: &Policy,
+        best_us: &mut f64,
+        begin: &mut dyn FnMut(usize),
+        finish: &mut dyn FnMut(usize, Outcome, Observed),
+    ) -> Result<usize> {
+        self.make_room();
+        let mut running: Vec<Candidate> = Vec::new();
+        let (mut rest, mut sum_us) = (left.start, 0.0);
+        for index in left {
+            if running.len() >= FEW && sum_us > ROUND_US || running.len() >= MANY {
+                break;
+            }
+            rest = index + 1;
+            begin(index);
+            match self.check(loaded, index, configs.get(index))? {
+                Ok(candidate) => {
+                    // who competes is judged by the best config: the library may compute in other units
+                    if candidate.work.program().is_some() {
+                        *best_us = best_us.min(candidate.estimate_us);
+                    }
+                    sum_us += candidate.estimate_us;
+                    running.push(candidate);
+                }
+                Err(fault) => finish(index, Outcome::Invalid(fault), Observed::default()),
+            }
+            if self.executor.is_poisoned() {
+                return Ok(rest);
+            }
+        }
+        let timing = if policy.cache == Cache::Cold { Timing::Cold } else { Timing::Warm };
+        for candidate in running.iter_mut().filter(|c| !c.seems_hopeless(policy, *best_us)) {
+            if self.executor.is_poisoned() {
+                return Ok(rest);
+            }
+            // by time, and not at all for a launch that is longer than the warm-up; caches are flushed for what is timed
+            let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
+            begin(candidate.index);
+            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, Timing::Warm) {
+                candidate.done = true;
+                finish(candidate.index, Outcome::Invalid(fault), Observed::default());
+            }
+        }
+        let (mut rounds, mut watch) = (Rounds::default(), Watch::default());
+        while running.iter().any(|c| !c.done) {
+            for (at, candidate) in running.iter_mut().enumerate().filter(|(_, c)| !c.done) {
+                if self.executor.is_poisoned() {
+                    return Ok(rest);
+                }
+                begin(candidate.index);
+                // a few short launches per turn, so that turns are not many but neighbours stay close in time
+                let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 4);
+                match candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, timing) {
+                    Ok(times) => {
+                        // a first launch that was disturbed would make all of its turns short
+                        let fastest = times.iter().copied().fold(f32::INFINITY, f32::min) as f64;
+                        candidate.estimate_us = candidate.estimate_us.min(fastest.max(0.1));
+                        rounds.add(at, times);
+                        watch.look(self.executor.as_mut(), candidate);
+                    }
+                    Err(fault) => {
+                        candidate.done = true;
+                        candidate.samples.clear();
+                        finish(candidate.index, Outcome::Invalid(fault), Observed::default());
+                    }
+                }
+            }
+            for at in settle(&mut running, &rounds, policy, *best_us) {
+                if !policy.energy {
+                    let samples_us = std::mem::take(&mut running[at].samples);
+                    let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
+                    finish(running[at].index, outcome, self.observed(&running[at]));
+                }
+            }
+        }
+        if policy.energy {
+            // a pass of its own, after all times were taken: it heats the device
+            for candidate in running.iter_mut().filter(|c| !c.samples.is_empty()) {
+                if self.executor.is_poisoned() {
+                    return Ok(rest);
+                }
+                let (outcome, observed) = self.meter(loaded, candidate, begin);
+                finish(candidate.index, outcome, observed);
+            }
+        }
+        Ok(rest)
+    }
+
+    /// What was observed of a candidate so far.
+    fn observed(&self, candidate: &Candidate) -> Observed {
+        Observed {
+            resources: candidate.work.program().and_then(|p| self.executor.resources(p)),
+            conditions: candidate.conditions.clone(),
+            ..Observed::default()
+        }
+    }
+
+    /// The outcome of a candidate that was timed, with its energy, or why it has none.
+    fn meter(
+        &mut self,
+        loaded: &Loaded,
+        candidate: &mut Candidate,
+        begin: &mut dyn FnMut(usize),
+    ) -> (Outcome, Observed) {
+        let mut watch = Watch::default();
+        let mut observed = self.observed(candidate);
+        let samples_us = std::mem::take(&mut candidate.samples);
+        let recipe = Recipe::default();
+        let mut clock = MachineClock::new();
+        begin(candidate.index);
+        let meter = self.meter.get_or_insert_with(|| {
+            let mut meter = self.executor.energy_meter()?;
+            let idle = idle_watts(meter.as_mut(), &mut clock, &recipe)?;
+            Ok((meter, idle))
+        });
+        let (meter, idle) = match meter {
+            Ok((meter, idle)) => (meter.as_mut(), *idle),
+            Err(reason) => {
+                observed.unmetered = Some(reason.clone());
+                return (Outcome::Measured(Measurement { samples_us, energy: None }), observed);
+            }
+        };
+        let mut told = Instant::now();
+        let launch_us = candidate.estimate_us;
+        let mut launch = |repeat: usize| {
+            // what is metered is at work for seconds, and is not to be taken for hanging
+            if told.elapsed().as_secs() >= 1 {
+                told = Instant::now();
+                begin(candidate.index);
+            }
+            candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, Timing::Untimed)?;
+            watch.look(self.executor.as_mut(), candidate);
+            Ok(())
+        };
+        let metered = energy::meter(meter, &mut clock, &recipe, (launch_us, idle), &mut launch);
+        // waits for the last, whose failure is this config's
+        let last = candidate.work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm);
+        observed.conditions = candidate.conditions.take().or(observed.conditions);
+        let metered = last.map_err(Unmetered::Config).and(metered);
+        let energy = match metered {
+            Ok(energy) => Some(energy),
+            Err(Unmetered::Config(fault)) => return (Outcome::Invalid(fault), observed),
+            Err(Unmetered::Counter(reason)) => {
+                observed.unmetered = Some(reason);
+                None
+            }
+        };
+        (Outcome::Measured(Measurement { samples_us, energy }), observed)
+    }
+
+    /// First launch of a config, or without one of the library: compiled, compared with what is expected, and timed a second time for an estimate.
+    fn check(
+        &mut self,
+        loaded: &Loaded,
+        index: usize,
+        config: Option<&Config>,
+    ) -> Result<std::result::Result<Candidate, Fault>> {
+        let work = match config.map(|config| Ok((self.program(&loaded.problem, config)?, config))) {
+            Some(Ok((program, config))) => Work::Config(program, self.geometry(&loaded.problem, config)),
+            Some(Err(fault)) => return Ok(Err(fault)),
+            None => match self.source.gemm.as_ref().map(|gemm| loaded.product(self.kernel, gemm)) {
+                Some(product) => Work::Library(product),
+                None => return Ok(Err(fault(InvalidityKind::Runtime, "kernel.toml names no routine of a library"))),
+            },
+        };
+        loaded.reset(self.executor.as_mut())?;
+        if let Err(fault) = work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm) {
+            return Ok(Err(fault));
+        }
+        if let Some(fault) = loaded.wrong(self.executor.as_mut())? {
+            return Ok(Err(fault));
+        }
+        let estimate = match work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm) {
+            Ok(times) => times[0].max(0.1) as f64,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
+    }
+}

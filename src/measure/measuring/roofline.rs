@@ -1,0 +1,188 @@
+//! What a device reaches at best, measured, and what bounds a kernel beside it: the roofline (Williams, Waterman and Patterson 2009).
+
+use crate::compile::Job;
+use crate::executor::{Executor, Geometry, Timing, Value};
+use crate::fault::{Fault, fault};
+use seqtune_data::{InvalidityKind, Resources};
+use seqtune_predict::kernel::spec::Units;
+use serde::{Deserialize, Serialize};
+
+const SOURCE: &str = include_str!("roofline.cl");
+const MATRIX_SOURCE: &str = include_str!("roofline_matrix.cu");
+/// Operations of a work-item in a round of `peak_matrix`: 8 products of 16 x 8 x 16 by 32 work-items.
+const MATRIX_FLOPS: f64 = 8.0 * 2.0 * 16.0 * 8.0 * 16.0 / 32.0;
+const GROUP: usize = 256;
+const CHAINS: f64 = 8.0;
+/// Launches of each, of which the fastest counts.
+const TRIES: usize = 10;
+
+/// What a device reaches at best.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peaks {
+    /// Multiply-adds of f32 in GFLOP/s; each is two operations.
+    pub f32_gflops: f64,
+    /// The same of f16 on tensor cores, by the instructions that kernels here use (`mma.sync`). `None` where there are none, or
+    /// nobody asked.
+    pub matrix_gflops: Option<f64>,
+    /// Bytes read and written in GB/s, beyond the caches.
+    pub bandwidth_gbs: f64,
+}
+
+/// What keeps a kernel from being faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    Compute,
+    Memory,
+    /// Neither is near its peak: work-items wait, or are too few.
+    Latency,
+}
+
+/// Below this share of both peaks a kernel is bound by latency: work-items wait for what they asked for.
+const NEAR: f64 = 0.4;
+/// Where less than a share of a device's places for work-items is filled, there are few to work while others wait, and less than so much of
+/// both peaks is latency too. What is nearer to a peak hides it otherwise, by work-items that do several things at a time.
+const SPARSE: f64 = 0.25;
+const NEAR_IF_SPARSE: f64 = 0.6;
+
+/// Share of a device's places for work-items that a launch of so many work-groups fills at most: the occupancy, less where there are not
+/// enough work-groups for all units.
+pub fn filled(needs: &Resources, groups: usize, units: f64) -> f64 {
+    let places = (needs.groups_per_unit as f64 * units).max(1.0);
+    needs.occupancy as f64 / 100.0 * (groups as f64 / places).min(1.0)
+}
+
+impl Peaks {
+    /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
+    /// `filled`: share of the device's places for work-items that were filled, where it is known.
+    pub fn judge(
+        &self,
+        units: Units,
+        (flops, bytes, time_us): (f64, f64, f64),
+        filled: Option<f64>,
+    ) -> Option<(f64, f64, Bound)> {
+        let peak = match units {
+            Units::Vector => self.f32_gflops,
+            Units::Matrix => self.matrix_gflops?,
+        };
+        let (compute, memory) = (flops / time_us / 1e3 / peak, bytes / time_us / 1e3 / self.bandwidth_gbs);
+        let near = if filled.is_some_and(|filled| filled < SPARSE) { NEAR_IF_SPARSE } else { NEAR };
+        let bound = match () {
+            _ if compute.max(memory) < near => Bound::Latency,
+            _ if compute >= memory => Bound::Compute,
+            _ => Bound::Memory,
+        };
+        Some((compute, memory, bound))
+    }
+}
+
+/// Measures what a kernel that computes on `units` is judged by, on buffers of its own; all others are freed.
+pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result<Peaks, Fault> {
+    let limits = executor.device().limits.clone();
+    let (compute_units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
+    let vectors = [("VECTORS".to_string(), "1".to_string())];
+    let lanes = if is_cpu { 16.0 } else { 1.0 };
+    let job = |entry: &'static str| Job {
+        file: "roofline.cl",
+        source: SOURCE,
+        entry,
+        defines: &vectors[..is_cpu as usize],
+        items: GROUP as u32,
+        dynamic_local_bytes: 0,
+    };
+    let failed = |e: seqtune_predict::error::Error| fault(InvalidityKind::Runtime, e.to_string());
+    let geometry = |items: usize| Geometry { global: vec![items], local: vec![GROUP] };
+    executor.free_all();
+
+    // a GPU holds some 2,048 work-items a unit: several times as many, so that the tail is short
+    let items = compute_units * GROUP * if is_cpu { 4 } else { 64 };
+    let rounds = if is_cpu { 4_096 } else { 2_048 };
+    let out = executor.alloc(4 * items).map_err(failed)?;
+    let program = executor.compile(&job("peak_f32"))?;
+    let values = [Value::Int(rounds), Value::Float(0.999), Value::Float(1e-3), Value::Buffer(out)];
+    let f32_us = fastest(executor.launch(program, &values, &geometry(items), TRIES, Timing::Warm)?);
+    executor.release(program);
+
+    let matrix_us = match units {
+        Units::Vector => None,
+        Units::Matrix => {
+            let job = Job { file: "roofline_matrix.cu", source: MATRIX_SOURCE, entry: "peak_matrix", ..job("") };
+            // a device without such units does not compile it
+            match executor.compile(&job) {
+                Ok(program) => {
+                    let values = [Value::Int(rounds), Value::Buffer(out)];
+                    let times = executor.launch(program, &values, &geometry(items), TRIES, Timing::Warm)?;
+                    executor.release(program);
+                    Some(fastest(times))
+                }
+                Err(_) => None,
+            }
+        }
+    };
+
+    let most = limits.memory_bytes.unwrap_or(4e9) / 8.0;
+    // well beyond the caches, but a server's CPU says hundreds of megabytes of them: eight times that only takes longer
+    let wanted = (8.0 * limits.cache_bytes.unwrap_or(32e6)).clamp(256e6, 1.1e9).min(most);
+    let bytes = wanted as usize / (16 * GROUP) * (16 * GROUP);
+    let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);
+    executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
+    let program = executor.compile(&job("peak_copy"))?;
+    let values = [Value::Buffer(from), Value::Buffer(to)];
+    let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, Timing::Warm)?);
+    executor.release(program);
+    executor.free_all();
+    let launched = rounds as f64 * items as f64;
+    Ok(Peaks {
+        f32_gflops: 2.0 * CHAINS * lanes * launched / f32_us / 1e3,
+        matrix_gflops: matrix_us.map(|us| MATRIX_FLOPS * launched / us / 1e3),
+        bandwidth_gbs: 2.0 * bytes as f64 / copy_us / 1e3,
+    })
+}
+
+fn fastest(times_us: Vec<f32>) -> f64 {
+    times_us.into_iter().fold(f32::INFINITY, f32::min) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::Compiler;
+
+    #[test]
+    fn what_measures_peaks_compiles_for_nvidia_gpus() {
+        let device = seqtune_predict::kernel::Device::described("H100").unwrap();
+        let Ok(compiler) = crate::registry::compiler_for(&device) else {
+            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+            return;
+        };
+        let sources = [("roofline.cl", SOURCE, "peak_f32"), ("peaks.cl", SOURCE, "peak_copy")];
+        for (file, source, entry) in sources.into_iter().chain([("roofline_matrix.cu", MATRIX_SOURCE, "peak_matrix")]) {
+            let job = Job { file, source, entry, defines: &[], items: GROUP as u32, dynamic_local_bytes: 0 };
+            let resources = compiler.inner().compile(&job).unwrap().resources;
+            assert!(resources.occupancy >= 50 && resources.spill_bytes == 0, "{entry}: {resources:?}");
+        }
+    }
+
+    #[test]
+    fn the_larger_share_of_a_peak_is_the_bound_and_none_is_latency() {
+        let peaks = Peaks { f32_gflops: 1_000.0, matrix_gflops: None, bandwidth_gbs: 100.0 };
+        let judge = |flops, bytes, us| peaks.judge(Units::Vector, (flops, bytes, us), None).unwrap();
+        // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
+        let (compute, memory, bound) = judge(1e9, 1e6, 2e3);
+        assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
+        assert_eq!(bound, Bound::Compute);
+        assert_eq!(judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
+        assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
+        assert_eq!(peaks.judge(Units::Matrix, (1e9, 1e6, 2e3), None), None);
+        // at half of a peak it depends on whether there were others to work
+        let half = |filled| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(filled)).unwrap().2;
+        assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
+        assert_eq!(peaks.judge(Units::Vector, (1e9, 1e6, 1.5e3), Some(0.125)).unwrap().2, Bound::Compute);
+    }
+
+    #[test]
+    fn a_device_is_filled_by_what_a_unit_holds_and_by_as_many_groups_as_there_are() {
+        let needs = Resources { groups_per_unit: 2, occupancy: 50, ..Resources::default() };
+        assert_eq!([400, 200, 50, 1].map(|groups| filled(&needs, groups, 100.0)), [0.5, 0.5, 0.125, 0.0025]);
+    }
+}

@@ -1,0 +1,113 @@
+//! Compiling on all cores: for the batch of configs that is measured next and, where that disturbs nothing, for some behind it in the meantime.
+
+use crate::fault::Fault;
+use crate::worker::client::{Child, compile_all};
+use seqtune_data::InvalidityKind;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Config, Kernel, Problem};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+/// What is to be compiled: batches in the order in which they are measured, each of some configs of a problem.
+pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
+
+/// What the compiling thread tells.
+enum Told {
+    Compiled(String, Option<Fault>),
+    /// Nothing of a batch is left, or the time is over.
+    Done,
+    Failed(Error),
+}
+
+/// What was compiled so far.
+pub struct Programs<'p> {
+    kernel: &'p Kernel,
+    todo: &'p Todo<'p>,
+    /// Batches compiled in the meantime.
+    ahead: usize,
+    /// Batches asked for, and finished.
+    asked: usize,
+    done: usize,
+    requests: Sender<usize>,
+    told: Receiver<Told>,
+    compiled: HashMap<String, Option<Fault>>,
+}
+
+/// What two configs share when they share a program.
+fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
+    format!("{:?}", kernel.defines(problem, config))
+}
+
+/// Compiles on `children` while `measure` runs, which waits for each batch in turn. After `until` no program is begun.
+pub fn compiling<T>(
+    kernel: &Kernel,
+    mut children: Vec<Child>,
+    todo: &Todo,
+    (ahead, until): (usize, Option<Instant>),
+    measure: impl FnOnce(&mut Programs) -> Result<T>,
+) -> Result<T> {
+    let (requests, asked) = channel::<usize>();
+    let (tell, told) = channel();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // owned here, so that who waits is told should this thread come to an end
+            let tell = tell;
+            let mut begun = HashSet::new();
+            let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
+            for at in asked {
+                let (problem, configs) = &todo[at];
+                let is_new = |c: &&&Config| begun.insert(key(kernel, problem, c));
+                let jobs: Vec<(&Problem, &Config)> = configs.iter().filter(is_new).map(|c| (*problem, *c)).collect();
+                let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
+                    // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
+                    let fault = fault.map(|f| Fault { kind: InvalidityKind::Compile, detail: f.detail });
+                    let _ = tell.send(Told::Compiled(key(kernel, problem, jobs[i].1), fault));
+                });
+                // nobody listens where measuring has ended
+                let _ = tell.send(done.map_or_else(Told::Failed, |()| Told::Done));
+            }
+        });
+        let compiled = HashMap::new();
+        let mut programs = Programs { kernel, todo, ahead, asked: 0, done: 0, requests, told, compiled };
+        let measured = measure(&mut programs);
+        // dropping what asks ends the thread
+        is_over.store(true, Ordering::Relaxed);
+        drop(programs);
+        measured
+    })
+}
+
+impl Programs<'_> {
+    /// Waits until a batch is compiled; `progress` is told how many are left.
+    pub fn wait(&mut self, at: usize, progress: &mut dyn FnMut(usize)) -> Result<()> {
+        let gone = || Error::Failed("the compiling thread ended".into());
+        while self.asked < self.todo.len().min(at + 1 + self.ahead) {
+            self.requests.send(self.asked).map_err(|_| gone())?;
+            self.asked += 1;
+        }
+        let (problem, configs) = &self.todo[at];
+        let keys = configs.iter().map(|c| key(self.kernel, problem, c));
+        let mut left: HashSet<String> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
+        while self.done <= at {
+            match self.told.recv().map_err(|_| gone())? {
+                Told::Compiled(program, fault) => {
+                    if left.remove(&program) {
+                        progress(left.len());
+                    }
+                    self.compiled.insert(program, fault);
+                }
+                Told::Done => self.done += 1,
+                Told::Failed(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a config does not compile.
+    pub fn fault(&self, problem: &Problem, config: &Config) -> Option<&Fault> {
+        self.compiled.get(&key(self.kernel, problem, config))?.as_ref()
+    }
+}

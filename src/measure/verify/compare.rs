@@ -1,0 +1,138 @@
+//! Random input, and the comparison of a result with the reference's.
+
+use crate::verify::format::Format;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+/// Bytes behind each output buffer that a correct kernel leaves alone.
+pub const CANARY: usize = 256;
+const CANARY_BYTE: u8 = 0xA5;
+
+/// What is put behind an output buffer.
+pub fn canary() -> [u8; CANARY] {
+    [CANARY_BYTE; CANARY]
+}
+
+/// `count` random values in [-1, 1).
+pub fn random_data(count: usize, format: Format, rng: &mut ChaCha8Rng) -> Vec<u8> {
+    let mut data = Vec::with_capacity(count * format.bytes() + CANARY);
+    for _ in 0..count {
+        match format {
+            Format::F16 => {
+                // sign, exponent 8-14 (magnitudes 2^-7 to 1), mantissa
+                let bits: u16 = rng.random();
+                let exponent = 8 + (bits >> 10 & 31) % 7;
+                data.extend(((bits & 0x83ff) | exponent << 10).to_le_bytes());
+            }
+            Format::F32 => data.extend((rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()),
+            Format::Bf16 => data.extend(&(rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()[2..]),
+        }
+    }
+    data
+}
+
+/// The largest magnitude of a result: what errors are relative to.
+pub fn scale(result: &[u8], format: Format) -> f64 {
+    let values = result[..result.len() - CANARY].chunks_exact(format.bytes());
+    values.map(|b| format.read(b).abs()).fold(0.0, f64::max)
+}
+
+/// What is wrong with a result: a value that is off by more than `most`, or a broken canary.
+pub fn difference(found: &[u8], expected: &[u8], format: Format, most: f64) -> Option<String> {
+    if let Some(broken) = overrun(found) {
+        return Some(broken);
+    }
+    let data = found.len() - CANARY;
+    let (found, expected) = (&found[..data], &expected[..data]);
+    // results of megabytes are compared for every config: whole blocks first, which the compiler makes vectors of
+    let block = 4_096 * format.bytes();
+    let wrong = |(f, e): &(&[u8], &[u8])| f != e && !blocks_agree(f, e, format, most);
+    let (at, (f, e)) = found.chunks(block).zip(expected.chunks(block)).enumerate().find(|(_, pair)| wrong(pair))?;
+    let values = |bytes| <[u8]>::chunks_exact(bytes, format.bytes()).map(|b| format.read(b));
+    let triples = values(f).zip(values(e)).enumerate().map(|(i, (f, e))| (i + at * 4_096, f, e));
+    let (i, f, e) = first_wrong(triples, most)?;
+    Some(format!("element {i} is {f}, the reference says {e}"))
+}
+
+fn blocks_agree(found: &[u8], expected: &[u8], format: Format, most: f64) -> bool {
+    fn within<const N: usize>(found: &[u8], expected: &[u8], most: f64, read: impl Fn([u8; N]) -> f64) -> bool {
+        let pairs = found.as_chunks::<N>().0.iter().zip(expected.as_chunks::<N>().0);
+        // a NaN is within nothing
+        pairs.map(|(f, e)| ((read(*f) - read(*e)).abs() <= most) as usize).sum::<usize>() == found.len() / N
+    }
+    match format {
+        Format::F32 => within(found, expected, most, |b: [u8; 4]| f32::from_le_bytes(b) as f64),
+        Format::F16 | Format::Bf16 => within(found, expected, most, |b: [u8; 2]| format.read(&b)),
+    }
+}
+
+/// [`difference`] where only some elements are known, by their places.
+pub fn deviation(found: &[u8], expected: &[(usize, f64)], format: Format, tolerance: f64) -> Option<String> {
+    if let Some(broken) = overrun(found) {
+        return Some(broken);
+    }
+    let scale = expected.iter().map(|(_, e)| e.abs()).fold(0.0, f64::max);
+    let read = |i: usize| format.read(&found[i * format.bytes()..]);
+    let (i, f, e) = first_wrong(expected.iter().map(|(i, e)| (*i, read(*i), *e)), tolerance * scale)?;
+    Some(format!("element {i} is {f}, double precision says {e}"))
+}
+
+fn overrun(found: &[u8]) -> Option<String> {
+    let broken = found[found.len() - CANARY..].iter().any(|b| *b != CANARY_BYTE);
+    broken.then(|| "wrote behind the end of its output".into())
+}
+
+fn first_wrong(mut triples: impl Iterator<Item = (usize, f64, f64)>, most: f64) -> Option<(usize, f64, f64)> {
+    triples.find(|(_, found, expected)| {
+        let error = (found - expected).abs();
+        error > most || error.is_nan()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_values_of_every_format_lie_between_minus_one_and_one() {
+        use rand::SeedableRng;
+        for format in [Format::F32, Format::F16, Format::Bf16] {
+            let data = random_data(1_000, format, &mut ChaCha8Rng::seed_from_u64(1));
+            let values: Vec<f64> = data.chunks(format.bytes()).map(|b| format.read(b)).collect();
+            assert!(values.iter().all(|v| (-1.0..=1.0).contains(v)), "{format:?}");
+            let mean = values.iter().sum::<f64>() / 1e3;
+            assert!(mean.abs() < 0.1 && values.iter().any(|v| v.abs() > 0.9), "{format:?}: {mean}");
+        }
+        assert_eq!(Format::Bf16.read(&[0x80, 0xbf]), -1.0);
+    }
+
+    #[test]
+    fn a_wrong_value_is_found_wherever_it_is() {
+        let mut values = vec![0.25f32; 10_000];
+        let bytes =
+            |v: &[f32]| v.iter().flat_map(|x| x.to_le_bytes()).chain([CANARY_BYTE; CANARY]).collect::<Vec<u8>>();
+        let expected = bytes(&values);
+        (values[9_000], values[9_999]) = (0.2501, 0.26);
+        let found = difference(&bytes(&values), &expected, Format::F32, 1e-3).unwrap();
+        assert!(found.starts_with("element 9999 is 0.25999"), "{found}");
+    }
+
+    #[test]
+    fn a_wrong_value_a_nan_and_a_broken_canary_are_found() {
+        let data = |x: f32| [x.to_le_bytes().to_vec(), 1f32.to_le_bytes().to_vec(), vec![CANARY_BYTE; CANARY]].concat();
+        assert_eq!(difference(&data(0.5), &data(0.5), Format::F32, 0.0), None);
+        assert_eq!(scale(&data(-7.5), Format::F32), 7.5);
+        assert_eq!(difference(&data(0.5001), &data(0.5), Format::F32, 1e-3), None);
+        assert!(
+            difference(&data(0.6), &data(0.5), Format::F32, 1e-3).is_some_and(|d| d.starts_with("element 0 is 0.6"))
+        );
+        assert!(difference(&data(f32::NAN), &data(0.5), Format::F32, 1e-3).is_some());
+        let mut broken = data(0.5);
+        broken[10] = 0;
+        assert_eq!(difference(&broken, &data(0.5), Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
+        assert_eq!(deviation(&broken, &[(0, 0.5)], Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
+        assert_eq!(deviation(&data(0.5001), &[(1, 1.0), (0, 0.5)], Format::F32, 1e-3), None);
+        let wrong = deviation(&data(0.6), &[(1, 1.0), (0, 0.5)], Format::F32, 1e-3).unwrap();
+        assert!(wrong.starts_with("element 0 is 0.6"), "{wrong}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Some elements of a result, computed on the host in double precision: what the reference kernel is held against, and what
+//! takes its place where it would take long.
+
+use crate::verify::format::Format;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::Exact;
+
+/// Elements computed at least and at most, and the products that they may take in all.
+const FEWEST: f64 = 256.0;
+const MOST: f64 = 4_096.0;
+const PRODUCTS: f64 = 3.3e7;
+
+/// Some elements of an output.
+pub struct Sample {
+    /// Which argument.
+    pub output: usize,
+    /// Places of the elements, and what belongs there.
+    pub elements: Vec<(usize, f64)>,
+}
+
+/// Data of an argument on the host.
+pub type Data<'a> = (&'a [u8], Format);
+
+/// Computes a sample spread evenly over the output, its corners included. `env`: the kernel's slots for the problem; `data`: each
+/// argument's buffer before a launch, `None` for numbers.
+pub fn sample(exact: &Exact, env: &[f64], data: &[Option<Data>]) -> Result<Sample> {
+    let counts =
+        |exprs: &[seqtune_predict::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(env) as usize).collect::<Vec<_>>();
+    let (over, sum) = (counts(&exact.over), counts(&exact.sum));
+    let products = sum.iter().product::<usize>().max(1) as f64;
+    let points = points(&over, (PRODUCTS / products).clamp(FEWEST, MOST) as usize);
+    let first = env.len();
+    let mut env = env.to_vec();
+    env.resize(first + over.len() + sum.len(), 0.0);
+    let (factor, old) = (exact.factor.eval(&env), exact.old.eval(&env));
+    let buffer =
+        |argument: usize| data[argument].ok_or_else(|| Error::Failed("[exact] names a number as a buffer".into()));
+    let inputs = exact.product.iter().map(|(argument, _)| buffer(*argument)).collect::<Result<Vec<_>>>()?;
+    let output = buffer(exact.output)?;
+    let (last, outer) = (sum[sum.len() - 1], &sum[..sum.len() - 1]);
+    let last_slot = env.len() - 1;
+    let mut elements = Vec::with_capacity(points.len());
+    for point in points {
+        let sum_from = first + point.len();
+        for (slot, index) in env[first..].iter_mut().zip(point) {
+            *slot = index as f64;
+        }
+        let mut total = 0.0;
+        for i in 0..outer.iter().product::<usize>() {
+            let mut rest = i;
+            for (slot, count) in env[sum_from..].iter_mut().zip(outer).rev() {
+                *slot = (rest % count) as f64;
+                rest /= count;
+            }
+            env[last_slot] = 0.0;
+            if exact.within.eval(&env) != 0.0 {
+                total += run(exact, &mut env, last_slot, last, &inputs)?;
+            }
+        }
+        let at = exact.at.eval(&env) as usize;
+        let before = if old == 0.0 { 0.0 } else { old * element(output, at)? };
+        elements.push((at, factor * total + before));
+    }
+    Ok(Sample { output: exact.output, elements })
+}
+
+/// The sum of products along the last index.
+fn run(exact: &Exact, env: &mut [f64], slot: usize, count: usize, inputs: &[Data]) -> Result<f64> {
+    let mut lines = Vec::with_capacity(inputs.len());
+    for (_, place) in &exact.product {
+        let mut at = |i: usize| {
+            env[slot] = i as f64;
+            place.eval(env)
+        };
+        let (from, step) = (at(0), if count > 1 { at(1) - at(0) } else { 0.0 });
+        if at(count - 1) != from + step * (count - 1) as f64 {
+            return Err(Error::Failed(
+                "[exact]: places along the last index of the sum are not equally far apart".into(),
+            ));
+        }
+        lines.push((from, step));
+    }
+    let mut total = 0.0;
+    for i in 0..count {
+        let mut product = 1.0;
+        for (input, (from, step)) in inputs.iter().zip(&lines) {
+            product *= element(*input, (from + step * i as f64) as usize)?;
+        }
+        total += product;
+    }
+    Ok(total)
+}
+
+fn element((bytes, format): Data, at: usize) -> Result<f64> {
+    let size = format.bytes();
+    let found = bytes.get(at * size..(at + 1) * size).map(|b| format.read(b));
+    found.ok_or_else(|| Error::Failed(format!("[exact]: element {at} lies beyond its buffer")))
+}
+
+/// About `wanted` index tuples: the corners, and one near the middle of each cell of an even grid, so that no tile of the output much
+/// larger than a cell goes unvisited. All tuples where there are no more than wanted.
+fn points(counts: &[usize], wanted: usize) -> Vec<Vec<usize>> {
+    let all = counts.iter().product::<usize>();
+    let tuples = |counts: &[usize]| {
+        let counts = counts.to_vec();
+        (0..counts.iter().product::<usize>()).map(move |mut i| {
+            let mut tuple: Vec<usize> = counts.iter().rev().map(|c| (i % c, i /= c).0).collect();
+            tuple.reverse();
+            tuple
+        })
+    };
+    if all <= wanted {
+        return tuples(counts).collect();
+    }
+    // cells as wide along each index as can be, the short ones first
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by_key(|d| counts[*d]);
+    let (mut cells, mut left) = (vec![1; counts.len()], wanted as f64);
+    for (done, d) in order.iter().enumerate() {
+        let rest: f64 = order[done..].iter().map(|d| counts[*d] as f64).product();
+        let width = (rest / left).powf(1.0 / (counts.len() - done) as f64).max(1.0);
+        cells[*d] = ((counts[*d] as f64 / width).round() as usize).max(1);
+        left /= cells[*d] as f64;
+    }
+    let corners = tuples(&vec![2; counts.len()]).map(|c| c.iter().zip(counts).map(|(end, n)| end * (n - 1)).collect());
+    let mut points: Vec<Vec<usize>> = corners.collect();
+    for (i, cell) in tuples(&cells).enumerate() {
+        let place = |d: usize| {
+            // off the middle by up to a quarter of the cell, differently each time, to meet every lane of a vector
+            let off = 0.5 * ((i as f64 * 0.618_033_988_75 * (d + 1) as f64).fract() - 0.5);
+            let share = (cell[d] as f64 + 0.5 + off) / cells[d] as f64;
+            ((share * counts[d] as f64) as usize).min(counts[d] - 1)
+        };
+        points.push((0..counts.len()).map(place).collect());
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seqtune_predict::kernel::Kernel;
+
+    #[test]
+    fn points_visit_the_corners_and_every_tile() {
+        assert_eq!(points(&[2, 3], 10), [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
+        let found = points(&[4_096, 8_192], 4_096);
+        assert!(
+            found.len().abs_diff(4_096) < 100 && found.contains(&vec![4_095, 0]) && found.contains(&vec![4_095, 8_191])
+        );
+        let tile = |p: &Vec<usize>| p[0] / 128 * 64 + p[1] / 128;
+        let visited: std::collections::BTreeSet<usize> = found.iter().map(tile).collect();
+        assert_eq!(visited.len(), 32 * 64, "a tile of 128 x 128 is not visited");
+        let found = points(&[1, 512, 56, 56], 4_096);
+        let lanes: std::collections::BTreeSet<usize> = found.iter().map(|p| p[3] % 4).collect();
+        assert!(found.len().abs_diff(4_096) < 200 && lanes.len() == 4, "{} points, lanes {lanes:?}", found.len());
+    }
+
+    #[test]
+    fn a_small_product_is_what_it_is_by_hand() {
+        let kernel = Kernel::open("gemm").unwrap();
+        let exact = kernel.source().unwrap().exact.as_ref().unwrap();
+        let bytes = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+        let (a, b, c) = (bytes(&[1.0, 2.0, 3.0, 4.0]), bytes(&[5.0, 6.0, 7.0, 8.0]), bytes(&[1.0, 1.0, 1.0, 2.0]));
+        let computed = |problem: &str| {
+            let problem = kernel.problem(problem).unwrap();
+            let buffer = |data| Some((data, Format::F32));
+            let data = [None, None, None, None, None, buffer(&a[..]), buffer(&b), buffer(&c)];
+            sample(exact, &kernel.env(&problem, None), &data).unwrap().elements
+        };
+        assert_eq!(computed("M=2,N=2,K=2"), [(0, 19.0), (1, 22.0), (2, 43.0), (3, 50.0)]);
+        // the transposed product of transposed matrices; half of it, and twice what was there
+        let both = computed("M=2,N=2,K=2,transA=T,transB=T,alpha=0.5,beta=2");
+        assert_eq!(both, [(0, 13.5), (1, 17.5), (2, 19.0), (3, 27.0)]);
+    }
+}

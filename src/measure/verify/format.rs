@@ -1,0 +1,33 @@
+//! How numbers are stored in buffers.
+
+/// How an element of a buffer is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Format {
+    /// The format of an element of so many bytes.
+    pub fn of(bytes: usize, is_bf16: bool) -> Format {
+        match (bytes, is_bf16) {
+            (2, true) => Format::Bf16,
+            (2, false) => Format::F16,
+            _ => Format::F32,
+        }
+    }
+
+    pub fn bytes(self) -> usize {
+        if self == Format::F32 { 4 } else { 2 }
+    }
+
+    /// The value of an element.
+    pub fn read(self, bytes: &[u8]) -> f64 {
+        match self {
+            Format::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,
+            Format::F16 => half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f64(),
+            Format::Bf16 => f32::from_le_bytes([0, 0, bytes[0], bytes[1]]) as f64,
+        }
+    }
+}

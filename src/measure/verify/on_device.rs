@@ -1,0 +1,173 @@
+//! Outputs on the device itself: put back before a launch and compared after it. The host, which it takes tens of milliseconds to look at
+//! results of megabytes, sees only those that are found wrong.
+
+use crate::compile::Job;
+use crate::executor::{BufferId, Executor, Geometry, ProgramId, Timing, Value};
+use crate::fault::Fault;
+use crate::verify::compare::CANARY;
+use crate::verify::format::Format;
+use std::collections::HashMap;
+
+const SOURCE: &str = include_str!("on_device.cl");
+const GROUP: usize = 256;
+/// Work-items are numbered in 32 bits.
+const MOST_WORDS: usize = 1 << 30;
+/// What the device's f32 may make of a difference, so that nothing passes that the host would not let pass.
+const SLACK: f64 = 1.0 - 1e-6;
+
+/// The programs that restore and compare, by format.
+#[derive(Default)]
+pub struct Agree(HashMap<Format, Option<[ProgramId; 2]>>);
+
+/// What an output held before, and what it is to hold, beside it on the device.
+pub struct Twins {
+    before: BufferId,
+    expected: BufferId,
+    flag: BufferId,
+    format: Format,
+    bytes: usize,
+    programs: [ProgramId; 2],
+}
+
+impl Agree {
+    /// Copies both to the device, canaries included, and tries what will be done on `output`. `None` where the host does as well (a CPU), or
+    /// where the device cannot.
+    pub fn twins(
+        &mut self,
+        executor: &mut dyn Executor,
+        (output, format): (BufferId, Format),
+        before: &[u8],
+        expected: &[u8],
+    ) -> Option<Twins> {
+        let is_cpu = executor.device().limits.is_cpu != Some(0.0);
+        if is_cpu || !executor.computes() || before.len() / format.bytes() > MOST_WORDS {
+            return None;
+        }
+        let programs = (*self.0.entry(format).or_insert_with(|| compile(executor, format)))?;
+        let mut copy = |data: &[u8]| {
+            let buffer = executor.alloc(data.len()).ok()?;
+            executor.write(buffer, data).ok().map(|()| buffer)
+        };
+        let (before_there, expected_there, flag) = (copy(before)?, copy(expected)?, copy(&[0; 4])?);
+        let twins =
+            Twins { before: before_there, expected: expected_there, flag, format, bytes: before.len(), programs };
+        let works = twins.restore(executor, output).is_ok() && twins.agrees(executor, expected_there, 0.0) == Ok(true);
+        works.then_some(twins)
+    }
+}
+
+fn compile(executor: &mut dyn Executor, format: Format) -> Option<[ProgramId; 2]> {
+    let defines = [(format!("FORMAT_{}", format!("{format:?}").to_uppercase()), "1".to_string())];
+    let mut program = |entry: &str| {
+        let job = Job {
+            file: "on_device.cl",
+            source: SOURCE,
+            entry,
+            defines: &defines,
+            items: GROUP as u32,
+            dynamic_local_bytes: 0,
+        };
+        executor.compile(&job).ok()
+    };
+    Some([program("seqtune_restore")?, program("seqtune_compare")?])
+}
+
+impl Twins {
+    fn words(&self) -> usize {
+        self.bytes / self.format.bytes()
+    }
+
+    fn launch(&self, executor: &mut dyn Executor, program: ProgramId, values: &[Value]) -> Result<(), Fault> {
+        let geometry = Geometry { global: vec![self.words().next_multiple_of(GROUP)], local: vec![GROUP] };
+        executor.launch(program, values, &geometry, 1, Timing::Warm).map(drop)
+    }
+
+    /// Puts an output back.
+    pub fn restore(&self, executor: &mut dyn Executor, output: BufferId) -> Result<(), Fault> {
+        let [from, to, flag] = [self.before, output, self.flag].map(Value::Buffer);
+        self.launch(executor, self.programs[0], &[Value::Int(self.words() as i32), from, to, flag])
+    }
+
+    /// Whether an output, put back before it was written, is within `most` of what it is to be; the host is asked where it is not.
+    pub fn agrees(&self, executor: &mut dyn Executor, output: BufferId, most: f64) -> Result<bool, Fault> {
+        let count = (self.bytes - CANARY) / self.format.bytes();
+        let [found, expected, flag] = [output, self.expected, self.flag].map(Value::Buffer);
+        let most = Value::Float((most * SLACK) as f32);
+        let values = [Value::Int(count as i32), Value::Int(self.words() as i32), most, found, expected, flag];
+        self.launch(executor, self.programs[1], &values)?;
+        let mut told = [1; 4];
+        // what cannot be read is not agreed
+        Ok(executor.read(self.flag, &mut told).is_ok() && told == [0; 4])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{devices, open};
+    use crate::verify::compare::{canary, difference, random_data, scale};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// In a process of its own: a CPU's OpenCL and AMD's compiler, which other tests open, do not get on in one process.
+    #[test]
+    fn the_device_finds_wrong_what_the_host_finds_wrong() {
+        let name = "executor::agree::tests::alone_the_device_finds_wrong_what_the_host_finds_wrong";
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        let said = test.args(["--ignored", "--exact", name, "--nocapture"]).output().unwrap();
+        let text = String::from_utf8_lossy(&said.stdout);
+        println!("{text}");
+        assert!(said.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&said.stderr));
+    }
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn alone_the_device_finds_wrong_what_the_host_finds_wrong() {
+        let (found, _) = devices();
+        let Some(device) = found.first() else {
+            println!("skipped: no device opens here (scripts/setup.sh installs one)");
+            return;
+        };
+        let mut executor = open(&device.id).unwrap();
+        let executor = executor.as_mut();
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        for format in [Format::F32, Format::F16, Format::Bf16] {
+            let size = format.bytes();
+            let mut data = |count| [random_data(count, format, &mut rng), canary().into()].concat();
+            let (before, expected) = (data(1_001), data(1_001));
+            let most = 1e-2 * scale(&expected, format);
+            let programs = compile(executor, format).expect("agree.cl compiles");
+            let mut copy = |data: &[u8]| {
+                let buffer = executor.alloc(data.len()).unwrap();
+                executor.write(buffer, data).unwrap();
+                buffer
+            };
+            let (output, flag) = (copy(&vec![0xff; before.len()]), copy(&[9; 4]));
+            let bytes = before.len();
+            let twins = Twins { before: copy(&before), expected: copy(&expected), flag, format, bytes, programs };
+            twins.restore(executor, output).unwrap();
+            let mut restored = vec![0; before.len()];
+            executor.read(output, &mut restored).unwrap();
+            assert!(restored == before, "{format:?} is not put back");
+            assert!(!twins.agrees(executor, output, most).unwrap());
+            // one bit of one element, from the last of its mantissa to its sign, or of the canary
+            let (mut agreed, mut refused) = (0, 0);
+            for round in 0..96 {
+                let mut found = expected.clone();
+                let at =
+                    if round % 8 == 7 { bytes - 1 - round } else { rng.random_range(0..1_001) * size + round % size };
+                found[at] ^= 1 << rng.random_range(0..8);
+                if round == 5 {
+                    let nan = [0xff; 4];
+                    found[400 * size..][..size].copy_from_slice(&nan[..size]);
+                }
+                twins.restore(executor, output).unwrap();
+                executor.write(output, &found).unwrap();
+                let wrong = difference(&found, &expected, format, most).is_some();
+                assert_eq!(twins.agrees(executor, output, most).unwrap(), !wrong, "{format:?}, byte {at}");
+                *(if wrong { &mut refused } else { &mut agreed }) += 1;
+            }
+            assert!(agreed > 10 && refused > 20, "{format:?}: {agreed} agree, {refused} do not");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The child process: opens the device, then answers requests from standard input, one JSON line each.
+
+use crate::measuring::Bench;
+use crate::registry::open;
+use crate::worker::protocol::{Event, Request};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Kernel, Problem};
+use std::io::{BufRead, Write};
+
+/// Serves requests until standard input ends.
+pub fn serve(kernel: &str, device: &str) -> Result<()> {
+    die_with_parent();
+    let kernel = Kernel::open(kernel)?;
+    let mut bench = match open(device).and_then(|executor| Bench::new(&kernel, executor)) {
+        Ok(bench) => bench,
+        Err(e) => {
+            tell(&Event::Error { sentence: e.to_string() });
+            return Err(e);
+        }
+    };
+    tell(&Event::Ready);
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let answer = serde_json::from_str(&line)
+            .map_err(|e| Error::Failed(format!("worker: request not understood: {e}")))
+            .and_then(|request| answer(&kernel, &mut bench, request));
+        match answer {
+            Ok(()) => tell(&Event::End),
+            Err(e) => tell(&Event::Error { sentence: e.to_string() }),
+        }
+    }
+    Ok(())
+}
+
+fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
+    let read = |problem: &str, configs: &[String]| -> Result<(Problem, Vec<_>)> {
+        let configs = configs.iter().map(|c| kernel.config(c)).collect::<Result<_>>()?;
+        Ok((kernel.problem(problem)?, configs))
+    };
+    match request {
+        Request::Compile { problem, configs } => {
+            let (problem, configs) = read(&problem, &configs)?;
+            for (index, config) in configs.iter().enumerate() {
+                tell(&Event::Begin(index));
+                let fault = bench.compile(&problem, config)?;
+                tell(&Event::Compiled { index, fault });
+            }
+            Ok(())
+        }
+        Request::Peaks => {
+            tell(&Event::Loading);
+            let peaks = bench.peaks()?;
+            tell(&Event::Peaks(peaks));
+            Ok(())
+        }
+        Request::Library => {
+            // the first time a library of hundreds of megabytes is read
+            tell(&Event::Loading);
+            tell(&Event::Library(bench.library()));
+            Ok(())
+        }
+        Request::Measure { problem, configs, library, policy, best_us } => {
+            let (problem, configs) = read(&problem, &configs)?;
+            tell(&Event::Loading);
+            bench.load(&problem)?;
+            bench.measure(
+                (&configs, library),
+                &policy,
+                best_us,
+                &mut |i| tell(&Event::Begin(i)),
+                &mut |index, outcome, observed| tell(&Event::Finished { index, outcome, observed }),
+            )?;
+            if bench.is_poisoned() {
+                // the parent starts another process for the rest
+                std::process::exit(0);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A line on standard output, flushed. Where nobody reads it the parent is gone, and so is the reason to go on.
+fn tell(event: &Event) {
+    let mut out = std::io::stdout().lock();
+    let line = serde_json::to_string(event).unwrap_or_default();
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Asks the system to kill this process when its parent dies: a hanging kernel never reads the end of its input.
+fn die_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}

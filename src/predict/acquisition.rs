@@ -1,0 +1,56 @@
+//! What to measure next: the budget of a sweep spent where the model expects the best config, or does not know.
+
+use crate::error::Result;
+use crate::kernel::Objective;
+use crate::kernel::{Config, ConfigSpace, Device, Problem};
+use crate::predictor::Predictor;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Candidates per problem, as a multiple of the measurements that it gets on average.
+const WIDER: usize = 4;
+
+impl Predictor<'_> {
+    /// Configs to measure for each problem, the most promising first, `each` of them on average: of all pairs of a problem and a config
+    /// that a beam finds, those that are most probably the best of their problem. So a problem whose answer is sure gets few, and one
+    /// whose probability is spread gets many; each gets its first choice. A share `fresh` is drawn at random among all legal
+    /// configs, so that what the model never considers is seen too. The same arguments give the same plan.
+    pub fn guide(
+        &self,
+        problems: &[Problem],
+        device: &Device,
+        objective: Objective,
+        (each, fresh): (usize, f64),
+        (seed, threads): (u64, usize),
+    ) -> Result<Vec<Vec<Config>>> {
+        let width = WIDER * each.max(1);
+        let found = self.predict(problems, device, objective, (width, width), threads)?;
+        let random = (each as f64 * fresh).clamp(0.0, each as f64);
+        // the first choices are not to be weighed against each other
+        let budget = ((each as f64 - random) * problems.len() as f64).round() as usize;
+        let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
+        for (problem, candidates) in found.iter().enumerate() {
+            pairs.extend(candidates.iter().enumerate().skip(1).map(|(at, c)| (c.probability, problem, at)));
+        }
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        pairs.truncate(budget.saturating_sub(found.len()));
+        let mut taken = vec![1usize; found.len()];
+        // merits fall with probability within a problem, so what is taken of it is its beginning
+        pairs.iter().for_each(|(_, problem, _)| taken[*problem] += 1);
+        let mut plan = Vec::with_capacity(problems.len());
+        for (i, (problem, candidates)) in problems.iter().zip(found).enumerate() {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(i as u64));
+            let mut configs: Vec<Config> = candidates.into_iter().take(taken[i]).map(|c| c.config).collect();
+            let count = random.floor() as usize + (rng.random::<f64>() < random.fract()) as usize;
+            for config in
+                ConfigSpace::new(self.speller.kernel, problem, device).counter().sample_distinct(count, &mut rng)
+            {
+                if !configs.contains(&config) {
+                    configs.push(config);
+                }
+            }
+            plan.push(configs);
+        }
+        Ok(plan)
+    }
+}

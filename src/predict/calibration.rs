@@ -1,0 +1,92 @@
+//! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
+//!
+//! How much each part of the model counts ([`crate::opinion_pool`]), a temperature for the merits that candidates are ranked by (temperature
+//! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
+//! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
+//! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
+
+use crate::opinion_pool::{Opinions, Weights, merit};
+use crate::softmax::softmax;
+use serde::{Deserialize, Serialize};
+
+/// Part of the best speed (or energy, or their product) that an answer which is not marked may lose in a share [`RISK`] of the problems.
+pub const LOSS: f64 = 0.1;
+/// Share of the unmarked answers that may lose more than [`LOSS`].
+pub const RISK: f64 = 0.05;
+/// How sure a model may be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// How much each part of the model counts.
+    pub weights: Weights,
+    /// Merits are divided by it before the softmax.
+    pub temperature: f64,
+    /// Of the line through the log-odds of the first choice.
+    pub slope: f64,
+    pub offset: f64,
+    /// Probability of the first choice below which an answer is unsure; `None` where nothing is known of other choices' costs.
+    pub threshold: Option<f64>,
+    /// Validation problems it was learned from.
+    pub problems: usize,
+}
+
+/// A judged problem: what is said of each config whose cost is known, and that cost.
+pub struct Known {
+    pub opinions: Vec<Opinions>,
+    pub costs: Vec<f64>,
+}
+
+/// What a first choice was worth: how probable it was said to be, whether it was the best, and what part of the best it lost.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    pub probability: f64,
+    pub best: bool,
+    pub lost: f64,
+}
+
+/// The natural logarithm of the odds, kept finite.
+pub fn log_odds(probability: f64) -> f64 {
+    let p = probability.clamp(1e-9, 1.0 - 1e-9);
+    (p / (1.0 - p)).ln()
+}
+
+/// 1 / (1 + exp(-x)), the inverse of [`log_odds`].
+pub fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+impl Known {
+    /// What the configs are ranked by, the higher the better.
+    pub fn merits(&self, weights: &Weights) -> Vec<f64> {
+        self.opinions.iter().map(|o| merit(weights, o)).collect()
+    }
+
+    /// What comes first, as a calibration says; `None` of no configs.
+    pub fn first(&self, calibration: &Calibration) -> Option<First> {
+        let merits = self.merits(&calibration.weights);
+        First::of(&merits, &calibration.probabilities(&merits), &self.costs)
+    }
+}
+
+impl First {
+    /// The config with the highest of `merits`, with its probability and what it lost of its cost; `None` of no configs.
+    pub fn of(merits: &[f64], probabilities: &[f64], costs: &[f64]) -> Option<First> {
+        let first = (0..merits.len()).max_by(|a, b| merits[*a].total_cmp(&merits[*b]))?;
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        Some(First { probability: probabilities[first], best: costs[first] == least, lost: 1.0 - least / costs[first] })
+    }
+}
+
+impl Calibration {
+    /// How probably each of these configs is the best of them.
+    pub fn probabilities(&self, merits: &[f64]) -> Vec<f64> {
+        let mut shares = softmax(merits, self.temperature);
+        let first = (0..merits.len()).max_by(|a, b| merits[*a].total_cmp(&merits[*b]));
+        if let Some(first) = first.filter(|_| merits.len() > 1) {
+            let said = logistic(self.slope * log_odds(shares[first]) + self.offset);
+            let rest = (1.0 - said) / (1.0 - shares[first]).max(1e-12);
+            shares.iter_mut().for_each(|share| *share *= rest);
+            shares[first] = said;
+        }
+        shares
+    }
+}

@@ -1,0 +1,40 @@
+//! What a prediction consists of.
+
+use crate::kernel::Config;
+use crate::opinion_pool::Opinions;
+
+/// A predicted config.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub config: Config,
+    /// Natural logarithm of the likelihood among all legal configs.
+    pub log_probability: f64,
+    /// Probability that it is the best: the beam's likelihood, shared out by the calibrated merits. Of a model without calibration, the
+    /// likelihood.
+    pub probability: f64,
+    /// Predicted device time in microseconds; NaN where the model never saw a time.
+    pub time_us: f64,
+    /// Predicted joules per launch; NaN where the model never saw energy.
+    pub joules: f64,
+}
+
+/// A config with what the model makes of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scored {
+    /// Natural logarithm of its probability among legal configs.
+    pub log_probability: f64,
+    /// Positions where there was a choice, and whether the config's value was the most probable one there.
+    pub steps: Vec<(usize, bool)>,
+    pub time_us: f64,
+    pub joules: f64,
+    /// What the judge says: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
+    pub rank: f64,
+    /// What the boosted trees of values and of lists say, likewise; 0 where the model has none.
+    pub trees: [f64; 2],
+}
+
+impl Scored {
+    pub fn opinions(&self) -> Opinions {
+        [self.log_probability, self.rank, self.trees[0], self.trees[1]]
+    }
+}

@@ -1,0 +1,295 @@
+//! The search for one batch of problems: the network's scores in the beam, within the legal space, and what is judged behind it.
+
+use crate::beam::{Hypothesis, Next, beam_search};
+use crate::calibration::Calibration;
+use crate::candidate::{Candidate, Scored};
+use crate::error::{Result, input};
+use crate::featurizer::{Spelled, Speller};
+use crate::gbdt::Trees;
+use crate::kernel::Objective;
+use crate::kernel::{Choice, Config, Device, Problem};
+use crate::network::ensemble::{Ensemble, Sessions};
+use crate::network::reranker::Said;
+use crate::network::transformer::Row;
+use crate::opinion_pool::{EQUAL, Weights, merit};
+use crate::sequence::Sequence;
+
+/// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
+/// its configs are followed.
+pub fn advance(speller: &Speller, spelled: &Spelled, among: Option<&[Config]>, tokens: &mut Vec<u16>) -> Result<Next> {
+    let mut prefix = speller.choices(tokens);
+    while prefix.len() < speller.kernel.parameters.len() {
+        let at = prefix.len();
+        let legal = spelled.space.completions(&prefix)?;
+        if let Some(forced) = legal.only() {
+            prefix.push(forced);
+            tokens.push(speller.token(at, forced));
+            continue;
+        }
+        let wanted = among
+            .map_or(legal, |configs| configs.iter().filter(|c| c.0.starts_with(&prefix)).map(|c| c.0[at]).collect());
+        let (open, closed): (Vec<Choice>, Vec<Choice>) = legal.iter().partition(|c| wanted.contains(*c));
+        let tokens = |choices: Vec<Choice>| choices.into_iter().map(|c| speller.token(at, c)).collect();
+        return Ok(Next { open: tokens(open), closed: tokens(closed) });
+    }
+    Ok(Next::default())
+}
+
+/// What a thread needs of a predictor.
+#[derive(Clone, Copy)]
+pub(crate) struct With<'a, 'k> {
+    pub(crate) speller: &'a Speller<'k>,
+    pub(crate) ensemble: &'a Ensemble,
+    /// Of the kernel, for one objective each.
+    pub(crate) trees: &'a [Trees],
+    pub(crate) calibration: Option<Calibration>,
+}
+
+impl With<'_, '_> {
+    pub(crate) fn batch(
+        self,
+        problems: &[Problem],
+        device: &Device,
+        objective: Objective,
+        (top, width): (usize, usize),
+        among: Option<&[Config]>,
+    ) -> Result<Vec<Vec<Candidate>>> {
+        let kernel = self.speller.kernel;
+        let spelled: Vec<Spelled> = problems.iter().map(|p| Spelled::new(kernel, p, device)).collect();
+        for (spelled, problem) in spelled.iter().zip(problems) {
+            if spelled.space.completions(&[])?.is_empty() {
+                let problem = kernel.show_problem(problem);
+                return input(format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name));
+            }
+        }
+        let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
+        if !self.ensemble.judges() {
+            return Ok(self.timed(&spelled, found, (&mut sessions, &histories), top));
+        }
+        let answer = |(problem, beam): (usize, Vec<Hypothesis>)| {
+            let spelled = &spelled[problem];
+            let mut hearing = self.ensemble.hear(self.speller, spelled, &sessions, problem);
+            let configs: Vec<Config> = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
+            configs.iter().for_each(|c| hearing.add(&c.0));
+            let weighed = self.weighed(spelled, objective, &configs);
+            let weights = self.weights();
+            let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
+                .zip(hearing.compared().into_iter().zip(weighed))
+                .map(|((config, h), (said, [values, lists]))| {
+                    let opinions = [h.log_probability, said.rank as f64, values, lists];
+                    (merit(&weights, &opinions), self.candidate(spelled, config, h.log_probability, said))
+                })
+                .collect();
+            judged.sort_by(|a, b| b.0.total_cmp(&a.0));
+            if let Some(calibration) = self.calibration {
+                let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
+                let merits: Vec<f64> = judged.iter().map(|(merit, _)| *merit).collect();
+                for ((_, candidate), share) in judged.iter_mut().zip(calibration.probabilities(&merits)) {
+                    candidate.probability = likelihood * share;
+                }
+            }
+            judged.into_iter().take(top).map(|(_, candidate)| candidate).collect()
+        };
+        Ok(found.into_iter().enumerate().map(answer).collect())
+    }
+
+    pub(crate) fn candidate(self, spelled: &Spelled, config: Config, log_probability: f64, said: Said) -> Candidate {
+        let [time_us, joules] = self.speller.read_costs(spelled, said.costs);
+        Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
+    }
+
+    /// How much likelihood, judge and trees count.
+    pub(crate) fn weights(self) -> Weights {
+        self.calibration.map_or(EQUAL, |calibration| calibration.weights)
+    }
+
+    /// What the trees for the objective hold probable of configs that are compared, see [`Trees::weigh`]; 0 where there are none.
+    pub(crate) fn weighed(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Vec<[f64; 2]> {
+        let trees = self.trees.iter().find(|trees| trees.objective() == objective);
+        trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(spelled, configs))
+    }
+
+    /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
+    fn timed(
+        self,
+        spelled: &[Spelled],
+        found: Vec<Vec<Hypothesis>>,
+        (sessions, histories): (&mut Sessions, &[Vec<Vec<u32>>]),
+        top: usize,
+    ) -> Vec<Vec<Candidate>> {
+        let (mut rows, mut features, mut finished) = (Vec::new(), Vec::new(), Vec::new());
+        for (problem, beam) in found.iter().enumerate() {
+            for hypothesis in beam.iter().take(top) {
+                let choices = self.speller.choices(&hypothesis.tokens);
+                self.speller.step(&spelled[problem], &choices, &mut features);
+                rows.push(Row {
+                    problem,
+                    token: self.speller.last_token(&choices),
+                    position: self.speller.parameter(choices.len()),
+                    history: histories.get(problem).and_then(|h| h.get(hypothesis.parent)).map_or(&[], Vec::as_slice),
+                });
+                finished.push((problem, Config(choices), hypothesis.log_probability));
+            }
+        }
+        let (hidden, _) = self.ensemble.step(sessions, &rows, &features, self.speller.of);
+        let mut answers = vec![Vec::new(); found.len()];
+        for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&hidden)) {
+            let said = Said { costs: [time, f32::NAN], rank: 0.0 };
+            answers[problem].push(self.candidate(&spelled[problem], config, log_probability, said));
+        }
+        answers
+    }
+
+    /// The beam of each problem, with the sessions, and the history of each row of the last step that was scored.
+    #[allow(clippy::type_complexity)] // named once, read once
+    fn search(
+        self,
+        spelled: &[Spelled],
+        objective: Objective,
+        width: usize,
+        among: Option<&[Config]>,
+    ) -> Result<(Vec<Vec<Hypothesis>>, Sessions, Vec<Vec<Vec<u32>>>)> {
+        let speller = self.speller;
+        let mut sessions = self.encode(spelled, objective);
+        let mut histories: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new()]; spelled.len()];
+        let mut advance = |problem: usize, tokens: &mut Vec<u16>| advance(speller, &spelled[problem], among, tokens);
+        let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
+            let (mut rows, mut features, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+            for (problem, beam) in beams.iter().enumerate() {
+                for hypothesis in beam.iter().filter(|h| !h.next.open.is_empty()) {
+                    let prefix = speller.choices(&hypothesis.tokens);
+                    speller.step(&spelled[problem], &prefix, &mut features);
+                    let token = speller.last_token(&prefix);
+                    let history = &histories[problem][hypothesis.parent];
+                    rows.push(Row { problem, token, position: speller.parameter(prefix.len()), history });
+                    asked.push((prefix, &hypothesis.next));
+                }
+            }
+            let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
+            // finished hypotheses and fillers keep their place, with scores that nobody reads
+            let v = speller.vocab.tokens();
+            let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * v];
+            let (mut next, mut at) = (0, 0);
+            let mut longer = Vec::with_capacity(beams.len());
+            for (problem, beam) in beams.iter().enumerate() {
+                let mut of_problem = Vec::with_capacity(beam.len());
+                for hypothesis in beam {
+                    let mut history = histories[problem].get(hypothesis.parent).cloned().unwrap_or_default();
+                    if !hypothesis.next.open.is_empty() {
+                        let (prefix, legal) = &asked[next];
+                        let first = speller.token(prefix.len(), 0);
+                        let choices: Vec<Choice> = legal.open.iter().chain(&legal.closed).map(|t| t - first).collect();
+                        let log = self.ensemble.choose(speller, &spelled[problem], (&hidden, next), prefix, &choices);
+                        choices.iter().zip(log).for_each(|(c, log)| scores[at * v + (first + c) as usize] = log as f32);
+                        history.push(entries[next]);
+                        next += 1;
+                    }
+                    of_problem.push(history);
+                    at += 1;
+                }
+                longer.push(of_problem);
+            }
+            histories = longer;
+            Ok(scores)
+        };
+        let found = beam_search(spelled.len(), width, speller.vocab.tokens(), &mut advance, &mut score)?;
+        Ok((found, sessions, histories))
+    }
+
+    pub(crate) fn encode(self, spelled: &[Spelled], objective: Objective) -> Sessions {
+        let mut source = Vec::new();
+        for spelled in spelled {
+            self.speller.vocab.spell(&self.speller.quantities(spelled, objective), &mut source);
+        }
+        self.ensemble.encode(&source, spelled.len(), self.speller.of)
+    }
+
+    pub(crate) fn greedy(self, spelled: &Spelled, unbroken: bool) -> Option<Config> {
+        let speller = self.speller;
+        let mut sessions = self.encode(std::slice::from_ref(spelled), Objective::Time);
+        let (mut prefix, mut history) = (Vec::new(), Vec::new());
+        for (at, parameter) in speller.kernel.parameters.iter().enumerate() {
+            let open: Vec<Choice> = match unbroken {
+                true => spelled.space.unbroken(&prefix).iter().collect(),
+                false => (0..parameter.values.len() as Choice).collect(),
+            };
+            if open.len() < 2 {
+                prefix.push(*open.first()?);
+                continue;
+            }
+            let mut features = Vec::new();
+            speller.step(spelled, &prefix, &mut features);
+            let (token, position) = (speller.last_token(&prefix), speller.parameter(at));
+            let row = Row { problem: 0, token, position, history: &history };
+            let (hidden, entries) = self.ensemble.step(&mut sessions, &[row], &features, speller.of);
+            let log = self.ensemble.choose(speller, spelled, (&hidden, 0), &prefix, &open);
+            let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b]))?;
+            history.push(entries[0]);
+            prefix.push(open[best]);
+        }
+        Some(Config(prefix))
+    }
+
+    /// Finished configs of one problem, all in step.
+    pub(crate) fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
+        let speller = self.speller;
+        let sequences =
+            configs.iter().map(|c| Sequence::new(speller, spelled, c, false)).collect::<Result<Vec<_>>>()?;
+        let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
+        let width = speller.step_width();
+        let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
+        let nothing = Scored {
+            log_probability: 0.0,
+            steps: Vec::new(),
+            time_us: f64::NAN,
+            joules: f64::NAN,
+            rank: 0.0,
+            trees: [0.0; 2],
+        };
+        let mut scored = vec![nothing; configs.len()];
+        let weighed = self.weighed(spelled, objective, configs);
+        scored.iter_mut().zip(weighed).for_each(|(scored, trees)| scored.trees = trees);
+        let judges = self.ensemble.judges();
+        if judges {
+            let mut hearing = self.ensemble.hear(speller, spelled, &sessions, 0);
+            configs.iter().for_each(|c| hearing.add(&c.0));
+            for (scored, said) in scored.iter_mut().zip(hearing.compared()) {
+                [scored.time_us, scored.joules] = speller.read_costs(spelled, said.costs);
+                scored.rank = said.rank as f64;
+            }
+        }
+        // the judge has no use for the step at "finished"
+        let steps = |s: &Sequence| s.asked.len() - judges as usize;
+        for at in 0..sequences.iter().map(steps).max().unwrap_or(0) {
+            let live: Vec<usize> = (0..configs.len()).filter(|i| at < steps(&sequences[*i])).collect();
+            let features: Vec<f32> =
+                live.iter().flat_map(|i| &sequences[*i].features[at * width..][..width]).copied().collect();
+            let row = |i: &usize| {
+                let position = sequences[*i].asked[at] as usize;
+                let prefix = &configs[*i].0[..position];
+                let (token, position) = (speller.last_token(prefix), speller.parameter(position));
+                Row { problem: 0, token, position, history: &histories[*i] }
+            };
+            let rows: Vec<Row> = live.iter().map(row).collect();
+            let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
+            let times = self.ensemble.times(&hidden);
+            for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
+                histories[*i].push(entry);
+                let sequence = &sequences[*i];
+                let Some(legal) = sequence.legal.get(at) else {
+                    [scored[*i].time_us, _] = speller.read_costs(spelled, [times[row], f32::NAN]);
+                    continue;
+                };
+                let position = sequence.asked[at] as usize;
+                let (prefix, wanted) = (&configs[*i].0[..position], configs[*i].0[position]);
+                let choices: Vec<Choice> = legal.iter().collect();
+                let log = self.ensemble.choose(speller, spelled, (&hidden, row), prefix, &choices);
+                let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
+                let of_wanted = choices.iter().zip(&log).find(|(c, _)| **c == wanted).map_or(f64::NAN, |(_, log)| *log);
+                scored[*i].log_probability += of_wanted;
+                scored[*i].steps.push((position, choices[best] == wanted));
+            }
+        }
+        Ok(scored)
+    }
+}

@@ -1,0 +1,86 @@
+//! Every legal config of a problem, judged: what the judge alone ranks, without beam or likelihood.
+
+use crate::candidate::Candidate;
+use crate::error::{Result, input};
+use crate::featurizer::Spelled;
+use crate::kernel::Objective;
+use crate::kernel::{Choice, Config, Device, Problem};
+use crate::predictor::Predictor;
+use crate::threads::on_threads;
+
+/// What came of a survey.
+pub struct Survey {
+    /// Legal configs, all of which were judged.
+    pub judged: u64,
+    /// The best by the networks' mean rank, best first.
+    pub best: Vec<Candidate>,
+}
+
+/// Parts of the space that a thread takes at once: enough that all threads end together.
+const PARTS: usize = 16;
+
+impl Predictor<'_> {
+    /// Judges every legal config of a problem on `threads` threads, and returns the `top` best.
+    pub fn survey(
+        &self,
+        problem: &Problem,
+        device: &Device,
+        objective: Objective,
+        top: usize,
+        threads: usize,
+    ) -> Result<Survey> {
+        let spelled = Spelled::new(self.speller.kernel, problem, device);
+        let with = self.with();
+        let sessions = with.encode(std::slice::from_ref(&spelled), objective);
+        if !self.ensemble.judges() {
+            return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
+        }
+        let mut prefixes: Vec<Vec<Choice>> = vec![Vec::new()];
+        while prefixes.len() < PARTS * threads && prefixes.first().is_some_and(|p| p.len() + 1 < self.parameters()) {
+            let longer = |p: &Vec<Choice>| {
+                let open = spelled.space.unbroken(p);
+                open.iter().map(|c| [p.as_slice(), &[c]].concat()).collect::<Vec<_>>()
+            };
+            prefixes = prefixes.iter().flat_map(longer).collect();
+        }
+        let parts = on_threads(&prefixes, threads, |prefix| {
+            // each with its own compiled rules and features: they are not shared between threads
+            let spelled = Spelled::new(self.speller.kernel, problem, device);
+            let mut hearing = self.ensemble.hear(&self.speller, &spelled, &sessions, 0);
+            let (mut judged, mut best, mut waiting) = (0, Vec::new(), Vec::new());
+            let mut settle = |waiting: &mut Vec<Config>, said: Vec<_>| {
+                judged += waiting.len() as u64;
+                best.extend(waiting.drain(..).zip(said));
+                keep(&mut best, top);
+            };
+            spelled.space.for_each_behind(prefix, &mut |config| {
+                hearing.add(config);
+                waiting.push(Config(config.to_vec()));
+                if waiting.len() == TOGETHER {
+                    settle(&mut waiting, hearing.said());
+                }
+                true
+            });
+            settle(&mut waiting, hearing.said());
+            Ok((judged, best))
+        })?;
+        let judged = parts.iter().map(|(judged, _)| judged).sum();
+        let mut best: Vec<_> = parts.into_iter().flat_map(|(_, best)| best).collect();
+        keep(&mut best, top);
+        let configs: Vec<Config> = best.iter().map(|(config, _)| config.clone()).collect();
+        let scored = with.score(&spelled, objective, &configs)?;
+        let candidate = |((config, said), scored): ((Config, _), &crate::candidate::Scored)| {
+            with.candidate(&spelled, config, scored.log_probability, said)
+        };
+        Ok(Survey { judged, best: best.into_iter().zip(&scored).map(candidate).collect() })
+    }
+}
+
+/// Configs that are judged at once.
+const TOGETHER: usize = 1_024;
+
+/// Keeps the `top` best by rank; ties go to the earlier config.
+fn keep(best: &mut Vec<(Config, crate::network::reranker::Said)>, top: usize) {
+    best.sort_by(|(a, x), (b, y)| y.rank.total_cmp(&x.rank).then_with(|| a.cmp(b)));
+    best.truncate(top);
+}

@@ -1,0 +1,281 @@
+//! How the problems and configs of one kernel are spelled by a [`Vocab`].
+
+use crate::error::{Result, input};
+use crate::features::{Kind, Quantity, Scale};
+use crate::kernel::Objective;
+use crate::kernel::expr::Code;
+use crate::kernel::spec::FieldKind;
+use crate::kernel::{Choice, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
+use crate::vocab::{OBJECTIVE, Spelling, Vocab, is_late};
+use std::sync::Arc;
+
+/// Where a quantity comes from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    Slot(usize),
+    Feature(usize),
+    Objective,
+    /// The kernel does not have it.
+    Nowhere,
+}
+
+/// Spells one kernel's problems and configs.
+#[derive(Clone)]
+pub struct Speller<'k> {
+    pub vocab: Arc<Vocab>,
+    pub kernel: &'k Kernel,
+    /// Index of the kernel in the vocabulary.
+    pub of: usize,
+    origins: Vec<Origin>,
+    /// Features that need a parameter: their indices in the kernel.
+    late: Vec<usize>,
+    /// By position: those of `late` that setting it decides, and the columns of their spelling in one of all of `late`.
+    decided: Vec<Vec<usize>>,
+    columns: Vec<Vec<u16>>,
+}
+
+/// One problem on one device, ready to be spelled: its space and compiled features.
+pub struct Spelled<'k> {
+    pub space: ConfigSpace<'k>,
+    /// Features in the kernel's order.
+    pub codes: Vec<Code>,
+    /// [`Kernel::env`], the parameters unset.
+    pub env: Vec<f64>,
+    /// Floating-point operations.
+    pub flops: f64,
+}
+
+impl<'k> Speller<'k> {
+    /// Refuses a kernel that the vocabulary was not made for.
+    pub fn new(vocab: &Arc<Vocab>, kernel: &'k Kernel) -> Result<Speller<'k>> {
+        let Some(of) = vocab.kernels.iter().position(|k| k.kernel == kernel.name) else {
+            let known: Vec<&str> = vocab.kernels.iter().map(|k| k.kernel.as_str()).collect();
+            return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));
+        };
+        let spelling = &vocab.kernels[of];
+        if !kernel.has_space(&spelling.space) {
+            return input(format!(
+                "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
+                kernel.name,
+                spelling.space,
+                kernel.space_hash()
+            ));
+        }
+        let late: Vec<usize> = (0..kernel.features.len()).filter(|i| is_late(&kernel.features[*i])).collect();
+        if late.len() != spelling.features.len() {
+            return input(format!("the features of kernel {} are not those of the model; train it again", kernel.name));
+        }
+        let count = kernel.parameters.len();
+        let origin = |quantity: &Quantity| {
+            let name = &quantity.name;
+            let field = kernel.fields.iter().position(|f| f.name == *name).map(|i| Origin::Slot(count + i));
+            let feature = || kernel.features.iter().position(|f| f.name == *name).map(Origin::Feature);
+            let limit = || {
+                let at = LIMIT_NAMES.iter().position(|l| l == name)?;
+                Some(Origin::Slot(count + kernel.fields.len() + at))
+            };
+            match quantity.kind {
+                Kind::Derived => feature(),
+                Kind::Limit => limit(),
+                Kind::Choice(_) if name == OBJECTIVE => Some(Origin::Objective),
+                _ => field,
+            }
+            .unwrap_or(Origin::Nowhere)
+        };
+        let (mut decided, mut columns) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        let mut column = 0;
+        for (i, quantity) in spelling.features.iter().enumerate() {
+            let position = kernel.features[late[i]].known_after - 1;
+            decided[position].push(i);
+            columns[position].extend(column..column + quantity.width() as u16);
+            column += quantity.width() as u16;
+        }
+        let origins = vocab.source.iter().flatten().map(origin).collect();
+        Ok(Speller { vocab: vocab.clone(), kernel, of, origins, late, decided, columns })
+    }
+
+    fn spelling(&self) -> &Spelling {
+        &self.vocab.kernels[self.of]
+    }
+
+    /// Vocabulary index of the parameter at `position`; that after the last is "finished".
+    pub fn parameter(&self, position: usize) -> usize {
+        self.spelling().parameters.get(position).map_or(self.vocab.parameters.len(), |p| *p as usize)
+    }
+
+    /// Token of value `choice` of the parameter at `position`.
+    pub fn token(&self, position: usize, choice: Choice) -> u16 {
+        self.vocab.offsets[self.parameter(position)] + choice
+    }
+
+    /// The token before the next step: that of the last parameter set, or "begin".
+    pub fn last_token(&self, prefix: &[Choice]) -> usize {
+        match prefix {
+            [] => self.vocab.tokens(),
+            [.., choice] => self.token(prefix.len() - 1, *choice) as usize,
+        }
+    }
+
+    /// The choices that tokens stand for.
+    pub fn choices(&self, tokens: &[u16]) -> Vec<Choice> {
+        tokens.iter().enumerate().map(|(at, t)| t - self.token(at, 0)).collect()
+    }
+
+    /// The raw quantities of a problem: what [`Vocab::spell`] makes a source of. NaN for what is unknown.
+    pub fn quantities(&self, spelled: &Spelled, objective: Objective) -> Vec<f32> {
+        let value = |origin: &Origin| match *origin {
+            Origin::Slot(slot) => spelled.env[slot],
+            Origin::Feature(i) => spelled.codes[i].eval(&spelled.env),
+            Origin::Objective => objective as usize as f64,
+            Origin::Nowhere => f64::NAN,
+        };
+        self.origins.iter().map(|origin| value(origin) as f32).collect()
+    }
+
+    /// Numbers per decoding step.
+    pub fn step_width(&self) -> usize {
+        self.spelling().step_width()
+    }
+
+    /// Numbers per value that may be chosen.
+    pub fn choice_width(&self) -> usize {
+        self.spelling().choice_width()
+    }
+
+    /// The features that a prefix decides, scaled, 0 for those it does not: `step_width` numbers appended to `out`.
+    pub fn step(&self, spelled: &Spelled, prefix: &[Choice], out: &mut Vec<f32>) {
+        let mut env = spelled.env.clone();
+        set(&mut env, self.kernel, prefix);
+        if self.late.is_empty() {
+            out.push(0.0);
+        }
+        for (feature, quantity) in self.late.iter().zip(&self.spelling().features) {
+            let decided = self.kernel.features[*feature].known_after <= prefix.len();
+            out.push(if decided { quantity.scale.apply(spelled.codes[*feature].eval(&env)) } else { 0.0 });
+        }
+    }
+
+    /// Number of features that the parameter at `position` decides.
+    pub fn decides(&self, position: usize) -> usize {
+        self.decided[position].len()
+    }
+
+    /// Raw values of the features that each of `choices` decides after `prefix`: [`Speller::decides`] numbers per choice.
+    pub fn weigh(
+        &self,
+        spelled: &Spelled,
+        prefix: &[Choice],
+        choices: impl Iterator<Item = Choice>,
+        out: &mut Vec<f32>,
+    ) {
+        let decided = &self.decided[prefix.len()];
+        if decided.is_empty() {
+            return;
+        }
+        let mut env = spelled.env.clone();
+        set(&mut env, self.kernel, prefix);
+        let values = &self.kernel.parameters[prefix.len()].values;
+        for choice in choices {
+            env[prefix.len()] = values[choice as usize] as f64;
+            out.extend(decided.iter().map(|i| spelled.codes[self.late[*i]].eval(&env) as f32));
+        }
+    }
+
+    /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the spelling of what it decides: a number for each
+    /// of its [`Speller::choice_columns`].
+    pub fn decide(&self, spelled: &Spelled, env: &mut [f64], (at, choice): (usize, Choice), out: &mut Vec<f32>) {
+        env[at] = self.kernel.parameters[at].values[choice as usize] as f64;
+        for i in &self.decided[at] {
+            self.spelling().features[*i].spell(spelled.codes[self.late[*i]].eval(env) as f32, out);
+        }
+    }
+
+    /// Columns, in a spelling of all late features, of those that the parameter at `position` decides.
+    pub fn choice_columns(&self, position: usize) -> &[u16] {
+        &self.columns[position]
+    }
+
+    /// Spells raw values from [`Speller::weigh`] for one choice of the parameter at `position`: a number for each of its
+    /// [`Speller::choice_columns`].
+    pub fn spell_choice(&self, position: usize, raw: &[f32], out: &mut Vec<f32>) {
+        for (i, value) in self.decided[position].iter().zip(raw) {
+            self.spelling().features[*i].spell(*value, out);
+        }
+    }
+
+    /// Appends the spelling of all that a finished config decides, see [`Speller::choice_width`].
+    pub fn spell_finished(&self, spelled: &Spelled, config: &Config, out: &mut Vec<f32>) {
+        let mut env = spelled.env.clone();
+        set(&mut env, self.kernel, &config.0);
+        for (feature, quantity) in self.late.iter().zip(&self.spelling().features) {
+            quantity.spell(spelled.codes[*feature].eval(&env) as f32, out);
+        }
+        if self.late.is_empty() {
+            out.push(0.0);
+        }
+    }
+
+    /// What the heads are to say of microseconds and joules; NaN for what is not known.
+    pub fn spell_costs(&self, spelled: &Spelled, (time_us, joules): (Option<f64>, Option<f64>)) -> [f32; 2] {
+        let spell = |scale: &Option<Scale>, cost: Option<f64>| {
+            let per = cost.map_or(f64::NAN, |cost| (spelled.flops / cost).ln());
+            scale.as_ref().filter(|_| per.is_finite()).map_or(f32::NAN, |scale| scale.apply(per))
+        };
+        [spell(&self.vocab.rate, time_us), spell(&self.vocab.efficiency, joules)]
+    }
+
+    /// Microseconds and joules from what the heads say; NaN for what they never learned.
+    pub fn read_costs(&self, spelled: &Spelled, said: [f32; 2]) -> [f64; 2] {
+        let read = |scale: &Option<Scale>, said: f32| match scale {
+            Some(scale) => spelled.flops / (said as f64 * scale.deviation + scale.mean).exp(),
+            None => f64::NAN,
+        };
+        [read(&self.vocab.rate, said[0]), read(&self.vocab.efficiency, said[1])]
+    }
+}
+
+impl<'k> Spelled<'k> {
+    pub fn new(kernel: &'k Kernel, problem: &Problem, device: &Device) -> Spelled<'k> {
+        let env = kernel.env(problem, Some(device));
+        let count = kernel.parameters.len();
+        Spelled {
+            space: ConfigSpace::new(kernel, problem, device),
+            codes: kernel.features.iter().map(|f| f.expr.specialise(&env, count).compile()).collect(),
+            flops: kernel.flops.eval(&env),
+            env,
+        }
+    }
+
+    /// Slots for parameters, fields and limits, the parameters unset.
+    pub fn slots(&self) -> Vec<f64> {
+        self.env.clone()
+    }
+
+    /// The device's limits, NaN where unknown.
+    pub fn limits(&self) -> &[f64] {
+        let kernel = self.space.kernel;
+        &self.env[kernel.parameters.len() + kernel.fields.len()..]
+    }
+
+    /// A problem and a config as numbers for other learners: sizes as logarithms, the config's values, the device's limits, all features. What is
+    /// not known is lower than any number.
+    pub fn row(&self, config: &Config) -> Vec<f32> {
+        let kernel = self.space.kernel;
+        let mut env = self.env.clone();
+        set(&mut env, kernel, &config.0);
+        let (values, rest) = env.split_at(kernel.parameters.len());
+        let (fields, limits) = rest.split_at(kernel.fields.len());
+        let fields = kernel.fields.iter().zip(fields);
+        let fields = fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v });
+        let features = self.codes.iter().map(|c| c.eval(&env));
+        let known = |x: f64| if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN as f64, f32::MAX as f64) as f32 };
+        fields.chain(values.iter().copied()).chain(limits.iter().copied()).chain(features).map(known).collect()
+    }
+}
+
+/// Sets the parameters of a prefix in slots.
+pub fn set(env: &mut [f64], kernel: &Kernel, prefix: &[Choice]) {
+    for ((slot, p), choice) in env.iter_mut().zip(&kernel.parameters).zip(prefix) {
+        *slot = p.values[*choice as usize] as f64;
+    }
+}

@@ -1,0 +1,52 @@
+//! Boosted regression trees (Friedman 2001), applied: each of them was fitted to what the ones before left.
+
+use serde::{Deserialize, Serialize};
+
+/// A split of a column, or, without one, a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Column that is compared; `None` for a leaf.
+    pub column: Option<u16>,
+    /// The highest number that goes left, or what the leaf adds.
+    pub number: f32,
+    /// The first of its two children, which stand side by side; counted from the root.
+    pub children: u16,
+}
+
+/// Trees whose answers are added.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Forest {
+    /// What is said before there is a tree.
+    pub base: f32,
+    /// Each tree with its root first.
+    pub trees: Vec<Vec<Node>>,
+}
+
+impl Forest {
+    /// Whether it can be asked about rows of so many columns: what was read may be damaged. Children come after their parents, so every walk ends.
+    pub fn is_sound(&self, columns: usize) -> bool {
+        let sound = |tree: &Vec<Node>| {
+            let node = |(at, node): (usize, &Node)| {
+                let children = node.children as usize;
+                node.column.is_none_or(|c| (c as usize) < columns && children > at && children + 1 < tree.len())
+            };
+            !tree.is_empty() && tree.iter().enumerate().all(node)
+        };
+        self.trees.iter().all(sound)
+    }
+
+    /// What the trees say of a row of numbers.
+    pub fn say(&self, row: &[f32]) -> f32 {
+        self.base + self.trees.iter().map(|tree| walk(tree, row)).sum::<f32>()
+    }
+}
+
+/// What one tree adds for a row of numbers.
+pub fn walk(tree: &[Node], row: &[f32]) -> f32 {
+    let mut node = tree[0];
+    while let Some(column) = node.column {
+        let right = row[column as usize] > node.number;
+        node = tree[node.children as usize + right as usize];
+    }
+    node.number
+}

@@ -1,0 +1,88 @@
+//! Boosted trees on problem, config and their features: what a model has beside its networks.
+//!
+//! They rank all candidates, as the published predictors do, and err in other places than networks: both together are better than either
+//! (LOG.md). For training they label problems that nobody measured.
+
+use crate::error::{Result, input};
+use crate::featurizer::Spelled;
+use crate::forest::Forest;
+use crate::kernel::Objective;
+use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
+use crate::softmax::softmax;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The trees of one kernel and objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trees {
+    kernel: String,
+    objective: Objective,
+    /// Temperature of the soft target.
+    tau: f64,
+    /// The natural logarithm of a config's cost, relative to the mean of its problem.
+    values: Forest,
+    /// What makes the soft target by a softmax over a problem's configs.
+    lists: Forest,
+    /// Hash of the columns' names.
+    columns: String,
+}
+
+/// Names of the numbers of [`Spelled::row`].
+fn columns(kernel: &Kernel) -> Vec<&str> {
+    let fields = kernel.fields.iter().map(|f| f.name.as_str());
+    let parameters = kernel.parameters.iter().map(|p| p.name.as_str());
+    fields.chain(parameters).chain(LIMIT_NAMES).chain(kernel.features.iter().map(|f| f.name.as_str())).collect()
+}
+
+fn stable_hash(names: &[&str]) -> String {
+    hex(&Sha256::digest(names.join("\n"))[..8])
+}
+
+impl Trees {
+    /// Trees of a kernel and an objective: forests of values and of lists, fitted towards the soft target of temperature `tau`.
+    pub fn new(kernel: &Kernel, objective: Objective, tau: f64, (values, lists): (Forest, Forest)) -> Trees {
+        Trees { kernel: kernel.name.clone(), objective, tau, values, lists, columns: stable_hash(&columns(kernel)) }
+    }
+
+    /// The kernel's name.
+    pub fn kernel(&self) -> &str {
+        &self.kernel
+    }
+
+    /// Refuses trees whose columns are not those that the kernel has now, or that are damaged.
+    pub fn check(&self, kernel: &Kernel) -> Result<()> {
+        let columns = columns(kernel);
+        let sound = [&self.values, &self.lists].into_iter().all(|forest| forest.is_sound(columns.len()));
+        match self.columns == stable_hash(&columns) && sound {
+            true => Ok(()),
+            false => input(format!(
+                "the model's trees were made for other features of kernel {}, or are damaged; fetch or train it again",
+                kernel.name
+            )),
+        }
+    }
+
+    pub fn objective(&self) -> Objective {
+        self.objective
+    }
+
+    /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost beside the problem's mean.
+    pub fn rank<'c>(&self, spelled: &Spelled, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
+        let mut ranked: Vec<(&Config, f64)> =
+            configs.iter().map(|config| (*config, self.values.say(&spelled.row(config)) as f64)).collect();
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
+        ranked
+    }
+
+    /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
+    pub fn weigh(&self, spelled: &Spelled, configs: &[Config]) -> Vec<[f64; 2]> {
+        let said = |config: &Config| {
+            let row = spelled.row(config);
+            // what a cost is in the soft target
+            (-self.values.say(&row) as f64 / self.tau, self.lists.say(&row) as f64)
+        };
+        let (values, lists): (Vec<f64>, Vec<f64>) = configs.iter().map(said).unzip();
+        let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
+        softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0)).map(|(v, l)| [ln(v), ln(l)]).collect()
+    }
+}

@@ -1,0 +1,213 @@
+//! A kernel with its tuning space, resolved: what [`Kernel::from_files`] makes of a folder.
+
+use crate::error::{Result, input};
+use crate::kernel::config::Config;
+use crate::kernel::device::{Device, LIMIT_NAMES};
+use crate::kernel::exact::Exact;
+use crate::kernel::expr::Expr;
+use crate::kernel::problem::Problem;
+use crate::kernel::spec::{ArgumentKind, DatabaseSpec, Field, Units};
+use std::collections::BTreeMap;
+
+/// One knob.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    pub name: String,
+    pub values: Vec<i64>,
+    /// Index of the default value.
+    pub default: usize,
+    pub meaning: String,
+}
+
+/// An expression with its text and the reason for it: a constraint of the space or a rule of the problem.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    pub text: String,
+    pub reason: String,
+    pub expr: Expr,
+}
+
+impl std::fmt::Display for Constraint {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} ({})", self.reason, self.text)
+    }
+}
+
+/// A derived quantity that the model sees once the prefix decides it.
+#[derive(Clone, Debug)]
+pub struct Feature {
+    pub name: String,
+    pub expr: Expr,
+    /// Shares a token of the model's source with fields and features of the same group.
+    pub group: Option<String>,
+    /// Number of leading parameters that must be set before it can be evaluated; 0 for problem and device alone.
+    pub known_after: usize,
+}
+
+/// A source to compile, and how to launch it.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub file: String,
+    pub entry: String,
+    /// Work-items in all, per dimension.
+    pub global: Vec<Expr>,
+    /// Work-items of one work-group, per dimension.
+    pub local: Vec<Expr>,
+    /// Bytes of local memory that the launch adds to what the source declares.
+    pub dynamic_local: Option<Expr>,
+}
+
+/// An argument of the kernel, in the order of its signature.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    pub name: String,
+    pub kind: ArgumentKind,
+    /// Elements of a buffer, or the value of a number.
+    pub amount: Expr,
+    /// Bytes per element of a buffer; 0 for a number.
+    pub element: Expr,
+    /// Where this is 1, two bytes are bf16.
+    pub bf16: Option<Expr>,
+}
+
+impl Argument {
+    /// Which of `arguments` has that name and kind.
+    pub(crate) fn find(arguments: &[Argument], name: &str, kind: ArgumentKind) -> Result<usize> {
+        match arguments.iter().position(|a| a.name == name && a.kind == kind) {
+            Some(at) => Ok(at),
+            None => input(format!("there is no argument `{name}` of the kind that is needed")),
+        }
+    }
+}
+
+/// What it takes to run a kernel.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub program: Launch,
+    pub reference: Launch,
+    pub arguments: Vec<Argument>,
+    /// Largest error allowed, relative to the largest magnitude of the reference.
+    pub tolerance: Expr,
+    pub units: Units,
+    /// What the host checks a part of the result against.
+    pub exact: Option<Exact>,
+    /// What a vendor's library does the same with.
+    pub gemm: Option<Gemm>,
+}
+
+/// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`.
+#[derive(Clone, Debug)]
+pub struct Gemm {
+    /// Rows of C, columns of C, and the length of the sums.
+    pub sizes: [Expr; 3],
+    /// Where these are 1, A is stored as k x m, and B as n x k.
+    pub transposed: [Expr; 2],
+    /// alpha and beta.
+    pub factors: [Expr; 2],
+    /// Which arguments A, B and C are.
+    pub matrices: [usize; 3],
+}
+
+/// A kernel with its tuning space. Slots of its expressions: parameters, then fields, then device limits.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub name: String,
+    pub meaning: String,
+    pub fields: Vec<Field>,
+    pub parameters: Vec<Parameter>,
+    pub rules: Vec<Constraint>,
+    pub constraints: Vec<Constraint>,
+    pub features: Vec<Feature>,
+    /// What makes two problems the same shape, where the fields marked so do not say it.
+    pub shape: Vec<Expr>,
+    pub flops: Expr,
+    pub bytes: Expr,
+    /// `None` for a kernel of another library, of which only the space is described.
+    pub source: Option<Source>,
+    /// How another library's database writes its configs.
+    pub database: DatabaseSpec,
+    /// Hashes of everything that gives meaning to a config: with the source as OpenCL compilers read it, and whole.
+    pub(crate) space: String,
+    pub(crate) whole_space: String,
+    /// The files of the folder, by name.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Kernel {
+    /// Values of every slot: parameters 0 (to be set), the problem's fields, the device's limits (NaN where unknown).
+    pub fn env(&self, problem: &Problem, device: Option<&Device>) -> Vec<f64> {
+        let mut env = vec![0.0; self.parameters.len()];
+        env.extend_from_slice(&problem.values);
+        match device {
+            Some(d) => env.extend(d.limits.values().map(|v| v.unwrap_or(f64::NAN))),
+            None => env.extend([f64::NAN; LIMIT_NAMES.len()]),
+        }
+        env
+    }
+
+    /// [`Kernel::env`] with a config's values set.
+    pub fn env_of(&self, problem: &Problem, device: Option<&Device>, config: &Config) -> Vec<f64> {
+        let mut env = self.env(problem, device);
+        for (slot, choice) in
+            env.iter_mut().zip(&config.0).zip(&self.parameters).map(|((s, c), p)| (s, p.values[*c as usize]))
+        {
+            *slot = choice as f64;
+        }
+        env
+    }
+
+    /// Floating-point operations of a problem.
+    pub fn flops(&self, problem: &Problem) -> f64 {
+        self.flops.eval(&self.env(problem, None))
+    }
+
+    /// Bytes that a problem must move at least.
+    pub fn bytes(&self, problem: &Problem) -> f64 {
+        self.bytes.eval(&self.env(problem, None))
+    }
+
+    /// `-D` options that a program of this problem and config is compiled with.
+    pub fn defines(&self, problem: &Problem, config: &Config) -> Vec<(String, String)> {
+        let mut defines = self.field_defines(problem);
+        for (p, c) in self.parameters.iter().zip(&config.0) {
+            defines.push((p.name.clone(), p.values[*c as usize].to_string()));
+        }
+        defines
+    }
+
+    /// The part of [`Kernel::defines`] that comes from the problem: one per compiled choice.
+    pub fn field_defines(&self, problem: &Problem) -> Vec<(String, String)> {
+        let chosen = self.fields.iter().zip(&problem.values).filter(|(f, _)| f.compiled);
+        chosen.map(|(f, v)| (format!("{}_{}", f.name, f.labels[*v as usize]), "1".to_string())).collect()
+    }
+
+    /// Hash of everything that gives meaning to a recorded config: parameters with values, fields, constraints and
+    /// source, as OpenCL compilers read it. Data recorded under another hash is not mixed in.
+    pub fn space_hash(&self) -> String {
+        self.space.clone()
+    }
+
+    /// [`Kernel::space_hash`] of what `device` compiles, by its driver: of the whole source for CUDA and HIP.
+    pub fn space_hash_on(&self, device: &Device) -> String {
+        match device.compiles_cpp() {
+            true => self.whole_space.clone(),
+            false => self.space_hash(),
+        }
+    }
+
+    /// Whether `hash` is the space's on some device.
+    pub fn has_space(&self, hash: &str) -> bool {
+        [&self.space, &self.whole_space].iter().any(|space| *space == hash)
+    }
+
+    /// What it takes to run the kernel; an error where only its space is described.
+    pub fn source(&self) -> Result<&Source> {
+        match &self.source {
+            Some(source) => Ok(source),
+            None => input(format!(
+                "kernel {} belongs to another library and has no source here: its configs can be predicted and exported, not run",
+                self.name
+            )),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Hardware as plain data: what a config may use and how fast the parts are.
+//!
+//! A `Device` is either live (an executor filled it in) or a description from a file. Expressions name
+//! its limits; a limit that is not known (`None`) makes the constraints that need it vacuous.
+
+use crate::error::{Result, input, io};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Descriptions that ship with the program, each with the source of its numbers.
+const SHIPPED: &str = include_str!("../kernels/devices.toml");
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Short unique name, as `--device` takes it.
+    pub name: String,
+    /// Other names of the same, such as those that databases are called by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Manufacturer.
+    #[serde(default)]
+    pub vendor: String,
+    /// Architecture as the compiler names it: `sm_90`, `gfx942`, `cpu`.
+    #[serde(default)]
+    pub architecture: String,
+    /// API and driver that opened it; empty for a description.
+    #[serde(default)]
+    pub driver: String,
+    /// Where the numbers come from.
+    #[serde(default)]
+    pub source: String,
+    /// What expressions and the model see.
+    pub limits: Limits,
+}
+
+/// Hard limits and rates of a device. Units are in each field's line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Work-items per work-group.
+    pub max_group_items: Option<f64>,
+    /// Work-items per work-group in dimension 0, 1 and 2.
+    pub max_items_0: Option<f64>,
+    pub max_items_1: Option<f64>,
+    pub max_items_2: Option<f64>,
+    /// Bytes of local (shared) memory that one work-group may declare.
+    pub local_memory: Option<f64>,
+    /// 32-bit registers that one work-group may use.
+    pub group_registers: Option<f64>,
+    /// 32-bit registers that one work-item may use.
+    pub item_registers: Option<f64>,
+    /// Work-items that run in lock step (warp, wave, sub-group).
+    pub sub_group: Option<f64>,
+    /// Compute units (multiprocessors, CPU cores).
+    pub compute_units: Option<f64>,
+    /// Highest clock in MHz.
+    pub clock_mhz: Option<f64>,
+    /// Bytes of the last-level cache.
+    pub cache_bytes: Option<f64>,
+    /// Bytes of global memory.
+    pub memory_bytes: Option<f64>,
+    /// Peak memory bandwidth in GB/s.
+    pub bandwidth_gbs: Option<f64>,
+    /// Peak f32 rate in GFLOP/s (a fused multiply-add is two).
+    pub f32_gflops: Option<f64>,
+    /// 1 for a CPU, where a work-item is an iteration of a loop.
+    pub is_cpu: Option<f64>,
+    /// Bytes of local memory that one work-group may ask for at launch, where that is more than it may declare.
+    pub local_memory_opt_in: Option<f64>,
+}
+
+/// Names of the limits in expressions, in the order of [`Limits::values`].
+pub const LIMIT_NAMES: [&str; 16] = [
+    "max_group_items",
+    "max_items_0",
+    "max_items_1",
+    "max_items_2",
+    "local_memory",
+    "group_registers",
+    "item_registers",
+    "sub_group",
+    "compute_units",
+    "clock_mhz",
+    "cache_bytes",
+    "memory_bytes",
+    "bandwidth_gbs",
+    "f32_gflops",
+    "is_cpu",
+    "local_memory_opt_in",
+];
+
+impl Limits {
+    /// The limits in the order of [`LIMIT_NAMES`].
+    pub fn values(&self) -> [Option<f64>; LIMIT_NAMES.len()] {
+        [
+            self.max_group_items,
+            self.max_items_0,
+            self.max_items_1,
+            self.max_items_2,
+            self.local_memory,
+            self.group_registers,
+            self.item_registers,
+            self.sub_group,
+            self.compute_units,
+            self.clock_mhz,
+            self.cache_bytes,
+            self.memory_bytes,
+            self.bandwidth_gbs,
+            self.f32_gflops,
+            self.is_cpu,
+            self.local_memory_opt_in,
+        ]
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeviceFile {
+    device: Vec<Device>,
+}
+
+impl Device {
+    /// Whether it compiles kernels as C++, behind the prelude: by CUDA and HIP.
+    pub fn compiles_cpp(&self) -> bool {
+        ["CUDA ", "HIP "].iter().any(|api| self.driver.starts_with(api))
+    }
+
+    /// Whether `name` is its name or one of its aliases.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)
+    }
+
+    /// Every description in a file of `[[device]]` tables.
+    pub fn parse_file(text: &str, place: &str) -> Result<Vec<Device>> {
+        match toml::from_str::<DeviceFile>(text) {
+            Ok(file) if !file.device.is_empty() => Ok(file.device),
+            Ok(_) => input(format!("{place}: holds no [[device]]")),
+            Err(e) => input(format!("{place}: {}", one_line(&e.to_string()))),
+        }
+    }
+
+    /// The descriptions that ship with the program.
+    pub fn shipped() -> Result<Vec<Device>> {
+        Device::parse_file(SHIPPED, "kernels/devices.toml")
+    }
+
+    /// A description by name, or the first of a file by its path.
+    pub fn described(name_or_path: &str) -> Result<Device> {
+        let shipped = Device::shipped()?;
+        if let Some(found) = shipped.iter().find(|d| d.is_called(name_or_path)) {
+            return Ok(found.clone());
+        }
+        let path = Path::new(name_or_path);
+        if path.extension().is_some_and(|e| e == "toml") {
+            let text = std::fs::read_to_string(path).map_err(io(path))?;
+            return Ok(Device::parse_file(&text, name_or_path)?.remove(0));
+        }
+        let known: Vec<&str> = shipped.iter().map(|d| d.name.as_str()).collect();
+        input(format!("no device `{name_or_path}`: use `live`, a .toml file, or one of {}", known.join(", ")))
+    }
+}
+
+/// TOML errors span lines; users get one.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('|')).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_description_names_its_source_and_the_limits_that_constraints_need() {
+        let devices = Device::shipped().unwrap();
+        assert!(devices.len() >= 12, "a dozen real GPUs");
+        for d in &devices {
+            assert!(!d.source.is_empty(), "{} has no source", d.name);
+            for (name, value) in LIMIT_NAMES.iter().zip(d.limits.values()).take(9) {
+                assert!(value.is_some_and(|v| v > 0.0), "{}: {name}", d.name);
+            }
+        }
+        let mut names: Vec<_> = devices.iter().map(|d| d.name.to_lowercase()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), devices.len(), "names are unique");
+    }
+
+    #[test]
+    fn an_unknown_device_is_answered_with_the_known_ones() {
+        let error = Device::described("H2OO").unwrap_err().to_string();
+        assert!(error.contains("no device `H2OO`") && error.contains("H200"), "{error}");
+    }
+}

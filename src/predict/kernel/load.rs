@@ -1,0 +1,320 @@
+//! Kernels from their folders: the shipped ones, inside the program, and the user's.
+
+use crate::error::{Error, Result, input, io};
+use crate::kernel::choices::MOST_VALUES;
+use crate::kernel::definition::{Argument, Constraint, Feature, Gemm, Kernel, Launch, Parameter, Source};
+use crate::kernel::device::LIMIT_NAMES;
+use crate::kernel::dialect::opencl_text;
+use crate::kernel::exact::Exact;
+use crate::kernel::expr;
+use crate::kernel::expr::Expr;
+use crate::kernel::spec::{
+    ArgumentKind, BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec,
+};
+use crate::kernel::{device, hex};
+use include_dir::{Dir, include_dir};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+static SHIPPED: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels");
+
+impl Kernel {
+    /// Opens a kernel: a folder's path, or a name looked up in `./kernels` and then among the shipped ones.
+    pub fn open(name_or_path: &str) -> Result<Kernel> {
+        if let Some(kernel) = Kernel::find(name_or_path)? {
+            return Ok(kernel);
+        }
+        let own = shipped().into_iter().map(Dir::path).filter(|path| !path.starts_with("miopen"));
+        let own: Vec<String> = own.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
+        input(format!(
+            "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
+            own.join(", ")
+        ))
+    }
+
+    /// [`Kernel::open`], `None` where there is none.
+    pub fn find(name_or_path: &str) -> Result<Option<Kernel>> {
+        let mut candidates = vec![PathBuf::from(name_or_path), Path::new("kernels").join(name_or_path)];
+        // families are one folder deeper
+        let families = std::fs::read_dir("kernels").into_iter().flatten().flatten();
+        candidates.extend(families.map(|family| family.path().join(name_or_path)));
+        if let Some(folder) = candidates.iter().find(|p| p.join("kernel.toml").is_file()) {
+            return Kernel::from_folder(folder).map(Some);
+        }
+        let found = shipped().into_iter().find(|d| d.path().ends_with(name_or_path));
+        let Some(dir) = found.filter(|_| !name_or_path.is_empty()) else { return Ok(None) };
+        let text =
+            |f: &include_dir::File| Some((f.path().file_name()?.to_str()?.to_string(), f.contents_utf8()?.to_string()));
+        let mut files: BTreeMap<String, String> = dir.files().filter_map(text).collect();
+        if let Some(base) = base_of(&files)
+            && let Some(family) = dir.path().parent()
+            && let Some(file) = SHIPPED.get_file(family.join(base.trim_start_matches("../")))
+        {
+            files.insert(base, file.contents_utf8().unwrap_or_default().to_string());
+        }
+        Kernel::from_files(files, &format!("kernels/{}/kernel.toml", dir.path().display())).map(Some)
+    }
+
+    /// Names of the kernels that ship with the program.
+    pub fn shipped() -> Vec<String> {
+        let name = |d: &Dir| d.path().file_name().map(|n| n.to_string_lossy().into_owned());
+        shipped().into_iter().filter_map(name).collect()
+    }
+
+    fn from_folder(folder: &Path) -> Result<Kernel> {
+        let mut files = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).map_err(io(folder))? {
+            let path = entry.map_err(io(folder))?.path();
+            if let (true, Some(name)) = (path.is_file(), path.file_name().and_then(|n| n.to_str())) {
+                files.insert(name.to_string(), std::fs::read_to_string(&path).map_err(io(&path))?);
+            }
+        }
+        if let Some(base) = base_of(&files) {
+            let path = folder.join(&base);
+            files.insert(base, std::fs::read_to_string(&path).map_err(io(&path))?);
+        }
+        Kernel::from_files(files, &folder.join("kernel.toml").display().to_string())
+    }
+
+    /// Builds a kernel from the texts of its folder, that of its base under the name it is called by; `place` names
+    /// `kernel.toml` in errors.
+    pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
+        let at = |e: Error| e.at(place);
+        let text = files.get("kernel.toml").map_or("", String::as_str);
+        let spec: KernelSpec = toml::from_str(text).map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
+        let base: BaseSpec = match &spec.base {
+            None => BaseSpec::default(),
+            Some(name) => toml::from_str(files.get(name).map_or("", String::as_str))
+                .map_err(|e| at(Error::Input(format!("its base `{name}`: {}", device::one_line(&e.to_string())))))?,
+        };
+        build(spec, base, files).map_err(at)
+    }
+}
+
+/// Folders of the shipped kernels, those in families included.
+fn shipped() -> Vec<&'static Dir<'static>> {
+    let is_kernel = |d: &&Dir| d.get_file(d.path().join("kernel.toml")).is_some();
+    let (mut kernels, families): (Vec<&Dir>, Vec<&Dir>) = SHIPPED.dirs().partition(is_kernel);
+    kernels.extend(families.iter().flat_map(|family| family.dirs()).filter(is_kernel));
+    kernels
+}
+
+/// The base that a kernel names. Whatever else is wrong with the file is said when it is built.
+fn base_of(files: &BTreeMap<String, String>) -> Option<String> {
+    let table: toml::Table = toml::from_str(files.get("kernel.toml")?).ok()?;
+    Some(table.get("base")?.as_str()?.to_string())
+}
+
+/// Resolves the names of expressions: parameters, fields, `field.label`, limits and definitions.
+struct Names {
+    slots: BTreeMap<String, Expr>,
+}
+
+impl Names {
+    fn expr(&self, text: &str) -> Result<Expr> {
+        Expr::parse(text, &|name| self.slots.get(name).cloned())
+    }
+
+    /// [`Names::expr`] with more names.
+    fn expr_with(&self, text: &str, more: &BTreeMap<String, Expr>) -> Result<Expr> {
+        Expr::parse(text, &|name| more.get(name).or_else(|| self.slots.get(name)).cloned())
+    }
+}
+
+fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> Result<Kernel> {
+    let (mut fields, mut define) = (base.field, base.define);
+    fields.extend(spec.field);
+    for (name, text) in spec.define {
+        if define.insert(name.clone(), text).is_some() {
+            return input(format!("definition `{name}` is already made by the base"));
+        }
+    }
+    let features = base.feature.into_iter().chain(spec.feature);
+    let rules = base.rule.into_iter().chain(spec.rule).collect();
+    let Some(WorkSpec { flops, bytes, tolerance, units }) = spec.work.or(base.work) else {
+        return input("there is no [work] table");
+    };
+    let parameters = spec.parameter.into_iter().map(|p| {
+        let default = p.values.iter().position(|v| *v == p.default);
+        match default {
+            Some(default) if p.values.len() <= MOST_VALUES => {
+                Ok(Parameter { name: p.name, values: p.values, default, meaning: p.meaning })
+            }
+            Some(_) => input(format!("parameter `{}` has more than {MOST_VALUES} values", p.name)),
+            None => input(format!("parameter `{}`: the default {} is not one of its values", p.name, p.default)),
+        }
+    });
+    let parameters = parameters.collect::<Result<Vec<_>>>()?;
+    let names = names(&parameters, &fields, &define)?;
+    let count = parameters.len();
+    let exprs = |texts: Vec<String>| texts.iter().map(|t| names.expr(t)).collect::<Result<Vec<_>>>();
+    let launch = |p: ProgramSpec| -> Result<Launch> {
+        if !files.contains_key(&p.file) {
+            return input(format!("the source `{}` is not in the kernel's folder", p.file));
+        }
+        let dynamic_local = p.dynamic_local.map(|text| names.expr(&text)).transpose()?;
+        Ok(Launch { file: p.file, entry: p.entry, global: exprs(p.global)?, local: exprs(p.local)?, dynamic_local })
+    };
+    let features = features.map(|f| {
+        let expr = names.expr(&f.expr)?;
+        Ok(Feature { known_after: decided_after(&expr, count), name: f.name, group: f.group, expr })
+    });
+    let arguments = spec.argument.into_iter().map(|a| {
+        let amount = a.length.or(a.value).unwrap_or_default();
+        let element = a.element.unwrap_or("0".into());
+        let bf16 = a.bf16.map(|text| names.expr(&text)).transpose()?;
+        Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, bf16, name: a.name, kind: a.kind })
+    });
+    let source = match (spec.program, spec.reference) {
+        (Some(program), Some(reference)) => {
+            let arguments = arguments.collect::<Result<Vec<_>>>()?;
+            let slots = parameters.len() + fields.len() + LIMIT_NAMES.len();
+            Some(Source {
+                program: launch(program)?,
+                reference: launch(reference)?,
+                tolerance: names.expr(&tolerance.unwrap_or("0".into()))?,
+                units,
+                exact: spec
+                    .exact
+                    .map(|exact| {
+                        Exact::load(
+                            exact,
+                            &|name, kind| Argument::find(&arguments, name, kind),
+                            slots,
+                            &|text, more| names.expr_with(text, more),
+                        )
+                    })
+                    .transpose()?,
+                gemm: spec.library.map(|library| gemm(&names, library.gemm, &arguments)).transpose()?,
+                arguments,
+            })
+        }
+        (None, None) => None,
+        _ => return input("[program] and [reference] belong together: one of them is missing"),
+    };
+    let constraints = load_constraints(&names, spec.constraint)?;
+    let whole = source.as_ref().map(|s| &files[&s.program.file]);
+    let space = |source: Option<&String>| {
+        hex(&Sha256::digest(identity(&parameters, &fields, &constraints, &define, source))[..8])
+    };
+    Ok(Kernel {
+        space: space(whole.map(|text| opencl_text(text)).as_ref()),
+        whole_space: space(whole),
+        name: spec.name,
+        meaning: spec.meaning,
+        rules: load_constraints(&names, rules)?,
+        constraints,
+        features: features.collect::<Result<_>>()?,
+        shape: exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
+        flops: names.expr(&flops)?,
+        bytes: names.expr(&bytes)?,
+        source,
+        database: spec.database,
+        fields,
+        parameters,
+        files,
+    })
+}
+
+fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
+    let expr = |text: &str| names.expr(text).map_err(|e| e.at("[library]"));
+    let buffer = |name: &str, kind| Argument::find(arguments, name, kind).map_err(|e| e.at("[library]"));
+    Ok(Gemm {
+        sizes: [expr(&spec.m)?, expr(&spec.n)?, expr(&spec.k)?],
+        transposed: [expr(&spec.transposed_a)?, expr(&spec.transposed_b)?],
+        factors: [expr(&spec.alpha)?, expr(&spec.beta)?],
+        matrices: [
+            buffer(&spec.a, ArgumentKind::In)?,
+            buffer(&spec.b, ArgumentKind::In)?,
+            buffer(&spec.c, ArgumentKind::Out)?,
+        ],
+    })
+}
+
+/// What gives meaning to a recorded config: parameters with values, fields, constraints and, where there is one, the source;
+/// where there is none, the definitions that the constraints rest on.
+fn identity(
+    parameters: &[Parameter],
+    fields: &[Field],
+    constraints: &[Constraint],
+    define: &BTreeMap<String, String>,
+    source: Option<&String>,
+) -> String {
+    let mut text = String::new();
+    for p in parameters {
+        text += &format!("{} {:?}\n", p.name, p.values);
+    }
+    for f in fields {
+        text += &format!("{} {:?} {:?}\n", f.name, f.kind, f.labels);
+    }
+    for c in constraints {
+        text += &format!("{}\n", c.text);
+    }
+    match source {
+        Some(source) => text += source,
+        None => text += &format!("{define:?}"),
+    }
+    text
+}
+
+fn load_constraints(names: &Names, rules: Vec<RuleSpec>) -> Result<Vec<Constraint>> {
+    rules.into_iter().map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason })).collect()
+}
+
+/// Number of leading parameters that must be set before `expr` has a value.
+pub(crate) fn decided_after(expr: &Expr, parameters: usize) -> usize {
+    let mut after = 0;
+    expr.slots(&mut |s| {
+        if s < parameters {
+            after = after.max(s + 1);
+        }
+    });
+    after
+}
+
+fn names(parameters: &[Parameter], fields: &[Field], define: &BTreeMap<String, String>) -> Result<Names> {
+    let mut names = Names { slots: BTreeMap::new() };
+    let mut add = |name: String, expr: Expr| match names.slots.insert(name.clone(), expr) {
+        None => Ok(()),
+        Some(_) => input(format!("the name `{name}` stands for two things")),
+    };
+    for (i, p) in parameters.iter().enumerate() {
+        add(p.name.clone(), Expr::Slot(i))?;
+    }
+    for (i, f) in fields.iter().enumerate() {
+        let slot = Expr::Slot(parameters.len() + i);
+        match f.kind {
+            FieldKind::Choice => {
+                for (k, label) in f.labels.iter().enumerate() {
+                    let is = Expr::Binary(expr::Binary::Eq, Box::new(slot.clone()), Box::new(Expr::Number(k as f64)));
+                    add(format!("{}.{label}", f.name), is)?;
+                }
+            }
+            _ => add(f.name.clone(), slot)?,
+        }
+    }
+    for (i, name) in LIMIT_NAMES.iter().enumerate() {
+        add(name.to_string(), Expr::Slot(parameters.len() + fields.len() + i))?;
+    }
+    // Definitions may use one another: resolve what can be resolved until nothing is left or nothing moves.
+    let mut open: Vec<(&String, &String)> = define.iter().collect();
+    while !open.is_empty() {
+        let before = open.len();
+        let mut fault = None;
+        open.retain(|(name, text)| match names.expr(text) {
+            Ok(expr) => {
+                names.slots.insert(name.to_string(), expr);
+                false
+            }
+            Err(e) => {
+                fault = Some(e.at(format!("definition `{name}`")));
+                true
+            }
+        });
+        if let (true, Some(fault)) = (open.len() == before, fault) {
+            return Err(fault);
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,34 @@
+//! What may be chosen? Kernels with their tuning spaces, problems, devices and legality.
+//!
+//! A kernel is a folder with a `kernel.toml`; a new one needs no Rust.
+
+mod checker;
+mod choices;
+mod config;
+mod definition;
+mod device;
+mod dialect;
+mod exact;
+pub mod expr;
+mod load;
+mod objective;
+mod parse;
+mod problem;
+mod space;
+pub mod spec;
+mod written;
+
+pub use checker::Checker;
+pub use choices::{Choice, Choices, MOST_VALUES};
+pub use config::Config;
+pub use definition::{Argument, Constraint, Feature, Gemm, Kernel, Launch, Parameter, Source};
+pub use device::{Device, LIMIT_NAMES, Limits};
+pub use exact::Exact;
+pub use objective::Objective;
+pub use problem::Problem;
+pub use space::{ConfigSpace, Counter};
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

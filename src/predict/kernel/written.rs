@@ -1,0 +1,195 @@
+//! Problems and configs as people write them: `M=1024,N=512,K=64,dtype=f32`, and `MWG=64,NWG=32,…`.
+
+use crate::error::{Result, input};
+use crate::kernel::choices::Choice;
+use crate::kernel::config::Config;
+use crate::kernel::definition::Kernel;
+use crate::kernel::problem::Problem;
+use crate::kernel::spec::{Field, FieldKind};
+
+impl Field {
+    /// The value that `text` stands for.
+    pub fn value(&self, text: &str) -> Result<f64> {
+        let name = &self.name;
+        match self.kind {
+            FieldKind::Size => {
+                let (min, max) = (self.min, self.max);
+                match text.parse::<u64>() {
+                    Ok(x) if (min..=max).contains(&x) => Ok(x as f64),
+                    _ => input(format!("field `{name}`: `{text}` is not a whole number from {min} to {max}")),
+                }
+            }
+            FieldKind::Real => match text.parse::<f64>() {
+                Ok(x) if x.is_finite() => Ok(x),
+                _ => input(format!("field `{name}`: `{text}` is not a number")),
+            },
+            FieldKind::Choice => match self.labels.iter().position(|l| l == text) {
+                Some(i) => Ok(i as f64),
+                None => input(format!("field `{name}`: `{text}` is not one of {}", self.labels.join(", "))),
+            },
+        }
+    }
+
+    /// `value` as the user writes it.
+    pub fn show(&self, value: f64) -> String {
+        match self.kind {
+            FieldKind::Choice => self.labels[value as usize].clone(),
+            _ => format!("{value}"),
+        }
+    }
+}
+
+impl Kernel {
+    /// Reads a problem written as `name=value` pairs or as a JSON object. Fields with a default may be left out.
+    pub fn problem(&self, text: &str) -> Result<Problem> {
+        let pairs = if text.trim_start().starts_with('{') { json_pairs(text)? } else { plain_pairs(text)? };
+        let mut values: Vec<Option<f64>> = vec![None; self.fields.len()];
+        for (name, value) in pairs {
+            let Some(i) = self.fields.iter().position(|f| f.name == name) else {
+                let known: Vec<&str> = self.fields.iter().map(|f| f.name.as_str()).collect();
+                return input(format!(
+                    "problem `{text}`: kernel {} has no field `{name}` (it has {})",
+                    self.name,
+                    known.join(", ")
+                ));
+            };
+            if values[i].is_some() {
+                return input(format!("problem `{text}`: field `{name}` is given twice"));
+            }
+            values[i] = Some(self.fields[i].value(&value).map_err(|e| e.at(format!("problem `{text}`")))?);
+        }
+        let values: Result<Vec<f64>> = std::iter::zip(&self.fields, values)
+            .map(|(field, value)| match (value, &field.default) {
+                (Some(x), _) => Ok(x),
+                (None, Some(default)) => field.value(default),
+                (None, None) => input(format!("problem `{text}`: field `{}` is missing", field.name)),
+            })
+            .collect();
+        let problem = Problem { values: values? };
+        let env = self.env(&problem, None);
+        for rule in &self.rules {
+            if rule.expr.eval(&env) != 1.0 {
+                return input(format!("problem `{text}`: {rule}"));
+            }
+        }
+        Ok(problem)
+    }
+
+    /// The problem as [`Kernel::problem`] reads it, every field named.
+    pub fn show_problem(&self, problem: &Problem) -> String {
+        let pairs = std::iter::zip(&self.fields, &problem.values);
+        pairs.map(|(f, v)| format!("{}={}", f.name, f.show(*v))).collect::<Vec<_>>().join(",")
+    }
+
+    /// The problem for a table: fields at their default are left out.
+    pub fn brief_problem(&self, problem: &Problem) -> String {
+        let pairs = std::iter::zip(&self.fields, &problem.values);
+        pairs
+            .filter(|(f, v)| f.default.as_ref() != Some(&f.show(**v)))
+            .map(|(f, v)| format!("{}={}", f.name, f.show(*v)))
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+
+    /// What makes two problems the same shape: the values of the kernel's shape expressions, or the fields marked so, without
+    /// batch, data type or layout. Datasets are split by it.
+    pub fn shape(&self, problem: &Problem) -> String {
+        if !self.shape.is_empty() {
+            let env = self.env(problem, None);
+            return self.shape.iter().map(|e| e.eval(&env).to_string()).collect::<Vec<_>>().join(",");
+        }
+        let pairs = std::iter::zip(&self.fields, &problem.values).filter(|(f, _)| f.shape);
+        pairs.map(|(f, v)| format!("{}={}", f.name, f.show(*v))).collect::<Vec<_>>().join(",")
+    }
+}
+
+fn plain_pairs(text: &str) -> Result<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
+    for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+        match part.split_once('=') {
+            Some((name, value)) => pairs.push((name.trim().to_string(), value.trim().to_string())),
+            None => return input(format!("problem `{text}`: `{part}` is not written name=value")),
+        }
+    }
+    Ok(pairs)
+}
+
+fn json_pairs(text: &str) -> Result<Vec<(String, String)>> {
+    let object: serde_json::Map<String, serde_json::Value> = match serde_json::from_str(text) {
+        Ok(object) => object,
+        Err(e) => return input(format!("problem `{text}`: not a JSON object: {e}")),
+    };
+    let show = |v: serde_json::Value| match v {
+        serde_json::Value::String(s) => s,
+        other => other.to_string(),
+    };
+    Ok(object.into_iter().map(|(name, value)| (name, show(value))).collect())
+}
+
+impl Kernel {
+    /// The smallest problem that the same programs serve: every size at its minimum, choices and numbers as they are.
+    pub fn smallest(&self, problem: &Problem) -> Problem {
+        let value =
+            |(field, value): (&Field, &f64)| if field.kind == FieldKind::Size { field.min as f64 } else { *value };
+        Problem { values: std::iter::zip(&self.fields, &problem.values).map(value).collect() }
+    }
+}
+
+impl Kernel {
+    /// Reads a config; every parameter must be named once with one of its values.
+    pub fn config(&self, text: &str) -> Result<Config> {
+        let mut choices: Vec<Option<Choice>> = vec![None; self.parameters.len()];
+        for part in text.split(',').filter(|p| !p.trim().is_empty()) {
+            let Some((name, value)) = part.split_once('=') else {
+                return input(format!("config `{text}`: `{part}` is not written name=value"));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            let Some(i) = self.parameters.iter().position(|p| p.name == name) else {
+                let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+                return input(format!(
+                    "config `{text}`: kernel {} has no parameter `{name}` (it has {})",
+                    self.name,
+                    known.join(", ")
+                ));
+            };
+            let values = &self.parameters[i].values;
+            match value.parse::<i64>().ok().and_then(|v| values.iter().position(|x| *x == v)) {
+                Some(_) if choices[i].is_some() => {
+                    return input(format!("config `{text}`: parameter `{name}` is given twice"));
+                }
+                Some(choice) => choices[i] = Some(choice as Choice),
+                None => {
+                    let values: Vec<String> = values.iter().map(i64::to_string).collect();
+                    return input(format!("config `{text}`: {name}={value} is not one of {}", values.join(", ")));
+                }
+            }
+        }
+        match choices.iter().position(Option::is_none) {
+            Some(i) => input(format!("config `{text}`: parameter `{}` is missing", self.parameters[i].name)),
+            None => Ok(Config(choices.into_iter().flatten().collect())),
+        }
+    }
+
+    /// The config as [`Kernel::config`] reads it.
+    pub fn show_config(&self, config: &Config) -> String {
+        let pairs = std::iter::zip(&self.parameters, &config.0);
+        pairs.map(|(p, c)| format!("{}={}", p.name, p.values[*c as usize])).collect::<Vec<_>>().join(",")
+    }
+
+    /// The default config: a safe choice that the kernel's author wrote down. It need not be legal everywhere.
+    pub fn default_config(&self) -> Config {
+        Config(self.parameters.iter().map(|p| p.default as Choice).collect())
+    }
+
+    /// Reads problems from lines: one a line, in either notation; empty lines and `#` comments are skipped.
+    pub fn problems_from_lines(&self, text: &str, place: &str) -> Result<Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                problems.push(self.problem(line).map_err(|e| e.at(format!("{place}, line {}", i + 1)))?);
+            }
+        }
+        Ok(problems)
+    }
+}

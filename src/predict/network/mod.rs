@@ -1,0 +1,7 @@
+//! The networks as they predict: plain slices, no libtorch.
+
+pub(crate) mod dense;
+pub mod ensemble;
+pub mod reranker;
+pub mod transformer;
+pub mod weights;

@@ -1,0 +1,273 @@
+//! The network for prediction, without libtorch: plain slices, and cached keys and values that the
+//! hypotheses of a beam share. It computes what the network that is trained does (a test holds that they agree).
+//!
+//! Libtorch needs about 10 us per call, and a decoding step is 80 calls on tiny matrices. Here only matrix products are
+//! calls. Rows are the live hypotheses of all problems, one after the other. Letters of the shapes: B problems, S source
+//! tokens, n rows, D the width, W numbers of a source, F features of a step, C numbers of a choice, V tokens.
+
+use crate::error::Result;
+use crate::network::dense::{Linear, Norm, add, dot, gelu, get, linears, product};
+use crate::network::reranker::Judge;
+use crate::network::weights::Weights;
+use crate::settings::Hparams;
+
+struct FeedForward {
+    norm: Norm,
+    up: Linear,
+    down: Linear,
+}
+
+struct SelfAttention {
+    norm: Norm,
+    qkv: Linear,
+    out: Linear,
+}
+
+struct CrossAttention {
+    norm: Norm,
+    q: Linear,
+    kv: Linear,
+    out: Linear,
+}
+
+/// The network's weights as plain numbers; may be shared between threads.
+pub struct Runtime {
+    d: usize,
+    heads: usize,
+    source: Vec<Linear>,
+    kernels: Vec<f32>,
+    encoder: Vec<(SelfAttention, FeedForward)>,
+    encoder_norm: Norm,
+    tokens: Vec<f32>,
+    positions: Vec<f32>,
+    features: Vec<Linear>,
+    weigh: Vec<Linear>,
+    decoder: Vec<(SelfAttention, CrossAttention, FeedForward)>,
+    decoder_norm: Norm,
+    logits: Linear,
+    head: Head,
+}
+
+/// What predicts times, and ranks finished configs where the network learned from whole sweeps.
+enum Head {
+    Judge(Box<Judge>),
+    State(Linear, Linear),
+}
+
+/// One row of a decoding step.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    pub problem: usize,
+    /// Token before, and parameter that is asked for.
+    pub token: usize,
+    pub position: usize,
+    /// Steps that it continues.
+    pub history: &'a [u32],
+}
+
+/// Keys and values of a batch of problems.
+pub struct Session {
+    /// Per decoder layer: the encoder's memory, keys and values side by side (B S, 2 D).
+    memory: Vec<Vec<f32>>,
+    /// The kernel's token after the encoder (B, D).
+    summaries: Vec<f32>,
+    source_length: usize,
+    /// Per decoder layer: keys and values side by side (steps, 2 D), one entry per row and step so far.
+    steps: Vec<Vec<f32>>,
+}
+impl FeedForward {
+    fn new(weights: &Weights, name: &str) -> Result<FeedForward> {
+        Ok(FeedForward {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            up: Linear::new(weights, &format!("{name}.up"))?,
+            down: Linear::new(weights, &format!("{name}.down"))?,
+        })
+    }
+
+    fn forward(&self, x: &mut [f32]) {
+        let mut up = self.up.forward(&self.norm.forward(x));
+        up.iter_mut().for_each(|v| *v = gelu(*v));
+        add(x, &self.down.forward(&up));
+    }
+}
+
+impl SelfAttention {
+    fn new(weights: &Weights, name: &str) -> Result<SelfAttention> {
+        Ok(SelfAttention {
+            norm: Norm::new(weights, &format!("{name}.norm"))?,
+            qkv: Linear::new(weights, &format!("{name}.qkv"))?,
+            out: Linear::new(weights, &format!("{name}.out"))?,
+        })
+    }
+}
+
+impl Runtime {
+    /// Copies the weights out of libtorch.
+    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Runtime> {
+        let encoder = |i: usize| -> Result<_> {
+            let part = |part: &str| format!("encoder.{i}.{part}");
+            let attention = SelfAttention::new(weights, &part("attention"))?;
+            Ok((attention, FeedForward::new(weights, &part("feed_forward"))?))
+        };
+        let decoder = |i: usize| -> Result<_> {
+            let part = |part: &str| format!("decoder.{i}.{part}");
+            let cross = CrossAttention {
+                norm: Norm::new(weights, &part("cross.norm"))?,
+                q: Linear::new(weights, &part("cross.q"))?,
+                kv: Linear::new(weights, &part("cross.kv"))?,
+                out: Linear::new(weights, &part("cross.out"))?,
+            };
+            let attention = SelfAttention::new(weights, &part("attention"))?;
+            Ok((attention, cross, FeedForward::new(weights, &part("feed_forward"))?))
+        };
+        Ok(Runtime {
+            d: hparams.width,
+            heads: hparams.heads,
+            source: linears(weights, "source")?,
+            kernels: get(weights, "kernels", "weight")?,
+            encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
+            encoder_norm: Norm::new(weights, "encoder.norm")?,
+            tokens: get(weights, "tokens", "weight")?,
+            positions: get(weights, "positions", "weight")?,
+            features: linears(weights, "features")?,
+            weigh: linears(weights, "weigh")?,
+            decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
+            decoder_norm: Norm::new(weights, "decoder.norm")?,
+            logits: Linear::new(weights, "logits")?,
+            head: match weights.contains_key("judge.out.weight") {
+                true => Head::Judge(Box::new(Judge::new(weights)?)),
+                false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+            },
+        })
+    }
+
+    /// Encodes `problems` sources (B, W of all tokens) of one kernel.
+    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> Session {
+        let d = self.d;
+        let length = self.source.len() + 1;
+        let numbers = source.len() / problems;
+        let mut x: Vec<f32> = Vec::with_capacity(problems * length * d);
+        for _ in 0..problems {
+            x.extend_from_slice(&self.kernels[kernel * d..][..d]);
+            self.source.iter().for_each(|token| x.extend_from_slice(&token.bias));
+        }
+        let mut first = 0;
+        for (i, token) in self.source.iter().enumerate() {
+            let width = token.weight.len() / d;
+            let out = (&mut x[(i + 1) * d..], length * d);
+            product((problems, width, d), (&source[first..], numbers), &token.weight, out);
+            first += width;
+        }
+        for (attention, feed_forward) in &self.encoder {
+            let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (B S, 3 D)
+            let mut seen = vec![0.0; x.len()];
+            for (row, out) in seen.chunks_exact_mut(d).enumerate() {
+                let first = row / length * length;
+                let kv = |i: usize| &qkv[(first + i) * 3 * d + d..][..2 * d];
+                self.attend(&qkv[row * 3 * d..][..d], length, kv, out);
+            }
+            add(&mut x, &attention.out.forward(&seen));
+            feed_forward.forward(&mut x);
+        }
+        let x = self.encoder_norm.forward(&x);
+        let memory = self.decoder.iter().map(|(_, cross, _)| cross.kv.forward(&x)).collect();
+        let summaries = x.chunks_exact(length * d).flat_map(|of_problem| &of_problem[..d]).copied().collect();
+        Session { memory, summaries, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
+    }
+
+    /// One decoding step of `rows` of one kernel with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
+    /// its history.
+    pub fn step(&self, session: &mut Session, rows: &[Row], features: &[f32], kernel: usize) -> (Vec<f32>, Vec<u32>) {
+        let d = self.d;
+        let mut x = self.features[kernel].forward(features);
+        for (row, x) in rows.iter().zip(x.chunks_exact_mut(d)) {
+            add(x, &self.tokens[row.token * d..][..d]);
+            add(x, &self.positions[row.position * d..][..d]);
+            add(x, &self.kernels[kernel * d..][..d]);
+        }
+        let first = session.steps.first().map_or(0, |s| s.len() / (2 * d)) as u32;
+        let mut seen = vec![0.0; x.len()];
+        for (layer, (attention, cross, feed_forward)) in self.decoder.iter().enumerate() {
+            let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (n, 3 D)
+            let steps = &mut session.steps[layer];
+            qkv.chunks_exact(3 * d).for_each(|row| steps.extend_from_slice(&row[d..]));
+            for (i, (row, out)) in rows.iter().zip(seen.chunks_exact_mut(d)).enumerate() {
+                let entry = |at: usize| row.history.get(at).copied().unwrap_or(first + i as u32) as usize;
+                let kv = |at: usize| &steps[entry(at) * 2 * d..][..2 * d];
+                self.attend(&qkv[i * 3 * d..][..d], row.history.len() + 1, kv, out);
+            }
+            add(&mut x, &attention.out.forward(&seen));
+            let q = cross.q.forward(&cross.norm.forward(&x));
+            let memory = &session.memory[layer];
+            for (i, (row, out)) in rows.iter().zip(seen.chunks_exact_mut(d)).enumerate() {
+                let kv = |at: usize| &memory[(row.problem * session.source_length + at) * 2 * d..][..2 * d];
+                self.attend(&q[i * d..][..d], session.source_length, kv, out);
+            }
+            add(&mut x, &cross.out.forward(&seen));
+            feed_forward.forward(&mut x);
+        }
+        (self.decoder_norm.forward(&x), (0..rows.len() as u32).map(|i| first + i).collect())
+    }
+
+    /// Scores of all target tokens (n, V) from hidden states (n, D).
+    pub fn logits(&self, hidden: &[f32]) -> Vec<f32> {
+        self.logits.forward(hidden)
+    }
+
+    /// Weights (n, C) of the numbers that a choice's features are spelled by, from hidden states (n, D).
+    pub fn weigh(&self, hidden: &[f32], kernel: usize) -> Vec<f32> {
+        self.weigh[kernel].forward(hidden)
+    }
+
+    /// Whether it judges finished configs.
+    pub fn judges(&self) -> bool {
+        matches!(self.head, Head::Judge(_))
+    }
+
+    /// What judges finished configs, with the summary of one of the session's problems; `None` of a network that learned from
+    /// tuned configs.
+    pub fn judge<'a>(&'a self, session: &'a Session, problem: usize) -> Option<(&'a Judge, &'a [f32])> {
+        match &self.head {
+            Head::Judge(judge) => Some((judge, &session.summaries[problem * self.d..][..self.d])),
+            Head::State(..) => None,
+        }
+    }
+
+    /// The time (n) of hidden states (n, D) at "finished", of a network without a judge; nothing of one with.
+    pub fn time(&self, hidden: &[f32]) -> Vec<f32> {
+        let Head::State(up, down) = &self.head else { return Vec::new() };
+        let mut up = up.forward(hidden);
+        up.iter_mut().for_each(|v| *v = gelu(*v));
+        down.forward(&up)
+    }
+
+    /// Softmax attention of one query to `count` keys and values, head by head.
+    fn attend<'a>(&self, q: &[f32], count: usize, kv: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
+        let size = self.d / self.heads;
+        let scale = 1.0 / (size as f32).sqrt();
+        let mut scores = [0f32; 256];
+        let scores = &mut scores[..count];
+        for head in 0..self.heads {
+            let part = head * size..(head + 1) * size;
+            let q = &q[part.clone()];
+            let mut highest = f32::NEG_INFINITY;
+            for (i, score) in scores.iter_mut().enumerate() {
+                let k = &kv(i)[part.clone()];
+                *score = dot(q, k) * scale;
+                highest = highest.max(*score);
+            }
+            let mut sum = 0.0;
+            for score in scores.iter_mut() {
+                *score = (*score - highest).exp();
+                sum += *score;
+            }
+            let out = &mut out[part];
+            out.fill(0.0);
+            for (i, score) in scores.iter().enumerate() {
+                let v = &kv(i)[self.d + head * size..][..size];
+                let share = score / sum;
+                out.iter_mut().zip(v).for_each(|(o, v)| *o += share * v);
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Named arrays of single precision: what a model's networks are made of.
+
+use std::collections::BTreeMap;
+
+/// Weights by the path of the part that they belong to, as `0.decoder.1.cross.q.weight`.
+pub type Weights = BTreeMap<String, Array>;
+
+/// Numbers in row-major order, with their shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Length of each dimension, the outermost first.
+    pub shape: Vec<usize>,
+    /// As many as the product of the shape.
+    pub values: Vec<f32>,
+}
+
+/// The weights of member `i` of a model: those named `i.…`, without that.
+pub fn member(weights: &Weights, i: usize) -> Weights {
+    let prefix = format!("{i}.");
+    weights.iter().filter_map(|(name, array)| Some((name.strip_prefix(&prefix)?.to_string(), array.clone()))).collect()
+}

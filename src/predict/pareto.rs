@@ -1,0 +1,62 @@
+//! Configs that are predicted to be best in time, in energy, or in some trade between them.
+
+use crate::candidate::Candidate;
+use crate::error::Result;
+use crate::kernel::Objective;
+use crate::kernel::{Config, Device, Problem};
+use crate::predictor::Predictor;
+
+impl Predictor<'_> {
+    /// The Pareto front of predicted time against predicted energy, fastest first: of what beams of `width` find for each objective,
+    /// the configs that no other is predicted to beat in both.
+    pub fn pareto(&self, problem: &Problem, device: &Device, width: usize) -> Result<Vec<Candidate>> {
+        let problems = std::slice::from_ref(problem);
+        let mut found: Vec<Candidate> = Vec::new();
+        for objective in Objective::ALL {
+            for candidate in self.predict(problems, device, objective, (width, width), 1)?.remove(0) {
+                if !found.iter().any(|c| c.config == candidate.config) {
+                    found.push(candidate);
+                }
+            }
+        }
+        // what is compared is predicted in one go: the judge's words on a config differ a little with what is asked for
+        let configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
+        let scored = self.score(problem, device, Objective::Edp, &configs)?;
+        for (candidate, scored) in found.iter_mut().zip(&scored) {
+            (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
+        }
+        Ok(front(found))
+    }
+}
+
+/// Those that no other beats in time and energy, by rising time.
+fn front(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us).then(a.joules.total_cmp(&b.joules)));
+    let mut least = f64::INFINITY;
+    candidates.retain(|c| {
+        let better = c.joules < least;
+        least = least.min(c.joules);
+        better
+    });
+    candidates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_is_what_no_other_beats_in_both() {
+        let points = [(3.0, 1.0), (1.0, 5.0), (2.0, 2.0), (2.5, 3.0), (1.0, 6.0), (4.0, 1.0), (2.0, 2.0)];
+        let candidate = |(time_us, joules): (f64, f64)| Candidate {
+            config: Config(Vec::new()),
+            log_probability: 0.0,
+            probability: 1.0,
+            time_us,
+            joules,
+        };
+        let found: Vec<(f64, f64)> =
+            front(points.into_iter().map(candidate).collect()).iter().map(|c| (c.time_us, c.joules)).collect();
+        assert_eq!(found, [(1.0, 5.0), (2.0, 2.0), (3.0, 1.0)]);
+    }
+}

@@ -1,0 +1,159 @@
+//! Prediction: the network's scores in the beam, within the legal space.
+
+use crate::calibration::{Calibration, First, Known};
+use crate::candidate::{Candidate, Scored};
+use crate::decoder::With;
+use crate::error::Result;
+use crate::featurizer::{Spelled, Speller};
+use crate::gbdt::Trees;
+use crate::kernel::{Config, Device, Kernel, Objective, Problem};
+use crate::model::{Meta, Model};
+use crate::network::ensemble::Ensemble;
+use crate::opinion_pool::merit;
+use crate::threads::on_threads;
+use std::sync::Arc;
+
+/// A model ready to predict for one kernel.
+pub struct Predictor<'k> {
+    pub(crate) speller: Speller<'k>,
+    pub(crate) ensemble: Ensemble,
+    trees: Vec<Trees>,
+    calibration: Option<Calibration>,
+    devices: Vec<String>,
+}
+
+/// Width of the beam that is searched where nothing else is asked for.
+pub const WIDTH: usize = 20;
+
+/// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
+const BATCH: usize = 12;
+
+impl<'k> Predictor<'k> {
+    /// Refuses a model that was made for another kernel or space.
+    pub fn new(kernel: &'k Kernel, model: &Model) -> Result<Predictor<'k>> {
+        let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
+        let speller = Speller::new(&Arc::new(vocab.clone()), kernel)?;
+        let trees: Vec<Trees> = model.trees.iter().filter(|trees| trees.kernel() == kernel.name).cloned().collect();
+        trees.iter().try_for_each(|trees| trees.check(kernel))?;
+        Ok(Predictor {
+            speller,
+            ensemble: Ensemble::new(hparams, &model.weights, *members)?,
+            trees,
+            calibration: *calibration,
+            devices: devices.iter().map(|d| d.name.clone()).collect(),
+        })
+    }
+
+    /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood,
+    /// judge and trees together order them. Problems are spread over `threads` threads.
+    pub fn predict(
+        &self,
+        problems: &[Problem],
+        device: &Device,
+        objective: Objective,
+        (top, width): (usize, usize),
+        threads: usize,
+    ) -> Result<Vec<Vec<Candidate>>> {
+        let with = self.with();
+        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+        let answers =
+            on_threads(&batches, threads, |batch| with.batch(batch, device, objective, (top, width.max(top)), None))?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
+    /// still those among all legal configs.
+    pub fn predict_among(
+        &self,
+        problem: &Problem,
+        device: &Device,
+        objective: Objective,
+        (top, width): (usize, usize),
+        configs: &[Config],
+    ) -> Result<Vec<Candidate>> {
+        let problems = std::slice::from_ref(problem);
+        let mut found = self.with().batch(problems, device, objective, (top, width.max(top)), Some(configs))?;
+        Ok(found.remove(0))
+    }
+
+    /// Scores given configs of one problem; each must be legal.
+    pub fn score(
+        &self,
+        problem: &Problem,
+        device: &Device,
+        objective: Objective,
+        configs: &[Config],
+    ) -> Result<Vec<Scored>> {
+        let spelled = Spelled::new(self.speller.kernel, problem, device);
+        self.with().score(&spelled, objective, configs)
+    }
+
+    /// Scores configs whose costs are known, and puts the scores beside the costs.
+    pub fn score_known(
+        &self,
+        problem: &Problem,
+        device: &Device,
+        objective: Objective,
+        known: &[(&Config, f64)],
+    ) -> Result<(Vec<Scored>, Known)> {
+        let (configs, costs): (Vec<Config>, Vec<f64>) =
+            known.iter().map(|(config, cost)| ((*config).clone(), *cost)).unzip();
+        let scored = self.score(problem, device, objective, &configs)?;
+        let opinions = scored.iter().map(Scored::opinions).collect();
+        Ok((scored, Known { opinions, costs }))
+    }
+
+    /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
+    /// end), or among all. What masking is compared with.
+    pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
+        let spelled = Spelled::new(self.speller.kernel, problem, device);
+        Ok(self.with().greedy(&spelled, unbroken))
+    }
+
+    /// Whether it never saw the device, or the best of `candidates` (all that was asked for, best first) is less probable than what the model
+    /// was found reliable at: then the first choice loses more than [`crate::calibration::LOSS`] more often than
+    /// [`crate::calibration::RISK`].
+    pub fn is_unsure(&self, device: &Device, candidates: &[Candidate]) -> bool {
+        candidates.first().map_or(!self.saw(device), |first| self.doubts(device, first.probability))
+    }
+
+    /// Whether an answer of which the first choice is so probable is unsure.
+    fn doubts(&self, device: &Device, probability: f64) -> bool {
+        let threshold = self.calibration.and_then(|c| c.threshold);
+        !self.saw(device) || threshold.is_some_and(|threshold| probability < threshold)
+    }
+
+    /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
+    pub fn first(&self, device: &Device, known: &Known) -> Option<(First, bool)> {
+        let first = known.first(&self.calibration?)?;
+        Some((first, self.doubts(device, first.probability)))
+    }
+
+    /// What candidates are ranked by, the higher the better: likelihood, judge and trees together.
+    pub fn merit(&self, scored: &Scored) -> f64 {
+        merit(&self.with().weights(), &scored.opinions())
+    }
+
+    /// Whether it was trained on a device of this name.
+    pub fn saw(&self, device: &Device) -> bool {
+        self.devices.contains(&device.name)
+    }
+
+    /// Whether every legal config can be judged: of a model that learned from whole sweeps.
+    pub fn judges(&self) -> bool {
+        self.ensemble.judges()
+    }
+
+    /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
+    pub fn has_trees(&self, objective: Objective) -> bool {
+        self.trees.iter().any(|trees| trees.objective() == objective)
+    }
+
+    pub(crate) fn parameters(&self) -> usize {
+        self.speller.kernel.parameters.len()
+    }
+
+    pub(crate) fn with(&self) -> With<'_, 'k> {
+        With { speller: &self.speller, ensemble: &self.ensemble, trees: &self.trees, calibration: self.calibration }
+    }
+}

@@ -1,0 +1,173 @@
+//! How a model is trained: kept with it, so that it can be made again, and known again by who would make the same.
+
+use crate::split::Split;
+use serde::{Deserialize, Serialize};
+
+/// Size of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hparams {
+    pub width: usize,
+    pub heads: usize,
+    pub feed_forward: usize,
+    pub encoder_layers: usize,
+    pub decoder_layers: usize,
+}
+
+impl Default for Hparams {
+    fn default() -> Self {
+        Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 2, decoder_layers: 2 }
+    }
+}
+
+/// What the decoder is trained towards, where whole sweeps were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Target {
+    /// The best measured config.
+    Best,
+    /// A distribution over all measured configs by how close each comes to the best.
+    Soft,
+}
+
+/// How to train.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    #[serde(skip)]
+    pub hparams: Hparams,
+    /// Networks that are trained from different seeds, and whose probabilities are averaged.
+    #[serde(skip)]
+    pub members: usize,
+    pub target: Target,
+    /// Temperature of the soft target: 0.2 halves a config's weight at 14 % above the best. `None` chooses by the noise of the data,
+    /// see `seqtune-train`.
+    pub tau: Option<f64>,
+    /// Passes over the training problems; `None` chooses for about 1500 updates.
+    pub epochs: Option<usize>,
+    /// Problems per update; fewer for a kernel of few tuned configs. `None` chooses by how many problems there are.
+    pub batch: Option<usize>,
+    /// Configs of each problem per update: two thirds by target weight, the rest at random. 1 for tuned configs.
+    pub configs: usize,
+    /// Highest learning rate.
+    pub rate: f64,
+    pub decay: f64,
+    /// Share of each layer's output that training leaves out.
+    pub dropout: f64,
+    /// Share of the target that goes to all legal values alike.
+    pub smoothing: f64,
+    /// Compute in bfloat16; weights and their averages stay in single precision.
+    pub half: bool,
+    /// Problems per measured one that boosted trees label, as long as there are fewer than [`MOST_IMAGINED`] in all; 0 trains on
+    /// measured problems alone.
+    pub imagined: usize,
+    /// Weight of the loss of each head that predicts a cost: time and energy.
+    pub head: f64,
+    /// Weight of the loss of what ranks finished configs, where whole sweeps were measured.
+    pub rank: f64,
+    /// Weight of the loss of their order.
+    pub order: f64,
+    #[serde(skip)]
+    pub split: Split,
+    pub seed: u64,
+    /// Command line, kept with the model.
+    #[serde(skip)]
+    pub command: String,
+    /// Seconds between checkpoints.
+    #[serde(skip)]
+    pub checkpoint: u64,
+}
+
+/// Problems that are made up for where fewer were measured.
+pub const MOST_IMAGINED: usize = 2_000;
+
+impl Default for Settings {
+    /// For sweeps.
+    fn default() -> Self {
+        Settings {
+            hparams: Hparams::default(),
+            members: 3,
+            target: Target::Soft,
+            tau: None,
+            epochs: None,
+            batch: None,
+            configs: 32,
+            rate: 1.5e-3,
+            decay: 0.05,
+            dropout: 0.0,
+            smoothing: 0.0,
+            half: fast_bfloat16(),
+            imagined: 12,
+            head: 0.3,
+            rank: 2.0,
+            order: 0.5,
+            split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 },
+            seed: 1,
+            command: String::new(),
+            checkpoint: 20,
+        }
+    }
+}
+
+impl Settings {
+    /// For what tuners chose: one config per problem, and many problems.
+    pub fn tuned() -> Settings {
+        Settings {
+            hparams: Hparams { width: 96, feed_forward: 192, ..Hparams::default() },
+            target: Target::Best,
+            members: 6,
+            epochs: Some(12),
+            batch: Some(128),
+            configs: 1,
+            rate: 1e-3,
+            dropout: 0.15,
+            half: fast_bfloat16(),
+            imagined: 0,
+            head: 0.03,
+            rank: 0.0,
+            order: 0.0,
+            split: Split { seed: 1, test: 0.1, validation: 0.05, from: 0.0 },
+            ..Settings::default()
+        }
+    }
+
+    /// For going on from a model that learned from sweeps: a few minutes, in small steps.
+    pub fn refining() -> Settings {
+        Settings { rate: 4e-4, ..Settings::default() }
+    }
+
+    /// Problems that are made up beside so many measured ones.
+    pub fn wanted(&self, measured: usize) -> usize {
+        (self.imagined * measured).min(MOST_IMAGINED.saturating_sub(measured))
+    }
+
+    /// Whether a model that was trained with these settings is what training with `asked` would make: without the number of epochs where
+    /// that is left to the data, and whatever the command line and the pace of checkpoints.
+    pub fn is_as_asked(&self, asked: &Settings) -> bool {
+        let epochs = if asked.epochs.is_none() { None } else { self.epochs };
+        *asked == Settings { epochs, command: asked.command.clone(), checkpoint: asked.checkpoint, ..self.clone() }
+    }
+}
+
+/// Whether the processor multiplies matrices of bfloat16 faster than of f32.
+fn fast_bfloat16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_known_again_without_their_epochs_and_by_nothing_else() {
+        let asked = Settings::default();
+        let made = Settings { epochs: Some(17), command: "another".into(), ..asked.clone() };
+        assert!(made.is_as_asked(&asked) && made.is_as_asked(&made));
+        assert!(!made.is_as_asked(&Settings { epochs: Some(16), ..asked.clone() }));
+        assert!(!made.is_as_asked(&Settings { seed: 2, ..asked.clone() }));
+        assert!(!made.is_as_asked(&Settings { members: 2, ..asked }));
+    }
+}

@@ -1,0 +1,101 @@
+//! How problems, devices and configs are spelled for the network. Nothing else knows.
+//!
+//! One vocabulary serves all kernels of a model. What has the same name in two kernels (a field, a feature, a parameter with the
+//! same values) is the same to the network. Source: one token per group of quantities (a field or feature without a group is a
+//! token of its own), one for device and objective, one for the kernel. Target: one token per parameter value. At each decoding
+//! step the network also sees the features that the prefix decides, and for each value that may be chosen those that the value
+//! decides: what an expert would weigh.
+
+use crate::error::{Error, Result};
+use crate::features::{Quantity, Scale};
+use crate::kernel::Feature;
+use serde::{Deserialize, Serialize};
+
+/// The spelling of the kernels of one model, fixed when it is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Vocab {
+    pub kernels: Vec<Spelling>,
+    /// Quantities of each source token.
+    pub source: Vec<Vec<Quantity>>,
+    /// Parameters of all kernels, with their values.
+    pub parameters: Vec<(String, Vec<i64>)>,
+    /// First token of each parameter; the last entry is the number of tokens.
+    pub offsets: Vec<u16>,
+    /// Natural logarithm of operations per microsecond, what the time head predicts; `None` where no time was known.
+    pub rate: Option<Scale>,
+    /// Natural logarithm of operations per joule, what the energy head predicts; `None` where no energy was known.
+    #[serde(default)]
+    pub efficiency: Option<Scale>,
+}
+
+/// What a vocabulary knows of one kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spelling {
+    pub kernel: String,
+    /// [`Kernel::space_hash`] at training; of the whole source where a device compiled that.
+    pub space: String,
+    /// Index of each of the kernel's parameters in [`Vocab::parameters`].
+    pub parameters: Vec<u16>,
+    /// The kernel's features that need a parameter, in its order.
+    pub features: Vec<Quantity>,
+}
+
+impl Spelling {
+    pub(crate) fn step_width(&self) -> usize {
+        self.features.len().max(1)
+    }
+
+    pub(crate) fn choice_width(&self) -> usize {
+        self.features.iter().map(Quantity::width).sum::<usize>().max(1)
+    }
+}
+
+/// Name of the quantity that says what is minimised.
+pub const OBJECTIVE: &str = "objective";
+
+/// Whether a feature needs a parameter.
+pub fn is_late(feature: &Feature) -> bool {
+    feature.known_after > 0
+}
+
+impl Vocab {
+    /// Number of target tokens; the same number stands for "begin".
+    pub fn tokens(&self) -> usize {
+        self.offsets[self.offsets.len() - 1] as usize
+    }
+
+    /// Numbers of each source token.
+    pub fn source_widths(&self) -> Vec<usize> {
+        self.source.iter().map(|token| token.iter().map(Quantity::width).sum()).collect()
+    }
+
+    /// Numbers per decoding step of each kernel: its features that need a parameter; one that stays 0 where there are none.
+    pub fn step_widths(&self) -> Vec<usize> {
+        self.kernels.iter().map(Spelling::step_width).collect()
+    }
+
+    /// Numbers per value that may be chosen: the spelling of a kernel's features that need a parameter.
+    pub fn choice_widths(&self) -> Vec<usize> {
+        self.kernels.iter().map(Spelling::choice_width).collect()
+    }
+
+    /// Appends the spelling of raw quantities, see [`Speller::quantities`].
+    pub fn spell(&self, quantities: &[f32], out: &mut Vec<f32>) {
+        self.source.iter().flatten().zip(quantities).for_each(|(quantity, value)| quantity.spell(*value, out));
+    }
+}
+
+impl Vocab {
+    /// Refuses a vocabulary that contradicts itself: of a file that was changed by hand.
+    pub fn check(&self) -> Result<()> {
+        let tokens: usize = self.parameters.iter().map(|(_, values)| values.len()).sum();
+        let known = |k: &Spelling| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());
+        match self.offsets.len() == self.parameters.len() + 1
+            && self.tokens() == tokens
+            && self.kernels.iter().all(known)
+        {
+            true => Ok(()),
+            false => Err(Error::Input("the model's vocabulary contradicts itself; fetch or train it again".into())),
+        }
+    }
+}

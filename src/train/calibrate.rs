@@ -1,0 +1,193 @@
+//! What a model's probabilities are worth, learned from the problems that chose its weights.
+//!
+//! A temperature for the merits (temperature scaling, Guo et al. 2017), a line through the log-odds of the first choice (Platt 1999), and
+//! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
+
+use crate::pool::{self, Judged};
+use seqtune_predict::calibration::{Calibration, First, Known, LOSS, RISK, log_odds, logistic};
+use seqtune_predict::opinion_pool::{EQUAL, Weights};
+use seqtune_predict::softmax::{distribution, softmax};
+
+/// Probabilities that the temperature is searched between, and steps of the golden section.
+const TEMPERATURES: (f64, f64) = (0.02, 50.0);
+const STEPS: usize = 60;
+
+/// A problem's configs with what they are ranked by.
+struct Ranked<'a> {
+    merits: Vec<f64>,
+    costs: &'a [f64],
+}
+
+impl Ranked<'_> {
+    fn first(&self, calibration: &Calibration) -> Option<First> {
+        First::of(&self.merits, &calibration.probabilities(&self.merits), self.costs)
+    }
+
+    fn first_at(&self, temperature: f64) -> Option<First> {
+        First::of(&self.merits, &softmax(&self.merits, temperature), self.costs)
+    }
+}
+
+/// Learned from judged problems: how much each part of the model counts towards the soft target of temperature `tau`, the temperature
+/// under which the best configs are most probable, the line under which first choices are as probable as they turn out right, and the
+/// lowest threshold above which no more than [`RISK`] of the first choices lose more than [`LOSS`]; above 1, so that every answer is
+/// marked, where there is none. `None` without problems of two configs. Without `tau` all parts count alike: for problems that the model
+/// was trained on, which its trees know by heart.
+pub fn fit(known: &[Known], tau: Option<f64>) -> Option<Calibration> {
+    let known: Vec<&Known> = known.iter().filter(|k| k.costs.len() > 1).collect();
+    if known.is_empty() {
+        return None;
+    }
+    let weights = tau.map_or(EQUAL, |tau| pooled(&known, tau));
+    let known: Vec<Ranked> =
+        known.into_iter().map(|k| Ranked { merits: k.merits(&weights), costs: &k.costs }).collect();
+    let temperature = fit_temperature(&known);
+    let (slope, offset) = line(&known.iter().filter_map(|k| k.first_at(temperature)).collect::<Vec<_>>());
+    let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
+    fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
+    Some(fitted)
+}
+
+/// How much each part of the model counts towards the soft targets.
+fn pooled(known: &[&Known], tau: f64) -> Weights {
+    let judged = |k: &&'_ Known| {
+        let least = k.costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let relative: Vec<f64> = k.costs.iter().map(|cost| cost / least).collect();
+        distribution(&relative, Some(tau)).into_iter().map(f64::from).collect::<Vec<f64>>()
+    };
+    let targets: Vec<Vec<f64>> = known.iter().map(judged).collect();
+    let judged = known.iter().zip(targets).map(|(k, target)| Judged { opinions: &k.opinions, target });
+    pool::fit(&judged.collect::<Vec<_>>())
+}
+
+/// The temperature under which the best configs are most probable: convex in its inverse, so there is one minimum.
+fn fit_temperature(known: &[Ranked]) -> f64 {
+    let (mut low, mut high) = (TEMPERATURES.0.ln(), TEMPERATURES.1.ln());
+    let golden = (5f64.sqrt() - 1.0) / 2.0;
+    for _ in 0..STEPS {
+        let (left, right) = (high - golden * (high - low), low + golden * (high - low));
+        match improbability(known, left.exp()) < improbability(known, right.exp()) {
+            true => high = right,
+            false => low = left,
+        }
+    }
+    (0.5 * (low + high)).exp()
+}
+
+/// The lowest probability above which no more than [`RISK`] of the first choices lose more than [`LOSS`].
+fn fit_threshold(mut firsts: Vec<First>) -> f64 {
+    firsts.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+    let (mut lossy, mut threshold) = (0.0, 1.01);
+    for (i, first) in firsts.iter().enumerate() {
+        lossy += (first.lost > LOSS) as u8 as f64;
+        // as if the next one lost too: of few problems luck does not pass for skill
+        if (lossy + 1.0) / (i + 2) as f64 <= RISK {
+            threshold = first.probability;
+        }
+    }
+    threshold
+}
+
+/// Mean negative log-probability of the best config.
+fn improbability(known: &[Ranked], temperature: f64) -> f64 {
+    let of = |k: &Ranked| {
+        let best = (0..k.costs.len()).min_by(|a, b| k.costs[*a].total_cmp(&k.costs[*b])).unwrap_or(0);
+        -softmax(&k.merits, temperature)[best].max(1e-12).ln()
+    };
+    known.iter().map(of).sum::<f64>() / known.len() as f64
+}
+
+/// Slope and offset of the log-odds under which first choices are as probable as they turn out right: logistic regression by Newton's
+/// method, held to the plain line (1, 0) as strongly as two problems would.
+fn line(firsts: &[First]) -> (f64, f64) {
+    let (mut slope, mut offset) = (1.0, 0.0);
+    for _ in 0..30 {
+        let held = 0.5;
+        let (mut g, mut h) = ([held * (slope - 1.0), held * offset], [held, 0.0, held]);
+        for first in firsts {
+            let x = log_odds(first.probability);
+            let p = logistic(slope * x + offset);
+            let (error, weight) = (p - first.best as u8 as f64, p * (1.0 - p));
+            g = [g[0] + error * x, g[1] + error];
+            h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
+        }
+        let determinant = h[0] * h[2] - h[1] * h[1];
+        slope -= (h[2] * g[0] - h[1] * g[1]) / determinant;
+        offset -= (h[0] * g[1] - h[1] * g[0]) / determinant;
+    }
+    match slope.is_finite() && offset.is_finite() && slope > 0.0 {
+        true => (slope, offset),
+        false => (1.0, 0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use seqtune_eval::reliability::{calibration_error, calibration_error_by_chance};
+
+    /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
+    fn drawn(temperature: f64, count: usize) -> Vec<Known> {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let problem = |_| {
+            let merits: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
+            let mut left: f64 = rng.random();
+            let probabilities = softmax(&merits, temperature);
+            let best = probabilities.iter().position(|p| {
+                left -= p;
+                left < 0.0
+            });
+            let costs = (0..5).map(|i| if Some(i) == best { 1.0 } else { 1.05 + rng.random::<f64>() }).collect();
+            // by equal weights, what they were drawn by
+            Known { opinions: merits.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
+        };
+        (0..count).map(problem).collect()
+    }
+
+    #[test]
+    fn the_temperature_that_the_best_were_drawn_with_is_found_and_makes_probabilities_true() {
+        for temperature in [0.3, 1.0, 4.0] {
+            let fitted = fit(&drawn(temperature, 4_000), Some(0.01)).unwrap();
+            let found = fitted.temperature / (4.0 * fitted.weights[0]);
+            assert!((found / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
+            let error = |by: &Calibration| {
+                let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(by)).collect();
+                calibration_error(&firsts)
+            };
+            assert!(error(&fitted) < 0.03);
+            let firsts = |count: usize| -> Vec<First> {
+                drawn(temperature, count).iter().filter_map(|k| k.first(&fitted)).collect()
+            };
+            let by_chance = [4_000, 400, 40].map(|count| calibration_error_by_chance(&firsts(count)));
+            assert!(by_chance[0] < 0.025 && by_chance[2] > 0.05 && by_chance.is_sorted(), "{by_chance:?}");
+            assert!(error(&Calibration { offset: fitted.offset + 1.0, ..fitted }) > 0.1, "what is wrong is found");
+        }
+    }
+
+    #[test]
+    fn too_few_problems_leave_everything_unsure_even_where_none_lost() {
+        let harmless = |count: usize| {
+            let mut known = drawn(1.0, count);
+            known.iter_mut().for_each(|k| k.costs.iter_mut().for_each(|cost| *cost = cost.min(1.06)));
+            fit(&known, Some(0.01)).unwrap().threshold.unwrap()
+        };
+        assert!(harmless(18) > 1.0 && harmless(19) < 1.0);
+    }
+
+    #[test]
+    fn answers_above_the_threshold_keep_the_stated_risk_and_more_would_not() {
+        let known = drawn(0.5, 4_000);
+        let fitted = fit(&known, Some(0.01)).unwrap();
+        let firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
+        let threshold = fitted.threshold.unwrap();
+        let risk = |above: f64| {
+            let sure: Vec<&First> = firsts.iter().filter(|f| f.probability >= above).collect();
+            (sure.iter().filter(|f| f.lost > LOSS).count() as f64 / sure.len() as f64, sure.len())
+        };
+        let (kept, count) = risk(threshold);
+        assert!(kept <= RISK && count > 400 && count < 4_000, "{kept} of {count}");
+        assert!(risk(0.8 * threshold).0 > RISK);
+    }
+}

@@ -1,0 +1,53 @@
+//! `seqtune evaluate --folds` and `--leave-device-out`, as the program that trains does it.
+
+use crate::cross_validation::{Ask, HeldOut, cross_validate};
+use seqtune::cli::answer::{answer, answer_json};
+use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
+use seqtune::cli::inputs::tables;
+use seqtune::cli::outputs::command_line;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::settings::Settings;
+
+/// Runs `seqtune evaluate` where it trains models.
+pub fn run(args: &Args) -> Result<()> {
+    match (args.folds, args.leave_device_out) {
+        (Some(folds), _) => cross_validated(args, HeldOut::Shapes(folds)),
+        (None, true) => cross_validated(args, HeldOut::Devices),
+        (None, false) => {
+            input("seqtune-train evaluates with --folds or --leave-device-out only; call `seqtune evaluate`")
+        }
+    }
+}
+
+/// Judges what training makes of sweeps.
+fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
+    let corpus = tables(&args.paths, args.kernel.as_deref())?;
+    let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
+    if table.tried.is_empty() {
+        return input("the datasets hold no record");
+    }
+    if table.is_tuned() {
+        return input("a cross-validation is made of sweeps; these datasets hold what tuners chose");
+    }
+    refuse_tuned_only(args)?;
+    if args.plot.is_some() {
+        return input("--plot draws what one model is worth; a cross-validation has a table only");
+    }
+    let library = trees(args)?;
+    let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
+    let models = args.models.as_ref().unwrap_or(&temporary);
+    let settings = Settings { seed: args.seed, command: command_line(), ..Settings::default() };
+    let ask = Ask { held_out, objective: args.objective, library: library.as_ref(), settings: &settings, models };
+    let report = cross_validate(kernel, table, &ask, &|what| eprintln!("evaluate: {what}"));
+    if args.models.is_none() {
+        let _ = std::fs::remove_dir_all(&temporary);
+    }
+    let report = report?;
+    match args.json {
+        true => answer_json(&report),
+        false => {
+            answer((report.table() + &report.losing(args.worst)).trim_end());
+            Ok(())
+        }
+    }
+}

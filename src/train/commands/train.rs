@@ -1,0 +1,254 @@
+//! `seqtune train`, as the program that trains does it.
+
+use crate::fit::{Existing, refine, train};
+use crate::groups::{Group, groups};
+use crate::member::Epoch;
+use crate::progress::Progress;
+use seqtune::cli::answer::{answer, answer_json};
+use seqtune::cli::inputs::tables;
+use seqtune::cli::outputs::command_line;
+use seqtune::cli::progress::Bar;
+use seqtune::cli::train::Args;
+use seqtune_predict::error::{Result, input, io};
+use seqtune_predict::settings::{Hparams, Settings, Target};
+use seqtune_predict::split::{Part, Split};
+use seqtune_predict::{Meta, Model};
+use std::path::PathBuf;
+
+/// Runs `seqtune train`.
+pub fn run(args: Args) -> Result<()> {
+    let corpus = tables(&args.datasets, args.kernel.as_deref())?;
+    let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
+    if !tuned && (corpus.len() > 1 || corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some()))) {
+        return input("sweeps are learned one kernel at a time, and apart from databases of tuned configs");
+    }
+    let from = match (&args.from, &corpus[..]) {
+        (Some(_), _) if tuned => return input("--from goes on with sweeps; these datasets hold what tuners chose"),
+        (Some(from), [(kernel, _), ..]) => Some(Model::load_for(from, &kernel.name)?),
+        _ => None,
+    };
+    let default = match &from {
+        Some(model) => Settings { split: model.meta.split, ..Settings::refining() },
+        None if tuned => Settings::tuned(),
+        None => Settings::default(),
+    };
+    let width = args.width.unwrap_or(default.hparams.width);
+    let split = Split {
+        seed: args.split_seed.unwrap_or(default.split.seed),
+        test: args.test.unwrap_or(default.split.test),
+        validation: args.validation.unwrap_or(default.split.validation),
+        from: default.split.from,
+    };
+    if from.is_some() && (split.seed != default.split.seed || split.test > default.split.test) {
+        return input(format!(
+            "--from: what the model learned would be judged as held out; leave out --split-seed, and --test or give at most {}",
+            default.split.test
+        ));
+    }
+    if args.tau.is_some() && args.target == Some(Target::Best) {
+        return input("--tau is the temperature of the soft target; leave it out with --target best");
+    }
+    let settings = Settings {
+        hparams: Hparams {
+            width,
+            feed_forward: 2 * width,
+            encoder_layers: args.layers,
+            decoder_layers: args.layers,
+            ..default.hparams
+        },
+        members: args.members.unwrap_or(default.members),
+        target: args.target.unwrap_or(default.target),
+        tau: args.tau.or(default.tau),
+        epochs: args.epochs.or(default.epochs),
+        batch: args.batch.or(default.batch),
+        dropout: args.dropout.unwrap_or(default.dropout),
+        smoothing: args.smoothing.unwrap_or(default.smoothing),
+        half: default.half && !args.single,
+        imagined: args.imagined.unwrap_or(default.imagined),
+        rate: args.rate.unwrap_or(default.rate),
+        split,
+        seed: args.seed,
+        command: command_line(),
+        ..default
+    };
+    check(&settings)?;
+    let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
+    let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
+    let kernels = corpus.len();
+    let mut groups = groups(corpus, &args.output, args.together);
+    if groups.len() > 1 {
+        groups.retain(|group| {
+            let learns = group.corpus.iter().any(|(k, t)| !t.tuned_part(k, &split, Part::Train).is_empty());
+            if !learns {
+                eprintln!(
+                    "seqtune: warning: {}: no problem shape falls into the training part; left out",
+                    group.name()
+                );
+            }
+            learns
+        });
+    }
+    if groups.is_empty() {
+        return input("no problem shape falls into the training part of any kernel; give more shapes");
+    }
+    let stale = stale(&args, &groups)?;
+    let existing = existing(&args, &groups, &stale)?;
+    let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
+    eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
+    let mut teller = Teller::new(&groups, tuned);
+    let mut models = Vec::new();
+    for group in &groups {
+        let place = (group.folder.as_path(), existing);
+        let model = match &from {
+            Some(from) => refine(from, &group.corpus, &settings, place, &mut |p| teller.tell(group, p)),
+            None => train(&group.corpus, &settings, place, &mut |p| teller.tell(group, p)),
+        };
+        models.push(model.map_err(|e| e.at(group.name()))?);
+        teller.next(group);
+    }
+    teller.end();
+    for file in &stale {
+        std::fs::remove_file(file).map_err(io(file))?;
+    }
+    if args.json {
+        return match &models[..] {
+            [model] => answer_json(&model.meta),
+            _ => answer_json(&models.iter().map(|m| &m.meta).collect::<Vec<_>>()),
+        };
+    }
+    for (group, model) in groups.iter().zip(&models) {
+        let scores: Vec<String> =
+            model.meta.scores.iter().map(|(name, score)| format!("  {name}: {score:.4}")).collect();
+        let file = Model::file(&group.folder);
+        answer(&format!("{}: {} weights\n{}", file.display(), model.size(), scores.join("\n")));
+    }
+    Ok(())
+}
+
+/// Files of models in the folder whose kernels all get another model now.
+fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
+    let trained: Vec<&str> = groups.iter().flat_map(|g| &g.corpus).map(|(kernel, _)| kernel.name.as_str()).collect();
+    let mut stale = Vec::new();
+    for folder in Model::folders(&args.output)? {
+        let replaced = groups.iter().any(|g| g.folder == folder);
+        if !replaced && Meta::load(&folder)?.kernels().iter().all(|k| trained.contains(k)) {
+            stale.push(Model::file(&folder));
+        }
+    }
+    Ok(stale)
+}
+
+/// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
+/// are replaced only when asked.
+fn existing(args: &Args, groups: &[Group], stale: &[PathBuf]) -> Result<Existing> {
+    let complete = groups.iter().all(|g| Model::file(&g.folder).exists());
+    match (complete || !stale.is_empty(), args.overwrite) {
+        (true, false) => {
+            input(format!("{} already holds a model; name another folder, or pass --overwrite", args.output.display()))
+        }
+        (_, true) => Ok(Existing::Replace),
+        (false, false) => Ok(Existing::Keep),
+    }
+}
+
+/// Tells how training goes on.
+struct Teller {
+    tuned: bool,
+    groups: usize,
+    preparing: Option<Bar>,
+    /// Over passes through problems, of all groups and networks.
+    passes: Option<Bar>,
+    all_problems: usize,
+    /// Groups that are done, and their problems.
+    done: (usize, usize),
+    /// Epochs of the group's networks.
+    trained: Vec<usize>,
+}
+
+impl Teller {
+    fn new(groups: &[Group], tuned: bool) -> Teller {
+        Teller {
+            tuned,
+            groups: groups.len(),
+            preparing: None,
+            passes: None,
+            all_problems: groups.iter().map(Group::problems).sum(),
+            done: (0, 0),
+            trained: Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, group: &Group, progress: Progress) {
+        match progress {
+            // the bar over the whole training is there: no second one
+            Progress::Preparing(..) if self.passes.is_some() => (),
+            Progress::Preparing(done, all) => {
+                let what =
+                    if self.tuned { "problems are spelled" } else { "boosted trees are fitted, and label problems" };
+                self.preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).at(done, what);
+            }
+            Progress::Epoch(e) => self.epoch(group, e),
+        }
+    }
+
+    fn epoch(&mut self, group: &Group, e: Epoch) {
+        if let Some(bar) = self.preparing.take() {
+            bar.end();
+        }
+        let Epoch { member, members, epoch, epochs, loss, validation: v, best } = e;
+        self.trained.resize(members, 0);
+        self.trained[member] = epoch;
+        let of_group = match self.groups {
+            1 => String::new(),
+            n => format!("{} ({} of {n}), ", group.name(), self.done.0 + 1),
+        };
+        let of = if members > 1 { format!("network {} of {members}, ", member + 1) } else { String::new() };
+        let (nats, share) = if self.tuned { ("nats", "greedy exact") } else { ("divergence", "share of best") };
+        let message = format!(
+            "{of_group}{of}epoch {epoch} of {epochs}: loss {loss:.3}, validation {nats} {:.3} (best {best:.3}), {share} {:.3}",
+            v.divergence, v.share
+        );
+        let all = self.all_problems * members * epochs;
+        let at = self.done.1 * members * epochs + group.problems() * self.trained.iter().sum::<usize>();
+        self.passes.get_or_insert_with(|| Bar::new("train", all as u64)).at(at, &message);
+    }
+
+    /// A group is done.
+    fn next(&mut self, group: &Group) {
+        self.done = (self.done.0 + 1, self.done.1 + group.problems());
+        self.trained.clear();
+    }
+
+    fn end(self) {
+        [self.preparing, self.passes].into_iter().flatten().for_each(Bar::end);
+    }
+}
+
+/// Refuses settings that cannot work.
+fn check(settings: &Settings) -> Result<()> {
+    let Settings { tau, rate, split, dropout, smoothing, batch, members, hparams, .. } = settings;
+    if !(tau.is_none_or(|tau| tau > 0.0)
+        && *rate > 0.0
+        && split.test >= 0.0
+        && split.validation >= 0.0
+        && split.test + split.validation < 1.0)
+    {
+        return input(
+            "--tau and --rate must be positive, --test and --validation shares that leave something to train on",
+        );
+    }
+    if !((0.0..1.0).contains(dropout) && (0.0..1.0).contains(smoothing) && *batch != Some(0) && *members > 0) {
+        return input("--dropout and --smoothing must be shares below 1, --batch and --members at least 1");
+    }
+    if settings.epochs == Some(0) {
+        return input("--epochs must be at least 1");
+    }
+    if !(1..=1_024).contains(&hparams.width)
+        || !hparams.width.is_multiple_of(hparams.heads)
+        || !(1..=64).contains(&hparams.encoder_layers)
+    {
+        let sentence = "--width must be a multiple of {}, at most 1024, and --layers from 1 to 64";
+        return input(sentence.replace("{}", &hparams.heads.to_string()));
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+//! Measured configs as the sequences that the network is trained on and scored by.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use seqtune_data::{Outcome, Table, Tried};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::featurizer::{Spelled, Speller};
+use seqtune_predict::gbdt::Trees;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_predict::sequence::Sequence;
+use seqtune_predict::softmax::distribution;
+use seqtune_predict::threads::{cores, on_threads};
+
+/// How often an epoch sees a problem that a model is to learn beside what it knows, at most.
+const MOST_REPEATS: usize = 10;
+
+/// All that was measured for one problem and one objective.
+pub struct Example {
+    /// Raw, see [`Speller::quantities`].
+    pub quantities: Vec<f32>,
+    pub sequences: Vec<Sequence>,
+    /// Target distribution over the sequences; sums to 1.
+    pub target: Vec<f32>,
+    /// What the heads should say of the time and energy of each; NaN where it is not known.
+    pub costs: Vec<[f32; 2]>,
+    /// Cost relative to the best, 1 for the best.
+    pub cost: Vec<f64>,
+    /// Whether the target is among all legal configs, not only among the measured ones: of what was measured, the others are
+    /// known to be worse; of what a tuner or the trees chose from, all the rest is.
+    pub among_legal: bool,
+}
+
+/// One example per problem of `indices` and objective that was measured, on all cores. With `tau`, the target is
+/// p ~ exp(-(cost / best - 1) / tau); without, all of it is on the best config.
+pub fn examples(
+    speller: &Speller,
+    table: &Table,
+    indices: &[usize],
+    objectives: &[Objective],
+    tau: Option<f64>,
+) -> Result<Vec<Example>> {
+    let make = |i: &usize| {
+        let tried = &table.tried[*i];
+        let spelled = Spelled::new(speller.kernel, &tried.problem, &table.devices[tried.device]);
+        let mut examples = Vec::new();
+        for objective in objectives {
+            let costs = tried.costs(*objective);
+            let Some((_, best)) = costs.first().copied() else { continue };
+            let cost: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+            let known = |config: &Config| {
+                let outcome = tried.results.iter().find(|(c, _)| c == config).map(|(_, o)| o);
+                speller.spell_costs(&spelled, (outcome.and_then(Outcome::time_us), outcome.and_then(Outcome::joules)))
+            };
+            let sequences = costs.iter().map(|(config, _)| Sequence::new(speller, &spelled, config, true));
+            examples.push(Example {
+                quantities: speller.quantities(&spelled, *objective),
+                sequences: sequences.collect::<Result<_>>()?,
+                target: distribution(&cost, tau),
+                costs: costs.iter().map(|(config, _)| known(config)).collect(),
+                cost,
+                among_legal: false,
+            });
+        }
+        Ok(examples)
+    };
+    Ok(on_threads(indices, cores(), make)?.into_iter().flatten().collect())
+}
+
+/// One example per problem of `indices` that a tuner chose a config for, on all cores.
+pub fn tuned_examples(speller: &Speller, table: &Table, indices: &[usize]) -> Result<Vec<Example>> {
+    let make = |i: &usize| {
+        let tried = &table.tried[*i];
+        let spelled = Spelled::new(speller.kernel, &tried.problem, &table.devices[tried.device]);
+        let Some((config, outcome)) = tried.tuned() else { return input("a problem has no tuned config") };
+        Ok(Example {
+            quantities: speller.quantities(&spelled, Objective::Time),
+            sequences: vec![Sequence::new(speller, &spelled, config, false)?],
+            target: vec![1.0],
+            costs: vec![speller.spell_costs(&spelled, (outcome.time_us(), None))],
+            cost: vec![1.0],
+            among_legal: true,
+        })
+    };
+    on_threads(indices, cores(), make)
+}
+
+/// What examples of unmeasured problems are made from.
+pub struct Imagine<'a> {
+    pub speller: &'a Speller<'a>,
+    pub table: &'a Table,
+    /// Measured problems that new ones are drawn between.
+    pub indices: &'a [usize],
+    pub objective: Objective,
+    pub trees: &'a Trees,
+    /// Configs that the trees are asked about, see [`contenders`].
+    pub contenders: &'a [&'a Config],
+}
+
+impl Imagine<'_> {
+    /// Examples of `count` problems: the trees say what each contender would cost, and the best `keep` make up the target
+    /// as in [`examples`]. They say nothing of the time.
+    pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
+        let tried: Vec<&Tried> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
+        let mut examples = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (problem, device) = between(self.speller.kernel, &tried, rng);
+            let spelled = Spelled::new(self.speller.kernel, &problem, &self.table.devices[device]);
+            let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
+            if legal.len() < 2 {
+                continue;
+            }
+            let mut ranked = self.trees.rank(&spelled, &legal);
+            ranked.truncate(keep);
+            let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
+            examples.push(Example {
+                quantities: self.speller.quantities(&spelled, self.objective),
+                sequences: ranked
+                    .iter()
+                    .map(|(config, _)| Sequence::new(self.speller, &spelled, config, true))
+                    .collect::<Result<_>>()?,
+                target: distribution(&cost, tau),
+                costs: vec![[f32::NAN; 2]; ranked.len()],
+                cost,
+                among_legal: true,
+            });
+        }
+        Ok(examples)
+    }
+}
+
+/// A problem between measured ones: each size log-uniform between those of two random problems, choices of the first, and
+/// now and then rounded to a power of two or a multiple of 16, as people's sizes are.
+fn between(kernel: &Kernel, tried: &[&Tried], rng: &mut ChaCha8Rng) -> (Problem, usize) {
+    for _ in 0..100 {
+        let a = tried[rng.random_range(0..tried.len())];
+        let b = tried[rng.random_range(0..tried.len())];
+        let mut problem = a.problem.clone();
+        for ((field, value), other) in kernel.fields.iter().zip(&mut problem.values).zip(&b.problem.values) {
+            if field.kind == FieldKind::Size && value != other {
+                // sizes mix independently, so that a thin problem and a square one give thin and square ones too
+                let t: f64 = [0.0, 1.0, rng.random()][rng.random_range(0..3)];
+                let x = ((*value + 1.0).ln() * (1.0 - t) + (other + 1.0).ln() * t).exp() - 1.0;
+                let x = match rng.random_range(0..3) {
+                    0 => 2f64.powf(x.max(1.0).log2().round()),
+                    1 if x >= 16.0 => (x / 16.0).round() * 16.0,
+                    _ => x.round(),
+                };
+                *value = x.clamp(field.min as f64, field.max as f64);
+            }
+        }
+        // reading it back applies the kernel's rules
+        if let Ok(problem) = kernel.problem(&kernel.show_problem(&problem)) {
+            return (problem, a.device);
+        }
+    }
+    let a = tried[rng.random_range(0..tried.len())];
+    (a.problem.clone(), a.device)
+}
+
+/// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
+/// but no more than [`MOST_REPEATS`] times.
+pub fn emphasised(table: &Table, train: &[usize], known: &[String]) -> Vec<usize> {
+    let is_known = |i: &usize| known.contains(&table.hashes[table.tried[*i].dataset]);
+    let (old, new): (Vec<usize>, Vec<usize>) = train.iter().partition(|i| is_known(i));
+    let times = (old.len() / new.len().max(1)).clamp(1, MOST_REPEATS);
+    [old, new.repeat(times)].concat()
+}
+
+/// Configs that somewhere came within twice the best cost: others need not be asked about.
+pub fn contenders<'t>(table: &'t Table, indices: &[usize], objective: Objective) -> Vec<&'t Config> {
+    let mut known = Vec::new();
+    for tried in indices.iter().map(|i| &table.tried[*i]) {
+        let costs = tried.costs(objective);
+        known.extend(costs.iter().take_while(|(_, cost)| *cost <= 2.0 * costs[0].1).map(|(c, _)| *c));
+    }
+    known.sort();
+    known.dedup();
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_did_not_learn_from_counts_as_much_as_what_it_did_up_to_a_limit() {
+        let table = |old: usize, new: usize| Table {
+            devices: Vec::new(),
+            tried: (0..old + new)
+                .map(|i| Tried {
+                    problem: Problem { values: Vec::new() },
+                    device: 0,
+                    dataset: (i >= old) as usize,
+                    results: Vec::new(),
+                    library_us: None,
+                })
+                .collect(),
+            hashes: vec!["old".into(), "new".into()],
+        };
+        let drawn = |old: usize, new: usize, known: &[&str]| {
+            let known: Vec<String> = known.iter().map(|k| k.to_string()).collect();
+            let train: Vec<usize> = (0..old + new).collect();
+            let drawn = emphasised(&table(old, new), &train, &known);
+            (drawn.iter().filter(|i| **i < old).count(), drawn.iter().filter(|i| **i >= old).count())
+        };
+        assert_eq!(drawn(30, 6, &["old"]), (30, 30));
+        assert_eq!(drawn(300, 6, &["old"]), (300, 60), "ten times at most");
+        assert_eq!(drawn(5, 20, &["old"]), (5, 20));
+        assert_eq!(drawn(30, 6, &["old", "new"]), (30, 6), "nothing is new");
+        assert_eq!(drawn(30, 6, &[]), (30, 6), "everything is");
+    }
+}

@@ -1,0 +1,195 @@
+//! Training: weights from tables of measured or tuned configs, in the order of its steps.
+
+use crate::calibrate;
+use crate::lessons::{Prepared, prepare};
+use crate::member::{Checkpoint, Run, Score};
+use crate::memory::keep_memory;
+use crate::network::tensors::{self, Weights};
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::schedule;
+use crate::settings::{REFINING_STEPS, STEPS};
+use seqtune_data::{Table, today};
+use seqtune_predict::calibration::Calibration;
+use seqtune_predict::error::{Error, Result, io};
+use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::settings::Settings;
+use seqtune_predict::threads::on_threads;
+use seqtune_predict::{Meta, Model, Predictor};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What becomes of a model that is already in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is returned if it was made from the same data and settings, and otherwise nothing is done.
+    Keep,
+    /// It is returned if it was made from the same data and settings, and otherwise replaced.
+    Replace,
+}
+
+/// Trains on the tables of one kernel or several, and returns the model with the best validation score. Tables hold sweeps, or
+/// what tuners chose; not both.
+///
+/// `folder/checkpoint-0.safetensors` (a file per network) is written as it goes; when it is there, and was made from the same
+/// data and settings, training goes on from it. It is removed at the end. Training may differ between machines in the last digits; on one
+/// machine with one number of threads, the same seed gives the same weights.
+pub fn train(
+    corpus: &[(Kernel, Table)],
+    settings: &Settings,
+    place: (&Path, Existing),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Model> {
+    fit(None, corpus, settings, place, progress)
+}
+
+/// As [`train`], but goes on from the weights of `model`, with its vocabulary, size and number of networks: a few minutes on what was
+/// measured since, with the data of before, so that they are not forgotten.
+pub fn refine(
+    model: &Model,
+    corpus: &[(Kernel, Table)],
+    settings: &Settings,
+    place: (&Path, Existing),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Model> {
+    let settings = Settings { hparams: model.meta.hparams, members: model.meta.members, ..settings.clone() };
+    fit(Some(model), corpus, &settings, place, progress)
+}
+
+fn fit(
+    from: Option<&Model>,
+    corpus: &[(Kernel, Table)],
+    settings: &Settings,
+    (folder, existing): (&Path, Existing),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Model> {
+    keep_memory();
+    let plan = Plan::new(from, corpus, settings)?;
+    if let Some(model) = finished(folder, &plan, existing)? {
+        return Ok(model);
+    }
+    let prepared = prepare(&plan, progress)?;
+    let updates = Run::updates(&prepared.lessons);
+    let epochs = plan.settings.epochs.unwrap_or_else(|| match from {
+        None => STEPS.div_ceil(updates).clamp(10, 400),
+        Some(_) => REFINING_STEPS.div_ceil(updates).clamp(2, 100),
+    });
+    let settings = Settings { epochs: Some(epochs), ..plan.settings.clone() };
+    let checkpoints = checkpoints(folder, &plan, &settings)?;
+    let trained = schedule::members((&prepared.lessons, &plan.vocab, from), &settings, epochs, &checkpoints, progress)?;
+    let mut model = describe(&plan, settings, trained, prepared)?;
+    model.meta.calibration = calibration(&model, &plan)?;
+    model.save(folder)?;
+    for Checkpoint { path, .. } in &checkpoints {
+        std::fs::remove_file(path).map_err(io(path))?;
+    }
+    // as it was stored, so that the model in hand is the model on disk
+    Model::load(folder)
+}
+
+/// The model in the folder, where it is what training would make and is to be kept.
+fn finished(folder: &Path, plan: &Plan, existing: Existing) -> Result<Option<Model>> {
+    if !Model::file(folder).is_file() {
+        return Ok(None);
+    }
+    let model = match (Model::load(folder), existing) {
+        (Ok(model), _) => model,
+        // what cannot be read is not the same
+        (Err(_), Existing::Replace) => return Ok(None),
+        (Err(e), Existing::Keep) => return Err(e),
+    };
+    let meta = &model.meta;
+    let same = meta.data == plan.hashes
+        && meta.trained_as().is_as_asked(&plan.settings)
+        && meta.parent == plan.parent()
+        && meta.tool == env!("CARGO_PKG_VERSION");
+    match (same, existing) {
+        (true, _) => Ok(Some(model)),
+        (false, Existing::Replace) => Ok(None),
+        (false, _) => seqtune_predict::error::input(format!(
+            "{} holds a model of other data or settings; name another folder, or pass --overwrite",
+            folder.display()
+        )),
+    }
+}
+
+/// Where each network's training stands on disk.
+fn checkpoints(folder: &Path, plan: &Plan, settings: &Settings) -> Result<Vec<Checkpoint>> {
+    let same = Settings { command: String::new(), checkpoint: 0, ..settings.clone() };
+    let key = format!("{same:?} {:?} {:?}", plan.parent(), plan.hashes);
+    let checkpoint = |member| Checkpoint {
+        path: folder.join(format!("checkpoint-{member}.safetensors")),
+        key: format!("{key} member {member}"),
+    };
+    Ok((0..settings.members).map(checkpoint).collect())
+}
+
+/// The model that was trained, without its calibration.
+fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, prepared: Prepared) -> Result<Model> {
+    let (mut scores, mut weights) = (BTreeMap::new(), Weights::new());
+    for (member, (kept, best)) in trained.into_iter().enumerate() {
+        if best.divergence == f64::MAX {
+            return Err(Error::Failed("training diverged: no epoch gave numbers; give a lower --rate".into()));
+        }
+        scores.extend(named_scores(&best, plan.tuned, (member, settings.members)));
+        weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
+    }
+    let mut devices: Vec<Device> = Vec::new();
+    for device in plan.corpus.iter().flat_map(|(_, table)| &table.devices) {
+        if !devices.contains(device) {
+            devices.push(device.clone());
+        }
+    }
+    let meta = Meta {
+        format: Model::format(),
+        hparams: settings.hparams,
+        members: settings.members,
+        vocab: (*plan.vocab).clone(),
+        devices,
+        objectives: plan.objectives.clone(),
+        split: settings.split,
+        data: plan.hashes.clone(),
+        command: settings.command.clone(),
+        settings,
+        parent: plan.parent(),
+        scores,
+        calibration: None,
+        tool: env!("CARGO_PKG_VERSION").into(),
+        date: today(),
+    };
+    Ok(Model { meta, weights: tensors::to_arrays(&weights)?, trees: prepared.trees })
+}
+
+/// Validation scores by the names that people read.
+fn named_scores(best: &Score, tuned: bool, (member, members): (usize, usize)) -> Vec<(String, f64)> {
+    let name = |what: &str| match members {
+        1 => format!("validation {what}"),
+        _ => format!("validation {what}, network {}", member + 1),
+    };
+    let share = if tuned { "greedy exact" } else { "share of best, by likelihood" };
+    let mut scores = vec![(name("divergence (nats)"), best.divergence), (name(share), best.share)];
+    scores.extend(best.time_error.map(|error| (name("time error (ln)"), error)));
+    scores.extend(best.energy_error.map(|error| (name("energy error (ln)"), error)));
+    scores
+}
+
+/// What a model's probabilities are worth on the validation problems.
+fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
+    if plan.tuned {
+        // one config is known of each problem: what the others cost is not
+        return Ok(None);
+    }
+    let mut known = Vec::new();
+    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+        let predictor = Predictor::new(kernel, model)?;
+        for objective in &model.meta.objectives {
+            let cores = tch::get_num_threads().max(1) as usize;
+            known.extend(on_threads(&problems.validation, cores, |i| {
+                let tried = &table.tried[*i];
+                let device = &table.devices[tried.device];
+                Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.1)
+            })?);
+        }
+    }
+    Ok(calibrate::fit(&known, plan.calibration_temperature()))
+}

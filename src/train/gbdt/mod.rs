@@ -1,0 +1,88 @@
+//! Boosted trees, fitted: to the costs of measured configs, and to how probably each is the best of its problem.
+
+mod boosting;
+mod loss;
+mod samples;
+mod tree;
+
+use loss::Goal;
+use samples::Samples;
+use seqtune_data::Table;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::featurizer::Spelled;
+use seqtune_predict::gbdt::Trees;
+use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_predict::softmax::distribution;
+use seqtune_predict::threads::on_threads;
+
+/// What a forest is fitted to.
+#[derive(Clone, Copy, PartialEq)]
+enum Aim {
+    Values,
+    /// The soft target of this temperature.
+    Lists(f64),
+}
+
+/// Fits the problems `train` of a table; `held` out ones say when it is enough. `tau` is the temperature of the soft target.
+pub fn fit(
+    kernel: &Kernel,
+    table: &Table,
+    (train, held): (&[usize], &[usize]),
+    (objective, tau): (Objective, f64),
+    (seed, threads): (u64, usize),
+) -> Result<Trees> {
+    let fit = |aim: &Aim| {
+        let of = |problems: &[usize]| samples(kernel, table, problems, objective, *aim);
+        Ok(boosting::fit(&of(train), &of(held), seed))
+    };
+    let forests = on_threads(&[Aim::Values, Aim::Lists(tau)], threads, fit)?;
+    let [values, lists] = forests
+        .try_into()
+        .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
+    Ok(Trees::new(kernel, objective, tau, (values, lists)))
+}
+
+/// Of each problem the numbers that trees see of its working configs, and these configs' costs; cheapest first.
+pub fn known<'a>(
+    kernel: &'a Kernel,
+    table: &'a Table,
+    problems: &'a [usize],
+    objective: Objective,
+) -> impl Iterator<Item = (Vec<Vec<f32>>, Vec<f64>)> + 'a {
+    problems.iter().map(move |i| {
+        let tried = &table.tried[*i];
+        let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+        tried.costs(objective).into_iter().map(|(config, cost)| (spelled.row(config), cost)).unzip()
+    })
+}
+
+/// Natural logarithms of costs, less their mean.
+pub fn centred(costs: &[f64]) -> Vec<f64> {
+    let mean = costs.iter().map(|cost| cost.ln()).sum::<f64>() / costs.len() as f64;
+    costs.iter().map(|cost| cost.ln() - mean).collect()
+}
+
+/// What is known of problems, as trees learn it.
+fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, aim: Aim) -> Samples {
+    let (mut samples, mut lists) = (Samples::default(), Vec::new());
+    let (mut values, mut shares) = (Vec::new(), Vec::new());
+    for (rows, costs) in known(kernel, table, problems, objective) {
+        let (Some(best), Some(row)) = (costs.first(), rows.first()) else { continue };
+        samples.columns = row.len();
+        samples.rows.extend(rows.into_iter().flatten());
+        let relative: Vec<f64> = costs.iter().map(|cost| cost / best).collect();
+        match aim {
+            // fast configs weigh more: the order at the top is what is asked for
+            Aim::Values => values.extend(
+                centred(&costs)
+                    .iter()
+                    .zip(&relative)
+                    .map(|(ln, times)| (*ln as f32, (0.1 + (1.0 - times).exp()) as f32)),
+            ),
+            Aim::Lists(tau) => shares.extend(distribution(&relative, Some(tau))),
+        }
+        lists.push(costs.len());
+    }
+    samples.goal = if aim == Aim::Values { Goal::Values(values) } else { Goal::Lists(lists, shares) };
+    samples
+}

@@ -1,0 +1,181 @@
+//! Growing one regression tree over histograms, the leaf that gains most first (Ke et al. 2017).
+
+use crate::gbdt::samples::Samples;
+use seqtune_predict::forest::Node;
+
+const RATE: f64 = 0.05;
+const LEAVES: usize = 63;
+/// Of each leaf.
+const LEAST_ROWS: u32 = 20;
+const LEAST_CURVATURE: f64 = 1e-3;
+
+/// The rows with each number as the place of the bin that it falls into.
+pub(crate) struct Binned {
+    columns: usize,
+    /// Upper ends of the bins of each column, but for the last.
+    ends: Vec<Vec<f32>>,
+    bins: Vec<u8>,
+}
+
+impl Binned {
+    pub fn new(samples: &Samples) -> Binned {
+        let columns = samples.columns;
+        let ends = |column: usize| {
+            let mut values: Vec<f32> = samples.rows.iter().skip(column).step_by(columns).copied().collect();
+            values.sort_by(f32::total_cmp);
+            let mut distinct = values.clone();
+            distinct.dedup();
+            let middle = |pair: &[f32]| 0.5 * (pair[0] + pair[1]);
+            if distinct.len() <= 255 {
+                return distinct.windows(2).map(middle).collect();
+            }
+            let cut = |i: usize| {
+                let at = values.partition_point(|v| *v <= values[i * values.len() / 255]);
+                values.get(at).map(|next| 0.5 * (values[at - 1] + next))
+            };
+            let mut ends: Vec<f32> = (1..255).filter_map(cut).collect();
+            ends.dedup();
+            ends
+        };
+        let ends: Vec<Vec<f32>> = (0..columns).map(ends).collect();
+        let bin = |(i, x): (usize, &f32)| ends[i % columns].partition_point(|end| end < x) as u8;
+        let bins = samples.rows.iter().enumerate().map(bin).collect();
+        Binned { columns, ends, bins }
+    }
+}
+
+/// Sums over the rows of a bin: of the first and second derivatives, and their number.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    slope: f64,
+    curve: f64,
+    rows: u32,
+}
+
+impl Sums {
+    fn add(&mut self, [slope, curve]: [f32; 2]) {
+        self.slope += slope as f64;
+        self.curve += curve as f64;
+        self.rows += 1;
+    }
+
+    fn less(self, other: Sums) -> Sums {
+        Sums { slope: self.slope - other.slope, curve: self.curve - other.curve, rows: self.rows - other.rows }
+    }
+
+    fn worth(self) -> f64 {
+        self.slope * self.slope / self.curve
+    }
+
+    fn may_be(self) -> bool {
+        self.rows >= LEAST_ROWS && self.curve >= LEAST_CURVATURE
+    }
+}
+
+/// A leaf that may still be split.
+struct Leaf {
+    node: usize,
+    rows: Vec<u32>,
+    histogram: Vec<Sums>,
+    sums: Sums,
+    /// Gain, place of the column among those seen, and the highest bin that goes left.
+    best: Option<(f64, usize, u8)>,
+}
+
+/// What grows one tree.
+pub(crate) struct Grower<'a> {
+    pub binned: &'a Binned,
+    /// First and second derivative of the loss by each row's score.
+    pub slopes: &'a [[f32; 2]],
+    /// Columns that the tree sees.
+    pub columns: &'a [u16],
+}
+
+impl Grower<'_> {
+    /// The tree that lowers the loss of these rows most, greedily; it is a step of [`RATE`].
+    pub fn grow(&self, rows: Vec<u32>) -> Vec<Node> {
+        let mut tree = vec![Node { column: None, number: 0.0, children: 0 }];
+        let histogram = self.histogram(&rows);
+        let mut leaves = vec![self.leaf(0, rows, histogram)];
+        while leaves.len() < LEAVES {
+            let gains = leaves.iter().enumerate().filter_map(|(i, leaf)| Some((i, leaf.best?)));
+            let Some((i, (_, seen, bin))) = gains.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) else { break };
+            let Leaf { node, rows, histogram, .. } = leaves.swap_remove(i);
+            let column = self.columns[seen] as usize;
+            let goes_left = |row: &u32| self.binned.bins[*row as usize * self.binned.columns + column] <= bin;
+            let (left, right): (Vec<u32>, Vec<u32>) = rows.into_iter().partition(goes_left);
+            // only the smaller child is counted: the larger is what that leaves of both
+            let (small, is_left) = if left.len() <= right.len() { (&left, true) } else { (&right, false) };
+            let small = self.histogram(small);
+            let large = histogram.iter().zip(&small).map(|(all, part)| all.less(*part)).collect();
+            let (of_left, of_right) = if is_left { (small, large) } else { (large, small) };
+            let children = tree.len();
+            tree[node] = Node {
+                column: Some(column as u16),
+                number: self.binned.ends[column][bin as usize],
+                children: children as u16,
+            };
+            tree.extend([Node { column: None, number: 0.0, children: 0 }; 2]);
+            leaves.push(self.leaf(children, left, of_left));
+            leaves.push(self.leaf(children + 1, right, of_right));
+        }
+        for leaf in leaves {
+            let value = -leaf.sums.slope / leaf.sums.curve.max(f64::MIN_POSITIVE) * RATE;
+            tree[leaf.node].number = if value.is_finite() { value as f32 } else { 0.0 };
+        }
+        tree
+    }
+
+    fn bins_of(&self, column: u16) -> usize {
+        self.binned.ends[column as usize].len() + 1
+    }
+
+    fn histogram(&self, rows: &[u32]) -> Vec<Sums> {
+        let starts: Vec<usize> = self
+            .columns
+            .iter()
+            .scan(0, |at, column| {
+                *at += self.bins_of(*column);
+                Some(*at - self.bins_of(*column))
+            })
+            .collect();
+        let size: usize = self.columns.iter().map(|c| self.bins_of(*c)).sum();
+        let mut histogram = vec![Sums::default(); size];
+        for row in rows {
+            let slopes = self.slopes[*row as usize];
+            let bins = &self.binned.bins[*row as usize * self.binned.columns..][..self.binned.columns];
+            for (start, column) in starts.iter().zip(self.columns) {
+                histogram[start + bins[*column as usize] as usize].add(slopes);
+            }
+        }
+        histogram
+    }
+
+    fn leaf(&self, node: usize, rows: Vec<u32>, histogram: Vec<Sums>) -> Leaf {
+        let mut sums = Sums::default();
+        rows.iter().for_each(|row| sums.add(self.slopes[*row as usize]));
+        let mut best: Option<(f64, usize, u8)> = None;
+        let mut at = 0;
+        for (seen, column) in self.columns.iter().enumerate() {
+            let bins = &histogram[at..at + self.bins_of(*column)];
+            at += bins.len();
+            let mut left = Sums::default();
+            for (bin, part) in bins.iter().enumerate().take(bins.len() - 1) {
+                left = Sums {
+                    slope: left.slope + part.slope,
+                    curve: left.curve + part.curve,
+                    rows: left.rows + part.rows,
+                };
+                let right = sums.less(left);
+                if part.rows == 0 || !left.may_be() || !right.may_be() {
+                    continue;
+                }
+                let gain = left.worth() + right.worth() - sums.worth();
+                if gain > 1e-12 && best.is_none_or(|(most, ..)| gain > most) {
+                    best = Some((gain, seen, bin as u8));
+                }
+            }
+        }
+        Leaf { node, rows, histogram, sums, best }
+    }
+}

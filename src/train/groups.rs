@@ -1,0 +1,34 @@
+//! Which kernels share a model: none by default, because each is learned better alone (LOG.md).
+
+use seqtune_data::Table;
+use seqtune_predict::kernel::Kernel;
+use std::path::{Path, PathBuf};
+
+/// Kernels that share a model, and the model's folder.
+pub struct Group {
+    pub folder: PathBuf,
+    pub corpus: Vec<(Kernel, Table)>,
+}
+
+impl Group {
+    /// Problems of all kernels.
+    pub fn problems(&self) -> usize {
+        self.corpus.iter().map(|(_, table)| table.tried.len()).sum()
+    }
+
+    /// Name for people.
+    pub fn name(&self) -> String {
+        match &self.corpus[..] {
+            [(kernel, _)] => kernel.name.clone(),
+            several => format!("{} kernels", several.len()),
+        }
+    }
+}
+
+/// One model for each kernel, in `folder/<kernel>`, or one for all kernels, in `folder`. A single kernel's model is in `folder`.
+pub fn groups(corpus: Vec<(Kernel, Table)>, folder: &Path, together: bool) -> Vec<Group> {
+    if together || corpus.len() == 1 {
+        return vec![Group { folder: folder.into(), corpus }];
+    }
+    corpus.into_iter().map(|item| Group { folder: folder.join(&item.0.name), corpus: vec![item] }).collect()
+}

@@ -1,0 +1,25 @@
+//! Training: weights from tables of measured or tuned configs, by libtorch. Nothing that predicts needs it.
+
+pub mod batch;
+pub mod calibrate;
+pub mod commands;
+pub mod cross_validation;
+pub mod examples;
+pub mod fit;
+pub mod gbdt;
+pub mod groups;
+pub mod lessons;
+pub mod loss;
+pub mod member;
+pub mod memory;
+pub mod network;
+pub mod plan;
+pub mod pool;
+pub mod progress;
+pub mod schedule;
+pub mod settings;
+pub mod vocabulary;
+
+pub use fit::{Existing, refine, train};
+pub use groups::{Group, groups};
+pub use progress::Progress;

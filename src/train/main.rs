@@ -1,0 +1,14 @@
+//! The program `seqtune-train`, which `seqtune train` and `seqtune evaluate --folds` become.
+
+use seqtune::cli::{self, Verb};
+use seqtune_predict::error::input;
+use seqtune_train::commands;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::finish(match cli::parse() {
+        Verb::Train(args) => commands::train::run(args),
+        Verb::Evaluate(args) => commands::cross_validate::run(&args),
+        _ => input("seqtune-train trains and cross-validates; call `seqtune` for everything else"),
+    })
+}

@@ -1,0 +1,366 @@
+//! One network's training: weights, optimizer, checkpoints.
+
+use crate::batch::Batch;
+use crate::examples::Example;
+use crate::loss;
+use crate::network::adamw::{AdamW, copy};
+use crate::network::layers::Dropout;
+use crate::network::tensors::{Weights, from_arrays, numbers, to_arrays};
+use crate::network::transformer::Net;
+use rand::{Rng, SeedableRng, seq::SliceRandom};
+use rand_chacha::ChaCha8Rng;
+use safetensors::tensor::Dtype;
+use seqtune_predict::error::{Error, Result, io};
+use seqtune_predict::features::Scale;
+use seqtune_predict::featurizer::Speller;
+use seqtune_predict::files::write_whole;
+use seqtune_predict::model::{decode, encode};
+use seqtune_predict::sequence::Sequence;
+use seqtune_predict::settings::Settings;
+use seqtune_predict::vocab::Vocab;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use tch::{Kind, Tensor, no_grad};
+
+/// How well held-out problems are predicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// In nats: Kullback-Leibler divergence from the soft target among the measured configs, or, where one config is known, how
+    /// improbable it was. The criterion that keeps weights.
+    pub divergence: f64,
+    /// Mean share of the best speed of the most probable measured config; where one is known, share of problems that a greedy
+    /// search gets right.
+    pub share: f64,
+    /// Root mean square error of the time head in natural logarithms, where times are known.
+    pub time_error: Option<f64>,
+    /// The same of the energy head.
+    #[serde(default)]
+    pub energy_error: Option<f64>,
+}
+
+/// An epoch of training.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    /// Network of the ensemble, from 0, and how many there are.
+    pub member: usize,
+    pub members: usize,
+    /// Epochs done.
+    pub epoch: usize,
+    pub epochs: usize,
+    /// Mean training loss of the epoch, in nats per config.
+    pub loss: f64,
+    /// Validation scores of the averaged weights, when last taken.
+    pub validation: Score,
+    pub best: f64,
+}
+
+/// One kernel's share of the training.
+pub struct Lesson<'k> {
+    pub speller: Speller<'k>,
+    pub training: Vec<Example>,
+    pub validation: Vec<Example>,
+    /// Sequences of each problem per update, and problems per update.
+    pub rows: usize,
+    pub batch: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct State {
+    key: String,
+    epoch: usize,
+    step: i64,
+    best: Score,
+}
+
+/// Where a training run stands on disk.
+pub struct Checkpoint {
+    pub path: PathBuf,
+    /// What data and settings it was made with.
+    pub key: String,
+}
+
+/// Weights and optimizer between epochs.
+pub struct Run<'a> {
+    lessons: &'a [Lesson<'a>],
+    settings: &'a Settings,
+    weights: Weights,
+    optimizer: AdamW,
+    pub member: usize,
+    pub epoch: usize,
+    /// The averaged weights with the best validation score.
+    pub kept: Weights,
+    pub best: Score,
+    pub latest: Score,
+    checkpoint: &'a Checkpoint,
+    saved: std::time::Instant,
+}
+
+/// Updates over which the learning rate rises.
+const WARM_UP: f64 = 50.0;
+
+impl<'a> Run<'a> {
+    /// Begins a run, with random weights or those that are given, or goes on from its checkpoint.
+    pub fn begin(
+        lessons: &'a [Lesson<'a>],
+        (vocab, first): (&Vocab, Option<Weights>),
+        settings: &'a Settings,
+        (member, checkpoint): (usize, &'a Checkpoint),
+    ) -> Result<Run<'a>> {
+        let mut sequences = lessons.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
+        let judge = sequences.any(|s| !s.finished.is_empty());
+        let random = || Net::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
+        let weights = first.map_or_else(random, |first| copy(&first));
+        let mut run = Run {
+            lessons,
+            settings,
+            optimizer: AdamW::new(&weights),
+            kept: copy(&weights),
+            weights,
+            member,
+            epoch: 0,
+            best: Score { divergence: f64::MAX, ..Score::default() },
+            latest: Score::default(),
+            checkpoint,
+            saved: std::time::Instant::now(),
+        };
+        let path = &checkpoint.path;
+        if path.is_file() {
+            let bytes = std::fs::read(path).map_err(io(path))?;
+            let at = |e: Error| e.at(path.display());
+            let (arrays, _, meta) = decode(&bytes).map_err(at)?;
+            let tensors = from_arrays(&arrays);
+            let state: State = serde_json::from_str(meta.get("state").map_or("", String::as_str))
+                .map_err(|_| at(Error::Input("is not a checkpoint of this version; delete it".into())))?;
+            if state.key != checkpoint.key {
+                return Err(at(Error::Input(
+                    "was made with other data or settings; delete it to begin anew, or train into another folder"
+                        .into(),
+                )));
+            }
+            let part = |prefix: &str| -> Weights {
+                let named = tensors.iter().filter_map(|(n, t)| Some((n.strip_prefix(prefix)?.to_string(), t.copy())));
+                named.collect()
+            };
+            (run.weights, run.kept) = (part("weights."), part("kept."));
+            let (first, second, average) = (part("first."), part("second."), part("average."));
+            run.optimizer = AdamW { first, second, average, step: state.step };
+            (run.epoch, run.best) = (state.epoch, state.best);
+            run.latest = run.best;
+        }
+        run.learn();
+        Ok(run)
+    }
+
+    fn learn(&mut self) {
+        let weights = std::mem::take(&mut self.weights);
+        self.weights = weights.into_iter().map(|(n, t)| (n, t.set_requires_grad(true))).collect();
+    }
+
+    /// Updates that one epoch makes.
+    pub fn updates(lessons: &[Lesson]) -> usize {
+        lessons.iter().map(|l| l.training.len().div_ceil(l.batch)).sum()
+    }
+
+    /// One pass over the examples; the order and the choice of configs depend on seed, member and epoch alone.
+    pub fn epoch_of(&mut self, total_updates: f64) -> Result<f64> {
+        let (settings, lessons) = (self.settings, self.lessons);
+        let seed = (settings.seed + self.member as u64).wrapping_mul(1_000_003).wrapping_add(self.epoch as u64);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut batches: Vec<(&Lesson, Vec<usize>)> = Vec::new();
+        for lesson in lessons {
+            let mut order: Vec<usize> = (0..lesson.training.len()).collect();
+            order.shuffle(&mut rng);
+            batches.extend(order.chunks(lesson.batch).map(|chunk| (lesson, chunk.to_vec())));
+        }
+        batches.shuffle(&mut rng);
+        let mut losses = Vec::new();
+        for (lesson, chunk) in batches {
+            let (loss, likelihood) = self.loss(lesson, &chunk, &mut rng)?;
+            loss.backward();
+            let done = self.optimizer.step as f64 / total_updates;
+            let warm = (self.optimizer.step as f64 + 1.0) / WARM_UP;
+            let rate = settings.rate * warm.min(0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
+            self.optimizer.update(&mut self.weights, rate, settings.decay);
+            losses.push(likelihood);
+        }
+        match losses.iter().all(|l| l.is_finite()) {
+            true => Ok(losses.iter().sum::<f64>() / losses.len() as f64),
+            false => Err(Error::Failed(format!("the loss of epoch {} is not a number; lower --rate", self.epoch + 1))),
+        }
+    }
+
+    /// The loss of one update, and the part of it that is likelihood.
+    fn loss(&self, lesson: &Lesson, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
+        let Settings { hparams, smoothing, dropout, half, imagined, .. } = self.settings;
+        let net = if *half {
+            // but for what judges finished configs, whose answers differ in digits that bfloat16 does not have
+            let judges = |name: &str| name.starts_with("head.") || name.starts_with("judge.");
+            let kind = |name: &str| if judges(name) { Kind::Float } else { Kind::BFloat16 };
+            let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind(n)))).collect();
+            Net::new(hparams, &weights)?
+        } else {
+            Net::new(hparams, &self.weights)?
+        };
+        let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
+        let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
+        let (mut target, mut costs, mut relative, mut filler) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for example in chunk.iter().map(|i| &lesson.training[*i]) {
+            sources.push(&example.quantities);
+            let chosen = choose(example, lesson.rows, rng);
+            let total: f32 = chosen.iter().map(|(_, weight)| weight).sum();
+            filler.extend((0..chosen.len()).map(|at| at >= example.sequences.len()));
+            for (i, weight) in chosen {
+                sequences.push(&example.sequences[i]);
+                target.push(weight / total);
+                costs.push(example.costs[i]);
+                relative.push(example.cost[i] as f32);
+            }
+        }
+        let batch = Batch::new(&lesson.speller, &sources, lesson.rows, &sequences);
+        let (log, judged) = batch.forward(&net);
+        let mut chosen = batch.chosen(&log);
+        if *smoothing > 0.0 {
+            chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
+        }
+        let problems = chunk.len() as i64;
+        let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view([problems, lesson.rows as i64]); // (B, R)
+        // among the chosen for measured problems, among all that is legal for those that trees label or a tuner chose:
+        // of what was not measured nothing is known, so nothing is said against it
+        let listwise: Vec<f32> =
+            chunk.iter().map(|i| (!lesson.training[*i].among_legal && *imagined > 0) as u8 as f32).collect();
+        let mut against = chosen.zeros_like().narrow(1, 0, 1);
+        if listwise.contains(&1.0) {
+            against = chosen.logsumexp([1], true) * Tensor::from_slice(&listwise).unsqueeze(1);
+        }
+        let target = Tensor::from_slice(&target).view_as(&chosen);
+        let likelihood = -((chosen - against) * &target).sum(None) / problems as f64;
+        let mut loss = likelihood.shallow_clone();
+        if let (Some(rank), true) = (&judged.rank, lesson.rows > 1) {
+            let rank = rank.view_as(&target).masked_fill(&Tensor::from_slice(&filler).view_as(&target), loss::FILLER);
+            loss += loss::listwise(&rank, &target) * self.settings.rank;
+            if self.settings.order > 0.0 {
+                let relative = Tensor::from_slice(&relative).view_as(&target);
+                loss += loss::order(&rank, &relative) * self.settings.order;
+            }
+        }
+        let vocab = &lesson.speller.vocab;
+        let heads = [(judged.time.as_ref(), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
+        for (which, (said, scale)) in heads.into_iter().enumerate() {
+            let (Some(said), Some(scale)) = (said, scale) else { continue };
+            let known: Vec<f32> = costs.iter().map(|c| c[which]).collect();
+            if let Some(error) = loss::costs(said, &known, [problems, lesson.rows as i64], scale.deviation) {
+                loss += error * self.settings.head;
+            }
+        }
+        Ok((loss, likelihood.double_value(&[])))
+    }
+
+    /// Scores the averaged weights and keeps them if they are the best so far.
+    pub fn validate(&mut self) -> Result<()> {
+        let net = Net::new(&self.settings.hparams, &self.optimizer.average)?;
+        self.latest = no_grad(|| score(&net, self.lessons))?;
+        if self.latest.divergence < self.best.divergence {
+            self.best = self.latest;
+            self.kept = copy(&self.optimizer.average);
+        }
+        Ok(())
+    }
+
+    /// Writes the checkpoint, at most as often as the settings say unless it is the last.
+    pub fn save_if_due(&mut self, last: bool) -> Result<()> {
+        if !last && self.saved.elapsed().as_secs() < self.settings.checkpoint {
+            return Ok(());
+        }
+        self.saved = std::time::Instant::now();
+        let mut tensors = Weights::new();
+        let AdamW { first, second, average, step } = &self.optimizer;
+        let parts = [
+            ("weights", &self.weights),
+            ("kept", &self.kept),
+            ("first", first),
+            ("second", second),
+            ("average", average),
+        ];
+        for (prefix, part) in parts {
+            tensors.extend(part.iter().map(|(n, t)| (format!("{prefix}.{n}"), t.detach())));
+        }
+        let Run { epoch, best, .. } = self;
+        let state = State { key: self.checkpoint.key.clone(), epoch: *epoch, step: *step, best: *best };
+        let state = serde_json::to_string(&state).map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
+        write_whole(
+            &self.checkpoint.path,
+            &encode(&to_arrays(&tensors)?, &[], HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
+        )
+    }
+}
+
+/// Indices and target weights of the configs of one update: those with the most weight, and as many others at random (for
+/// the time head, and with the weight they have). Repeats configs of weight 0 where there are too few.
+fn choose(example: &Example, count: usize, rng: &mut ChaCha8Rng) -> Vec<(usize, f32)> {
+    // sequences are sorted by cost, so the heaviest come first
+    let heavy = (count * 2 / 3).min(example.sequences.len());
+    let mut chosen: Vec<(usize, f32)> = (0..heavy).map(|i| (i, example.target[i])).collect();
+    let mut rest: Vec<usize> = (heavy..example.sequences.len()).collect();
+    rest.shuffle(rng);
+    chosen.extend(rest.into_iter().take(count - heavy).map(|i| (i, example.target[i])));
+    while chosen.len() < count {
+        chosen.push((rng.random_range(0..example.sequences.len()), 0.0));
+    }
+    chosen
+}
+
+/// Scores a network on the validation examples of all lessons.
+fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
+    let (mut divergence, mut share, mut count) = (0.0, 0.0, 0.0);
+    let (mut errors, mut counts) = ([0f64; 2], [0f64; 2]);
+    for lesson in lessons {
+        // problems with one known config go together, swept ones each alone
+        let together = if lesson.rows == 1 { lesson.batch } else { 1 };
+        for chunk in lesson.validation.chunks(together) {
+            let sequences: Vec<&Sequence> = chunk.iter().flat_map(|e| &e.sequences).collect();
+            let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
+            let rows = sequences.len() / chunk.len();
+            let batch = Batch::new(&lesson.speller, &sources, rows, &sequences);
+            let (all, judged) = batch.forward(net);
+            let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
+            if lesson.rows == 1 {
+                share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
+            } else {
+                // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
+                if let Some(rank) = &judged.rank {
+                    log = (log + rank) / 2.0;
+                }
+                log = &log - log.logsumexp([0], true);
+            }
+            let log = numbers(&log)?;
+            for (log, p) in log.iter().zip(chunk.iter().flat_map(|e| &e.target)).filter(|(_, p)| **p > 0.0) {
+                let p = *p as f64;
+                divergence += p * (p.ln() - *log as f64);
+            }
+            for (which, said) in [judged.time, judged.energy].into_iter().enumerate() {
+                let Some(said) = said else { continue };
+                let known = chunk.iter().flat_map(|e| &e.costs).map(|c| c[which]);
+                for (said, known) in numbers(&said)?.iter().zip(known).filter(|(_, k)| !k.is_nan()) {
+                    errors[which] += (said - known).powi(2) as f64;
+                    counts[which] += 1.0;
+                }
+            }
+            if lesson.rows > 1 {
+                let chosen = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
+                share += 1.0 / chunk[0].cost[chosen];
+            }
+            count += chunk.len() as f64;
+        }
+    }
+    let vocab = lessons.first().map(|l| &l.speller.vocab);
+    let error = |which: usize, scale: Option<&Scale>| {
+        Some((errors[which] / counts[which]).sqrt() * scale?.deviation).filter(|_| counts[which] > 0.0)
+    };
+    Ok(Score {
+        divergence: divergence / count,
+        share: share / count,
+        time_error: error(0, vocab.and_then(|v| v.rate.as_ref())),
+        energy_error: error(1, vocab.and_then(|v| v.efficiency.as_ref())),
+    })
+}

@@ -1,0 +1,48 @@
+//! The network as it is trained, asked what the network for prediction is asked: a test holds that they agree.
+
+use crate::batch::Batch;
+use crate::network::tensors::{self, numbers};
+use crate::network::transformer::Net;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::featurizer::{Spelled, Speller};
+use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
+use seqtune_predict::network::weights::member;
+use seqtune_predict::sequence::Sequence;
+use seqtune_predict::{Model, Scored};
+use std::sync::Arc;
+use tch::{Kind, Tensor, no_grad};
+
+/// As [`Predictor::score`](seqtune_predict::Predictor::score), by the network that is trained, without boosted trees. Only for a model with
+/// one member.
+pub fn score_by_libtorch(
+    kernel: &Kernel,
+    model: &Model,
+    problem: &Problem,
+    device: &Device,
+    objective: Objective,
+    configs: &[Config],
+) -> Result<Vec<Scored>> {
+    if model.meta.members != 1 {
+        return input("libtorch scores models of one member only");
+    }
+    let speller = &Speller::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
+    let spelled = Spelled::new(speller.kernel, problem, device);
+    let judged = model.weights.contains_key("0.judge.out.weight");
+    let sequence = |config| Sequence::new(speller, &spelled, config, judged);
+    let sequences = configs.iter().map(sequence).collect::<Result<Vec<_>>>()?;
+    let quantities = speller.quantities(&spelled, objective);
+    let rows: Vec<&Sequence> = sequences.iter().collect();
+    let batch = Batch::new(speller, &[&quantities], rows.len(), &rows);
+    let net = Net::new(&model.meta.hparams, &tensors::from_arrays(&member(&model.weights, 0)))?;
+    let (log, judged) = no_grad(|| batch.forward(&net));
+    let log = numbers(&batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float))?;
+    let or_zeros = |said: Option<Tensor>| said.map_or(Ok(vec![0.0; log.len()]), |said| numbers(&said));
+    let rank = judged.rank.map(|rank| rank.log_softmax(0, Kind::Float));
+    let (time, energy, rank) = (or_zeros(judged.time)?, or_zeros(judged.energy)?, or_zeros(rank)?);
+    let scored = (0..log.len()).map(|i| {
+        let [time_us, joules] = speller.read_costs(&spelled, [time[i], energy[i]]);
+        let (log_probability, rank) = (log[i] as f64, rank[i] as f64);
+        Scored { log_probability, steps: Vec::new(), time_us, joules, rank, trees: [0.0; 2] }
+    });
+    Ok(scored.collect())
+}

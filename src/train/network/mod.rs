@@ -1,0 +1,7 @@
+//! The network as it is trained, in libtorch.
+
+pub mod adamw;
+pub mod agree;
+pub mod layers;
+pub mod tensors;
+pub mod transformer;

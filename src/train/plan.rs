@@ -1,0 +1,122 @@
+//! What a training run learns from and towards, checked and divided before the work begins.
+
+use crate::settings::fitted;
+use crate::vocabulary;
+use seqtune_data::Table;
+use seqtune_predict::Model;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_predict::settings::{Settings, Target};
+use seqtune_predict::split::Part;
+use seqtune_predict::vocab::Vocab;
+use std::sync::Arc;
+
+/// Temperature of the soft target where none is chosen.
+pub const SHARP: f64 = 0.05;
+
+/// Training and validation problems of one kernel, as indices into its table.
+pub struct Problems {
+    pub train: Vec<usize>,
+    pub validation: Vec<usize>,
+}
+
+/// What is learned from and towards.
+pub struct Plan<'a> {
+    /// The model to go on from.
+    pub from: Option<&'a Model>,
+    pub corpus: &'a [(Kernel, Table)],
+    /// Whether the data are what tuners chose, not sweeps.
+    pub tuned: bool,
+    pub objectives: Vec<Objective>,
+    /// By kernel.
+    pub problems: Vec<Problems>,
+    /// Whether the data are so few that nothing is left to validate on: then it is done on what was trained on.
+    pub nothing_held_out: bool,
+    pub vocab: Arc<Vocab>,
+    /// With what the data decide, but for the number of epochs.
+    pub settings: Settings,
+    /// Hashes of the datasets, those that the model to go on from knows first.
+    pub hashes: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    /// Refuses data that nothing can be learned from, and data that do not go with the model to go on from.
+    pub fn new(from: Option<&'a Model>, corpus: &'a [(Kernel, Table)], settings: &Settings) -> Result<Plan<'a>> {
+        let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
+        let objectives = objectives(corpus, tuned)?;
+        from.map_or(Ok(()), |model| check_objectives(model, &objectives))?;
+        let mut problems: Vec<Problems> =
+            corpus.iter().map(|(kernel, table)| divide(kernel, table, settings, tuned)).collect();
+        let nothing_held_out = problems.iter().all(|p| p.validation.is_empty());
+        if nothing_held_out {
+            // very small data: judge by what was trained on rather than refuse
+            problems.iter_mut().for_each(|p| p.validation = p.train.clone());
+        }
+        if problems.iter().all(|p| p.train.is_empty()) {
+            return input("no problem shape falls into the training part; give more shapes");
+        }
+        let learned: Vec<(&Kernel, &Table, &[usize])> =
+            corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
+        let vocab = match from {
+            None => vocabulary::learn(&learned),
+            Some(model) => vocabulary::refined(&model.meta.vocab, &learned),
+        };
+        // what it learned before is not forgotten, nor that it did
+        let mut hashes = from.map_or(Vec::new(), |model| model.meta.data.clone());
+        for hash in corpus.iter().flat_map(|(_, table)| &table.hashes) {
+            if !from.is_some_and(|model| model.meta.data.contains(hash)) {
+                hashes.push(hash.clone());
+            }
+        }
+        let settings = fitted(settings, corpus, problems.iter().map(|p| p.train.len()).sum());
+        let vocab = Arc::new(vocab);
+        Ok(Plan { from, corpus, tuned, objectives, problems, nothing_held_out, vocab, settings, hashes })
+    }
+
+    /// What tells the model to go on from.
+    pub fn parent(&self) -> Option<String> {
+        self.from.map(Model::digest)
+    }
+
+    /// Temperature of the target that the decoder is trained towards; `None` for the best config alone.
+    pub fn temperature(&self) -> Option<f64> {
+        self.settings.tau.filter(|_| self.settings.target == Target::Soft)
+    }
+
+    /// Temperature of the target that the calibration is fitted towards; `None` where the model knows the answers by heart.
+    pub fn calibration_temperature(&self) -> Option<f64> {
+        (!self.nothing_held_out).then_some(self.settings.tau.unwrap_or(SHARP))
+    }
+}
+
+/// What the data know the costs of.
+fn objectives(corpus: &[(Kernel, Table)], tuned: bool) -> Result<Vec<Objective>> {
+    let measured = |o: &Objective| corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= 2);
+    let objectives: Vec<Objective> = match tuned {
+        true => vec![Objective::Time],
+        false => Objective::ALL.into_iter().filter(measured).collect(),
+    };
+    match objectives.is_empty() {
+        true => input("the datasets hold no problem with two working configs; there is nothing to learn"),
+        false => Ok(objectives),
+    }
+}
+
+/// Refuses to go on from a model that knows other objectives.
+fn check_objectives(model: &Model, objectives: &[Objective]) -> Result<()> {
+    if model.meta.objectives == objectives {
+        return Ok(());
+    }
+    let named = |all: &[Objective]| all.iter().map(Objective::to_string).collect::<Vec<_>>().join(", ");
+    let (knows, hold) = (named(&model.meta.objectives), named(objectives));
+    let what = "give its data too, or train without it";
+    input(format!("the model to go on from knows {knows}, these datasets hold {hold}; {what}"))
+}
+
+fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> Problems {
+    let part = |part| match tuned {
+        true => table.tuned_part(kernel, &settings.split, part),
+        false => table.part(kernel, &settings.split, part, Objective::Time),
+    };
+    Problems { train: part(Part::Train), validation: part(Part::Validation) }
+}

@@ -1,0 +1,159 @@
+//! The vocabulary of a model, learned from the problems that it is trained on.
+
+use seqtune_data::Table;
+use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, Kind, Quantity, Scale};
+use seqtune_predict::featurizer::{Spelled, set};
+use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_predict::kernel::{Kernel, LIMIT_NAMES, Objective, Parameter};
+use seqtune_predict::vocab::{OBJECTIVE, Spelling, Vocab, is_late};
+use std::collections::HashMap;
+
+/// Kernels with their tables, and the problems of these that are learned from.
+type Corpus<'a> = [(&'a Kernel, &'a Table, &'a [usize])];
+
+/// The limit that came after the first models: it is encoded where a device states it, so that other models stay what they are.
+const LATER_LIMIT: &str = "local_memory_opt_in";
+
+/// The kernel's space as the devices of its data compile it: that of the whole source where one does.
+fn space_of(kernel: &Kernel, table: &Table) -> String {
+    let mut spaces = table.devices.iter().map(|device| kernel.space_hash_on(device));
+    spaces.find(|s| *s != kernel.space_hash()).unwrap_or_else(|| kernel.space_hash())
+}
+
+/// The vocabulary of a model that goes on with more data: the same, of the spaces of these data.
+pub fn refined(vocab: &Vocab, corpus: &Corpus) -> Vocab {
+    let mut vocab = vocab.clone();
+    for (kernel, table, _) in corpus {
+        let space = space_of(kernel, table);
+        if space != kernel.space_hash() {
+            vocab.kernels.iter_mut().filter(|k| k.kernel == kernel.name).for_each(|k| k.space = space.clone());
+        }
+    }
+    vocab
+}
+
+/// Learns the vocabulary of kernels from problems of their tables.
+pub fn learn(corpus: &Corpus) -> Vocab {
+    let mut vocab = Vocab {
+        kernels: Vec::new(),
+        source: Vec::new(),
+        parameters: Vec::new(),
+        offsets: vec![0],
+        rate: None,
+        efficiency: None,
+    };
+    let (mut groups, mut seen) = (Groups::default(), Seen::default());
+    for (kernel, table, train) in corpus {
+        groups.add_kernel(kernel);
+        let late = seen.add_problems(kernel, table, train);
+        let parameters = kernel.parameters.iter().map(|p| parameter(&mut vocab, p)).collect();
+        let features = kernel.features.iter().zip(&late).filter(|(f, _)| is_late(f));
+        vocab.kernels.push(Spelling {
+            kernel: kernel.name.clone(),
+            space: space_of(kernel, table),
+            parameters,
+            features: features
+                .map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))
+                .collect(),
+        });
+    }
+    let is_stated = |name: &&str| *name != LATER_LIMIT || seen.of(name).iter().any(|v| !v.is_nan());
+    for name in LIMIT_NAMES.into_iter().filter(is_stated) {
+        groups.add(&Some("device".into()), name, Kind::Limit);
+    }
+    groups.add(&Some("device".into()), OBJECTIVE, Kind::Choice(Objective::ALL.len()));
+    let learn = |(name, kind): &(String, Kind)| Quantity::learn(name, *kind, seen.of(name), INTERVALS);
+    vocab.source = groups.0.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
+    let scale = |values: &[f64]| (!values.is_empty()).then(|| Scale::of(values.iter().copied()));
+    (vocab.rate, vocab.efficiency) = (scale(&seen.rates), scale(&seen.efficiencies));
+    vocab
+}
+
+/// Index of a parameter, which is added where none of the same name and values is there.
+fn parameter(vocab: &mut Vocab, parameter: &Parameter) -> u16 {
+    let same = vocab.parameters.iter().position(|(n, v)| *n == parameter.name && *v == parameter.values);
+    same.unwrap_or_else(|| {
+        vocab.parameters.push((parameter.name.clone(), parameter.values.clone()));
+        vocab.offsets.push(vocab.offsets[vocab.offsets.len() - 1] + parameter.values.len() as u16);
+        vocab.parameters.len() - 1
+    }) as u16
+}
+
+/// Names and kinds of the quantities of each source token, in order.
+#[derive(Default)]
+struct Groups(Vec<(String, Vec<(String, Kind)>)>);
+
+impl Groups {
+    fn add(&mut self, group: &Option<String>, name: &str, kind: Kind) {
+        let group = group.as_deref().unwrap_or(name);
+        let at = self.0.iter().position(|(g, _)| g == group).unwrap_or_else(|| {
+            self.0.push((group.into(), Vec::new()));
+            self.0.len() - 1
+        });
+        if !self.0[at].1.iter().any(|(n, _)| n == name) {
+            self.0[at].1.push((name.into(), kind));
+        }
+    }
+
+    /// Adds a kernel's fields, and its features that no parameter decides.
+    fn add_kernel(&mut self, kernel: &Kernel) {
+        for field in &kernel.fields {
+            let kind = match field.kind {
+                FieldKind::Size => Kind::Size,
+                FieldKind::Real => Kind::Real,
+                FieldKind::Choice => Kind::Choice(field.labels.len()),
+            };
+            self.add(&field.group, &field.name, kind);
+        }
+        let derived = Some("derived".to_string());
+        for feature in kernel.features.iter().filter(|f| !is_late(f)) {
+            self.add(&feature.group.clone().or(derived.clone()), &feature.name, Kind::Derived);
+        }
+    }
+}
+
+/// All values seen of each quantity, and what configs reached.
+#[derive(Default)]
+struct Seen {
+    values: HashMap<String, Vec<f32>>,
+    /// Natural logarithms of operations per microsecond, and per joule.
+    rates: Vec<f64>,
+    efficiencies: Vec<f64>,
+}
+
+impl Seen {
+    fn of(&self, name: &str) -> &[f32] {
+        self.values.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    fn add(&mut self, name: &str, value: f64) {
+        self.values.entry(name.to_string()).or_default().push(value as f32);
+    }
+
+    /// Adds problems, and gives the values of each feature of the kernel that a parameter decides.
+    fn add_problems(&mut self, kernel: &Kernel, table: &Table, train: &[usize]) -> Vec<Vec<f32>> {
+        let mut late: Vec<Vec<f32>> = vec![Vec::new(); kernel.features.len()];
+        for tried in train.iter().map(|i| &table.tried[*i]) {
+            let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+            for (field, value) in kernel.fields.iter().zip(&tried.problem.values) {
+                self.add(&field.name, *value);
+            }
+            for (name, limit) in LIMIT_NAMES.iter().zip(spelled.limits()) {
+                self.add(name, *limit);
+            }
+            for (feature, code) in kernel.features.iter().zip(&spelled.codes).filter(|(f, _)| !is_late(f)) {
+                self.add(&feature.name, code.eval(&spelled.env));
+            }
+            for (config, outcome) in &tried.results {
+                let mut env = spelled.env.clone();
+                set(&mut env, kernel, &config.0);
+                for (i, code) in spelled.codes.iter().enumerate().filter(|(i, _)| is_late(&kernel.features[*i])) {
+                    late[i].push(code.eval(&env) as f32);
+                }
+                self.rates.extend(outcome.time_us().map(|t| (spelled.flops / t).ln()));
+                self.efficiencies.extend(outcome.joules().map(|j| (spelled.flops / j).ln()));
+            }
+        }
+        late
+    }
+}

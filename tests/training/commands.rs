@@ -1,0 +1,102 @@
+//! What trains, as a user meets it: wrong input, and the whole way from sweep to validation.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::{opencl_or_skip, run, seqtune, text};
+use std::io::Write;
+
+#[test]
+fn wrong_input_to_training_gets_one_sentence_and_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("list.txt"), "# sizes\nM=64,N=64,K=64\nM=64,N=64\n").unwrap();
+    std::fs::write(path("bad.safetensors"), "not a model").unwrap();
+    std::fs::write(path("bad.toml"), "[[device]]\nname = 3\n").unwrap();
+    let cases: Vec<Vec<String>> = [
+        "train {none.jsonl} -o {model}",
+        "train {list.txt} -o {model}",
+        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --width 100000",
+        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --tau 0.1",
+        "evaluate --folds 3 --objective energy --no-trees datasets/gemm/cpu-skylake-2c.sqt",
+    ]
+    .iter()
+    .map(|line| {
+        let word = |w: &str| match w.strip_prefix('{').and_then(|w| w.strip_suffix('}')) {
+            Some(name) => path(name),
+            None => w.to_string(),
+        };
+        line.split(' ').map(word).collect()
+    })
+    .collect();
+    let mut sentences = String::new();
+    for case in cases {
+        let (out, err, code) = run(&case.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(code, 2, "{case:?}: {out}{err}");
+        assert_eq!(err.lines().count(), 1, "one sentence: {err}");
+        let err = err.replace(&folder.path().display().to_string(), "DIR");
+        // the list of live devices depends on the machine
+        let err = if err.contains("opencl:99") { "no live device\n".into() } else { err };
+        sentences += &err;
+    }
+    insta::assert_snapshot!(sentences);
+    assert!(!folder.path().join("out.jsonl").exists(), "nothing is written for wrong input");
+    assert!(std::fs::read_to_string(path("list.txt")).unwrap().starts_with("# sizes"), "nothing is replaced");
+}
+
+#[test]
+fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (journal, packed, model, plot) = (path("d.jsonl"), path("d.sqt"), path("model"), path("plot.svg"));
+    let sizes: Vec<String> =
+        [8, 16, 24, 32, 48, 64, 96, 128].iter().map(|n| format!("M={n},N={},K={}", n + 8, n * 2)).collect();
+    let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
+    let tail = ["--sample", "12", "--pool", "14", "--fresh", "0", "-o", &journal, "--pack", &packed];
+    let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail].concat());
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) =
+        run(&["train", &packed, "-o", &model, "--epochs", "4", "--test", "0.5", "--validation", "0.1"]);
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["train", &packed, "-o", &model]);
+    assert_eq!(code, 2, "a model is not overwritten unasked: {err}");
+
+    let (out, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--top", "3", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["predictions"].as_array().unwrap().len(), 3);
+    assert!(answer["predictions"][0]["predicted_us"].as_f64().unwrap() > 0.0);
+    let (_, err, code) = run(&["predict", &model, "conv2d", "N=1,C=1,H=8,W=8,K=1,R=1,S=1"]);
+    assert_eq!((err.as_str(), code), ("seqtune: the model was made for gemm, not kernel conv2d\n", 2));
+    let (_, err, code) = run(&["predict", &model, "gemm", "M=40,N=40,K=40", "--device", "MI300X"]);
+    assert_eq!(code, 0);
+    assert!(err.contains("the model never saw MI300X"), "{err}");
+
+    let mut child = seqtune(&["predict", &model, "gemm", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let many: String = (1..=300).map(|m| format!("M={m},N=64,K=64\n")).collect();
+    child.stdin.take().unwrap().write_all(many.as_bytes()).unwrap();
+    let (out, err, code) = text(child.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out.lines().count(), 600, "a problem and a config each");
+
+    let (out, err, code) = run(&["evaluate", &model, &packed]);
+    assert_eq!(code, 0, "{err}");
+    for method in ["seqtune", "kernel default", "best on average", "nearest neighbour", "boosted trees", "random"] {
+        assert!(out.contains(method), "{method} in {out}");
+    }
+    let (out, err, code) =
+        run(&["validate", &model, "gemm", "M=40,N=40,K=40", "--top", "2", "--search", "2", "--plot", &plot, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(answer["predictions"][0]["measured_us"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(answer["default_us"].as_f64().unwrap() > 0.0 && answer["search_us"].as_f64().unwrap() > 0.0, "{answer}");
+    assert!(std::fs::read_to_string(&plot).unwrap().contains("<svg"));
+}

@@ -1,0 +1,220 @@
+//! Learning from what is measured next: every config judged, guided sweeps, refined models, answers that are unsure.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod support;
+
+use common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
+use seqtune_data::{Dataset, Outcome, Table};
+use seqtune_eval::regrets::Row;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune_predict::settings::Settings;
+use seqtune_predict::split::Split;
+use seqtune_predict::{Model, Predictor};
+use seqtune_train::cross_validation::{Ask, HeldOut, cross_validate};
+use seqtune_train::{Existing, refine, train};
+use std::path::Path;
+use support::small_settings;
+
+fn settings(epochs: usize) -> Settings {
+    let split = Split { seed: 1, test: 0.25, validation: 0.25, from: 0.0 };
+    Settings { members: 2, imagined: 0, split, ..small_settings(epochs) }
+}
+
+fn fit(kernel: &Kernel, folder: &Path) -> Model {
+    train(&[(kernel.clone(), table(kernel))], &settings(15), (folder, Existing::Keep), &mut |_| {}).unwrap()
+}
+
+#[test]
+fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_threads() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    // one network: several are averaged otherwise where configs are compared
+    let one = Settings { members: 1, ..settings(15) };
+    let model = train(&[(kernel.clone(), table(&kernel))], &one, (folder.path(), Existing::Keep), &mut |_| {}).unwrap();
+    let predictor = Predictor::new(&kernel, &model).unwrap();
+    let device = Device::described("A100").unwrap();
+    for size in [1, 3, 100, 4_096] {
+        let problem = kernel.problem(&format!("M={size}")).unwrap();
+        let mut legal = Vec::new();
+        ConfigSpace::new(&kernel, &problem, &device).for_each(&mut |c| {
+            legal.push(Config(c.to_vec()));
+            true
+        });
+        let scored = predictor.score(&problem, &device, Objective::Time, &legal).unwrap();
+        let mut expected: Vec<(&Config, f64)> = legal.iter().zip(scored.iter().map(|s| s.rank)).collect();
+        expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for threads in [1, 2] {
+            let survey = predictor.survey(&problem, &device, Objective::Time, 5, threads).unwrap();
+            assert_eq!(survey.judged, legal.len() as u64);
+            assert_eq!(survey.best.len(), legal.len().min(5));
+            for (found, (config, _)) in survey.best.iter().zip(&expected) {
+                assert_eq!(&found.config, *config);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let model = fit(&kernel, folder.path());
+    let predictor = Predictor::new(&kernel, &model).unwrap();
+    let device = Device::described("A100").unwrap();
+    let problems: Vec<_> = [3, 17, 90, 333, 1_234].iter().map(|m| kernel.problem(&format!("M={m}")).unwrap()).collect();
+    let plan = |fresh| predictor.guide(&problems, &device, Objective::Time, (4, fresh), (1, 1)).unwrap();
+    let sure = plan(0.0);
+    assert_eq!(sure.iter().map(Vec::len).sum::<usize>(), 4 * problems.len());
+    let mut taken = Vec::new();
+    let mut left = Vec::new();
+    for (problem, configs) in problems.iter().zip(&sure) {
+        let found = predictor.predict(std::slice::from_ref(problem), &device, Objective::Time, (16, 16), 1).unwrap();
+        let (chosen, rest) = found[0].split_at(configs.len());
+        assert!(configs.iter().eq(chosen.iter().map(|c| &c.config)), "the most probable ones, best first");
+        taken.extend(chosen.iter().skip(1).map(|c| c.probability));
+        left.extend(rest.iter().map(|c| c.probability));
+    }
+    let least = taken.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(left.iter().all(|p| *p <= least), "nothing that is left is more probable than what is taken");
+    let explored = plan(0.5);
+    let space = ConfigSpace::new(&kernel, &problems[2], &device);
+    assert!(explored[2].iter().all(|c| space.is_legal(c)));
+    assert_eq!(explored, plan(0.5), "the same arguments give the same plan");
+}
+
+#[test]
+fn what_was_measured_since_is_learned_without_forgetting() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    // learned on small sizes, refined with large ones
+    let of = |sizes: Vec<u64>| Table::new(&kernel, &[("toy".into(), toy_dataset(&kernel, sizes.into_iter()))]).unwrap();
+    let (small, all) = (of(sizes().filter(|m| *m < 64).collect()), of(sizes().collect()));
+    let whole =
+        |epochs| Settings { split: Split { seed: 1, test: 0.0, validation: 0.2, from: 0.0 }, ..settings(epochs) };
+    let first = train(&[(kernel.clone(), small)], &whole(25), (&place("a"), Existing::Keep), &mut |_| {}).unwrap();
+    let corpus = [(kernel.clone(), all)];
+    let second = refine(&first, &corpus, &whole(10), (&place("b"), Existing::Keep), &mut |_| {}).unwrap();
+    assert_eq!(second.meta.vocab, first.meta.vocab);
+    assert_eq!(second.meta.parent, Some(first.digest()));
+    let lost = |model: &Model, large: bool| {
+        let predictor = Predictor::new(&kernel, model).unwrap();
+        let (mut sum, mut count) = (0.0, 0.0);
+        for tried in &corpus[0].1.tried {
+            if (tried.problem.values[0] >= 256.0) == large {
+                let costs = tried.costs(Objective::Time);
+                let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
+                let device = &corpus[0].1.devices[0];
+                let found =
+                    predictor.predict_among(&tried.problem, device, Objective::Time, (1, 20), &configs).unwrap();
+                let cost = costs.iter().find(|(c, _)| **c == found[0].config).unwrap().1;
+                sum += 1.0 - costs[0].1 / cost;
+                count += 1.0;
+            }
+        }
+        sum / count
+    };
+    assert!(lost(&second, true) < 0.5 * lost(&first, true), "{} {}", lost(&second, true), lost(&first, true));
+    assert!(lost(&second, false) < lost(&first, false) + 0.02);
+}
+
+#[test]
+fn a_device_left_out_is_judged_by_what_the_others_taught() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let on = |name: &str| {
+        let mut dataset = toy_dataset(&kernel, sizes());
+        dataset.header.device = Device::described(name).unwrap();
+        (name.to_string(), dataset)
+    };
+    let settings = settings(15);
+    let ask = Ask {
+        held_out: HeldOut::Devices,
+        objective: Objective::Time,
+        library: None,
+        settings: &settings,
+        models: folder.path(),
+    };
+    let one = Table::new(&kernel, &[on("A100")]).unwrap();
+    let error = cross_validate(&kernel, &one, &ask, &|_| {}).unwrap_err().to_string();
+    assert!(error.contains("two devices or more"), "{error}");
+    let table = Table::new(&kernel, &[on("A100"), on("H200")]).unwrap();
+    let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
+    assert_eq!((report.problems, report.folds.as_str()), (table.tried.len(), "each device left out in turn"));
+    let model = Model::load(&folder.path().join("without-A100")).unwrap();
+    assert_eq!(model.meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["H200"]);
+    assert_eq!(model.meta.data, table.hashes[1..], "what was measured on the other only");
+    // each device has a column of its own
+    let left_out: Vec<(&str, usize)> = report.left_out.iter().map(|l| (l.device.as_str(), l.problems)).collect();
+    assert_eq!(left_out, [("A100", report.problems / 2), ("H200", report.problems / 2)]);
+    let predict = |rows: &[Row]| rows.iter().find(|r| r.method.starts_with("seqtune, as predict")).unwrap().regret[0];
+    let mean = report.left_out.iter().map(|l| predict(&l.rows)).sum::<f64>() / 2.0;
+    assert!((mean - predict(&report.rows)).abs() < 1e-12, "{}", report.table());
+    assert!(report.table().contains("| method | A100, "), "{}", report.table());
+    // it never saw the device that it is asked for, and says so
+    assert_eq!(report.sureness.unwrap().unsure, 1.0);
+}
+
+#[test]
+fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_doubt() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let toy = common::write_toy(&folder.path().join("toy"));
+    fit(&kernel, &folder.path().join("model"));
+    let (model, sweep, learned, refined) = (path("model"), path("sweep.jsonl"), path("learned.jsonl"), path("refined"));
+    let fake = |args: &[&str]| common::text(common::seqtune(args).env("SEQTUNE_FAKE", "slow=1").output().unwrap());
+    let guided =
+        ["sweep", &toy, "--problems", "M=50", "M=700", "--device", "fake", "--guided", &model, "--sample", "4"];
+    let (out, err, code) = fake(&[&guided[..], &["-o", &sweep]].concat());
+    assert!(code == 0 && out.contains("measured now"), "{out}{err}");
+    assert!(err.contains("never saw"), "{err}");
+    let swept = Dataset::load(Path::new(&sweep)).unwrap();
+    assert!(
+        swept.records.len() <= 10
+            && swept.records.iter().any(|r| r.config == kernel.show_config(&kernel.default_config()))
+    );
+    let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &sweep]].concat());
+    assert!(code == 2 && err.contains("was not trained for energy"), "{err}");
+
+    let validate = ["validate", &model, &toy, "M=50", "M=700", "--device", "fake", "--top", "3", "--learn", &learned];
+    let (out, err, code) = fake(&validate);
+    assert_eq!(code, 0, "{out}{err}");
+    let measured = Dataset::load(Path::new(&learned)).unwrap();
+    assert!(measured.records.len() >= 6);
+    assert!(measured.records.iter().all(|r| matches!(r.outcome, Outcome::Measured(_))));
+    let (out, err, code) = fake(&[&validate[..7], &["--budget", "0.01s", "--json"]].concat());
+    assert!(code == 0 && err.contains("the budget is spent at 1 of 2 problems"), "{out}{err}");
+    assert_eq!(out.lines().count(), 1, "{out}");
+    let refusing = |more: &[&str]| {
+        let validate = [&validate[..5], more, &["--device", "fake", "--json"]].concat();
+        common::text(common::seqtune(&validate).env("SEQTUNE_FAKE", "refuse=700").output().unwrap())
+    };
+    let (out, err, code) = refusing(&[]);
+    assert!(code == 0 && out.lines().count() == 1 && out.contains("M=50"), "{out}{err}");
+    assert!(err.contains("M=700 could not be measured: the reference of kernel toy: refused"), "{err}");
+    let train =
+        ["train", &sweep, &learned, "--kernel", &toy, "--from", &model, "--test", "0", "--epochs", "1", "-o", &refined];
+    let (out, err, code) = run(&train);
+    assert!(code == 0 && out.contains("weights"), "{out}{err}");
+    // what it learned before is named beside what it learned since, and is never judged as unseen
+    let data = |folder: &str| Model::load(Path::new(folder)).unwrap().meta.data;
+    assert_eq!(data(&refined), [data(&model), vec![swept.hash(), measured.hash()]].concat());
+    let (_, err, code) = run(&["evaluate", &refined, &sweep, "--kernel", &toy, "--whole"]);
+    assert!(code == 2 && err.contains("learned from some of these data"), "{err}");
+    for other in [["--split-seed", "9"], ["--test", "0.9"]] {
+        let (_, err, code) =
+            run(&[&["train", &sweep, "--kernel", &toy, "--from", &model, "-o", &path("x")], &other[..]].concat());
+        assert!(code == 2 && err.contains("would be judged as held out"), "{err}");
+    }
+
+    let (out, err, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--fallback", &sweep]);
+    assert!(code == 0 && out.contains("unsure: measure the first few") && out.contains("nearest  "), "{out}{err}");
+    let (out, _, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(code == 0 && answer["unsure"] == true && answer["predictions"][0]["predicted_joules"].is_null(), "{out}");
+    let (_, err, code) = run(&["predict", &model, &toy, "M=700", "--pareto"]);
+    assert!(code == 2 && err.contains("its data had no energy"), "{err}");
+}
