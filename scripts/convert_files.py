@@ -24,8 +24,8 @@ def settings(text):
     number = lambda name: float(f[name] or 0)
     read = {"target": f["target"].lower(), "tau": None if f["tau"] == "NaN" else number("tau"), "epochs": int(f["epochs"]),
             "batch": int(f["batch"]) or None, "configs": int(f["configs"]), "rate": number("rate"), "decay": number("decay"),
-            "dropout": number("dropout"), "smoothing": number("smoothing"), "half": f["half"] == "bf16", "imagined": int(f["imagined"]),
-            "head": number("head"), "rank": number("rank"), "order": number("order"), "seed": int(f["seed"])}
+            "dropout": number("dropout"), "smoothing": number("smoothing"), "bf16": f["half"] == "bf16", "pseudo_labels": int(f["imagined"]),
+            "head": number("head"), "rank": number("rank"), "pairwise_weight": number("order"), "seed": int(f["seed"])}
     return read, f["parent"]
 
 

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
-# Puts in place what seqtune builds and runs on: libtorch 2.11.0 (CPU) under .libtorch, and an OpenCL CPU device (PoCL); and LightGBM
-# under .lightgbm, which `evaluate` compares with; and NVIDIA's run-time compiler under .nvrtc, which compiles for NVIDIA GPUs without one;
-# and HIP and clang 19, which do that for AMD GPUs.
-# Does nothing where all are there. SEQTUNE_TORCH_DIR names an existing torch 2.11.0 directory (with include/ and lib/) to use instead.
+# Puts in place what seqtune builds and runs on, by part; all parts where none is named. Does nothing for what is there.
+#
+#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd]
+#
+#   opencl     PoCL, the processor as an OpenCL device (43 MB): sweep, validate
+#   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, evaluate --folds
+#   lightgbm   under .lightgbm (4 MB): the rival that evaluate compares with
+#   nvrtc      NVIDIA's run-time compiler under .nvrtc (90 MB): programs for NVIDIA GPUs without one
+#   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
+#
+# SEQTUNE_TORCH_DIR names an existing torch 2.11.0 folder (with include/ and lib/) to use instead of a download.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,9 +19,19 @@ nvrtc_version=13.0.88
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
+parts=("$@")
+[ $# -gt 0 ] || parts=(opencl libtorch lightgbm nvrtc amd)
+for part in "${parts[@]}"; do
+    case $part in
+        opencl | libtorch | lightgbm | nvrtc | amd) ;;
+        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd" ;;
+    esac
+done
+wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
+
 command -v cargo >/dev/null || fail "cargo is missing: install Rust 1.89 or newer (rustup.rs), then run this again"
-command -v python3 >/dev/null || fail "python3 is missing: install python3 and python3-pip, then run this again"
-command -v c++ >/dev/null || fail "a C++ compiler is missing: install g++, then run this again"
+command -v cc >/dev/null || fail "a C compiler is missing: install gcc, then run this again"
+python_or_fail() { command -v python3 >/dev/null || fail "python3 is missing: install python3 and python3-pip, then run this again"; }
 
 libtorch_ready() { [ "$(cat .libtorch/build-version 2>/dev/null)" = "$torch_version" ] && [ -e .libtorch/lib/libtorch_cpu.so ]; }
 
@@ -113,18 +130,21 @@ nvrtc_ready() {
 
 opencl_ready() { ls /etc/OpenCL/vendors/*.icd >/dev/null 2>&1 && ldconfig -p | grep -q 'libOpenCL\.so\.1'; }
 
-# Installs packages of Debian's or Ubuntu's.
+# Installs packages of Debian's or Ubuntu's; who may not is told the command that an administrator types.
 install() {
-    local sudo=""
-    [ "$(id -u)" = 0 ] || sudo=sudo
-    $sudo apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >&2
+    local sudo=()
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true 2>/dev/null || { say "you may not install packages here; ask an administrator for: apt-get install $*"; return 1; }
+        sudo=(sudo)
+    fi
+    command -v apt-get >/dev/null || { say "no apt-get here; install by hand: $*"; return 1; }
+    "${sudo[@]}" apt-get update -qq >&2
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
 install_pocl() {
-    command -v apt-get >/dev/null || fail "no OpenCL device and no apt-get: install PoCL and an OpenCL ICD loader by hand"
     say "installing the OpenCL CPU device (PoCL, 43 MB)"
-    install pocl-opencl-icd ocl-icd-libopencl1
+    install pocl-opencl-icd ocl-icd-libopencl1 || fail "no OpenCL device: sweep and validate need one; predict does not"
 }
 
 hip_ready() { ldconfig -p | grep -q 'libamdhip64\.so' || ls /opt/rocm/lib/libamdhip64.so* >/dev/null 2>&1; }
@@ -132,17 +152,23 @@ clang_ready() { [ -x /opt/rocm/llvm/bin/clang ] || { command -v clang-19 && comm
 
 install_amd() {
     local without="nothing is compiled for AMD GPUs without ROCm or clang 19 with lld 19"
-    command -v apt-get >/dev/null || { say "no apt-get: $without"; return 0; }
     say "installing AMD's run-time compiler (HIP, 19 MB) and clang 19 (50 MB)"
-    hip_ready || install libamdhip64-dev || say "HIP could not be installed: $without"
-    clang_ready || install clang-19 lld-19 || say "clang 19 could not be installed: $without"
+    hip_ready || install libamdhip64-dev || say "HIP is not there: $without"
+    clang_ready || install clang-19 lld-19 || say "clang 19 is not there: $without"
 }
 
-libtorch_ready || link_installed_torch || download_libtorch
-# only a comparison needs the first, only programs for NVIDIA and AMD GPUs the others
-lightgbm_ready || fetch_libraries .lightgbm lightgbm "$lightgbm_version" "4 MB" "\`evaluate\` of tuned datasets needs --no-trees" lib_lightgbm.so
-nvrtc_ready || fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" \
-    libnvrtc.so.13 libnvrtc-builtins.so.13.0
-{ hip_ready && clang_ready; } || install_amd
-opencl_ready || install_pocl
-say "ready"
+get_libtorch() {
+    libtorch_ready && return
+    command -v c++ >/dev/null || fail "a C++ compiler is missing: install g++, then run this again"
+    python_or_fail
+    link_installed_torch || download_libtorch
+}
+
+wants opencl && ! opencl_ready && install_pocl
+wants libtorch && get_libtorch
+wants lightgbm && ! lightgbm_ready && python_or_fail && fetch_libraries .lightgbm lightgbm "$lightgbm_version" "4 MB" \
+    "\`evaluate\` of tuned datasets needs --no-trees" lib_lightgbm.so
+wants nvrtc && ! nvrtc_ready && python_or_fail && fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" \
+    "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" libnvrtc.so.13 libnvrtc-builtins.so.13.0
+wants amd && ! { hip_ready && clang_ready; } && install_amd
+say "ready: ${parts[*]}"

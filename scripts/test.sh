@@ -1,7 +1,18 @@
 #!/usr/bin/env bash
-# Sets up what is missing and runs all tests.
+# Sets up what is missing, runs all tests, and counts what was skipped and why. Words behind it go to cargo test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+began=$SECONDS
 scripts/setup.sh
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
 # one test binary after the other; within one, OpenCL measuring and libtorch share the cores
-cargo test "$@"
+status=0
+cargo test --workspace "$@" -- --show-output 2>&1 | tee "$output" | grep -v -e '^$' -e '^successes:' -e '^    [a-z_:0-9]*$' || true
+[ "${PIPESTATUS[0]}" = 0 ] || status=1
+passed=$(sed -n 's/^test result: .* \([0-9]*\) passed.*/\1/p' "$output" | paste -sd+ | bc)
+failed=$(sed -n 's/^test result: .* \([0-9]*\) failed.*/\1/p' "$output" | paste -sd+ | bc)
+skipped=$(grep -c '^skipped:' "$output" || true)
+printf '\n%s tests passed, %s failed, %s skipped, in %d s\n' "${passed:-0}" "${failed:-0}" "$skipped" $((SECONDS - began))
+sed -n 's/^skipped: //p' "$output" | sort | uniq -c | sort -rn | sed 's/^ *\([0-9]*\) /  \1 x /'
+exit $status

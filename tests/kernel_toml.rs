@@ -1,7 +1,7 @@
 //! `docs/kernel-toml.md` against the program: its examples load, its expressions have the values it states, and every
 //! key of the format has a row in its table.
 
-use seqtune::kernel::{Device, Kernel, LIMIT_NAMES};
+use seqtune_predict::kernel::{Device, Kernel, LIMIT_NAMES};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -137,7 +137,7 @@ impl Examples {
                 }
             }
             ["expr"] => block.text.lines().filter(|l| !l.trim().is_empty()).try_for_each(|l| self.check_expr(l)),
-            // loaded with the kernel that names it, and read above
+            // workload with the kernel that names it, and read above
             ["toml", "base", _] | ["toml", "device"] | ["text", "example"] => Ok(()),
             _ => Err(format!("`{}` is no kind of example", block.info)),
         }

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_data::formats::miopen::{self, Convolution, Import, Row, convolutions_of_command, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_eval::speed::random_problem;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune_predict::kernel::{Config, ConfigSpace, Definition, Device, Kernel};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -293,12 +293,13 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
 
 /// Median number of legal configs over problems of the real database, every parameter restricted to `main` where it has values.
 fn median_legal(folder: &Path, solver: &str, main: &[&[i64]]) -> u64 {
-    let mut kernel = Kernel::open(solver).unwrap();
+    let mut kernel: Definition = (*Kernel::open(solver).unwrap()).clone();
     for (parameter, values) in kernel.parameters.iter_mut().zip(main) {
         if !values.is_empty() {
             parameter.values = values.to_vec();
         }
     }
+    let kernel = Kernel::from(kernel);
     let device = Device::described("gfx906_60").unwrap();
     let rows = miopen::read(&folder.join("gfx906_60.db.bz2")).unwrap();
     let rows: Vec<&Row> = rows.iter().filter(|r| r.is_of(solver) && r.convolution.beyond.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Programs compiled without a device, what they need, and the folder that keeps them.
+//! CompileQueue compiled without a device, what they need, and the folder that keeps them.
 
 mod common;
 

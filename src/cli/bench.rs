@@ -55,7 +55,7 @@ pub fn run(args: Args) -> Result<()> {
         latencies.push(latency(&kernel, &predictor, &device, args.latency, *width, args.seed)?);
         throughputs.push(throughput(&kernel, &predictor, &device, (args.batch, *width), threads, args.seed)?);
     }
-    let judging = match predictor.judges() {
+    let judging = match predictor.reranks() {
         true => Some(judging(&kernel, &predictor, &device, (args.judged, threads), args.seed)?),
         false => None,
     };

@@ -144,7 +144,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     }
     let threads = cores();
     let library = trees(args)?;
-    let ask = tuned::Ask {
+    let ask = tuned::Options {
         device: device.as_ref(),
         part: args.part.unwrap_or(Part::Test),
         library: library.as_ref(),
@@ -168,7 +168,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
 
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
-    let ask = replay::Ask { objective: args.objective, whole: args.whole };
+    let ask = replay::Options { objective: args.objective, whole: args.whole };
     let report = evaluate(kernel, model, table, ask, &mut |what| eprintln!("evaluate: {what}"))?;
     if let Some(path) = &args.plot {
         let groups: Vec<plot::Group> = report

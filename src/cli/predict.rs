@@ -1,6 +1,6 @@
 //! `seqtune predict`
 
-use seqtune_data::{Table, Tried};
+use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
@@ -61,11 +61,11 @@ pub fn run(args: Args) -> Result<()> {
         [] => None,
         paths => crate::cli::inputs::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
     };
-    let learned: Vec<&Tried> = measured.iter().flat_map(|table: &Table| &table.tried).collect();
+    let learned: Vec<&MeasuredProblem> = measured.iter().flat_map(|table: &Table| &table.tried).collect();
     if measured.is_some() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
     }
-    let say = Say { kernel: &kernel, device: &device, objective: args.objective, json: args.json };
+    let say = Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json };
     if args.pareto {
         for problem in &problems {
             let candidates = predictor.pareto(problem, &device, args.width)?;
@@ -92,16 +92,16 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// What answers are told with.
-struct Say<'a> {
+struct Printer<'a> {
     kernel: &'a Kernel,
     device: &'a Device,
     objective: Objective,
     json: bool,
 }
 
-impl Say<'_> {
+impl Printer<'_> {
     /// The best configs of the nearest measured problems that are legal for this one, as they are written.
-    fn nearest(&self, problem: &Problem, learned: &[&Tried], top: usize) -> Vec<String> {
+    fn nearest(&self, problem: &Problem, learned: &[&MeasuredProblem], top: usize) -> Vec<String> {
         let space = ConfigSpace::new(self.kernel, problem, self.device);
         let ranking = Neighbours::new(self.kernel, learned, self.objective).ranking(problem);
         ranking.iter().filter(|c| space.is_legal(c)).take(top).map(|c| self.kernel.show_config(c)).collect()

@@ -42,7 +42,7 @@ pub struct Args {
 const PORTION: usize = 64;
 
 /// Compiles a kernel for a problem and a device.
-struct Programs<'a> {
+struct CompileQueue<'a> {
     kernel: &'a Kernel,
     problem: &'a Problem,
     device: &'a Device,
@@ -52,16 +52,16 @@ struct Programs<'a> {
     failed: RefCell<(Option<String>, usize)>,
 }
 
-impl<'a> Programs<'a> {
-    fn new(kernel: &'a Kernel, problem: &'a Problem, device: &'a Device, json: bool) -> Result<Programs<'a>> {
+impl<'a> CompileQueue<'a> {
+    fn new(kernel: &'a Kernel, problem: &'a Problem, device: &'a Device, json: bool) -> Result<CompileQueue<'a>> {
         kernel.source()?;
-        Ok(Programs { kernel, problem, device, compiler: compiler_for(device)?, json, failed: Default::default() })
+        Ok(CompileQueue { kernel, problem, device, compiler: compiler_for(device)?, json, failed: Default::default() })
     }
 
     /// Compiles the configs on all cores and shows each with what it needs.
     fn show(&self, configs: &[Config]) -> Result<()> {
         let threads = cores();
-        let Programs { kernel, problem, device, compiler, .. } = self;
+        let CompileQueue { kernel, problem, device, compiler, .. } = self;
         let compiled = on_threads(configs, threads, |config| compile_for(compiler, (kernel, problem, config), device))?;
         for (config, compiled) in configs.iter().zip(compiled) {
             let text = self.kernel.show_config(config);
@@ -125,7 +125,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         return match violation {
             None if args.compile => {
-                let programs = Programs::new(&kernel, &problem, &device, args.json)?;
+                let programs = CompileQueue::new(&kernel, &problem, &device, args.json)?;
                 programs.show(&[config])?;
                 programs.verdict()
             }
@@ -135,7 +135,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let mut counter = space.counter();
     if args.list || args.sample.is_some() || args.compile {
-        let programs = args.compile.then(|| Programs::new(&kernel, &problem, &device, args.json)).transpose()?;
+        let programs = args.compile.then(|| CompileQueue::new(&kernel, &problem, &device, args.json)).transpose()?;
         let show = |configs: &[Config]| match &programs {
             Some(programs) => programs.show(configs),
             None => {
@@ -172,7 +172,7 @@ pub fn run(args: Args) -> Result<()> {
             shown = show(&[default]);
         }
         shown?;
-        return programs.as_ref().map_or(Ok(()), Programs::verdict);
+        return programs.as_ref().map_or(Ok(()), CompileQueue::verdict);
     }
     let all: u64 = kernel.parameters.iter().map(|p| p.values.len() as u64).product();
     let legal = counter.total();

@@ -92,7 +92,7 @@ fn guided(
     let threads = cores();
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
-    let guide = Predictor::new(kernel, &model)?.guide(
+    let guide = Predictor::new(kernel, &model)?.acquire(
         problems,
         device,
         args.objective,

@@ -50,7 +50,7 @@ pub struct Args {
     pub single: bool,
     /// Unmeasured problems per measured one that a cost model labels for the decoder; 0 for none [default: 12/0]
     #[arg(long, value_name = "N")]
-    pub imagined: Option<usize>,
+    pub pseudo_labels: Option<usize>,
     /// Highest learning rate [default: 0.0015/0.001]
     #[arg(long)]
     pub rate: Option<f64>,

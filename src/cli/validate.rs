@@ -6,10 +6,10 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
 use seqtune_data::{Header, Journal, Observed, Outcome, Record};
-use seqtune_measure::measuring::roofline::filled;
+use seqtune_measure::measuring::roofline::device_fill;
 use seqtune_measure::registry::live_device;
 use seqtune_measure::verify::workload::geometry;
-use seqtune_measure::worker::client::{Child, Setup, compile_all};
+use seqtune_measure::worker::client::{Client, Setup, compile_all};
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Objective;
@@ -152,8 +152,8 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Workers that compile and measure one problem after the other.
 struct Bench {
-    compilers: Vec<Child>,
-    measurer: Child,
+    compilers: Vec<Client>,
+    measurer: Client,
     policy: Policy,
     objective: Objective,
     search: usize,
@@ -170,8 +170,8 @@ impl Bench {
     fn new(setup: Setup, policy: Policy, objective: Objective, (search, seed): (usize, u64)) -> Bench {
         let cores = cores();
         Bench {
-            compilers: (0..cores).map(|_| Child::new(setup.clone())).collect(),
-            measurer: Child::new(setup),
+            compilers: (0..cores).map(|_| Client::new(setup.clone())).collect(),
+            measurer: Client::new(setup),
             policy,
             objective,
             search,
@@ -232,7 +232,7 @@ impl Bench {
             let at = configs.iter().position(|c| *c == first.config)?;
             let launch = &kernel.source().ok()?.program;
             let groups = geometry(kernel, device, launch, problem, Some(&first.config)).groups();
-            Some(filled(notes[at].resources.as_ref()?, groups, device.limits.compute_units?))
+            Some(device_fill(notes[at].resources.as_ref()?, groups, device.limits.compute_units?))
         });
         if let Some(journal) = &mut self.learn {
             let library_us = by_library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);

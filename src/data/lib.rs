@@ -19,4 +19,4 @@ pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};
 pub use record::{Energy, Invalidity, InvalidityKind, Measurement, Outcome, Record, Tuned};
 pub use storage::is_packed_file;
-pub use table::{Table, Tried};
+pub use table::{MeasuredProblem, Table};

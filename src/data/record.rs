@@ -22,6 +22,13 @@ pub struct Invalidity {
     pub detail: String,
 }
 
+impl Invalidity {
+    /// A failure of `kind` with what was said about it.
+    pub fn new(kind: InvalidityKind, detail: impl Into<String>) -> Invalidity {
+        Invalidity { kind, detail: detail.into() }
+    }
+}
+
 /// Energy of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Energy {
@@ -72,7 +79,7 @@ pub enum Outcome {
 impl Outcome {
     /// The failure `kind` with its detail.
     pub fn invalid(kind: InvalidityKind, detail: impl Into<String>) -> Outcome {
-        Outcome::Invalid(Invalidity { kind, detail: detail.into() })
+        Outcome::Invalid(Invalidity::new(kind, detail))
     }
 
     /// What is wrong with a measurement that cannot be one. A coarse clock may find single launches that take no time, not most of them.

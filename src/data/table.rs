@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 
 /// All that was tried for one problem on one device.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct MeasuredProblem {
     pub problem: Problem,
     /// Index into [`Table::devices`].
     pub device: usize,
@@ -22,7 +22,7 @@ pub struct Tried {
     pub library_us: Option<f64>,
 }
 
-impl Tried {
+impl MeasuredProblem {
     /// The working configs with what `objective` makes of them, cheapest first.
     pub fn costs(&self, objective: Objective) -> Vec<(&Config, f64)> {
         let mut costs: Vec<_> = self.results.iter().filter_map(|(c, o)| Some((c, o.cost(objective)?))).collect();
@@ -40,7 +40,7 @@ impl Tried {
 #[derive(Clone, Debug)]
 pub struct Table {
     pub devices: Vec<Device>,
-    pub tried: Vec<Tried>,
+    pub tried: Vec<MeasuredProblem>,
     /// Hashes of the datasets it was read from.
     pub hashes: Vec<String>,
 }
@@ -85,7 +85,13 @@ impl Table {
                     None => {
                         let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;
                         let dataset = table.hashes.len() - 1;
-                        table.tried.push(Tried { problem, device, dataset, results: Vec::new(), library_us: None });
+                        table.tried.push(MeasuredProblem {
+                            problem,
+                            device,
+                            dataset,
+                            results: Vec::new(),
+                            library_us: None,
+                        });
                         index.insert(&record.problem, table.tried.len() - 1);
                         table.tried.len() - 1
                     }
@@ -101,15 +107,18 @@ impl Table {
     }
 
     /// The table of some of its problems, with the devices and datasets that these are of only.
-    pub fn of(&self, tried: Vec<&Tried>) -> Table {
-        let used = |of: fn(&Tried) -> usize| -> Vec<usize> {
+    pub fn of(&self, tried: Vec<&MeasuredProblem>) -> Table {
+        let used = |of: fn(&MeasuredProblem) -> usize| -> Vec<usize> {
             let used: BTreeSet<usize> = tried.iter().map(|t| of(t)).collect();
             used.into_iter().collect()
         };
         let (devices, datasets) = (used(|t| t.device), used(|t| t.dataset));
         let place = |among: &[usize], old: usize| among.binary_search(&old).unwrap_or(0);
-        let renumbered =
-            |t: &Tried| Tried { device: place(&devices, t.device), dataset: place(&datasets, t.dataset), ..t.clone() };
+        let renumbered = |t: &MeasuredProblem| MeasuredProblem {
+            device: place(&devices, t.device),
+            dataset: place(&datasets, t.dataset),
+            ..t.clone()
+        };
         Table {
             tried: tried.iter().map(|t| renumbered(t)).collect(),
             devices: devices.iter().map(|d| self.devices[*d].clone()).collect(),
@@ -145,13 +154,13 @@ impl Table {
 
     /// Indices of the problems whose shape falls into `part` and that a tuner chose a config for.
     pub fn tuned_part(&self, kernel: &Kernel, split: &Split, part: Part) -> Vec<usize> {
-        let fits = |t: &Tried| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();
+        let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();
         (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
     }
 
     /// Indices of the problems whose shape falls into `part` and of which `objective` was measured for two configs or more.
     pub fn part(&self, kernel: &Kernel, split: &Split, part: Part, objective: Objective) -> Vec<usize> {
-        let fits = |t: &Tried| split.part(&kernel.shape(&t.problem)) == part && t.costs(objective).len() >= 2;
+        let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.costs(objective).len() >= 2;
         (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
     }
 }

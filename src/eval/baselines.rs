@@ -1,6 +1,6 @@
 //! What a user could do without a model: the best config on average, the nearest measured problem, chance.
 
-use seqtune_data::Tried;
+use seqtune_data::MeasuredProblem;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::kernel::{Config, Kernel, Problem};
@@ -11,7 +11,7 @@ pub struct Average(Vec<Config>);
 
 impl Average {
     /// Configs measured for fewer than a quarter as many problems as the most measured one are left out.
-    pub fn new(learned: &[&Tried], objective: Objective) -> Average {
+    pub fn new(learned: &[&MeasuredProblem], objective: Objective) -> Average {
         let mut sums: HashMap<&Config, (f64, usize)> = HashMap::new();
         for tried in learned {
             let costs = tried.costs(objective);
@@ -37,18 +37,18 @@ impl Average {
 /// The configs of the nearest training problems, by [`distance`].
 pub struct Neighbours<'a> {
     kernel: &'a Kernel,
-    learned: &'a [&'a Tried],
+    learned: &'a [&'a MeasuredProblem],
     objective: Objective,
 }
 
 impl<'a> Neighbours<'a> {
-    pub fn new(kernel: &'a Kernel, learned: &'a [&'a Tried], objective: Objective) -> Self {
+    pub fn new(kernel: &'a Kernel, learned: &'a [&'a MeasuredProblem], objective: Objective) -> Self {
         Neighbours { kernel, learned, objective }
     }
 
     /// The nearest problem's configs, best first, then the next one's, as far as needed.
     pub fn ranking(&self, problem: &Problem) -> Vec<Config> {
-        let mut near: Vec<(&&Tried, f64)> =
+        let mut near: Vec<(&&MeasuredProblem, f64)> =
             self.learned.iter().map(|t| (t, distance(self.kernel, &t.problem, problem))).collect();
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut ranking: Vec<Config> = Vec::new();

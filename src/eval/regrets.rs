@@ -1,7 +1,7 @@
 //! What came of a cross-validation: mean regrets, 1 - best time / chosen time, of the best of the first few, and whose they are.
 
 use crate::paired::{Margin, Paired};
-use crate::reliability::Sureness;
+use crate::reliability::Reliability;
 use seqtune_predict::calibration::First;
 use seqtune_predict::kernel::Objective;
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub struct Report {
     pub left_out: Vec<LeftOut>,
     /// Shapes that lose most in the best of the first 5 as `predict` finds them, that with the largest part of the mean first: where to look.
     pub shapes: Vec<Losing>,
-    pub sureness: Option<Sureness>,
+    pub sureness: Option<Reliability>,
 }
 
 /// One problem, judged.

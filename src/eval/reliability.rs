@@ -7,23 +7,26 @@ use serde::Serialize;
 
 /// How true the stated probabilities of first choices are.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Trueness {
+pub struct CalibrationError {
     pub calibration_error: f64,
     /// What the error would be by chance on these problems if every probability were true.
     pub error_by_chance: f64,
 }
 
-impl Trueness {
-    pub fn of(firsts: &[First]) -> Trueness {
-        Trueness { calibration_error: calibration_error(firsts), error_by_chance: calibration_error_by_chance(firsts) }
+impl CalibrationError {
+    pub fn of(firsts: &[First]) -> CalibrationError {
+        CalibrationError {
+            calibration_error: calibration_error(firsts),
+            error_by_chance: calibration_error_by_chance(firsts),
+        }
     }
 }
 
 /// How well a model knows how good it is. Shares of the problems.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Sureness {
+pub struct Reliability {
     #[serde(flatten)]
-    pub trueness: Trueness,
+    pub trueness: CalibrationError,
     /// First choices (of likelihood and judge, all configs) that are the best.
     pub best: f64,
     pub unsure: f64,
@@ -33,9 +36,9 @@ pub struct Sureness {
     pub lossy_unsure: Option<f64>,
 }
 
-impl Sureness {
+impl Reliability {
     /// Of first choices, and whether each was marked unsure; `None` of none.
-    pub fn of(firsts: Vec<(First, bool)>) -> Option<Sureness> {
+    pub fn of(firsts: Vec<(First, bool)>) -> Option<Reliability> {
         let lossy = |unsure: bool| {
             let of_kind: Vec<&First> = firsts.iter().filter(|(_, u)| *u == unsure).map(|(f, _)| f).collect();
             let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
@@ -43,8 +46,8 @@ impl Sureness {
         };
         let count = firsts.len() as f64;
         let all: Vec<First> = firsts.iter().map(|(f, _)| *f).collect();
-        (!firsts.is_empty()).then(|| Sureness {
-            trueness: Trueness::of(&all),
+        (!firsts.is_empty()).then(|| Reliability {
+            trueness: CalibrationError::of(&all),
             best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
             unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
             lossy_sure: lossy(false),

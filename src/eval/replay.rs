@@ -4,9 +4,9 @@
 //! judged live.
 
 use crate::baselines::{Average, Neighbours, expected_of_random};
-use crate::reliability::Sureness;
+use crate::reliability::Reliability;
 use seqtune_data::stats::quantile;
-use seqtune_data::{Table, Tried};
+use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::candidate::Scored;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
@@ -51,7 +51,7 @@ pub struct Report {
     pub configs_per_problem: f64,
     pub rows: Vec<Row>,
     /// What the model knows of how good it is; `None` of one without calibration.
-    pub sureness: Option<Sureness>,
+    pub sureness: Option<Reliability>,
     /// Top-1 share of the model per test problem, lowest first: where to look.
     pub problems: Vec<(String, f64)>,
 }
@@ -71,7 +71,7 @@ type Rankings = Vec<Option<Vec<Config>>>;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask {
+pub struct Options {
     pub objective: Objective,
     /// All problems are judged, not the test part of the model's split: for data that it did not learn from.
     pub whole: bool,
@@ -83,7 +83,7 @@ pub fn evaluate(
     kernel: &Kernel,
     model: &Model,
     table: &Table,
-    Ask { objective, whole }: Ask,
+    Options { objective, whole }: Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report> {
     let predictor = Predictor::new(kernel, model)?;
@@ -100,8 +100,8 @@ pub fn evaluate(
             table.tried.len()
         ));
     }
-    let tests: Vec<&Tried> = test.iter().map(|i| &table.tried[*i]).collect();
-    let learned: Vec<&Tried> = train.iter().map(|i| &table.tried[*i]).collect();
+    let tests: Vec<&MeasuredProblem> = test.iter().map(|i| &table.tried[*i]).collect();
+    let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.tried[*i]).collect();
     let mut judged = Vec::new();
     let mut judge =
         |name: &str, rankings: Rankings| judged.push(row(kernel, table, name, &tests, objective, &rankings));
@@ -152,26 +152,26 @@ pub fn evaluate(
         test_problems: tests.len(),
         configs_per_problem: tests.iter().map(|t| t.costs(objective).len()).sum::<usize>() as f64 / tests.len() as f64,
         rows,
-        sureness: Sureness::of(firsts),
+        sureness: Reliability::of(firsts),
         problems,
     })
 }
 
 /// The part of a ranking that was measured; `None` where nothing was.
-fn measured(tried: &Tried, objective: Objective, ranking: Vec<Config>) -> Option<Vec<Config>> {
+fn measured(tried: &MeasuredProblem, objective: Objective, ranking: Vec<Config>) -> Option<Vec<Config>> {
     let costs = tried.costs(objective);
     let known: Vec<Config> = ranking.into_iter().filter(|c| costs.iter().any(|(m, _)| *m == c)).take(10).collect();
     (!known.is_empty()).then_some(known)
 }
 
 /// Shares of the best speed of a ranking's configs, in its order.
-fn shares(tried: &Tried, objective: Objective, ranking: &[Config]) -> Vec<f64> {
+fn shares(tried: &MeasuredProblem, objective: Objective, ranking: &[Config]) -> Vec<f64> {
     let costs = tried.costs(objective);
     let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map_or(0.0, |(_, cost)| costs[0].1 / cost);
     ranking.iter().map(share).collect()
 }
 
-fn worst(kernel: &Kernel, tests: &[&Tried], objective: Objective, rankings: &Rankings) -> Vec<(String, f64)> {
+fn worst(kernel: &Kernel, tests: &[&MeasuredProblem], objective: Objective, rankings: &Rankings) -> Vec<(String, f64)> {
     let mut problems: Vec<(String, f64)> = tests
         .iter()
         .zip(rankings)
@@ -185,7 +185,7 @@ fn row(
     kernel: &Kernel,
     table: &Table,
     method: &str,
-    tests: &[&Tried],
+    tests: &[&MeasuredProblem],
     objective: Objective,
     rankings: &Rankings,
 ) -> Row {
@@ -223,7 +223,7 @@ fn summarise(method: &str, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, lega
 }
 
 /// The expectation of drawing measured configs at random.
-fn random_row(tests: &[&Tried], objective: Objective) -> Row {
+fn random_row(tests: &[&MeasuredProblem], objective: Objective) -> Row {
     let mut of_tops: [Vec<f64>; TOPS.len()] = Default::default();
     let mut exact = 0.0;
     for tried in tests {

@@ -216,7 +216,7 @@ pub fn judging(
     let began = Instant::now();
     let mut configs = 0;
     for problem in &problems {
-        configs += predictor.survey(problem, device, Objective::Time, 10, threads)?.judged;
+        configs += predictor.exhaustive(problem, device, Objective::Time, 10, threads)?.judged;
     }
     let seconds = began.elapsed().as_secs_f64();
     Ok(Judging { problems: count, configs, threads, seconds, per_second: configs as f64 / seconds })

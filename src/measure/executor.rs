@@ -1,10 +1,9 @@
 //! A device that is open: what it takes to compile, run and time a config.
 
 use crate::compile::Job;
-use crate::fault::{Fault, fault};
 use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
-use seqtune_data::{Conditions, InvalidityKind, Resources};
+use seqtune_data::{Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Device;
 
@@ -16,7 +15,7 @@ pub struct BufferId(pub usize);
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug)]
-pub enum Value {
+pub enum KernelArg {
     Buffer(BufferId),
     Int(i32),
     Float(f32),
@@ -28,7 +27,7 @@ pub trait Executor {
     fn device(&self) -> &Device;
 
     /// Compiles a kernel.
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault>;
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity>;
 
     /// Whether a program is finished by its first launch only, as some OpenCL drivers do.
     fn finishes_at_launch(&self) -> bool {
@@ -73,11 +72,11 @@ pub trait Executor {
     fn launch(
         &mut self,
         program: ProgramId,
-        values: &[Value],
-        geometry: &Geometry,
+        values: &[KernelArg],
+        geometry: &LaunchDims,
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Fault>;
+    ) -> std::result::Result<Vec<f32>, Invalidity>;
 
     /// Name and version of the vendor's library of tuned routines; a sentence where there is none.
     fn library(&mut self) -> std::result::Result<String, String> {
@@ -87,11 +86,11 @@ pub trait Executor {
     /// [`Executor::launch`] for a product by the vendor's library.
     fn multiply(
         &mut self,
-        _product: &Product,
+        _product: &GemmCall,
         _repeat: usize,
         _timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Fault> {
-        Err(fault(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
+    ) -> std::result::Result<Vec<f32>, Invalidity> {
+        Err(Invalidity::new(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
     }
 
     /// Whether a failure has spoilt everything that this process has on the device, so that another process has to go on.
@@ -114,12 +113,12 @@ pub enum Timing {
 
 /// Work-items of a launch per dimension: in all, and per work-group.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Geometry {
+pub struct LaunchDims {
     pub global: Vec<usize>,
     pub local: Vec<usize>,
 }
 
-impl Geometry {
+impl LaunchDims {
     /// Work-groups, where the launch says how large they are.
     pub fn groups(&self) -> usize {
         std::iter::zip(&self.global, &self.local).map(|(global, local)| global / local.max(&1)).product()
@@ -128,7 +127,7 @@ impl Geometry {
 
 /// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`.
 #[derive(Clone, Debug)]
-pub struct Product {
+pub struct GemmCall {
     /// Rows of C, columns of C, and the length of the sums.
     pub sizes: [i32; 3],
     /// Whether A is stored as k x m, and B as n x k.

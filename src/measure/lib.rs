@@ -6,14 +6,12 @@
 pub mod backends;
 pub mod compile;
 pub mod executor;
-pub mod fault;
 pub mod measuring;
 pub mod registry;
 pub mod sweep;
 pub mod verify;
 pub mod worker;
 
-pub use executor::{BufferId, Executor, Found, Geometry, Product, ProgramId, Timing, Value};
-pub use fault::Fault;
+pub use executor::{BufferId, Executor, Found, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 pub use registry::{compiler_for, devices, is_live, live_device, open};
 pub use verify::workload::geometry;

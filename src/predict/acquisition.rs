@@ -10,12 +10,12 @@ use rand_chacha::ChaCha8Rng;
 /// Candidates per problem, as a multiple of the measurements that it gets on average.
 const WIDER: usize = 4;
 
-impl Predictor<'_> {
+impl Predictor {
     /// Configs to measure for each problem, the most promising first, `each` of them on average: of all pairs of a problem and a config
     /// that a beam finds, those that are most probably the best of their problem. So a problem whose answer is sure gets few, and one
     /// whose probability is spread gets many; each gets its first choice. A share `fresh` is drawn at random among all legal
     /// configs, so that what the model never considers is seen too. The same arguments give the same plan.
-    pub fn guide(
+    pub fn acquire(
         &self,
         problems: &[Problem],
         device: &Device,
@@ -35,7 +35,7 @@ impl Predictor<'_> {
         pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         pairs.truncate(budget.saturating_sub(found.len()));
         let mut taken = vec![1usize; found.len()];
-        // merits fall with probability within a problem, so what is taken of it is its beginning
+        // scores fall with probability within a problem, so what is taken of it is its beginning
         pairs.iter().for_each(|(_, problem, _)| taken[*problem] += 1);
         let mut plan = Vec::with_capacity(problems.len());
         for (i, (problem, candidates)) in problems.iter().zip(found).enumerate() {
@@ -43,7 +43,7 @@ impl Predictor<'_> {
             let mut configs: Vec<Config> = candidates.into_iter().take(taken[i]).map(|c| c.config).collect();
             let count = random.floor() as usize + (rng.random::<f64>() < random.fract()) as usize;
             for config in
-                ConfigSpace::new(self.speller.kernel, problem, device).counter().sample_distinct(count, &mut rng)
+                ConfigSpace::new(&self.featurizer.kernel, problem, device).counter().sample_distinct(count, &mut rng)
             {
                 if !configs.contains(&config) {
                     configs.push(config);

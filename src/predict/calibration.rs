@@ -1,11 +1,11 @@
 //! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
 //!
-//! How much each part of the model counts ([`crate::opinion_pool`]), a temperature for the merits that candidates are ranked by (temperature
+//! How much each part of the model counts ([`crate::opinion_pool`]), a temperature for the scores that candidates are ranked by (temperature
 //! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
 //! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
 
-use crate::opinion_pool::{Opinions, Weights, merit};
+use crate::opinion_pool::{LogProbs, Weights, pooled_score};
 use crate::softmax::softmax;
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Calibration {
 
 /// A judged problem: what is said of each config whose cost is known, and that cost.
 pub struct Known {
-    pub opinions: Vec<Opinions>,
+    pub opinions: Vec<LogProbs>,
     pub costs: Vec<f64>,
 }
 
@@ -56,21 +56,21 @@ pub fn logistic(x: f64) -> f64 {
 
 impl Known {
     /// What the configs are ranked by, the higher the better.
-    pub fn merits(&self, weights: &Weights) -> Vec<f64> {
-        self.opinions.iter().map(|o| merit(weights, o)).collect()
+    pub fn scores(&self, weights: &Weights) -> Vec<f64> {
+        self.opinions.iter().map(|o| pooled_score(weights, o)).collect()
     }
 
     /// What comes first, as a calibration says; `None` of no configs.
     pub fn first(&self, calibration: &Calibration) -> Option<First> {
-        let merits = self.merits(&calibration.weights);
-        First::of(&merits, &calibration.probabilities(&merits), &self.costs)
+        let scores = self.scores(&calibration.weights);
+        First::of(&scores, &calibration.probabilities(&scores), &self.costs)
     }
 }
 
 impl First {
-    /// The config with the highest of `merits`, with its probability and what it lost of its cost; `None` of no configs.
-    pub fn of(merits: &[f64], probabilities: &[f64], costs: &[f64]) -> Option<First> {
-        let first = (0..merits.len()).max_by(|a, b| merits[*a].total_cmp(&merits[*b]))?;
+    /// The config with the highest of `scores`, with its probability and what it lost of its cost; `None` of no configs.
+    pub fn of(scores: &[f64], probabilities: &[f64], costs: &[f64]) -> Option<First> {
+        let first = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]))?;
         let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
         Some(First { probability: probabilities[first], best: costs[first] == least, lost: 1.0 - least / costs[first] })
     }
@@ -78,10 +78,10 @@ impl First {
 
 impl Calibration {
     /// How probably each of these configs is the best of them.
-    pub fn probabilities(&self, merits: &[f64]) -> Vec<f64> {
-        let mut shares = softmax(merits, self.temperature);
-        let first = (0..merits.len()).max_by(|a, b| merits[*a].total_cmp(&merits[*b]));
-        if let Some(first) = first.filter(|_| merits.len() > 1) {
+    pub fn probabilities(&self, scores: &[f64]) -> Vec<f64> {
+        let mut shares = softmax(scores, self.temperature);
+        let first = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
+        if let Some(first) = first.filter(|_| scores.len() > 1) {
             let said = logistic(self.slope * log_odds(shares[first]) + self.offset);
             let rest = (1.0 - said) / (1.0 - shares[first]).max(1e-12);
             shares.iter_mut().for_each(|share| *share *= rest);

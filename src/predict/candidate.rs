@@ -1,7 +1,7 @@
 //! What a prediction consists of.
 
 use crate::kernel::Config;
-use crate::opinion_pool::Opinions;
+use crate::opinion_pool::LogProbs;
 
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Candidate {
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
-    /// Probability that it is the best: the beam's likelihood, shared out by the calibrated merits. Of a model without calibration, the
+    /// Probability that it is the best: the beam's likelihood, shared out by the calibrated scores. Of a model without calibration, the
     /// likelihood.
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.
@@ -34,7 +34,7 @@ pub struct Scored {
 }
 
 impl Scored {
-    pub fn opinions(&self) -> Opinions {
+    pub fn opinions(&self) -> LogProbs {
         [self.log_probability, self.rank, self.trees[0], self.trees[1]]
     }
 }

@@ -4,32 +4,37 @@ use crate::beam::{Hypothesis, Next, beam_search};
 use crate::calibration::Calibration;
 use crate::candidate::{Candidate, Scored};
 use crate::error::{Result, input};
-use crate::featurizer::{Spelled, Speller};
+use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::Trees;
 use crate::kernel::Objective;
 use crate::kernel::{Choice, Config, Device, Problem};
-use crate::network::ensemble::{Ensemble, Sessions};
-use crate::network::reranker::Said;
+use crate::network::ensemble::{Ensemble, KvCaches};
+use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
-use crate::opinion_pool::{EQUAL, Weights, merit};
+use crate::opinion_pool::{EQUAL, Weights, pooled_score};
 use crate::sequence::Sequence;
 
 /// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
 /// its configs are followed.
-pub fn advance(speller: &Speller, spelled: &Spelled, among: Option<&[Config]>, tokens: &mut Vec<u16>) -> Result<Next> {
-    let mut prefix = speller.choices(tokens);
-    while prefix.len() < speller.kernel.parameters.len() {
+pub fn advance(
+    featurizer: &Featurizer,
+    instance: &Instance,
+    among: Option<&[Config]>,
+    tokens: &mut Vec<u16>,
+) -> Result<Next> {
+    let mut prefix = featurizer.choices(tokens);
+    while prefix.len() < featurizer.kernel.parameters.len() {
         let at = prefix.len();
-        let legal = spelled.space.completions(&prefix)?;
+        let legal = instance.space.completions(&prefix)?;
         if let Some(forced) = legal.only() {
             prefix.push(forced);
-            tokens.push(speller.token(at, forced));
+            tokens.push(featurizer.token(at, forced));
             continue;
         }
         let wanted = among
             .map_or(legal, |configs| configs.iter().filter(|c| c.0.starts_with(&prefix)).map(|c| c.0[at]).collect());
         let (open, closed): (Vec<Choice>, Vec<Choice>) = legal.iter().partition(|c| wanted.contains(*c));
-        let tokens = |choices: Vec<Choice>| choices.into_iter().map(|c| speller.token(at, c)).collect();
+        let tokens = |choices: Vec<Choice>| choices.into_iter().map(|c| featurizer.token(at, c)).collect();
         return Ok(Next { open: tokens(open), closed: tokens(closed) });
     }
     Ok(Next::default())
@@ -37,15 +42,15 @@ pub fn advance(speller: &Speller, spelled: &Spelled, among: Option<&[Config]>, t
 
 /// What a thread needs of a predictor.
 #[derive(Clone, Copy)]
-pub(crate) struct With<'a, 'k> {
-    pub(crate) speller: &'a Speller<'k>,
+pub(crate) struct Decoder<'a> {
+    pub(crate) featurizer: &'a Featurizer,
     pub(crate) ensemble: &'a Ensemble,
     /// Of the kernel, for one objective each.
     pub(crate) trees: &'a [Trees],
     pub(crate) calibration: Option<Calibration>,
 }
 
-impl With<'_, '_> {
+impl Decoder<'_> {
     pub(crate) fn batch(
         self,
         problems: &[Problem],
@@ -54,37 +59,37 @@ impl With<'_, '_> {
         (top, width): (usize, usize),
         among: Option<&[Config]>,
     ) -> Result<Vec<Vec<Candidate>>> {
-        let kernel = self.speller.kernel;
-        let spelled: Vec<Spelled> = problems.iter().map(|p| Spelled::new(kernel, p, device)).collect();
-        for (spelled, problem) in spelled.iter().zip(problems) {
-            if spelled.space.completions(&[])?.is_empty() {
+        let kernel = &self.featurizer.kernel;
+        let instance: Vec<Instance> = problems.iter().map(|p| Instance::new(kernel, p, device)).collect();
+        for (instance, problem) in instance.iter().zip(problems) {
+            if instance.space.completions(&[])?.is_empty() {
                 let problem = kernel.show_problem(problem);
                 return input(format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name));
             }
         }
-        let (found, mut sessions, histories) = self.search(&spelled, objective, width, among)?;
-        if !self.ensemble.judges() {
-            return Ok(self.timed(&spelled, found, (&mut sessions, &histories), top));
+        let (found, mut caches, histories) = self.search(&instance, objective, width, among)?;
+        if !self.ensemble.reranks() {
+            return Ok(self.timed(&instance, found, (&mut caches, &histories), top));
         }
         let answer = |(problem, beam): (usize, Vec<Hypothesis>)| {
-            let spelled = &spelled[problem];
-            let mut hearing = self.ensemble.hear(self.speller, spelled, &sessions, problem);
-            let configs: Vec<Config> = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
-            configs.iter().for_each(|c| hearing.add(&c.0));
-            let weighed = self.weighed(spelled, objective, &configs);
+            let instance = &instance[problem];
+            let mut scorer = self.ensemble.scorer(self.featurizer, instance, &caches, problem);
+            let configs: Vec<Config> = beam.iter().map(|h| Config(self.featurizer.choices(&h.tokens))).collect();
+            configs.iter().for_each(|c| scorer.add(&c.0));
+            let weighed = self.weighed(instance, objective, &configs);
             let weights = self.weights();
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
-                .zip(hearing.compared().into_iter().zip(weighed))
+                .zip(scorer.averaged().into_iter().zip(weighed))
                 .map(|((config, h), (said, [values, lists]))| {
                     let opinions = [h.log_probability, said.rank as f64, values, lists];
-                    (merit(&weights, &opinions), self.candidate(spelled, config, h.log_probability, said))
+                    (pooled_score(&weights, &opinions), self.candidate(instance, config, h.log_probability, said))
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
             if let Some(calibration) = self.calibration {
                 let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
-                let merits: Vec<f64> = judged.iter().map(|(merit, _)| *merit).collect();
-                for ((_, candidate), share) in judged.iter_mut().zip(calibration.probabilities(&merits)) {
+                let scores: Vec<f64> = judged.iter().map(|(merit, _)| *merit).collect();
+                for ((_, candidate), share) in judged.iter_mut().zip(calibration.probabilities(&scores)) {
                     candidate.probability = likelihood * share;
                 }
             }
@@ -93,8 +98,14 @@ impl With<'_, '_> {
         Ok(found.into_iter().enumerate().map(answer).collect())
     }
 
-    pub(crate) fn candidate(self, spelled: &Spelled, config: Config, log_probability: f64, said: Said) -> Candidate {
-        let [time_us, joules] = self.speller.read_costs(spelled, said.costs);
+    pub(crate) fn candidate(
+        self,
+        instance: &Instance,
+        config: Config,
+        log_probability: f64,
+        said: Scores,
+    ) -> Candidate {
+        let [time_us, joules] = self.featurizer.decode_costs(instance, said.costs);
         Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
     }
 
@@ -104,70 +115,71 @@ impl With<'_, '_> {
     }
 
     /// What the trees for the objective hold probable of configs that are compared, see [`Trees::weigh`]; 0 where there are none.
-    pub(crate) fn weighed(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Vec<[f64; 2]> {
+    pub(crate) fn weighed(self, instance: &Instance, objective: Objective, configs: &[Config]) -> Vec<[f64; 2]> {
         let trees = self.trees.iter().find(|trees| trees.objective() == objective);
-        trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(spelled, configs))
+        trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(instance, configs))
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
     fn timed(
         self,
-        spelled: &[Spelled],
+        instance: &[Instance],
         found: Vec<Vec<Hypothesis>>,
-        (sessions, histories): (&mut Sessions, &[Vec<Vec<u32>>]),
+        (caches, histories): (&mut KvCaches, &[Vec<Vec<u32>>]),
         top: usize,
     ) -> Vec<Vec<Candidate>> {
         let (mut rows, mut features, mut finished) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in found.iter().enumerate() {
             for hypothesis in beam.iter().take(top) {
-                let choices = self.speller.choices(&hypothesis.tokens);
-                self.speller.step(&spelled[problem], &choices, &mut features);
+                let choices = self.featurizer.choices(&hypothesis.tokens);
+                self.featurizer.step(&instance[problem], &choices, &mut features);
                 rows.push(Row {
                     problem,
-                    token: self.speller.last_token(&choices),
-                    position: self.speller.parameter(choices.len()),
+                    token: self.featurizer.last_token(&choices),
+                    position: self.featurizer.parameter(choices.len()),
                     history: histories.get(problem).and_then(|h| h.get(hypothesis.parent)).map_or(&[], Vec::as_slice),
                 });
                 finished.push((problem, Config(choices), hypothesis.log_probability));
             }
         }
-        let (hidden, _) = self.ensemble.step(sessions, &rows, &features, self.speller.of);
+        let (hidden, _) = self.ensemble.step(caches, &rows, &features, self.featurizer.of);
         let mut answers = vec![Vec::new(); found.len()];
         for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&hidden)) {
-            let said = Said { costs: [time, f32::NAN], rank: 0.0 };
-            answers[problem].push(self.candidate(&spelled[problem], config, log_probability, said));
+            let said = Scores { costs: [time, f32::NAN], rank: 0.0 };
+            answers[problem].push(self.candidate(&instance[problem], config, log_probability, said));
         }
         answers
     }
 
-    /// The beam of each problem, with the sessions, and the history of each row of the last step that was scored.
+    /// The beam of each problem, with the caches, and the history of each row of the last step that was scored.
     #[allow(clippy::type_complexity)] // named once, read once
     fn search(
         self,
-        spelled: &[Spelled],
+        instance: &[Instance],
         objective: Objective,
         width: usize,
         among: Option<&[Config]>,
-    ) -> Result<(Vec<Vec<Hypothesis>>, Sessions, Vec<Vec<Vec<u32>>>)> {
-        let speller = self.speller;
-        let mut sessions = self.encode(spelled, objective);
-        let mut histories: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new()]; spelled.len()];
-        let mut advance = |problem: usize, tokens: &mut Vec<u16>| advance(speller, &spelled[problem], among, tokens);
+    ) -> Result<(Vec<Vec<Hypothesis>>, KvCaches, Vec<Vec<Vec<u32>>>)> {
+        let featurizer = self.featurizer;
+        let mut caches = self.encode(instance, objective);
+        let mut histories: Vec<Vec<Vec<u32>>> = vec![vec![Vec::new()]; instance.len()];
+        let mut advance =
+            |problem: usize, tokens: &mut Vec<u16>| advance(featurizer, &instance[problem], among, tokens);
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
             let (mut rows, mut features, mut asked) = (Vec::new(), Vec::new(), Vec::new());
             for (problem, beam) in beams.iter().enumerate() {
                 for hypothesis in beam.iter().filter(|h| !h.next.open.is_empty()) {
-                    let prefix = speller.choices(&hypothesis.tokens);
-                    speller.step(&spelled[problem], &prefix, &mut features);
-                    let token = speller.last_token(&prefix);
+                    let prefix = featurizer.choices(&hypothesis.tokens);
+                    featurizer.step(&instance[problem], &prefix, &mut features);
+                    let token = featurizer.last_token(&prefix);
                     let history = &histories[problem][hypothesis.parent];
-                    rows.push(Row { problem, token, position: speller.parameter(prefix.len()), history });
+                    rows.push(Row { problem, token, position: featurizer.parameter(prefix.len()), history });
                     asked.push((prefix, &hypothesis.next));
                 }
             }
-            let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
+            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.of);
             // finished hypotheses and fillers keep their place, with scores that nobody reads
-            let v = speller.vocab.tokens();
+            let v = featurizer.vocab.tokens();
             let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * v];
             let (mut next, mut at) = (0, 0);
             let mut longer = Vec::with_capacity(beams.len());
@@ -177,9 +189,10 @@ impl With<'_, '_> {
                     let mut history = histories[problem].get(hypothesis.parent).cloned().unwrap_or_default();
                     if !hypothesis.next.open.is_empty() {
                         let (prefix, legal) = &asked[next];
-                        let first = speller.token(prefix.len(), 0);
+                        let first = featurizer.token(prefix.len(), 0);
                         let choices: Vec<Choice> = legal.open.iter().chain(&legal.closed).map(|t| t - first).collect();
-                        let log = self.ensemble.choose(speller, &spelled[problem], (&hidden, next), prefix, &choices);
+                        let log =
+                            self.ensemble.choose(featurizer, &instance[problem], (&hidden, next), prefix, &choices);
                         choices.iter().zip(log).for_each(|(c, log)| scores[at * v + (first + c) as usize] = log as f32);
                         history.push(entries[next]);
                         next += 1;
@@ -192,25 +205,25 @@ impl With<'_, '_> {
             histories = longer;
             Ok(scores)
         };
-        let found = beam_search(spelled.len(), width, speller.vocab.tokens(), &mut advance, &mut score)?;
-        Ok((found, sessions, histories))
+        let found = beam_search(instance.len(), width, featurizer.vocab.tokens(), &mut advance, &mut score)?;
+        Ok((found, caches, histories))
     }
 
-    pub(crate) fn encode(self, spelled: &[Spelled], objective: Objective) -> Sessions {
+    pub(crate) fn encode(self, instance: &[Instance], objective: Objective) -> KvCaches {
         let mut source = Vec::new();
-        for spelled in spelled {
-            self.speller.vocab.spell(&self.speller.quantities(spelled, objective), &mut source);
+        for instance in instance {
+            self.featurizer.vocab.encode(&self.featurizer.quantities(instance, objective), &mut source);
         }
-        self.ensemble.encode(&source, spelled.len(), self.speller.of)
+        self.ensemble.encode(&source, instance.len(), self.featurizer.of)
     }
 
-    pub(crate) fn greedy(self, spelled: &Spelled, unbroken: bool) -> Option<Config> {
-        let speller = self.speller;
-        let mut sessions = self.encode(std::slice::from_ref(spelled), Objective::Time);
+    pub(crate) fn greedy(self, instance: &Instance, unbroken: bool) -> Option<Config> {
+        let featurizer = self.featurizer;
+        let mut caches = self.encode(std::slice::from_ref(instance), Objective::Time);
         let (mut prefix, mut history) = (Vec::new(), Vec::new());
-        for (at, parameter) in speller.kernel.parameters.iter().enumerate() {
+        for (at, parameter) in featurizer.kernel.parameters.iter().enumerate() {
             let open: Vec<Choice> = match unbroken {
-                true => spelled.space.unbroken(&prefix).iter().collect(),
+                true => instance.space.unbroken(&prefix).iter().collect(),
                 false => (0..parameter.values.len() as Choice).collect(),
             };
             if open.len() < 2 {
@@ -218,11 +231,11 @@ impl With<'_, '_> {
                 continue;
             }
             let mut features = Vec::new();
-            speller.step(spelled, &prefix, &mut features);
-            let (token, position) = (speller.last_token(&prefix), speller.parameter(at));
+            featurizer.step(instance, &prefix, &mut features);
+            let (token, position) = (featurizer.last_token(&prefix), featurizer.parameter(at));
             let row = Row { problem: 0, token, position, history: &history };
-            let (hidden, entries) = self.ensemble.step(&mut sessions, &[row], &features, speller.of);
-            let log = self.ensemble.choose(speller, spelled, (&hidden, 0), &prefix, &open);
+            let (hidden, entries) = self.ensemble.step(&mut caches, &[row], &features, featurizer.of);
+            let log = self.ensemble.choose(featurizer, instance, (&hidden, 0), &prefix, &open);
             let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b]))?;
             history.push(entries[0]);
             prefix.push(open[best]);
@@ -231,12 +244,12 @@ impl With<'_, '_> {
     }
 
     /// Finished configs of one problem, all in step.
-    pub(crate) fn score(self, spelled: &Spelled, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
-        let speller = self.speller;
+    pub(crate) fn score(self, instance: &Instance, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
+        let featurizer = self.featurizer;
         let sequences =
-            configs.iter().map(|c| Sequence::new(speller, spelled, c, false)).collect::<Result<Vec<_>>>()?;
-        let mut sessions = self.encode(std::slice::from_ref(spelled), objective);
-        let width = speller.step_width();
+            configs.iter().map(|c| Sequence::new(featurizer, instance, c, false)).collect::<Result<Vec<_>>>()?;
+        let mut caches = self.encode(std::slice::from_ref(instance), objective);
+        let width = featurizer.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
         let nothing = Scored {
             log_probability: 0.0,
@@ -247,14 +260,14 @@ impl With<'_, '_> {
             trees: [0.0; 2],
         };
         let mut scored = vec![nothing; configs.len()];
-        let weighed = self.weighed(spelled, objective, configs);
+        let weighed = self.weighed(instance, objective, configs);
         scored.iter_mut().zip(weighed).for_each(|(scored, trees)| scored.trees = trees);
-        let judges = self.ensemble.judges();
+        let judges = self.ensemble.reranks();
         if judges {
-            let mut hearing = self.ensemble.hear(speller, spelled, &sessions, 0);
-            configs.iter().for_each(|c| hearing.add(&c.0));
-            for (scored, said) in scored.iter_mut().zip(hearing.compared()) {
-                [scored.time_us, scored.joules] = speller.read_costs(spelled, said.costs);
+            let mut scorer = self.ensemble.scorer(featurizer, instance, &caches, 0);
+            configs.iter().for_each(|c| scorer.add(&c.0));
+            for (scored, said) in scored.iter_mut().zip(scorer.averaged()) {
+                [scored.time_us, scored.joules] = featurizer.decode_costs(instance, said.costs);
                 scored.rank = said.rank as f64;
             }
         }
@@ -267,23 +280,23 @@ impl With<'_, '_> {
             let row = |i: &usize| {
                 let position = sequences[*i].asked[at] as usize;
                 let prefix = &configs[*i].0[..position];
-                let (token, position) = (speller.last_token(prefix), speller.parameter(position));
+                let (token, position) = (featurizer.last_token(prefix), featurizer.parameter(position));
                 Row { problem: 0, token, position, history: &histories[*i] }
             };
             let rows: Vec<Row> = live.iter().map(row).collect();
-            let (hidden, entries) = self.ensemble.step(&mut sessions, &rows, &features, speller.of);
+            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.of);
             let times = self.ensemble.times(&hidden);
             for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
                 histories[*i].push(entry);
                 let sequence = &sequences[*i];
                 let Some(legal) = sequence.legal.get(at) else {
-                    [scored[*i].time_us, _] = speller.read_costs(spelled, [times[row], f32::NAN]);
+                    [scored[*i].time_us, _] = featurizer.decode_costs(instance, [times[row], f32::NAN]);
                     continue;
                 };
                 let position = sequence.asked[at] as usize;
                 let (prefix, wanted) = (&configs[*i].0[..position], configs[*i].0[position]);
                 let choices: Vec<Choice> = legal.iter().collect();
-                let log = self.ensemble.choose(speller, spelled, (&hidden, row), prefix, &choices);
+                let log = self.ensemble.choose(featurizer, instance, (&hidden, row), prefix, &choices);
                 let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
                 let of_wanted = choices.iter().zip(&log).find(|(c, _)| **c == wanted).map_or(f64::NAN, |(_, log)| *log);
                 scored[*i].log_probability += of_wanted;

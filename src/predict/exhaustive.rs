@@ -2,14 +2,14 @@
 
 use crate::candidate::Candidate;
 use crate::error::{Result, input};
-use crate::featurizer::Spelled;
+use crate::featurizer::Instance;
 use crate::kernel::Objective;
 use crate::kernel::{Choice, Config, Device, Problem};
 use crate::predictor::Predictor;
 use crate::threads::on_threads;
 
-/// What came of a survey.
-pub struct Survey {
+/// What came of an exhaustive search.
+pub struct Exhaustive {
     /// Legal configs, all of which were judged.
     pub judged: u64,
     /// The best by the networks' mean rank, best first.
@@ -19,60 +19,60 @@ pub struct Survey {
 /// Parts of the space that a thread takes at once: enough that all threads end together.
 const PARTS: usize = 16;
 
-impl Predictor<'_> {
+impl Predictor {
     /// Judges every legal config of a problem on `threads` threads, and returns the `top` best.
-    pub fn survey(
+    pub fn exhaustive(
         &self,
         problem: &Problem,
         device: &Device,
         objective: Objective,
         top: usize,
         threads: usize,
-    ) -> Result<Survey> {
-        let spelled = Spelled::new(self.speller.kernel, problem, device);
+    ) -> Result<Exhaustive> {
+        let instance = Instance::new(&self.featurizer.kernel, problem, device);
         let with = self.with();
-        let sessions = with.encode(std::slice::from_ref(&spelled), objective);
-        if !self.ensemble.judges() {
+        let caches = with.encode(std::slice::from_ref(&instance), objective);
+        if !self.ensemble.reranks() {
             return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
         }
         let mut prefixes: Vec<Vec<Choice>> = vec![Vec::new()];
         while prefixes.len() < PARTS * threads && prefixes.first().is_some_and(|p| p.len() + 1 < self.parameters()) {
             let longer = |p: &Vec<Choice>| {
-                let open = spelled.space.unbroken(p);
+                let open = instance.space.unbroken(p);
                 open.iter().map(|c| [p.as_slice(), &[c]].concat()).collect::<Vec<_>>()
             };
             prefixes = prefixes.iter().flat_map(longer).collect();
         }
         let parts = on_threads(&prefixes, threads, |prefix| {
             // each with its own compiled rules and features: they are not shared between threads
-            let spelled = Spelled::new(self.speller.kernel, problem, device);
-            let mut hearing = self.ensemble.hear(&self.speller, &spelled, &sessions, 0);
+            let instance = Instance::new(&self.featurizer.kernel, problem, device);
+            let mut scorer = self.ensemble.scorer(&self.featurizer, &instance, &caches, 0);
             let (mut judged, mut best, mut waiting) = (0, Vec::new(), Vec::new());
-            let mut settle = |waiting: &mut Vec<Config>, said: Vec<_>| {
+            let mut settle = |waiting: &mut Vec<Config>, scores: Vec<_>| {
                 judged += waiting.len() as u64;
-                best.extend(waiting.drain(..).zip(said));
+                best.extend(waiting.drain(..).zip(scores));
                 keep(&mut best, top);
             };
-            spelled.space.for_each_behind(prefix, &mut |config| {
-                hearing.add(config);
+            instance.space.for_each_behind(prefix, &mut |config| {
+                scorer.add(config);
                 waiting.push(Config(config.to_vec()));
                 if waiting.len() == TOGETHER {
-                    settle(&mut waiting, hearing.said());
+                    settle(&mut waiting, scorer.take());
                 }
                 true
             });
-            settle(&mut waiting, hearing.said());
+            settle(&mut waiting, scorer.take());
             Ok((judged, best))
         })?;
         let judged = parts.iter().map(|(judged, _)| judged).sum();
         let mut best: Vec<_> = parts.into_iter().flat_map(|(_, best)| best).collect();
         keep(&mut best, top);
         let configs: Vec<Config> = best.iter().map(|(config, _)| config.clone()).collect();
-        let scored = with.score(&spelled, objective, &configs)?;
-        let candidate = |((config, said), scored): ((Config, _), &crate::candidate::Scored)| {
-            with.candidate(&spelled, config, scored.log_probability, said)
+        let scored = with.score(&instance, objective, &configs)?;
+        let candidate = |((config, scores), scored): ((Config, _), &crate::candidate::Scored)| {
+            with.candidate(&instance, config, scored.log_probability, scores)
         };
-        Ok(Survey { judged, best: best.into_iter().zip(&scored).map(candidate).collect() })
+        Ok(Exhaustive { judged, best: best.into_iter().zip(&scored).map(candidate).collect() })
     }
 }
 
@@ -80,7 +80,7 @@ impl Predictor<'_> {
 const TOGETHER: usize = 1_024;
 
 /// Keeps the `top` best by rank; ties go to the earlier config.
-fn keep(best: &mut Vec<(Config, crate::network::reranker::Said)>, top: usize) {
+fn keep(best: &mut Vec<(Config, crate::network::reranker::Scores)>, top: usize) {
     best.sort_by(|(a, x), (b, y)| y.rank.total_cmp(&x.rank).then_with(|| a.cmp(b)));
     best.truncate(top);
 }

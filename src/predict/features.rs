@@ -1,6 +1,6 @@
 //! Quantities of a problem as numbers that a network takes in.
 //!
-//! A size is spelled by its logarithm, its phases, its divisibility and its low bits; it and every derived quantity also by
+//! A size is encoded by its logarithm, its phases, its divisibility and its low bits; it and every derived quantity also by
 //! where it lies between the quantiles of the training problems (piecewise linear encoding, Gorishniy et al. 2022). The
 //! comparison with digits and value vocabularies is in the project's log.
 
@@ -42,9 +42,9 @@ pub enum Kind {
     Limit,
 }
 
-/// A quantity of a problem, and how it is spelled.
+/// A quantity of a problem, and how it is encoded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Quantity {
+pub struct InputFeature {
     pub name: String,
     pub kind: Kind,
     pub scale: Scale,
@@ -54,16 +54,16 @@ pub struct Quantity {
 
 /// Intervals between quantiles, for quantities of a problem.
 pub const INTERVALS: usize = 40;
-/// The same for what a parameter's value decides: it is spelled for every value that may be chosen.
+/// The same for what a parameter's value decides: it is encoded for every value that may be chosen.
 pub const CHOICE_INTERVALS: usize = 8;
-/// Numbers that a size is spelled by beside its place between the quantiles.
+/// Numbers that a size is encoded by beside its place between the quantiles.
 const SIZE_WIDTH: usize = 22;
-/// Numbers that a real is spelled by.
+/// Numbers that a real is encoded by.
 const REAL_WIDTH: usize = 4;
 
-impl Quantity {
+impl InputFeature {
     /// Learns scale and quantiles from values of training problems.
-    pub fn learn(name: &str, kind: Kind, values: &[f32], intervals: usize) -> Quantity {
+    pub fn learn(name: &str, kind: Kind, values: &[f32], intervals: usize) -> InputFeature {
         let mut known: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).map(|v| place(kind, v)).collect();
         known.sort_by(f32::total_cmp);
         let mut edges = Vec::new();
@@ -75,10 +75,10 @@ impl Quantity {
             edges.clear();
         }
         let on_axis = |v: &f32| if kind == Kind::Limit { (v + 1.0).log2() as f64 } else { *v as f64 };
-        Quantity { name: name.into(), kind, scale: Scale::of(values.iter().map(on_axis)), edges }
+        InputFeature { name: name.into(), kind, scale: Scale::of(values.iter().map(on_axis)), edges }
     }
 
-    /// Numbers that it is spelled by.
+    /// Numbers that it is encoded by.
     pub fn width(&self) -> usize {
         let plain = match self.kind {
             Kind::Size => SIZE_WIDTH,
@@ -90,14 +90,14 @@ impl Quantity {
         plain + self.edges.len().saturating_sub(1)
     }
 
-    /// Appends the spelling of `value`; zeros where it is NaN.
-    pub fn spell(&self, value: f32, out: &mut Vec<f32>) {
+    /// Appends the kernel_vocab of `value`; zeros where it is NaN.
+    pub fn encode(&self, value: f32, out: &mut Vec<f32>) {
         if value.is_nan() {
             out.resize(out.len() + self.width(), 0.0);
             return;
         }
         match self.kind {
-            Kind::Size => spell_size(value as f64, out),
+            Kind::Size => encode_size(value as f64, out),
             Kind::Real => {
                 let x = value;
                 out.extend([(x == 0.0) as u8 as f32, (x == 1.0) as u8 as f32, x.signum(), (x.abs() + 1.0).log2()]);
@@ -122,7 +122,7 @@ fn place(kind: Kind, value: f32) -> f32 {
 }
 
 /// Logarithm and its square, divisibility by powers of two, low bits, phases of the logarithm, small divisors.
-fn spell_size(x: f64, out: &mut Vec<f32>) {
+fn encode_size(x: f64, out: &mut Vec<f32>) {
     let log = x.max(0.5).log2();
     let whole = x as u64;
     out.extend([(log / 8.0) as f32, (log * log / 64.0) as f32]);
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn a_quantity_is_spelled_by_as_many_numbers_as_it_says_known_or_not() {
         for kind in [Kind::Size, Kind::Real, Kind::Choice(3), Kind::Derived, Kind::Limit] {
-            let quantity = Quantity::learn("x", kind, &[1.0, 2.0, 2.0, 7.0, 64.0, f32::NAN], INTERVALS);
+            let quantity = InputFeature::learn("x", kind, &[1.0, 2.0, 2.0, 7.0, 64.0, f32::NAN], INTERVALS);
             for value in [0.0, 1.0, 2.0, 1e6, f32::NAN] {
                 let mut out = Vec::new();
-                quantity.spell(value, &mut out);
+                quantity.encode(value, &mut out);
                 assert_eq!(out.len(), quantity.width(), "{kind:?}");
                 assert!(out.iter().all(|x| x.is_finite()), "{kind:?} {value}");
             }
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn a_value_fills_the_intervals_below_it_and_part_of_its_own() {
         let quantity =
-            Quantity { edges: vec![0.0, 1.0, 3.0], ..Quantity::learn("x", Kind::Derived, &[5.0], INTERVALS) };
+            InputFeature { edges: vec![0.0, 1.0, 3.0], ..InputFeature::learn("x", Kind::Derived, &[5.0], INTERVALS) };
         let mut out = Vec::new();
-        quantity.spell(2.0, &mut out);
+        quantity.encode(2.0, &mut out);
         assert_eq!(out[1..], [1.0, 0.5]);
     }
 }

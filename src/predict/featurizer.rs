@@ -1,12 +1,12 @@
-//! How the problems and configs of one kernel are spelled by a [`Vocab`].
+//! How the problems and configs of one kernel are encoded by a [`Vocab`].
 
 use crate::error::{Result, input};
-use crate::features::{Kind, Quantity, Scale};
+use crate::features::{InputFeature, Kind, Scale};
 use crate::kernel::Objective;
 use crate::kernel::expr::Code;
 use crate::kernel::spec::FieldKind;
 use crate::kernel::{Choice, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
-use crate::vocab::{OBJECTIVE, Spelling, Vocab, is_late};
+use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::sync::Arc;
 
 /// Where a quantity comes from.
@@ -21,22 +21,22 @@ enum Origin {
 
 /// Spells one kernel's problems and configs.
 #[derive(Clone)]
-pub struct Speller<'k> {
+pub struct Featurizer {
     pub vocab: Arc<Vocab>,
-    pub kernel: &'k Kernel,
+    pub kernel: Kernel,
     /// Index of the kernel in the vocabulary.
     pub of: usize,
     origins: Vec<Origin>,
     /// Features that need a parameter: their indices in the kernel.
     late: Vec<usize>,
-    /// By position: those of `late` that setting it decides, and the columns of their spelling in one of all of `late`.
+    /// By position: those of `late` that setting it decides, and the columns of their kernel_vocab in one of all of `late`.
     decided: Vec<Vec<usize>>,
     columns: Vec<Vec<u16>>,
 }
 
-/// One problem on one device, ready to be spelled: its space and compiled features.
-pub struct Spelled<'k> {
-    pub space: ConfigSpace<'k>,
+/// One problem on one device, ready to be encoded: its space and compiled features.
+pub struct Instance {
+    pub space: ConfigSpace,
     /// Features in the kernel's order.
     pub codes: Vec<Code>,
     /// [`Kernel::env`], the parameters unset.
@@ -45,28 +45,28 @@ pub struct Spelled<'k> {
     pub flops: f64,
 }
 
-impl<'k> Speller<'k> {
+impl Featurizer {
     /// Refuses a kernel that the vocabulary was not made for.
-    pub fn new(vocab: &Arc<Vocab>, kernel: &'k Kernel) -> Result<Speller<'k>> {
+    pub fn new(vocab: &Arc<Vocab>, kernel: &Kernel) -> Result<Featurizer> {
         let Some(of) = vocab.kernels.iter().position(|k| k.kernel == kernel.name) else {
             let known: Vec<&str> = vocab.kernels.iter().map(|k| k.kernel.as_str()).collect();
             return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));
         };
-        let spelling = &vocab.kernels[of];
-        if !kernel.has_space(&spelling.space) {
+        let kernel_vocab = &vocab.kernels[of];
+        if !kernel.has_space(&kernel_vocab.space) {
             return input(format!(
                 "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
                 kernel.name,
-                spelling.space,
+                kernel_vocab.space,
                 kernel.space_hash()
             ));
         }
         let late: Vec<usize> = (0..kernel.features.len()).filter(|i| is_late(&kernel.features[*i])).collect();
-        if late.len() != spelling.features.len() {
+        if late.len() != kernel_vocab.features.len() {
             return input(format!("the features of kernel {} are not those of the model; train it again", kernel.name));
         }
         let count = kernel.parameters.len();
-        let origin = |quantity: &Quantity| {
+        let origin = |quantity: &InputFeature| {
             let name = &quantity.name;
             let field = kernel.fields.iter().position(|f| f.name == *name).map(|i| Origin::Slot(count + i));
             let feature = || kernel.features.iter().position(|f| f.name == *name).map(Origin::Feature);
@@ -84,23 +84,23 @@ impl<'k> Speller<'k> {
         };
         let (mut decided, mut columns) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         let mut column = 0;
-        for (i, quantity) in spelling.features.iter().enumerate() {
+        for (i, quantity) in kernel_vocab.features.iter().enumerate() {
             let position = kernel.features[late[i]].known_after - 1;
             decided[position].push(i);
             columns[position].extend(column..column + quantity.width() as u16);
             column += quantity.width() as u16;
         }
         let origins = vocab.source.iter().flatten().map(origin).collect();
-        Ok(Speller { vocab: vocab.clone(), kernel, of, origins, late, decided, columns })
+        Ok(Featurizer { vocab: vocab.clone(), kernel: kernel.clone(), of, origins, late, decided, columns })
     }
 
-    fn spelling(&self) -> &Spelling {
+    fn kernel_vocab(&self) -> &KernelVocab {
         &self.vocab.kernels[self.of]
     }
 
     /// Vocabulary index of the parameter at `position`; that after the last is "finished".
     pub fn parameter(&self, position: usize) -> usize {
-        self.spelling().parameters.get(position).map_or(self.vocab.parameters.len(), |p| *p as usize)
+        self.kernel_vocab().parameters.get(position).map_or(self.vocab.parameters.len(), |p| *p as usize)
     }
 
     /// Token of value `choice` of the parameter at `position`.
@@ -121,11 +121,11 @@ impl<'k> Speller<'k> {
         tokens.iter().enumerate().map(|(at, t)| t - self.token(at, 0)).collect()
     }
 
-    /// The raw quantities of a problem: what [`Vocab::spell`] makes a source of. NaN for what is unknown.
-    pub fn quantities(&self, spelled: &Spelled, objective: Objective) -> Vec<f32> {
+    /// The raw quantities of a problem: what [`Vocab::encode`] makes a source of. NaN for what is unknown.
+    pub fn quantities(&self, instance: &Instance, objective: Objective) -> Vec<f32> {
         let value = |origin: &Origin| match *origin {
-            Origin::Slot(slot) => spelled.env[slot],
-            Origin::Feature(i) => spelled.codes[i].eval(&spelled.env),
+            Origin::Slot(slot) => instance.env[slot],
+            Origin::Feature(i) => instance.codes[i].eval(&instance.env),
             Origin::Objective => objective as usize as f64,
             Origin::Nowhere => f64::NAN,
         };
@@ -134,24 +134,24 @@ impl<'k> Speller<'k> {
 
     /// Numbers per decoding step.
     pub fn step_width(&self) -> usize {
-        self.spelling().step_width()
+        self.kernel_vocab().step_width()
     }
 
     /// Numbers per value that may be chosen.
     pub fn choice_width(&self) -> usize {
-        self.spelling().choice_width()
+        self.kernel_vocab().choice_width()
     }
 
     /// The features that a prefix decides, scaled, 0 for those it does not: `step_width` numbers appended to `out`.
-    pub fn step(&self, spelled: &Spelled, prefix: &[Choice], out: &mut Vec<f32>) {
-        let mut env = spelled.env.clone();
-        set(&mut env, self.kernel, prefix);
+    pub fn step(&self, instance: &Instance, prefix: &[Choice], out: &mut Vec<f32>) {
+        let mut env = instance.env.clone();
+        set(&mut env, &self.kernel, prefix);
         if self.late.is_empty() {
             out.push(0.0);
         }
-        for (feature, quantity) in self.late.iter().zip(&self.spelling().features) {
+        for (feature, quantity) in self.late.iter().zip(&self.kernel_vocab().features) {
             let decided = self.kernel.features[*feature].known_after <= prefix.len();
-            out.push(if decided { quantity.scale.apply(spelled.codes[*feature].eval(&env)) } else { 0.0 });
+            out.push(if decided { quantity.scale.apply(instance.codes[*feature].eval(&env)) } else { 0.0 });
         }
     }
 
@@ -160,10 +160,10 @@ impl<'k> Speller<'k> {
         self.decided[position].len()
     }
 
-    /// Raw values of the features that each of `choices` decides after `prefix`: [`Speller::decides`] numbers per choice.
+    /// Raw values of the features that each of `choices` decides after `prefix`: [`Featurizer::decides`] numbers per choice.
     pub fn weigh(
         &self,
-        spelled: &Spelled,
+        instance: &Instance,
         prefix: &[Choice],
         choices: impl Iterator<Item = Choice>,
         out: &mut Vec<f32>,
@@ -172,43 +172,43 @@ impl<'k> Speller<'k> {
         if decided.is_empty() {
             return;
         }
-        let mut env = spelled.env.clone();
-        set(&mut env, self.kernel, prefix);
+        let mut env = instance.env.clone();
+        set(&mut env, &self.kernel, prefix);
         let values = &self.kernel.parameters[prefix.len()].values;
         for choice in choices {
             env[prefix.len()] = values[choice as usize] as f64;
-            out.extend(decided.iter().map(|i| spelled.codes[self.late[*i]].eval(&env) as f32));
+            out.extend(decided.iter().map(|i| instance.codes[self.late[*i]].eval(&env) as f32));
         }
     }
 
-    /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the spelling of what it decides: a number for each
-    /// of its [`Speller::choice_columns`].
-    pub fn decide(&self, spelled: &Spelled, env: &mut [f64], (at, choice): (usize, Choice), out: &mut Vec<f32>) {
+    /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the kernel_vocab of what it decides: a number for each
+    /// of its [`Featurizer::choice_columns`].
+    pub fn decide(&self, instance: &Instance, env: &mut [f64], (at, choice): (usize, Choice), out: &mut Vec<f32>) {
         env[at] = self.kernel.parameters[at].values[choice as usize] as f64;
         for i in &self.decided[at] {
-            self.spelling().features[*i].spell(spelled.codes[self.late[*i]].eval(env) as f32, out);
+            self.kernel_vocab().features[*i].encode(instance.codes[self.late[*i]].eval(env) as f32, out);
         }
     }
 
-    /// Columns, in a spelling of all late features, of those that the parameter at `position` decides.
+    /// Columns, in a kernel_vocab of all late features, of those that the parameter at `position` decides.
     pub fn choice_columns(&self, position: usize) -> &[u16] {
         &self.columns[position]
     }
 
-    /// Spells raw values from [`Speller::weigh`] for one choice of the parameter at `position`: a number for each of its
-    /// [`Speller::choice_columns`].
-    pub fn spell_choice(&self, position: usize, raw: &[f32], out: &mut Vec<f32>) {
+    /// Spells raw values from [`Featurizer::weigh`] for one choice of the parameter at `position`: a number for each of its
+    /// [`Featurizer::choice_columns`].
+    pub fn encode_choice(&self, position: usize, raw: &[f32], out: &mut Vec<f32>) {
         for (i, value) in self.decided[position].iter().zip(raw) {
-            self.spelling().features[*i].spell(*value, out);
+            self.kernel_vocab().features[*i].encode(*value, out);
         }
     }
 
-    /// Appends the spelling of all that a finished config decides, see [`Speller::choice_width`].
-    pub fn spell_finished(&self, spelled: &Spelled, config: &Config, out: &mut Vec<f32>) {
-        let mut env = spelled.env.clone();
-        set(&mut env, self.kernel, &config.0);
-        for (feature, quantity) in self.late.iter().zip(&self.spelling().features) {
-            quantity.spell(spelled.codes[*feature].eval(&env) as f32, out);
+    /// Appends the kernel_vocab of all that a finished config decides, see [`Featurizer::choice_width`].
+    pub fn encode_config(&self, instance: &Instance, config: &Config, out: &mut Vec<f32>) {
+        let mut env = instance.env.clone();
+        set(&mut env, &self.kernel, &config.0);
+        for (feature, quantity) in self.late.iter().zip(&self.kernel_vocab().features) {
+            quantity.encode(instance.codes[*feature].eval(&env) as f32, out);
         }
         if self.late.is_empty() {
             out.push(0.0);
@@ -216,29 +216,29 @@ impl<'k> Speller<'k> {
     }
 
     /// What the heads are to say of microseconds and joules; NaN for what is not known.
-    pub fn spell_costs(&self, spelled: &Spelled, (time_us, joules): (Option<f64>, Option<f64>)) -> [f32; 2] {
+    pub fn encode_costs(&self, instance: &Instance, (time_us, joules): (Option<f64>, Option<f64>)) -> [f32; 2] {
         let spell = |scale: &Option<Scale>, cost: Option<f64>| {
-            let per = cost.map_or(f64::NAN, |cost| (spelled.flops / cost).ln());
+            let per = cost.map_or(f64::NAN, |cost| (instance.flops / cost).ln());
             scale.as_ref().filter(|_| per.is_finite()).map_or(f32::NAN, |scale| scale.apply(per))
         };
         [spell(&self.vocab.rate, time_us), spell(&self.vocab.efficiency, joules)]
     }
 
     /// Microseconds and joules from what the heads say; NaN for what they never learned.
-    pub fn read_costs(&self, spelled: &Spelled, said: [f32; 2]) -> [f64; 2] {
+    pub fn decode_costs(&self, instance: &Instance, said: [f32; 2]) -> [f64; 2] {
         let read = |scale: &Option<Scale>, said: f32| match scale {
-            Some(scale) => spelled.flops / (said as f64 * scale.deviation + scale.mean).exp(),
+            Some(scale) => instance.flops / (said as f64 * scale.deviation + scale.mean).exp(),
             None => f64::NAN,
         };
         [read(&self.vocab.rate, said[0]), read(&self.vocab.efficiency, said[1])]
     }
 }
 
-impl<'k> Spelled<'k> {
-    pub fn new(kernel: &'k Kernel, problem: &Problem, device: &Device) -> Spelled<'k> {
+impl Instance {
+    pub fn new(kernel: &Kernel, problem: &Problem, device: &Device) -> Instance {
         let env = kernel.env(problem, Some(device));
         let count = kernel.parameters.len();
-        Spelled {
+        Instance {
             space: ConfigSpace::new(kernel, problem, device),
             codes: kernel.features.iter().map(|f| f.expr.specialise(&env, count).compile()).collect(),
             flops: kernel.flops.eval(&env),
@@ -253,14 +253,14 @@ impl<'k> Spelled<'k> {
 
     /// The device's limits, NaN where unknown.
     pub fn limits(&self) -> &[f64] {
-        let kernel = self.space.kernel;
+        let kernel = &self.space.kernel;
         &self.env[kernel.parameters.len() + kernel.fields.len()..]
     }
 
     /// A problem and a config as numbers for other learners: sizes as logarithms, the config's values, the device's limits, all features. What is
     /// not known is lower than any number.
     pub fn row(&self, config: &Config) -> Vec<f32> {
-        let kernel = self.space.kernel;
+        let kernel = &self.space.kernel;
         let mut env = self.env.clone();
         set(&mut env, kernel, &config.0);
         let (values, rest) = env.split_at(kernel.parameters.len());

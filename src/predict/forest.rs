@@ -36,7 +36,7 @@ impl Forest {
     }
 
     /// What the trees say of a row of numbers.
-    pub fn say(&self, row: &[f32]) -> f32 {
+    pub fn predict(&self, row: &[f32]) -> f32 {
         self.base + self.trees.iter().map(|tree| walk(tree, row)).sum::<f32>()
     }
 }

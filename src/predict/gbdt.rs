@@ -4,7 +4,7 @@
 //! (LOG.md). For training they label problems that nobody measured.
 
 use crate::error::{Result, input};
-use crate::featurizer::Spelled;
+use crate::featurizer::Instance;
 use crate::forest::Forest;
 use crate::kernel::Objective;
 use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
@@ -27,7 +27,7 @@ pub struct Trees {
     columns: String,
 }
 
-/// Names of the numbers of [`Spelled::row`].
+/// Names of the numbers of [`Instance::row`].
 fn columns(kernel: &Kernel) -> Vec<&str> {
     let fields = kernel.fields.iter().map(|f| f.name.as_str());
     let parameters = kernel.parameters.iter().map(|p| p.name.as_str());
@@ -67,19 +67,19 @@ impl Trees {
     }
 
     /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost beside the problem's mean.
-    pub fn rank<'c>(&self, spelled: &Spelled, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
+    pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
         let mut ranked: Vec<(&Config, f64)> =
-            configs.iter().map(|config| (*config, self.values.say(&spelled.row(config)) as f64)).collect();
+            configs.iter().map(|config| (*config, self.values.predict(&instance.row(config)) as f64)).collect();
         ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
         ranked
     }
 
     /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
-    pub fn weigh(&self, spelled: &Spelled, configs: &[Config]) -> Vec<[f64; 2]> {
+    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<[f64; 2]> {
         let said = |config: &Config| {
-            let row = spelled.row(config);
+            let row = instance.row(config);
             // what a cost is in the soft target
-            (-self.values.say(&row) as f64 / self.tau, self.lists.say(&row) as f64)
+            (-self.values.predict(&row) as f64 / self.tau, self.lists.predict(&row) as f64)
         };
         let (values, lists): (Vec<f64>, Vec<f64>) = configs.iter().map(said).unzip();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();

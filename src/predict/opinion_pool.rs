@@ -6,9 +6,9 @@
 
 /// Logarithms of how probably a config is the best of those that are compared: by the decoder's likelihood, the judge, and the trees of values
 /// and of lists. 0 where a model has no such part.
-pub type Opinions = [f64; 4];
+pub type LogProbs = [f64; 4];
 
-/// How much each of [`Opinions`] counts.
+/// How much each of [`LogProbs`] counts.
 pub type Weights = [f64; 4];
 
 /// Where nothing was learned.
@@ -18,6 +18,6 @@ pub const EQUAL: Weights = [0.25; 4];
 pub const LEAST: f64 = -1e3;
 
 /// What configs are ranked by, the higher the better.
-pub fn merit(weights: &Weights, opinions: &Opinions) -> f64 {
+pub fn pooled_score(weights: &Weights, opinions: &LogProbs) -> f64 {
     weights.iter().zip(opinions).map(|(weight, opinion)| weight * opinion.max(LEAST)).sum()
 }

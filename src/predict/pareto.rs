@@ -6,7 +6,7 @@ use crate::kernel::Objective;
 use crate::kernel::{Config, Device, Problem};
 use crate::predictor::Predictor;
 
-impl Predictor<'_> {
+impl Predictor {
     /// The Pareto front of predicted time against predicted energy, fastest first: of what beams of `width` find for each objective,
     /// the configs that no other is predicted to beat in both.
     pub fn pareto(&self, problem: &Problem, device: &Device, width: usize) -> Result<Vec<Candidate>> {

@@ -2,20 +2,20 @@
 
 use crate::calibration::{Calibration, First, Known};
 use crate::candidate::{Candidate, Scored};
-use crate::decoder::With;
+use crate::decoder::Decoder;
 use crate::error::Result;
-use crate::featurizer::{Spelled, Speller};
+use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::Trees;
 use crate::kernel::{Config, Device, Kernel, Objective, Problem};
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
-use crate::opinion_pool::merit;
+use crate::opinion_pool::pooled_score;
 use crate::threads::on_threads;
 use std::sync::Arc;
 
 /// A model ready to predict for one kernel.
-pub struct Predictor<'k> {
-    pub(crate) speller: Speller<'k>,
+pub struct Predictor {
+    pub(crate) featurizer: Featurizer,
     pub(crate) ensemble: Ensemble,
     trees: Vec<Trees>,
     calibration: Option<Calibration>,
@@ -28,15 +28,15 @@ pub const WIDTH: usize = 20;
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
 const BATCH: usize = 12;
 
-impl<'k> Predictor<'k> {
+impl Predictor {
     /// Refuses a model that was made for another kernel or space.
-    pub fn new(kernel: &'k Kernel, model: &Model) -> Result<Predictor<'k>> {
+    pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
         let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
-        let speller = Speller::new(&Arc::new(vocab.clone()), kernel)?;
+        let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees: Vec<Trees> = model.trees.iter().filter(|trees| trees.kernel() == kernel.name).cloned().collect();
         trees.iter().try_for_each(|trees| trees.check(kernel))?;
         Ok(Predictor {
-            speller,
+            featurizer,
             ensemble: Ensemble::new(hparams, &model.weights, *members)?,
             trees,
             calibration: *calibration,
@@ -84,8 +84,8 @@ impl<'k> Predictor<'k> {
         objective: Objective,
         configs: &[Config],
     ) -> Result<Vec<Scored>> {
-        let spelled = Spelled::new(self.speller.kernel, problem, device);
-        self.with().score(&spelled, objective, configs)
+        let instance = Instance::new(&self.featurizer.kernel, problem, device);
+        self.with().score(&instance, objective, configs)
     }
 
     /// Scores configs whose costs are known, and puts the scores beside the costs.
@@ -106,8 +106,8 @@ impl<'k> Predictor<'k> {
     /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
     /// end), or among all. What masking is compared with.
     pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
-        let spelled = Spelled::new(self.speller.kernel, problem, device);
-        Ok(self.with().greedy(&spelled, unbroken))
+        let instance = Instance::new(&self.featurizer.kernel, problem, device);
+        Ok(self.with().greedy(&instance, unbroken))
     }
 
     /// Whether it never saw the device, or the best of `candidates` (all that was asked for, best first) is less probable than what the model
@@ -130,8 +130,8 @@ impl<'k> Predictor<'k> {
     }
 
     /// What candidates are ranked by, the higher the better: likelihood, judge and trees together.
-    pub fn merit(&self, scored: &Scored) -> f64 {
-        merit(&self.with().weights(), &scored.opinions())
+    pub fn pooled_score(&self, scored: &Scored) -> f64 {
+        pooled_score(&self.with().weights(), &scored.opinions())
     }
 
     /// Whether it was trained on a device of this name.
@@ -140,8 +140,8 @@ impl<'k> Predictor<'k> {
     }
 
     /// Whether every legal config can be judged: of a model that learned from whole sweeps.
-    pub fn judges(&self) -> bool {
-        self.ensemble.judges()
+    pub fn reranks(&self) -> bool {
+        self.ensemble.reranks()
     }
 
     /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
@@ -150,10 +150,15 @@ impl<'k> Predictor<'k> {
     }
 
     pub(crate) fn parameters(&self) -> usize {
-        self.speller.kernel.parameters.len()
+        self.featurizer.kernel.parameters.len()
     }
 
-    pub(crate) fn with(&self) -> With<'_, 'k> {
-        With { speller: &self.speller, ensemble: &self.ensemble, trees: &self.trees, calibration: self.calibration }
+    pub(crate) fn with(&self) -> Decoder<'_> {
+        Decoder {
+            featurizer: &self.featurizer,
+            ensemble: &self.ensemble,
+            trees: &self.trees,
+            calibration: self.calibration,
+        }
     }
 }

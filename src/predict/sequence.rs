@@ -1,7 +1,7 @@
 //! A config as the decoding steps that lead to it.
 
 use crate::error::{Result, input};
-use crate::featurizer::{Spelled, Speller};
+use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::{Choices, Config};
 
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
@@ -10,39 +10,39 @@ pub struct Sequence {
     pub config: Config,
     /// Positions that are asked for, then that of "finished".
     pub asked: Vec<u8>,
-    /// [`Speller::step_width`] numbers per step.
+    /// [`Featurizer::step_width`] numbers per step.
     pub features: Vec<f32>,
     /// Legal choices at each asked step; one fewer than steps.
     pub legal: Vec<Choices>,
-    /// What each legal choice decides, see [`Speller::weigh`], one after the other.
+    /// What each legal choice decides, see [`Featurizer::weigh`], one after the other.
     pub weighed: Vec<f32>,
-    /// What the finished config decides, spelled: see [`Speller::spell_finished`]. Empty where nobody judges it.
+    /// What the finished config decides, encoded: see [`Featurizer::encode_config`]. Empty where nobody judges it.
     pub finished: Vec<f32>,
 }
 
 impl Sequence {
     /// Spells `config`, which must be legal; with what it decides where it is to be `judged`.
-    pub fn new(speller: &Speller, spelled: &Spelled, config: &Config, judged: bool) -> Result<Sequence> {
+    pub fn new(featurizer: &Featurizer, instance: &Instance, config: &Config, judged: bool) -> Result<Sequence> {
         let (mut asked, mut features, mut legal, mut weighed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (at, choice) in config.0.iter().enumerate() {
             let prefix = &config.0[..at];
-            let open = spelled.space.completions(prefix)?;
+            let open = instance.space.completions(prefix)?;
             if !open.contains(*choice) {
-                let reason = spelled.space.violation(config).unwrap_or_default();
-                return input(format!("config {} is not legal: {reason}", speller.kernel.show_config(config)));
+                let reason = instance.space.violation(config).unwrap_or_default();
+                return input(format!("config {} is not legal: {reason}", featurizer.kernel.show_config(config)));
             }
             if open.only().is_none() {
                 asked.push(at as u8);
-                speller.step(spelled, prefix, &mut features);
-                speller.weigh(spelled, prefix, open.iter(), &mut weighed);
+                featurizer.step(instance, prefix, &mut features);
+                featurizer.weigh(instance, prefix, open.iter(), &mut weighed);
                 legal.push(open);
             }
         }
         asked.push(config.0.len() as u8);
-        speller.step(spelled, &config.0, &mut features);
+        featurizer.step(instance, &config.0, &mut features);
         let mut finished = Vec::new();
         if judged {
-            speller.spell_finished(spelled, config, &mut finished);
+            featurizer.encode_config(instance, config, &mut finished);
         }
         Ok(Sequence { config: config.clone(), asked, features, legal, weighed, finished })
     }

@@ -57,16 +57,16 @@ pub struct Settings {
     /// Share of the target that goes to all legal values alike.
     pub smoothing: f64,
     /// Compute in bfloat16; weights and their averages stay in single precision.
-    pub half: bool,
-    /// Problems per measured one that boosted trees label, as long as there are fewer than [`MOST_IMAGINED`] in all; 0 trains on
+    pub bf16: bool,
+    /// Problems per measured one that boosted trees label, as long as there are fewer than [`MOST_PSEUDO_LABELS`] in all; 0 trains on
     /// measured problems alone.
-    pub imagined: usize,
+    pub pseudo_labels: usize,
     /// Weight of the loss of each head that predicts a cost: time and energy.
     pub head: f64,
     /// Weight of the loss of what ranks finished configs, where whole sweeps were measured.
     pub rank: f64,
     /// Weight of the loss of their order.
-    pub order: f64,
+    pub pairwise_weight: f64,
     #[serde(skip)]
     pub split: Split,
     pub seed: u64,
@@ -79,7 +79,7 @@ pub struct Settings {
 }
 
 /// Problems that are made up for where fewer were measured.
-pub const MOST_IMAGINED: usize = 2_000;
+pub const MOST_PSEUDO_LABELS: usize = 2_000;
 
 impl Default for Settings {
     /// For sweeps.
@@ -96,11 +96,11 @@ impl Default for Settings {
             decay: 0.05,
             dropout: 0.0,
             smoothing: 0.0,
-            half: fast_bfloat16(),
-            imagined: 12,
+            bf16: fast_bfloat16(),
+            pseudo_labels: 12,
             head: 0.3,
             rank: 2.0,
-            order: 0.5,
+            pairwise_weight: 0.5,
             split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 },
             seed: 1,
             command: String::new(),
@@ -121,11 +121,11 @@ impl Settings {
             configs: 1,
             rate: 1e-3,
             dropout: 0.15,
-            half: fast_bfloat16(),
-            imagined: 0,
+            bf16: fast_bfloat16(),
+            pseudo_labels: 0,
             head: 0.03,
             rank: 0.0,
-            order: 0.0,
+            pairwise_weight: 0.0,
             split: Split { seed: 1, test: 0.1, validation: 0.05, from: 0.0 },
             ..Settings::default()
         }
@@ -138,7 +138,7 @@ impl Settings {
 
     /// Problems that are made up beside so many measured ones.
     pub fn wanted(&self, measured: usize) -> usize {
-        (self.imagined * measured).min(MOST_IMAGINED.saturating_sub(measured))
+        (self.pseudo_labels * measured).min(MOST_PSEUDO_LABELS.saturating_sub(measured))
     }
 
     /// Whether a model that was trained with these settings is what training with `asked` would make: without the number of epochs where

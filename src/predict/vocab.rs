@@ -1,4 +1,4 @@
-//! How problems, devices and configs are spelled for the network. Nothing else knows.
+//! How problems, devices and configs are encoded for the network. Nothing else knows.
 //!
 //! One vocabulary serves all kernels of a model. What has the same name in two kernels (a field, a feature, a parameter with the
 //! same values) is the same to the network. Source: one token per group of quantities (a field or feature without a group is a
@@ -7,16 +7,16 @@
 //! decides: what an expert would weigh.
 
 use crate::error::{Error, Result};
-use crate::features::{Quantity, Scale};
+use crate::features::{InputFeature, Scale};
 use crate::kernel::Feature;
 use serde::{Deserialize, Serialize};
 
-/// The spelling of the kernels of one model, fixed when it is trained.
+/// The vocabulary of the kernels of one model, fixed when it is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vocab {
-    pub kernels: Vec<Spelling>,
+    pub kernels: Vec<KernelVocab>,
     /// Quantities of each source token.
-    pub source: Vec<Vec<Quantity>>,
+    pub source: Vec<Vec<InputFeature>>,
     /// Parameters of all kernels, with their values.
     pub parameters: Vec<(String, Vec<i64>)>,
     /// First token of each parameter; the last entry is the number of tokens.
@@ -30,23 +30,23 @@ pub struct Vocab {
 
 /// What a vocabulary knows of one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spelling {
+pub struct KernelVocab {
     pub kernel: String,
     /// [`Kernel::space_hash`] at training; of the whole source where a device compiled that.
     pub space: String,
     /// Index of each of the kernel's parameters in [`Vocab::parameters`].
     pub parameters: Vec<u16>,
     /// The kernel's features that need a parameter, in its order.
-    pub features: Vec<Quantity>,
+    pub features: Vec<InputFeature>,
 }
 
-impl Spelling {
+impl KernelVocab {
     pub(crate) fn step_width(&self) -> usize {
         self.features.len().max(1)
     }
 
     pub(crate) fn choice_width(&self) -> usize {
-        self.features.iter().map(Quantity::width).sum::<usize>().max(1)
+        self.features.iter().map(InputFeature::width).sum::<usize>().max(1)
     }
 }
 
@@ -66,22 +66,22 @@ impl Vocab {
 
     /// Numbers of each source token.
     pub fn source_widths(&self) -> Vec<usize> {
-        self.source.iter().map(|token| token.iter().map(Quantity::width).sum()).collect()
+        self.source.iter().map(|token| token.iter().map(InputFeature::width).sum()).collect()
     }
 
     /// Numbers per decoding step of each kernel: its features that need a parameter; one that stays 0 where there are none.
     pub fn step_widths(&self) -> Vec<usize> {
-        self.kernels.iter().map(Spelling::step_width).collect()
+        self.kernels.iter().map(KernelVocab::step_width).collect()
     }
 
-    /// Numbers per value that may be chosen: the spelling of a kernel's features that need a parameter.
+    /// Numbers per value that may be chosen: the kernel_vocab of a kernel's features that need a parameter.
     pub fn choice_widths(&self) -> Vec<usize> {
-        self.kernels.iter().map(Spelling::choice_width).collect()
+        self.kernels.iter().map(KernelVocab::choice_width).collect()
     }
 
-    /// Appends the spelling of raw quantities, see [`Speller::quantities`].
-    pub fn spell(&self, quantities: &[f32], out: &mut Vec<f32>) {
-        self.source.iter().flatten().zip(quantities).for_each(|(quantity, value)| quantity.spell(*value, out));
+    /// Appends the kernel_vocab of raw quantities, see [`Featurizer::quantities`].
+    pub fn encode(&self, quantities: &[f32], out: &mut Vec<f32>) {
+        self.source.iter().flatten().zip(quantities).for_each(|(quantity, value)| quantity.encode(*value, out));
     }
 }
 
@@ -89,7 +89,7 @@ impl Vocab {
     /// Refuses a vocabulary that contradicts itself: of a file that was changed by hand.
     pub fn check(&self) -> Result<()> {
         let tokens: usize = self.parameters.iter().map(|(_, values)| values.len()).sum();
-        let known = |k: &Spelling| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());
+        let known = |k: &KernelVocab| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());
         match self.offsets.len() == self.parameters.len() + 1
             && self.tokens() == tokens
             && self.kernels.iter().all(known)

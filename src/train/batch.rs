@@ -1,7 +1,7 @@
 //! Sequences of several problems of one kernel as tensors.
 
-use crate::network::transformer::{Finished, Judged, Net, Steps};
-use seqtune_predict::featurizer::Speller;
+use crate::network::transformer::{Finished, Judged, Steps, Transformer};
+use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::kernel::Choice;
 use seqtune_predict::sequence::Sequence;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct Batch {
     vocabulary: Tensor,
     /// Legal tokens, true where not: (B, M, V).
     illegal: Tensor,
-    /// What each legal choice decides: spelling (B, M, C, W), its columns (B, M, W), its token (B, M, C). `None` where no choice
+    /// What each legal choice decides: kernel_vocab (B, M, C, W), its columns (B, M, W), its token (B, M, C). `None` where no choice
     /// decides anything.
     weighed: Option<(Tensor, Tensor, Tensor)>,
     /// The node of each step of each row, counted through the batch, and the token chosen there, 0 in the padding: (N, T).
@@ -62,12 +62,12 @@ fn tree(sequences: &[&Sequence], steps: impl Fn(&Sequence) -> usize) -> (Vec<Nod
 
 impl Batch {
     /// `rows`: sequences per problem, the same number for each. Sequences are to be judged, or none is.
-    pub fn new(speller: &Speller, problems: &[&[f32]], rows: usize, sequences: &[&Sequence]) -> Batch {
-        let kernel = speller.kernel;
+    pub fn new(featurizer: &Featurizer, problems: &[&[f32]], rows: usize, sequences: &[&Sequence]) -> Batch {
+        let kernel = &featurizer.kernel;
         let mut offsets = vec![0];
         let mut vocabulary = Vec::new();
         for (at, p) in kernel.parameters.iter().enumerate() {
-            vocabulary.extend((0..p.values.len()).map(|c| speller.token(at, c as u16) as i64));
+            vocabulary.extend((0..p.values.len()).map(|c| featurizer.token(at, c as u16) as i64));
             offsets.push(vocabulary.len());
         }
         debug_assert_eq!(sequences.len(), problems.len() * rows);
@@ -75,17 +75,17 @@ impl Batch {
         let judged = sequences.iter().all(|s| !s.finished.is_empty());
         let steps = |s: &Sequence| s.asked.len() - judged as usize;
         let trees: Vec<_> = sequences.chunks(rows).map(|of_problem| tree(of_problem, steps)).collect();
-        let (b, n, v, width) = (problems.len(), sequences.len(), vocabulary.len(), speller.step_width());
+        let (b, n, v, width) = (problems.len(), sequences.len(), vocabulary.len(), featurizer.step_width());
         let m = trees.iter().map(|(nodes, _)| nodes.len()).max().unwrap_or(1).max(1);
         let t = sequences.iter().map(|s| s.legal.len()).max().unwrap_or(1).max(1);
         let choices = sequences.iter().flat_map(|s| &s.legal).map(|l| l.len()).max().unwrap_or(1);
-        let columns = (0..kernel.parameters.len()).map(|at| speller.choice_columns(at).len()).max().unwrap_or(0);
-        let mut tokens = vec![speller.vocab.tokens() as i64; b * m];
-        let mut positions = vec![speller.parameter(kernel.parameters.len()) as i64; b * m];
+        let columns = (0..kernel.parameters.len()).map(|at| featurizer.choice_columns(at).len()).max().unwrap_or(0);
+        let mut tokens = vec![featurizer.vocab.tokens() as i64; b * m];
+        let mut positions = vec![featurizer.parameter(kernel.parameters.len()) as i64; b * m];
         let mut features = vec![0f32; b * m * width];
         let mut unseen = vec![true; b * m * m];
         let mut illegal = vec![false; b * m * v];
-        let mut spelled = vec![0f32; b * m * choices * columns];
+        let mut instance = vec![0f32; b * m * choices * columns];
         let mut column = vec![0i64; b * m * columns];
         let mut token = vec![0i64; b * m * choices];
         let (mut nodes, mut targets, mut asked) = (vec![0i64; n * t], vec![0i64; n * t], vec![0f32; n * t]);
@@ -107,24 +107,24 @@ impl Batch {
                 let sequence = sequences[problem * rows + node.row];
                 features[here * width..][..width].copy_from_slice(&sequence.features[node.at * width..][..width]);
                 let position = sequence.asked[node.at] as usize;
-                tokens[here] = speller.last_token(&sequence.config.0[..position]) as i64;
-                positions[here] = speller.parameter(position) as i64;
+                tokens[here] = featurizer.last_token(&sequence.config.0[..position]) as i64;
+                positions[here] = featurizer.parameter(position) as i64;
                 let Some(legal) = sequence.legal.get(node.at) else { continue };
                 illegal[here * v..][..v].fill(true);
-                let (own, decides) = (speller.choice_columns(position), speller.decides(position));
+                let (own, decides) = (featurizer.choice_columns(position), featurizer.decides(position));
                 for (k, c) in own.iter().enumerate() {
                     column[here * columns + k] = *c as i64;
                 }
                 let before = sequence.asked.iter().zip(&sequence.legal).take(node.at);
-                let skipped: usize = before.map(|(p, legal)| speller.decides(*p as usize) * legal.len()).sum();
+                let skipped: usize = before.map(|(p, legal)| featurizer.decides(*p as usize) * legal.len()).sum();
                 let mut weighed = &sequence.weighed[skipped..];
                 for (k, choice) in legal.iter().enumerate() {
                     illegal[here * v + offsets[position] + choice as usize] = false;
                     token[here * choices + k] = (offsets[position] + choice as usize) as i64;
                     let (raw, rest) = weighed.split_at(decides);
                     numbers.clear();
-                    speller.spell_choice(position, raw, &mut numbers);
-                    spelled[(here * choices + k) * columns..][..own.len()].copy_from_slice(&numbers);
+                    featurizer.encode_choice(position, raw, &mut numbers);
+                    instance[(here * choices + k) * columns..][..own.len()].copy_from_slice(&numbers);
                     weighed = rest;
                 }
             }
@@ -140,10 +140,10 @@ impl Batch {
             }
         }
         let (mut source, mut ends, mut configs) = (Vec::new(), Vec::new(), Vec::new());
-        problems.iter().for_each(|quantities| speller.vocab.spell(quantities, &mut source));
+        problems.iter().for_each(|quantities| featurizer.vocab.encode(quantities, &mut source));
         for sequence in sequences {
             ends.extend_from_slice(&sequence.finished);
-            configs.extend(sequence.config.0.iter().enumerate().map(|(at, c)| speller.token(at, *c) as i64));
+            configs.extend(sequence.config.0.iter().enumerate().map(|(at, c)| featurizer.token(at, *c) as i64));
         }
         let (b, n, m, t, v) = (b as i64, n as i64, m as i64, t as i64, v as i64);
         let (choices, columns) = (choices as i64, columns as i64);
@@ -151,7 +151,7 @@ impl Batch {
         let whole = |values: &[i64], shape: &[i64]| Tensor::from_slice(values).reshape(shape);
         let truth = |values: &[bool], shape: &[i64]| Tensor::from_slice(values).reshape(shape).to_kind(Kind::Bool);
         Batch {
-            kernel: speller.of,
+            kernel: featurizer.of,
             source: box_of(&source, &[b, -1]),
             steps: Steps {
                 tokens: whole(&tokens, &[b, m]),
@@ -163,7 +163,7 @@ impl Batch {
             illegal: truth(&illegal, &[b, m, v]),
             weighed: (columns > 0).then(|| {
                 (
-                    box_of(&spelled, &[b, m, choices, columns]),
+                    box_of(&instance, &[b, m, choices, columns]),
                     whole(&column, &[b, m, columns]),
                     whole(&token, &[b, m, choices]),
                 )
@@ -173,7 +173,7 @@ impl Batch {
             asked: box_of(&asked, &[n, t]),
             last: (!judged).then(|| Tensor::from_slice(&last)),
             finished: Finished {
-                spelled: box_of(&ends, &[n, ends.len() as i64 / n]),
+                instance: box_of(&ends, &[n, ends.len() as i64 / n]),
                 tokens: whole(&configs, &[n, -1]),
             },
         }
@@ -181,14 +181,14 @@ impl Batch {
 
     /// Log-probabilities of all tokens of the kernel at each node, among the legal ones (B, M, V), and what is said of each finished
     /// sequence.
-    pub fn forward(&self, net: &Net) -> (Tensor, Judged) {
+    pub fn forward(&self, net: &Transformer) -> (Tensor, Judged) {
         let memory = net.encode(&self.source, self.kernel);
         let hidden = net.decode(&memory, &self.steps, self.kernel); // (B, M, D)
         let mut scores = net.logits(&hidden, &self.vocabulary).to_kind(Kind::Float);
-        if let Some((spelled, columns, tokens)) = &self.weighed {
+        if let Some((instance, columns, tokens)) = &self.weighed {
             let query = net.weigh(&hidden, self.kernel).to_kind(Kind::Float).gather(2, columns, false); // (B, M, W)
             // not as a product of matrices: of thousands of tiny ones each costs a call
-            let weights = (spelled * query.unsqueeze(2)).sum_dim_intlist(-1, false, Kind::Float); // (B, M, C)
+            let weights = (instance * query.unsqueeze(2)).sum_dim_intlist(-1, false, Kind::Float); // (B, M, C)
             scores = scores.scatter_add(2, tokens, &weights);
         }
         let log = scores.masked_fill(&self.illegal, -1e9).log_softmax(-1, Kind::Float);

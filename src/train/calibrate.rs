@@ -1,6 +1,6 @@
 //! What a model's probabilities are worth, learned from the problems that chose its weights.
 //!
-//! A temperature for the merits (temperature scaling, Guo et al. 2017), a line through the log-odds of the first choice (Platt 1999), and
+//! A temperature for the scores (temperature scaling, Guo et al. 2017), a line through the log-odds of the first choice (Platt 1999), and
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, Judged};
@@ -14,17 +14,17 @@ const STEPS: usize = 60;
 
 /// A problem's configs with what they are ranked by.
 struct Ranked<'a> {
-    merits: Vec<f64>,
+    scores: Vec<f64>,
     costs: &'a [f64],
 }
 
 impl Ranked<'_> {
     fn first(&self, calibration: &Calibration) -> Option<First> {
-        First::of(&self.merits, &calibration.probabilities(&self.merits), self.costs)
+        First::of(&self.scores, &calibration.probabilities(&self.scores), self.costs)
     }
 
     fn first_at(&self, temperature: f64) -> Option<First> {
-        First::of(&self.merits, &softmax(&self.merits, temperature), self.costs)
+        First::of(&self.scores, &softmax(&self.scores, temperature), self.costs)
     }
 }
 
@@ -40,7 +40,7 @@ pub fn fit(known: &[Known], tau: Option<f64>) -> Option<Calibration> {
     }
     let weights = tau.map_or(EQUAL, |tau| pooled(&known, tau));
     let known: Vec<Ranked> =
-        known.into_iter().map(|k| Ranked { merits: k.merits(&weights), costs: &k.costs }).collect();
+        known.into_iter().map(|k| Ranked { scores: k.scores(&weights), costs: &k.costs }).collect();
     let temperature = fit_temperature(&known);
     let (slope, offset) = line(&known.iter().filter_map(|k| k.first_at(temperature)).collect::<Vec<_>>());
     let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
@@ -92,7 +92,7 @@ fn fit_threshold(mut firsts: Vec<First>) -> f64 {
 fn improbability(known: &[Ranked], temperature: f64) -> f64 {
     let of = |k: &Ranked| {
         let best = (0..k.costs.len()).min_by(|a, b| k.costs[*a].total_cmp(&k.costs[*b])).unwrap_or(0);
-        -softmax(&k.merits, temperature)[best].max(1e-12).ln()
+        -softmax(&k.scores, temperature)[best].max(1e-12).ln()
     };
     known.iter().map(of).sum::<f64>() / known.len() as f64
 }
@@ -132,16 +132,16 @@ mod tests {
     fn drawn(temperature: f64, count: usize) -> Vec<Known> {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let problem = |_| {
-            let merits: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
+            let scores: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
             let mut left: f64 = rng.random();
-            let probabilities = softmax(&merits, temperature);
+            let probabilities = softmax(&scores, temperature);
             let best = probabilities.iter().position(|p| {
                 left -= p;
                 left < 0.0
             });
             let costs = (0..5).map(|i| if Some(i) == best { 1.0 } else { 1.05 + rng.random::<f64>() }).collect();
             // by equal weights, what they were drawn by
-            Known { opinions: merits.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
+            Known { opinions: scores.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
         };
         (0..count).map(problem).collect()
     }

@@ -5,14 +5,14 @@
 use crate::fit::{Existing, train};
 use crate::gbdt::{centred, known};
 use crate::loss::relevance;
-use seqtune_data::{Table, Tried};
+use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::{Average, Neighbours};
 use seqtune_eval::lightgbm::{LightGbm, Samples, Task};
 use seqtune_eval::regrets::{Judged, LeftOut, PREDICT, Report, TOPS, losing, rows};
-use seqtune_eval::reliability::Sureness;
+use seqtune_eval::reliability::Reliability;
 use seqtune_eval::replay::nothing_to_judge;
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::featurizer::Spelled;
+use seqtune_predict::featurizer::Instance;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, Device, Kernel};
 use seqtune_predict::model::Model;
@@ -32,7 +32,7 @@ pub enum HeldOut {
 }
 
 /// What is asked for.
-pub struct Ask<'a> {
+pub struct Options<'a> {
     pub held_out: HeldOut,
     pub objective: Objective,
     /// `None` leaves out the trees.
@@ -47,11 +47,11 @@ struct Fold {
     name: String,
     learned: Table,
     split: Split,
-    tests: Vec<(Tried, Device)>,
+    tests: Vec<(MeasuredProblem, Device)>,
 }
 
 /// Cross-validates on one kernel's sweeps.
-pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
+pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let folds: Vec<(usize, Fold)> = folds(kernel, table, ask)?.into_iter().enumerate().collect();
     enough(kernel, &folds, ask)?;
     let cross = |(at, fold): &(usize, Fold), threads: usize| {
@@ -94,14 +94,14 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Ask, tell: &(dyn Fn(
         rows: rows(&all),
         left_out,
         shapes: losing(&all),
-        sureness: Sureness::of(all.iter().filter_map(|j| j.first).collect()),
+        sureness: Reliability::of(all.iter().filter_map(|j| j.first).collect()),
     })
 }
 
 /// The folds: a share of the shapes, or a device, is asked; a tenth of the shapes of all that is left chooses weights.
-fn folds(kernel: &Kernel, table: &Table, ask: &Ask) -> Result<Vec<Fold>> {
+fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
     let whole = Split { test: 0.0, validation: 0.1, from: 0.0, ..ask.settings.split };
-    let with_device = |t: &Tried| (t.clone(), table.devices[t.device].clone());
+    let with_device = |t: &MeasuredProblem| (t.clone(), table.devices[t.device].clone());
     match ask.held_out {
         HeldOut::Shapes(count) if count < 2 => input("--folds must be at least 2"),
         HeldOut::Shapes(count) => {
@@ -120,7 +120,8 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Ask) -> Result<Vec<Fold>> {
         }
         HeldOut::Devices => {
             let fold = |device: usize| {
-                let (tests, learned): (Vec<&Tried>, Vec<&Tried>) = table.tried.iter().partition(|t| t.device == device);
+                let (tests, learned): (Vec<&MeasuredProblem>, Vec<&MeasuredProblem>) =
+                    table.tried.iter().partition(|t| t.device == device);
                 let tests = tests.into_iter().filter(|t| t.costs(ask.objective).len() >= 2).map(with_device).collect();
                 let name = format!("without {}", table.devices[device].name);
                 Fold { name, learned: table.of(learned), split: whole, tests }
@@ -131,7 +132,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Ask) -> Result<Vec<Fold>> {
 }
 
 /// Refuses folds that cannot be learned or judged, before hours of training.
-fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Ask) -> Result<()> {
+fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Options) -> Result<()> {
     if folds.iter().all(|(_, fold)| fold.tests.is_empty()) {
         return nothing_to_judge(ask.objective);
     }
@@ -145,11 +146,11 @@ fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Ask) -> Result<()> {
     }
 }
 
-fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<Judged>> {
+fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Options) -> Result<Vec<Judged>> {
     let table = &fold.learned;
     let part = |part| table.part(kernel, &fold.split, part, ask.objective);
     let (train, valid) = (part(Part::Train), part(Part::Validation));
-    let learned: Vec<&Tried> = train.iter().map(|i| &table.tried[*i]).collect();
+    let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.tried[*i]).collect();
     let (average, neighbours) =
         (Average::new(&learned, ask.objective), Neighbours::new(kernel, &learned, ask.objective));
     let mut others = Vec::new();
@@ -176,8 +177,8 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
             ("best on average", places(&average.ranking())),
             ("nearest neighbour", places(&neighbours.ranking(&tried.problem))),
         ];
-        let spelled = Spelled::new(kernel, &tried.problem, device);
-        let rows: Vec<f64> = configs.iter().flat_map(|c| spelled.row(c)).map(f64::from).collect();
+        let instance = Instance::new(kernel, &tried.problem, device);
+        let rows: Vec<f64> = configs.iter().flat_map(|c| instance.row(c)).map(f64::from).collect();
         for (name, sign, trees) in &others {
             let said = trees.predict(&rows, 1)?;
             rankings.push((name, by(&|i| sign * said[i])));
@@ -192,7 +193,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
             by(&|i| -scored[i].log_probability - scored[i].rank),
         ));
         rankings.push(("seqtune, its trees alone, all configs", by(&|i| -scored[i].trees.iter().sum::<f64>())));
-        rankings.push(("seqtune, networks and trees, all configs", by(&|i| -predictor.merit(&scored[i]))));
+        rankings.push(("seqtune, networks and trees, all configs", by(&|i| -predictor.pooled_score(&scored[i]))));
         let found = predictor.predict_among(&tried.problem, device, ask.objective, (WIDTH, WIDTH), &configs)?;
         let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
         rankings.push((PREDICT, places(&found)));
@@ -211,7 +212,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Ask) -> Result<Vec<J
 }
 
 /// What LightGBM learns of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
-fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Ask, task: Task) -> Samples {
+fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Options, task: Task) -> Samples {
     let mut samples = Samples::default();
     for (rows, costs) in known(kernel, table, problems, ask.objective) {
         samples.columns = rows.first().map_or(samples.columns, Vec::len);

@@ -2,9 +2,9 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::{Outcome, Table, Tried};
+use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::featurizer::{Spelled, Speller};
+use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::gbdt::Trees;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::spec::FieldKind;
@@ -18,7 +18,7 @@ const MOST_REPEATS: usize = 10;
 
 /// All that was measured for one problem and one objective.
 pub struct Example {
-    /// Raw, see [`Speller::quantities`].
+    /// Raw, see [`Featurizer::quantities`].
     pub quantities: Vec<f32>,
     pub sequences: Vec<Sequence>,
     /// Target distribution over the sequences; sums to 1.
@@ -35,7 +35,7 @@ pub struct Example {
 /// One example per problem of `indices` and objective that was measured, on all cores. With `tau`, the target is
 /// p ~ exp(-(cost / best - 1) / tau); without, all of it is on the best config.
 pub fn examples(
-    speller: &Speller,
+    featurizer: &Featurizer,
     table: &Table,
     indices: &[usize],
     objectives: &[Objective],
@@ -43,7 +43,7 @@ pub fn examples(
 ) -> Result<Vec<Example>> {
     let make = |i: &usize| {
         let tried = &table.tried[*i];
-        let spelled = Spelled::new(speller.kernel, &tried.problem, &table.devices[tried.device]);
+        let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
         let mut examples = Vec::new();
         for objective in objectives {
             let costs = tried.costs(*objective);
@@ -51,11 +51,12 @@ pub fn examples(
             let cost: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
             let known = |config: &Config| {
                 let outcome = tried.results.iter().find(|(c, _)| c == config).map(|(_, o)| o);
-                speller.spell_costs(&spelled, (outcome.and_then(Outcome::time_us), outcome.and_then(Outcome::joules)))
+                featurizer
+                    .encode_costs(&instance, (outcome.and_then(Outcome::time_us), outcome.and_then(Outcome::joules)))
             };
-            let sequences = costs.iter().map(|(config, _)| Sequence::new(speller, &spelled, config, true));
+            let sequences = costs.iter().map(|(config, _)| Sequence::new(featurizer, &instance, config, true));
             examples.push(Example {
-                quantities: speller.quantities(&spelled, *objective),
+                quantities: featurizer.quantities(&instance, *objective),
                 sequences: sequences.collect::<Result<_>>()?,
                 target: distribution(&cost, tau),
                 costs: costs.iter().map(|(config, _)| known(config)).collect(),
@@ -69,16 +70,16 @@ pub fn examples(
 }
 
 /// One example per problem of `indices` that a tuner chose a config for, on all cores.
-pub fn tuned_examples(speller: &Speller, table: &Table, indices: &[usize]) -> Result<Vec<Example>> {
+pub fn tuned_examples(featurizer: &Featurizer, table: &Table, indices: &[usize]) -> Result<Vec<Example>> {
     let make = |i: &usize| {
         let tried = &table.tried[*i];
-        let spelled = Spelled::new(speller.kernel, &tried.problem, &table.devices[tried.device]);
+        let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
         let Some((config, outcome)) = tried.tuned() else { return input("a problem has no tuned config") };
         Ok(Example {
-            quantities: speller.quantities(&spelled, Objective::Time),
-            sequences: vec![Sequence::new(speller, &spelled, config, false)?],
+            quantities: featurizer.quantities(&instance, Objective::Time),
+            sequences: vec![Sequence::new(featurizer, &instance, config, false)?],
             target: vec![1.0],
-            costs: vec![speller.spell_costs(&spelled, (outcome.time_us(), None))],
+            costs: vec![featurizer.encode_costs(&instance, (outcome.time_us(), None))],
             cost: vec![1.0],
             among_legal: true,
         })
@@ -87,8 +88,8 @@ pub fn tuned_examples(speller: &Speller, table: &Table, indices: &[usize]) -> Re
 }
 
 /// What examples of unmeasured problems are made from.
-pub struct Imagine<'a> {
-    pub speller: &'a Speller<'a>,
+pub struct PseudoLabels<'a> {
+    pub featurizer: &'a Featurizer,
     pub table: &'a Table,
     /// Measured problems that new ones are drawn between.
     pub indices: &'a [usize],
@@ -98,27 +99,27 @@ pub struct Imagine<'a> {
     pub contenders: &'a [&'a Config],
 }
 
-impl Imagine<'_> {
+impl PseudoLabels<'_> {
     /// Examples of `count` problems: the trees say what each contender would cost, and the best `keep` make up the target
     /// as in [`examples`]. They say nothing of the time.
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
-        let tried: Vec<&Tried> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
+        let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
         let mut examples = Vec::with_capacity(count);
         for _ in 0..count {
-            let (problem, device) = between(self.speller.kernel, &tried, rng);
-            let spelled = Spelled::new(self.speller.kernel, &problem, &self.table.devices[device]);
-            let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| spelled.space.is_legal(c)).collect();
+            let (problem, device) = between(&self.featurizer.kernel, &tried, rng);
+            let instance = Instance::new(&self.featurizer.kernel, &problem, &self.table.devices[device]);
+            let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| instance.space.is_legal(c)).collect();
             if legal.len() < 2 {
                 continue;
             }
-            let mut ranked = self.trees.rank(&spelled, &legal);
+            let mut ranked = self.trees.rank(&instance, &legal);
             ranked.truncate(keep);
             let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
             examples.push(Example {
-                quantities: self.speller.quantities(&spelled, self.objective),
+                quantities: self.featurizer.quantities(&instance, self.objective),
                 sequences: ranked
                     .iter()
-                    .map(|(config, _)| Sequence::new(self.speller, &spelled, config, true))
+                    .map(|(config, _)| Sequence::new(self.featurizer, &instance, config, true))
                     .collect::<Result<_>>()?,
                 target: distribution(&cost, tau),
                 costs: vec![[f32::NAN; 2]; ranked.len()],
@@ -132,7 +133,7 @@ impl Imagine<'_> {
 
 /// A problem between measured ones: each size log-uniform between those of two random problems, choices of the first, and
 /// now and then rounded to a power of two or a multiple of 16, as people's sizes are.
-fn between(kernel: &Kernel, tried: &[&Tried], rng: &mut ChaCha8Rng) -> (Problem, usize) {
+fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> (Problem, usize) {
     for _ in 0..100 {
         let a = tried[rng.random_range(0..tried.len())];
         let b = tried[rng.random_range(0..tried.len())];
@@ -161,7 +162,7 @@ fn between(kernel: &Kernel, tried: &[&Tried], rng: &mut ChaCha8Rng) -> (Problem,
 
 /// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
 /// but no more than [`MOST_REPEATS`] times.
-pub fn emphasised(table: &Table, train: &[usize], known: &[String]) -> Vec<usize> {
+pub fn oversample_new(table: &Table, train: &[usize], known: &[String]) -> Vec<usize> {
     let is_known = |i: &usize| known.contains(&table.hashes[table.tried[*i].dataset]);
     let (old, new): (Vec<usize>, Vec<usize>) = train.iter().partition(|i| is_known(i));
     let times = (old.len() / new.len().max(1)).clamp(1, MOST_REPEATS);
@@ -189,7 +190,7 @@ mod tests {
         let table = |old: usize, new: usize| Table {
             devices: Vec::new(),
             tried: (0..old + new)
-                .map(|i| Tried {
+                .map(|i| MeasuredProblem {
                     problem: Problem { values: Vec::new() },
                     device: 0,
                     dataset: (i >= old) as usize,
@@ -202,7 +203,7 @@ mod tests {
         let drawn = |old: usize, new: usize, known: &[&str]| {
             let known: Vec<String> = known.iter().map(|k| k.to_string()).collect();
             let train: Vec<usize> = (0..old + new).collect();
-            let drawn = emphasised(&table(old, new), &train, &known);
+            let drawn = oversample_new(&table(old, new), &train, &known);
             (drawn.iter().filter(|i| **i < old).count(), drawn.iter().filter(|i| **i >= old).count())
         };
         assert_eq!(drawn(30, 6, &["old"]), (30, 30));

@@ -1,11 +1,11 @@
 //! Training: weights from tables of measured or tuned configs, in the order of its steps.
 
 use crate::calibrate;
-use crate::lessons::{Prepared, prepare};
-use crate::member::{Checkpoint, Run, Score};
+use crate::member::{Checkpoint, MemberTrainer, Score};
 use crate::memory::keep_memory;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
+use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
 use crate::schedule;
 use crate::settings::{REFINING_STEPS, STEPS};
@@ -69,14 +69,14 @@ fn fit(
         return Ok(model);
     }
     let prepared = prepare(&plan, progress)?;
-    let updates = Run::updates(&prepared.lessons);
+    let updates = MemberTrainer::updates(&prepared.kernels);
     let epochs = plan.settings.epochs.unwrap_or_else(|| match from {
         None => STEPS.div_ceil(updates).clamp(10, 400),
         Some(_) => REFINING_STEPS.div_ceil(updates).clamp(2, 100),
     });
     let settings = Settings { epochs: Some(epochs), ..plan.settings.clone() };
     let checkpoints = checkpoints(folder, &plan, &settings)?;
-    let trained = schedule::members((&prepared.lessons, &plan.vocab, from), &settings, epochs, &checkpoints, progress)?;
+    let trained = schedule::members((&prepared.kernels, &plan.vocab, from), &settings, epochs, &checkpoints, progress)?;
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
     model.save(folder)?;

@@ -5,12 +5,12 @@ use seqtune_predict::kernel::Kernel;
 use std::path::{Path, PathBuf};
 
 /// Kernels that share a model, and the model's folder.
-pub struct Group {
+pub struct ModelGroup {
     pub folder: PathBuf,
     pub corpus: Vec<(Kernel, Table)>,
 }
 
-impl Group {
+impl ModelGroup {
     /// Problems of all kernels.
     pub fn problems(&self) -> usize {
         self.corpus.iter().map(|(_, table)| table.tried.len()).sum()
@@ -26,9 +26,9 @@ impl Group {
 }
 
 /// One model for each kernel, in `folder/<kernel>`, or one for all kernels, in `folder`. A single kernel's model is in `folder`.
-pub fn groups(corpus: Vec<(Kernel, Table)>, folder: &Path, together: bool) -> Vec<Group> {
+pub fn groups(corpus: Vec<(Kernel, Table)>, folder: &Path, together: bool) -> Vec<ModelGroup> {
     if together || corpus.len() == 1 {
-        return vec![Group { folder: folder.into(), corpus }];
+        return vec![ModelGroup { folder: folder.into(), corpus }];
     }
-    corpus.into_iter().map(|item| Group { folder: folder.join(&item.0.name), corpus: vec![item] }).collect()
+    corpus.into_iter().map(|item| ModelGroup { folder: folder.join(&item.0.name), corpus: vec![item] }).collect()
 }

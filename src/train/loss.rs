@@ -29,7 +29,7 @@ pub fn listwise(rank: &Tensor, target: &Tensor) -> Tensor {
 /// much as exchanging the two would change the discounted gain (LambdaLoss, Wang et al. 2018). Mean over the problems.
 ///
 /// The listwise loss cares for the best; this one also for who comes second and third: it makes the best of short lists better (LOG.md).
-pub fn order(rank: &Tensor, cost: &Tensor) -> Tensor {
+pub fn pairwise(rank: &Tensor, cost: &Tensor) -> Tensor {
     let real = rank.gt(FILLER / 2.0).to_kind(Kind::Float); // (B, R)
     let relevance = ((cost - 1.0) * (-1.0 / FALL)).exp() * LEVELS;
     let gain = relevance.exp2() * &real;
@@ -78,17 +78,17 @@ mod tests {
     #[test]
     fn the_right_order_costs_least_and_a_filler_nothing() {
         let cost = rows(&[1.0, 1.1, 1.5]);
-        let said = |rank: &[f32]| order(&rows(rank), &cost).double_value(&[]);
+        let said = |rank: &[f32]| pairwise(&rows(rank), &cost).double_value(&[]);
         let orders = [[3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]].map(|rank| said(&rank));
         assert!(orders.is_sorted(), "{orders:?}");
-        let filled = order(&rows(&[2.0, 3.0, 1.0, FILLER as f32]), &rows(&[1.0, 1.1, 1.5, 1.0]));
+        let filled = pairwise(&rows(&[2.0, 3.0, 1.0, FILLER as f32]), &rows(&[1.0, 1.1, 1.5, 1.0]));
         assert!((filled.double_value(&[]) - orders[2]).abs() < 1e-6, "{filled:?} {orders:?}");
     }
 
     #[test]
     fn gradients_raise_the_better_of_a_pair_and_lower_the_other() {
         let rank = rows(&[0.0, 1.0]).set_requires_grad(true);
-        order(&rank, &rows(&[1.0, 1.2])).backward();
+        pairwise(&rank, &rows(&[1.0, 1.2])).backward();
         let gradient = Vec::<f32>::try_from(rank.grad().view([-1])).unwrap();
         assert!(gradient[0] < 0.0 && (gradient[0] + gradient[1]).abs() < 1e-6, "{gradient:?}");
     }

@@ -6,13 +6,13 @@ use crate::loss;
 use crate::network::adamw::{AdamW, copy};
 use crate::network::layers::Dropout;
 use crate::network::tensors::{Weights, from_arrays, numbers, to_arrays};
-use crate::network::transformer::Net;
+use crate::network::transformer::Transformer;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::Dtype;
 use seqtune_predict::error::{Error, Result, io};
 use seqtune_predict::features::Scale;
-use seqtune_predict::featurizer::Speller;
+use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::files::write_whole;
 use seqtune_predict::model::{decode, encode};
 use seqtune_predict::sequence::Sequence;
@@ -56,8 +56,8 @@ pub struct Epoch {
 }
 
 /// One kernel's share of the training.
-pub struct Lesson<'k> {
-    pub speller: Speller<'k>,
+pub struct KernelData {
+    pub featurizer: Featurizer,
     pub training: Vec<Example>,
     pub validation: Vec<Example>,
     /// Sequences of each problem per update, and problems per update.
@@ -81,8 +81,8 @@ pub struct Checkpoint {
 }
 
 /// Weights and optimizer between epochs.
-pub struct Run<'a> {
-    lessons: &'a [Lesson<'a>],
+pub struct MemberTrainer<'a> {
+    kernels: &'a [KernelData],
     settings: &'a Settings,
     weights: Weights,
     optimizer: AdamW,
@@ -99,20 +99,20 @@ pub struct Run<'a> {
 /// Updates over which the learning rate rises.
 const WARM_UP: f64 = 50.0;
 
-impl<'a> Run<'a> {
+impl<'a> MemberTrainer<'a> {
     /// Begins a run, with random weights or those that are given, or goes on from its checkpoint.
     pub fn begin(
-        lessons: &'a [Lesson<'a>],
+        kernels: &'a [KernelData],
         (vocab, first): (&Vocab, Option<Weights>),
         settings: &'a Settings,
         (member, checkpoint): (usize, &'a Checkpoint),
-    ) -> Result<Run<'a>> {
-        let mut sequences = lessons.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
+    ) -> Result<MemberTrainer<'a>> {
+        let mut sequences = kernels.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
         let judge = sequences.any(|s| !s.finished.is_empty());
-        let random = || Net::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
+        let random = || Transformer::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
         let weights = first.map_or_else(random, |first| copy(&first));
-        let mut run = Run {
-            lessons,
+        let mut run = MemberTrainer {
+            kernels,
             settings,
             optimizer: AdamW::new(&weights),
             kept: copy(&weights),
@@ -158,25 +158,25 @@ impl<'a> Run<'a> {
     }
 
     /// Updates that one epoch makes.
-    pub fn updates(lessons: &[Lesson]) -> usize {
-        lessons.iter().map(|l| l.training.len().div_ceil(l.batch)).sum()
+    pub fn updates(kernels: &[KernelData]) -> usize {
+        kernels.iter().map(|l| l.training.len().div_ceil(l.batch)).sum()
     }
 
     /// One pass over the examples; the order and the choice of configs depend on seed, member and epoch alone.
     pub fn epoch_of(&mut self, total_updates: f64) -> Result<f64> {
-        let (settings, lessons) = (self.settings, self.lessons);
+        let (settings, kernels) = (self.settings, self.kernels);
         let seed = (settings.seed + self.member as u64).wrapping_mul(1_000_003).wrapping_add(self.epoch as u64);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut batches: Vec<(&Lesson, Vec<usize>)> = Vec::new();
-        for lesson in lessons {
-            let mut order: Vec<usize> = (0..lesson.training.len()).collect();
+        let mut batches: Vec<(&KernelData, Vec<usize>)> = Vec::new();
+        for kernel_data in kernels {
+            let mut order: Vec<usize> = (0..kernel_data.training.len()).collect();
             order.shuffle(&mut rng);
-            batches.extend(order.chunks(lesson.batch).map(|chunk| (lesson, chunk.to_vec())));
+            batches.extend(order.chunks(kernel_data.batch).map(|chunk| (kernel_data, chunk.to_vec())));
         }
         batches.shuffle(&mut rng);
         let mut losses = Vec::new();
-        for (lesson, chunk) in batches {
-            let (loss, likelihood) = self.loss(lesson, &chunk, &mut rng)?;
+        for (kernel_data, chunk) in batches {
+            let (loss, likelihood) = self.loss(kernel_data, &chunk, &mut rng)?;
             loss.backward();
             let done = self.optimizer.step as f64 / total_updates;
             let warm = (self.optimizer.step as f64 + 1.0) / WARM_UP;
@@ -191,23 +191,23 @@ impl<'a> Run<'a> {
     }
 
     /// The loss of one update, and the part of it that is likelihood.
-    fn loss(&self, lesson: &Lesson, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
-        let Settings { hparams, smoothing, dropout, half, imagined, .. } = self.settings;
-        let net = if *half {
+    fn loss(&self, kernel_data: &KernelData, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
+        let Settings { hparams, smoothing, dropout, bf16, pseudo_labels, .. } = self.settings;
+        let net = if *bf16 {
             // but for what judges finished configs, whose answers differ in digits that bfloat16 does not have
             let judges = |name: &str| name.starts_with("head.") || name.starts_with("judge.");
             let kind = |name: &str| if judges(name) { Kind::Float } else { Kind::BFloat16 };
             let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind(n)))).collect();
-            Net::new(hparams, &weights)?
+            Transformer::new(hparams, &weights)?
         } else {
-            Net::new(hparams, &self.weights)?
+            Transformer::new(hparams, &self.weights)?
         };
         let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
         let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
         let (mut target, mut costs, mut relative, mut filler) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for example in chunk.iter().map(|i| &lesson.training[*i]) {
+        for example in chunk.iter().map(|i| &kernel_data.training[*i]) {
             sources.push(&example.quantities);
-            let chosen = choose(example, lesson.rows, rng);
+            let chosen = choose(example, kernel_data.rows, rng);
             let total: f32 = chosen.iter().map(|(_, weight)| weight).sum();
             filler.extend((0..chosen.len()).map(|at| at >= example.sequences.len()));
             for (i, weight) in chosen {
@@ -217,18 +217,18 @@ impl<'a> Run<'a> {
                 relative.push(example.cost[i] as f32);
             }
         }
-        let batch = Batch::new(&lesson.speller, &sources, lesson.rows, &sequences);
+        let batch = Batch::new(&kernel_data.featurizer, &sources, kernel_data.rows, &sequences);
         let (log, judged) = batch.forward(&net);
         let mut chosen = batch.chosen(&log);
         if *smoothing > 0.0 {
             chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
         }
         let problems = chunk.len() as i64;
-        let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view([problems, lesson.rows as i64]); // (B, R)
+        let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view([problems, kernel_data.rows as i64]); // (B, R)
         // among the chosen for measured problems, among all that is legal for those that trees label or a tuner chose:
         // of what was not measured nothing is known, so nothing is said against it
         let listwise: Vec<f32> =
-            chunk.iter().map(|i| (!lesson.training[*i].among_legal && *imagined > 0) as u8 as f32).collect();
+            chunk.iter().map(|i| (!kernel_data.training[*i].among_legal && *pseudo_labels > 0) as u8 as f32).collect();
         let mut against = chosen.zeros_like().narrow(1, 0, 1);
         if listwise.contains(&1.0) {
             against = chosen.logsumexp([1], true) * Tensor::from_slice(&listwise).unsqueeze(1);
@@ -236,20 +236,20 @@ impl<'a> Run<'a> {
         let target = Tensor::from_slice(&target).view_as(&chosen);
         let likelihood = -((chosen - against) * &target).sum(None) / problems as f64;
         let mut loss = likelihood.shallow_clone();
-        if let (Some(rank), true) = (&judged.rank, lesson.rows > 1) {
+        if let (Some(rank), true) = (&judged.rank, kernel_data.rows > 1) {
             let rank = rank.view_as(&target).masked_fill(&Tensor::from_slice(&filler).view_as(&target), loss::FILLER);
             loss += loss::listwise(&rank, &target) * self.settings.rank;
-            if self.settings.order > 0.0 {
+            if self.settings.pairwise_weight > 0.0 {
                 let relative = Tensor::from_slice(&relative).view_as(&target);
-                loss += loss::order(&rank, &relative) * self.settings.order;
+                loss += loss::pairwise(&rank, &relative) * self.settings.pairwise_weight;
             }
         }
-        let vocab = &lesson.speller.vocab;
+        let vocab = &kernel_data.featurizer.vocab;
         let heads = [(judged.time.as_ref(), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
         for (which, (said, scale)) in heads.into_iter().enumerate() {
             let (Some(said), Some(scale)) = (said, scale) else { continue };
             let known: Vec<f32> = costs.iter().map(|c| c[which]).collect();
-            if let Some(error) = loss::costs(said, &known, [problems, lesson.rows as i64], scale.deviation) {
+            if let Some(error) = loss::costs(said, &known, [problems, kernel_data.rows as i64], scale.deviation) {
                 loss += error * self.settings.head;
             }
         }
@@ -258,8 +258,8 @@ impl<'a> Run<'a> {
 
     /// Scores the averaged weights and keeps them if they are the best so far.
     pub fn validate(&mut self) -> Result<()> {
-        let net = Net::new(&self.settings.hparams, &self.optimizer.average)?;
-        self.latest = no_grad(|| score(&net, self.lessons))?;
+        let net = Transformer::new(&self.settings.hparams, &self.optimizer.average)?;
+        self.latest = no_grad(|| score(&net, self.kernels))?;
         if self.latest.divergence < self.best.divergence {
             self.best = self.latest;
             self.kept = copy(&self.optimizer.average);
@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
         for (prefix, part) in parts {
             tensors.extend(part.iter().map(|(n, t)| (format!("{prefix}.{n}"), t.detach())));
         }
-        let Run { epoch, best, .. } = self;
+        let MemberTrainer { epoch, best, .. } = self;
         let state = State { key: self.checkpoint.key.clone(), epoch: *epoch, step: *step, best: *best };
         let state = serde_json::to_string(&state).map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
         write_whole(
@@ -310,21 +310,21 @@ fn choose(example: &Example, count: usize, rng: &mut ChaCha8Rng) -> Vec<(usize, 
     chosen
 }
 
-/// Scores a network on the validation examples of all lessons.
-fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
+/// Scores a network on the validation examples of all kernels.
+fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
     let (mut divergence, mut share, mut count) = (0.0, 0.0, 0.0);
     let (mut errors, mut counts) = ([0f64; 2], [0f64; 2]);
-    for lesson in lessons {
+    for kernel_data in kernels {
         // problems with one known config go together, swept ones each alone
-        let together = if lesson.rows == 1 { lesson.batch } else { 1 };
-        for chunk in lesson.validation.chunks(together) {
+        let together = if kernel_data.rows == 1 { kernel_data.batch } else { 1 };
+        for chunk in kernel_data.validation.chunks(together) {
             let sequences: Vec<&Sequence> = chunk.iter().flat_map(|e| &e.sequences).collect();
             let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
             let rows = sequences.len() / chunk.len();
-            let batch = Batch::new(&lesson.speller, &sources, rows, &sequences);
+            let batch = Batch::new(&kernel_data.featurizer, &sources, rows, &sequences);
             let (all, judged) = batch.forward(net);
             let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
-            if lesson.rows == 1 {
+            if kernel_data.rows == 1 {
                 share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
             } else {
                 // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
@@ -346,14 +346,14 @@ fn score(net: &Net, lessons: &[Lesson]) -> Result<Score> {
                     counts[which] += 1.0;
                 }
             }
-            if lesson.rows > 1 {
+            if kernel_data.rows > 1 {
                 let chosen = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
                 share += 1.0 / chunk[0].cost[chosen];
             }
             count += chunk.len() as f64;
         }
     }
-    let vocab = lessons.first().map(|l| &l.speller.vocab);
+    let vocab = kernels.first().map(|l| &l.featurizer.vocab);
     let error = |which: usize, scale: Option<&Scale>| {
         Some((errors[which] / counts[which]).sqrt() * scale?.deviation).filter(|_| counts[which] > 0.0)
     };

@@ -1,25 +1,25 @@
 //! How much each part of a model counts in its opinion pool, learned from problems that it did not learn from.
 
-use seqtune_predict::opinion_pool::{EQUAL, LEAST, Opinions, Weights, merit};
+use seqtune_predict::opinion_pool::{EQUAL, LEAST, LogProbs, Weights, pooled_score};
 use seqtune_predict::softmax::softmax;
 
 /// How strongly the weights are held to [`EQUAL`]: as squares of the distance, beside the nats of as many problems.
 const HELD: f64 = 2.0;
-/// Rounds over the weights at most; they end sooner, when none moves by more than [`STILL`].
+/// Interleaved over the weights at most; they end sooner, when none moves by more than [`STILL`].
 const ROUNDS: usize = 500;
 const STILL: f64 = 1e-5;
 
 /// A problem's configs: what is said of each, and the soft target.
 pub struct Judged<'a> {
-    pub opinions: &'a [Opinions],
+    pub opinions: &'a [LogProbs],
     pub target: Vec<f64>,
 }
 
 impl Judged<'_> {
     /// Cross-entropy of the target, and its first and second derivative by one of the weights.
     fn loss(&self, weights: &Weights, by: usize) -> [f64; 3] {
-        let merits: Vec<f64> = self.opinions.iter().map(|o| merit(weights, o)).collect();
-        let said = softmax(&merits, 1.0);
+        let scores: Vec<f64> = self.opinions.iter().map(|o| pooled_score(weights, o)).collect();
+        let said = softmax(&scores, 1.0);
         let (mut nats, mut wanted, mut mean, mut square) = (0.0, 0.0, 0.0, 0.0);
         for ((opinions, said), target) in self.opinions.iter().zip(&said).zip(&self.target) {
             let opinion = opinions[by].max(LEAST);
@@ -74,17 +74,17 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Opinions of six configs each at random, of which only the first and the third have a part in the truth.
-    fn drawn(count: usize) -> (Vec<Vec<Opinions>>, Weights) {
+    /// LogProbs of six configs each at random, of which only the first and the third have a part in the truth.
+    fn drawn(count: usize) -> (Vec<Vec<LogProbs>>, Weights) {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut opinion = || std::array::from_fn(|_| -6.0 * rng.random::<f64>());
         ((0..count).map(|_| (0..6).map(|_| opinion()).collect()).collect(), [0.8, 0.0, 0.3, 0.0])
     }
 
-    fn judged<'a>(problems: &'a [Vec<Opinions>], truth: &Weights) -> Vec<Judged<'a>> {
-        let of = |opinions: &'a Vec<Opinions>| {
-            let merits: Vec<f64> = opinions.iter().map(|o| merit(truth, o)).collect();
-            Judged { opinions, target: softmax(&merits, 1.0) }
+    fn judged<'a>(problems: &'a [Vec<LogProbs>], truth: &Weights) -> Vec<Judged<'a>> {
+        let of = |opinions: &'a Vec<LogProbs>| {
+            let scores: Vec<f64> = opinions.iter().map(|o| pooled_score(truth, o)).collect();
+            Judged { opinions, target: softmax(&scores, 1.0) }
         };
         problems.iter().map(of).collect()
     }
@@ -102,7 +102,7 @@ mod tests {
     fn what_was_rounded_to_impossible_is_weighed_too() {
         let never = f64::NEG_INFINITY;
         let opinions = [[-0.1, -0.1, never, -0.1], [-3.0, never, -0.1, -3.0], [never; 4]];
-        assert!(merit(&[0.5, 0.5, 0.0, 0.0], &opinions[0]) > merit(&[0.5, 0.5, 0.0, 0.0], &opinions[1]));
+        assert!(pooled_score(&[0.5, 0.5, 0.0, 0.0], &opinions[0]) > pooled_score(&[0.5, 0.5, 0.0, 0.0], &opinions[1]));
         let fitted = fit(&[Judged { opinions: &opinions, target: vec![0.7, 0.3, 0.0] }]);
         assert!(fitted.iter().all(|weight| weight.is_finite()), "{fitted:?}");
     }
@@ -117,7 +117,7 @@ mod tests {
         };
         assert!(far(1) < 0.3 * far(20) && far(20) < far(2_000), "{} {} {}", far(1), far(20), far(2_000));
         // a part that a model has not says nothing of any config
-        let silent: Vec<Vec<Opinions>> =
+        let silent: Vec<Vec<LogProbs>> =
             problems.iter().map(|p| p.iter().map(|o| [o[0], o[1], 0.0, 0.0]).collect()).collect();
         let fitted = fit(&judged(&silent, &truth));
         assert_eq!(fitted[2..], EQUAL[2..]);

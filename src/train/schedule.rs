@@ -1,6 +1,6 @@
 //! The networks of an ensemble, trained side by side.
 
-use crate::member::{Checkpoint, Epoch, Lesson, Run, Score};
+use crate::member::{Checkpoint, Epoch, KernelData, MemberTrainer, Score};
 use crate::network::tensors::{self, Weights};
 use crate::progress::Progress;
 use seqtune_predict::Model;
@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Trains the networks of an ensemble. Cores take turns with them, an epoch at a time, so that all are busy to the end whatever the number of
 /// networks. An epoch is computed on as many cores as there are for each network at a time, so its weights do not depend on the turns.
 pub fn members(
-    (lessons, vocab, from): (&[Lesson], &Vocab, Option<&Model>),
+    (kernels, vocab, from): (&[KernelData], &Vocab, Option<&Model>),
     settings: &Settings,
     epochs: usize,
     checkpoints: &[Checkpoint],
@@ -24,9 +24,9 @@ pub fn members(
 ) -> Result<Vec<(Weights, Score)>> {
     let cores = tch::get_num_threads().max(1) as usize;
     let together = cores.min(checkpoints.len());
-    let updates = (epochs * Run::updates(lessons)) as f64;
+    let updates = (epochs * MemberTrainer::updates(kernels)) as f64;
     let every = (epochs / 40).max(1);
-    let turn = |run: &mut Run| -> Result<Epoch> {
+    let turn = |run: &mut MemberTrainer| -> Result<Epoch> {
         let epoch = run.epoch;
         let loss = run.epoch_of(updates)?;
         let last = epoch + 1 == epochs;
@@ -41,7 +41,7 @@ pub fn members(
     let mut runs = VecDeque::new();
     for (member, checkpoint) in checkpoints.iter().enumerate() {
         let first = from.map(|model| tensors::from_arrays(&member_of(&model.weights, member)));
-        runs.push_back(Run::begin(lessons, (vocab, first), settings, (member, checkpoint))?);
+        runs.push_back(MemberTrainer::begin(kernels, (vocab, first), settings, (member, checkpoint))?);
     }
     let (waiting, done) = (Mutex::new(runs), Mutex::new(Vec::new()));
     let stop = AtomicBool::new(false);

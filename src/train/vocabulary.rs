@@ -1,11 +1,11 @@
 //! The vocabulary of a model, learned from the problems that it is trained on.
 
 use seqtune_data::Table;
-use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, Kind, Quantity, Scale};
-use seqtune_predict::featurizer::{Spelled, set};
+use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, InputFeature, Kind, Scale};
+use seqtune_predict::featurizer::{Instance, set};
 use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::kernel::{Kernel, LIMIT_NAMES, Objective, Parameter};
-use seqtune_predict::vocab::{OBJECTIVE, Spelling, Vocab, is_late};
+use seqtune_predict::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::collections::HashMap;
 
 /// Kernels with their tables, and the problems of these that are learned from.
@@ -48,12 +48,12 @@ pub fn learn(corpus: &Corpus) -> Vocab {
         let late = seen.add_problems(kernel, table, train);
         let parameters = kernel.parameters.iter().map(|p| parameter(&mut vocab, p)).collect();
         let features = kernel.features.iter().zip(&late).filter(|(f, _)| is_late(f));
-        vocab.kernels.push(Spelling {
+        vocab.kernels.push(KernelVocab {
             kernel: kernel.name.clone(),
             space: space_of(kernel, table),
             parameters,
             features: features
-                .map(|(f, values)| Quantity::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))
+                .map(|(f, values)| InputFeature::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))
                 .collect(),
         });
     }
@@ -62,7 +62,7 @@ pub fn learn(corpus: &Corpus) -> Vocab {
         groups.add(&Some("device".into()), name, Kind::Limit);
     }
     groups.add(&Some("device".into()), OBJECTIVE, Kind::Choice(Objective::ALL.len()));
-    let learn = |(name, kind): &(String, Kind)| Quantity::learn(name, *kind, seen.of(name), INTERVALS);
+    let learn = |(name, kind): &(String, Kind)| InputFeature::learn(name, *kind, seen.of(name), INTERVALS);
     vocab.source = groups.0.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
     let scale = |values: &[f64]| (!values.is_empty()).then(|| Scale::of(values.iter().copied()));
     (vocab.rate, vocab.efficiency) = (scale(&seen.rates), scale(&seen.efficiencies));
@@ -134,24 +134,24 @@ impl Seen {
     fn add_problems(&mut self, kernel: &Kernel, table: &Table, train: &[usize]) -> Vec<Vec<f32>> {
         let mut late: Vec<Vec<f32>> = vec![Vec::new(); kernel.features.len()];
         for tried in train.iter().map(|i| &table.tried[*i]) {
-            let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
+            let instance = Instance::new(kernel, &tried.problem, &table.devices[tried.device]);
             for (field, value) in kernel.fields.iter().zip(&tried.problem.values) {
                 self.add(&field.name, *value);
             }
-            for (name, limit) in LIMIT_NAMES.iter().zip(spelled.limits()) {
+            for (name, limit) in LIMIT_NAMES.iter().zip(instance.limits()) {
                 self.add(name, *limit);
             }
-            for (feature, code) in kernel.features.iter().zip(&spelled.codes).filter(|(f, _)| !is_late(f)) {
-                self.add(&feature.name, code.eval(&spelled.env));
+            for (feature, code) in kernel.features.iter().zip(&instance.codes).filter(|(f, _)| !is_late(f)) {
+                self.add(&feature.name, code.eval(&instance.env));
             }
             for (config, outcome) in &tried.results {
-                let mut env = spelled.env.clone();
+                let mut env = instance.env.clone();
                 set(&mut env, kernel, &config.0);
-                for (i, code) in spelled.codes.iter().enumerate().filter(|(i, _)| is_late(&kernel.features[*i])) {
+                for (i, code) in instance.codes.iter().enumerate().filter(|(i, _)| is_late(&kernel.features[*i])) {
                     late[i].push(code.eval(&env) as f32);
                 }
-                self.rates.extend(outcome.time_us().map(|t| (spelled.flops / t).ln()));
-                self.efficiencies.extend(outcome.joules().map(|j| (spelled.flops / j).ln()));
+                self.rates.extend(outcome.time_us().map(|t| (instance.flops / t).ln()));
+                self.efficiencies.extend(outcome.joules().map(|j| (instance.flops / j).ln()));
             }
         }
         late

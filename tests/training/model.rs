@@ -12,14 +12,14 @@ use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Model, Predictor, Scored};
-use seqtune_train::cross_validation::{Ask, HeldOut, cross_validate};
+use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
 use seqtune_train::network::agree::score_by_libtorch;
 use seqtune_train::{Existing, Progress, train};
 use std::path::Path;
 use support::small_settings as settings;
 
-fn ask(objective: Objective) -> replay::Ask {
-    replay::Ask { objective, whole: false }
+fn ask(objective: Objective) -> replay::Options {
+    replay::Options { objective, whole: false }
 }
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
@@ -47,7 +47,7 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
             assert!((a.time_us / b.time_us - 1.0).abs() < 1e-4 && (a.rank - b.rank).abs() < 1e-4);
         }
         let mut expected: Vec<(&Scored, &Config)> = scored.iter().zip(&legal).collect();
-        expected.sort_by(|a, b| predictor.merit(b.0).total_cmp(&predictor.merit(a.0)));
+        expected.sort_by(|a, b| predictor.pooled_score(b.0).total_cmp(&predictor.pooled_score(a.0)));
         let problems = [problem.clone()];
         let found = predictor.predict(&problems, &device, Objective::Time, (100, 100), 1).unwrap().remove(0);
         assert_eq!(found.len(), legal.len());
@@ -96,7 +96,7 @@ fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
     assert!(model.meta.scores["validation time error (ln)"] < 0.2, "{:?}", model.meta.scores);
     assert_eq!(row("random").answered, 1.0);
     // as if the data were another's: all problems are judged, and nobody learns from them
-    let whole = replay::Ask { whole: true, ..ask(Objective::Time) };
+    let whole = replay::Options { whole: true, ..ask(Objective::Time) };
     let report = seqtune_eval::evaluate(&kernel, &model, &table, whole, &mut |_| {}).unwrap();
     assert_eq!((report.test_problems, report.train_problems), (table.tried.len(), 0));
     assert!(report.rows.iter().all(|r| r.method != "nearest neighbour"), "{}", report.table());
@@ -244,7 +244,7 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     let folder = tempfile::tempdir().unwrap();
     let table = table(&kernel);
     let settings = settings(25);
-    let ask = Ask {
+    let ask = Options {
         held_out: HeldOut::Shapes(3),
         objective: Objective::Time,
         library: None,
@@ -289,8 +289,10 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
 
 #[test]
 fn every_shipped_model_is_whole_and_made_for_a_shipped_kernel() {
-    let folders: Vec<_> =
-        ["models/gemm-cpu", "models/miopen"].iter().flat_map(|f| Model::folders(Path::new(f)).unwrap()).collect();
+    let folders: Vec<_> = ["models/gemm-cpu", "models/miopen"]
+        .iter()
+        .flat_map(|f| Model::folders(&common::root().join(f)).unwrap())
+        .collect();
     assert!(folders.len() > 20, "{folders:?}");
     for folder in folders {
         let model = Model::load(&folder).unwrap();

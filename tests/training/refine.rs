@@ -12,14 +12,14 @@ use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::split::Split;
 use seqtune_predict::{Model, Predictor};
-use seqtune_train::cross_validation::{Ask, HeldOut, cross_validate};
+use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
 use seqtune_train::{Existing, refine, train};
 use std::path::Path;
 use support::small_settings;
 
 fn settings(epochs: usize) -> Settings {
     let split = Split { seed: 1, test: 0.25, validation: 0.25, from: 0.0 };
-    Settings { members: 2, imagined: 0, split, ..small_settings(epochs) }
+    Settings { members: 2, pseudo_labels: 0, split, ..small_settings(epochs) }
 }
 
 fn fit(kernel: &Kernel, folder: &Path) -> Model {
@@ -46,10 +46,10 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
         let mut expected: Vec<(&Config, f64)> = legal.iter().zip(scored.iter().map(|s| s.rank)).collect();
         expected.sort_by(|a, b| b.1.total_cmp(&a.1));
         for threads in [1, 2] {
-            let survey = predictor.survey(&problem, &device, Objective::Time, 5, threads).unwrap();
-            assert_eq!(survey.judged, legal.len() as u64);
-            assert_eq!(survey.best.len(), legal.len().min(5));
-            for (found, (config, _)) in survey.best.iter().zip(&expected) {
+            let exhaustive = predictor.exhaustive(&problem, &device, Objective::Time, 5, threads).unwrap();
+            assert_eq!(exhaustive.judged, legal.len() as u64);
+            assert_eq!(exhaustive.best.len(), legal.len().min(5));
+            for (found, (config, _)) in exhaustive.best.iter().zip(&expected) {
                 assert_eq!(&found.config, *config);
             }
         }
@@ -64,7 +64,7 @@ fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let device = Device::described("A100").unwrap();
     let problems: Vec<_> = [3, 17, 90, 333, 1_234].iter().map(|m| kernel.problem(&format!("M={m}")).unwrap()).collect();
-    let plan = |fresh| predictor.guide(&problems, &device, Objective::Time, (4, fresh), (1, 1)).unwrap();
+    let plan = |fresh| predictor.acquire(&problems, &device, Objective::Time, (4, fresh), (1, 1)).unwrap();
     let sure = plan(0.0);
     assert_eq!(sure.iter().map(Vec::len).sum::<usize>(), 4 * problems.len());
     let mut taken = Vec::new();
@@ -130,7 +130,7 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
         (name.to_string(), dataset)
     };
     let settings = settings(15);
-    let ask = Ask {
+    let ask = Options {
         held_out: HeldOut::Devices,
         objective: Objective::Time,
         library: None,

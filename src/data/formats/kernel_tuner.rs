@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A config with what came of it.
-struct Tried {
+struct MeasuredProblem {
     /// `name=value` pairs.
     config: String,
     outcome: Outcome,
@@ -22,7 +22,7 @@ pub struct Sweep {
     /// As the file names them, where it does.
     pub device: Option<String>,
     pub sizes: Vec<u64>,
-    tried: Vec<Tried>,
+    tried: Vec<MeasuredProblem>,
 }
 
 /// What came of an import.
@@ -53,7 +53,7 @@ pub fn read_cache(text: &str) -> Result<Sweep> {
             Value::String(failure) => Outcome::invalid(kind(failure), failure.as_str()),
             _ => measured(&entry["times"]).ok_or_else(|| Error::Input(format!("entry {key} has no times")))?,
         };
-        Ok(Tried { config, outcome })
+        Ok(MeasuredProblem { config, outcome })
     });
     let sizes = match &file["problem_size"] {
         Value::Array(sizes) => sizes.iter().filter_map(Value::as_u64).collect(),
@@ -76,7 +76,7 @@ pub fn read_t4(text: &str) -> Result<Sweep> {
             Some(failure) => Outcome::invalid(kind(failure), failure),
             None => return Err(what("invalidity")),
         };
-        Ok(Tried { config, outcome })
+        Ok(MeasuredProblem { config, outcome })
     });
     Ok(Sweep { device: None, sizes: Vec::new(), tried: tried.collect::<Result<_>>()? })
 }
@@ -128,7 +128,7 @@ impl Sweep {
         let space = ConfigSpace::new(kernel, &problem, &device);
         let shown = kernel.show_problem(&problem);
         let (mut records, mut failed, mut left_out) = (Vec::new(), 0, BTreeMap::new());
-        for Tried { config, outcome } in self.tried {
+        for MeasuredProblem { config, outcome } in self.tried {
             let config = kernel.config(&config)?;
             if let Some(rule) = space.broken(&config) {
                 *left_out.entry(rule.to_string()).or_insert(0) += 1;

@@ -1,6 +1,6 @@
 //! What methods are asked of tuned problems, and what they answer.
 
-use seqtune_data::{Table, Tried};
+use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Model;
 use seqtune_predict::kernel::{Checker, Config, Device, Kernel};
 use seqtune_predict::split::Part;
@@ -22,24 +22,30 @@ pub struct Answer {
 }
 
 /// What a method is asked: problems held out, and those that it may learn from.
-pub struct Asked<'a> {
+pub struct TestSet<'a> {
     pub kernel: &'a Kernel,
     pub table: &'a Table,
-    pub train: Vec<&'a Tried>,
-    pub judged: Vec<&'a Tried>,
-    checker: Checker<'a>,
+    pub train: Vec<&'a MeasuredProblem>,
+    pub judged: Vec<&'a MeasuredProblem>,
+    checker: Checker,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> TestSet<'a> {
     /// By the split of a model; `device` restricts the problems to judge by to one device.
-    pub fn new(kernel: &'a Kernel, table: &'a Table, model: &Model, which: Part, device: Option<&Device>) -> Asked<'a> {
-        let part = |part| -> Vec<&Tried> {
+    pub fn new(
+        kernel: &'a Kernel,
+        table: &'a Table,
+        model: &Model,
+        which: Part,
+        device: Option<&Device>,
+    ) -> TestSet<'a> {
+        let part = |part| -> Vec<&MeasuredProblem> {
             let indices = table.tuned_part(kernel, &model.meta.split, part);
             indices.into_iter().map(|i| &table.tried[i]).collect()
         };
         let mut held_out = part(which);
         held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
-        Asked { kernel, table, train: part(Part::Train), judged: held_out, checker: Checker::new(kernel) }
+        TestSet { kernel, table, train: part(Part::Train), judged: held_out, checker: Checker::new(kernel) }
     }
 
     /// Number of shapes that the judged problems are of.
@@ -48,17 +54,17 @@ impl<'a> Asked<'a> {
     }
 
     /// Whether a config is legal for a problem.
-    pub fn is_legal(&self, config: &Config, tried: &Tried) -> bool {
+    pub fn is_legal(&self, config: &Config, tried: &MeasuredProblem) -> bool {
         let env = self.kernel.env_of(&tried.problem, Some(self.device(tried)), config);
         self.checker.broken_constraint(&env).is_none()
     }
 
-    pub fn device(&self, tried: &Tried) -> &'a Device {
+    pub fn device(&self, tried: &MeasuredProblem) -> &'a Device {
         &self.table.devices[tried.device]
     }
 }
 
 /// The tuned config of a problem; the caller has asked for tuned problems only.
-pub fn tuned(tried: &Tried) -> &Config {
+pub fn tuned(tried: &MeasuredProblem) -> &Config {
     tried.tuned().map_or(&tried.results[0].0, |(config, _)| config)
 }

@@ -5,20 +5,20 @@
 //! decide, which the model weighs, a classifier over values has no place for.
 
 use crate::lightgbm::{LightGbm, Samples, Task, Trees};
-use crate::tuned::answers::{Answer, Asked, TOPS, tuned};
-use seqtune_data::Tried;
+use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use seqtune_data::MeasuredProblem;
 use seqtune_predict::beam::{Hypothesis, beam_search};
 use seqtune_predict::decoder::advance;
 use seqtune_predict::error::Result;
-use seqtune_predict::featurizer::{Spelled, Speller};
+use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Choice, Config};
 use seqtune_predict::threads::on_threads;
 
 /// Trees of one kernel.
-pub struct Chain<'a> {
-    asked: &'a Asked<'a>,
-    speller: &'a Speller<'a>,
+pub struct ClassifierChain<'a> {
+    asked: &'a TestSet<'a>,
+    featurizer: &'a Featurizer,
     /// By position: the choices that occur, and the trees where there are several.
     links: Vec<(Vec<Choice>, Option<Trees>)>,
     /// Probability of a choice that never occurred: half a record's worth.
@@ -29,17 +29,17 @@ pub struct Chain<'a> {
 /// Problems that are decoded together.
 const TOGETHER: usize = 400;
 
-impl<'a> Chain<'a> {
+impl<'a> ClassifierChain<'a> {
     /// Fits on the training problems of `asked`; `valid` stops each fit.
     pub fn fit(
         library: &LightGbm,
-        asked: &'a Asked,
-        valid: &[&Tried],
-        speller: &'a Speller<'a>,
+        asked: &'a TestSet,
+        valid: &[&MeasuredProblem],
+        featurizer: &'a Featurizer,
         (threads, seed): (usize, u64),
-    ) -> Result<Chain<'a>> {
-        let see = |t: &&Tried| Seen::new(speller, &spell(asked, t), tuned(t));
-        let see_all = |tried: &[&Tried]| on_threads(tried, threads, see);
+    ) -> Result<ClassifierChain<'a>> {
+        let see = |t: &&MeasuredProblem| Seen::new(featurizer, &spell(asked, t), tuned(t));
+        let see_all = |tried: &[&MeasuredProblem]| on_threads(tried, threads, see);
         let (train_seen, valid_seen) = (see_all(&asked.train)?, see_all(valid)?);
         let mut links = Vec::new();
         for at in 0..asked.kernel.parameters.len() {
@@ -51,7 +51,7 @@ impl<'a> Chain<'a> {
                 links.push((occurring, None));
                 continue;
             }
-            let samples = |tried: &[&Tried], seen: &[Seen]| {
+            let samples = |tried: &[&MeasuredProblem], seen: &[Seen]| {
                 let mut samples = Samples::default();
                 for (t, seen) in tried.iter().zip(seen) {
                     // a value that training never saw cannot judge the fit
@@ -74,7 +74,7 @@ impl<'a> Chain<'a> {
             let trees = library.fit(&train, &valid, Task::Classes(occurring.len()), threads, seed)?;
             links.push((occurring, Some(trees)));
         }
-        Ok(Chain { asked, speller, links, floor: 0.5 / asked.train.len() as f64, threads })
+        Ok(ClassifierChain { asked, featurizer, links, floor: 0.5 / asked.train.len() as f64, threads })
     }
 
     /// Answers to the test problems.
@@ -82,14 +82,14 @@ impl<'a> Chain<'a> {
         let most = TOPS[TOPS.len() - 1];
         let mut answers = Vec::new();
         for part in self.asked.judged.chunks(TOGETHER) {
-            let see = |t: &&Tried| {
-                let spelled = spell(self.asked, t);
-                Ok((Seen::new(self.speller, &spelled, tuned(t))?, spelled))
+            let see = |t: &&MeasuredProblem| {
+                let instance = spell(self.asked, t);
+                Ok((Seen::new(self.featurizer, &instance, tuned(t))?, instance))
             };
-            let (seen, spelled): (Vec<Seen>, Vec<Spelled>) = on_threads(part, self.threads, see)?.into_iter().unzip();
-            let mut forced = self.forced(part, &seen, &spelled)?.into_iter();
-            for beam in self.search(&seen, &spelled, most)? {
-                let ranking = beam.iter().map(|h| Config(self.speller.choices(&h.tokens))).collect();
+            let (seen, instance): (Vec<Seen>, Vec<Instance>) = on_threads(part, self.threads, see)?.into_iter().unzip();
+            let mut forced = self.forced(part, &seen, &instance)?.into_iter();
+            for beam in self.search(&seen, &instance, most)? {
+                let ranking = beam.iter().map(|h| Config(self.featurizer.choices(&h.tokens))).collect();
                 let (log_probability, steps) = forced.next().unwrap_or_default();
                 answers.push(Answer {
                     ranking,
@@ -119,11 +119,11 @@ impl<'a> Chain<'a> {
         Ok(log)
     }
 
-    fn search(&self, seen: &[Seen], spelled: &[Spelled], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
+    fn search(&self, seen: &[Seen], instance: &[Instance], width: usize) -> Result<Vec<Vec<Hypothesis>>> {
         let count = self.asked.kernel.parameters.len();
-        let vocabulary = self.speller.vocab.tokens();
+        let vocabulary = self.featurizer.vocab.tokens();
         let mut advance =
-            |problem: usize, tokens: &mut Vec<u16>| advance(self.speller, &spelled[problem], None, tokens);
+            |problem: usize, tokens: &mut Vec<u16>| advance(self.featurizer, &instance[problem], None, tokens);
         let mut score = |beams: &[Vec<Hypothesis>]| -> Result<Vec<f32>> {
             let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * vocabulary];
             // rows that ask for the same parameter go together
@@ -141,12 +141,12 @@ impl<'a> Chain<'a> {
                 let mut matrix = Vec::new();
                 for (_, problem, hypothesis) in asked {
                     matrix.extend(&seen[*problem].problem);
-                    let prefix = self.speller.choices(&hypothesis.tokens);
-                    matrix.extend(step_row(self.speller, &spelled[*problem], &prefix));
+                    let prefix = self.featurizer.choices(&hypothesis.tokens);
+                    matrix.extend(step_row(self.featurizer, &instance[*problem], &prefix));
                 }
                 let log = self.log_probabilities(at, &matrix, asked.len())?;
                 let (values, first) =
-                    (self.asked.kernel.parameters[at].values.len(), self.speller.token(at, 0) as usize);
+                    (self.asked.kernel.parameters[at].values.len(), self.featurizer.token(at, 0) as usize);
                 for ((row, _, _), log) in asked.iter().zip(log.chunks(values)) {
                     log.iter().enumerate().for_each(|(c, l)| scores[row * vocabulary + first + c] = *l as f32);
                 }
@@ -158,7 +158,12 @@ impl<'a> Chain<'a> {
 
     /// Log-probability of the tuned config of each problem among legal ones, and its steps.
     #[allow(clippy::type_complexity)] // read once, by `answers`
-    fn forced(&self, tests: &[&Tried], seen: &[Seen], spelled: &[Spelled]) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
+    fn forced(
+        &self,
+        tests: &[&MeasuredProblem],
+        seen: &[Seen],
+        instance: &[Instance],
+    ) -> Result<Vec<(f64, Vec<(usize, bool)>)>> {
         let mut found = vec![(0.0, Vec::new()); tests.len()];
         for at in 0..self.asked.kernel.parameters.len() {
             let (mut open, mut matrix) = (Vec::new(), Vec::new());
@@ -176,7 +181,7 @@ impl<'a> Chain<'a> {
             let values = self.asked.kernel.parameters[at].values.len();
             for (i, log) in open.into_iter().zip(log.chunks(values)) {
                 let (config, (sum, steps)) = (tuned(tests[i]), &mut found[i]);
-                let legal = spelled[i].space.completions(&config.0[..at])?;
+                let legal = instance[i].space.completions(&config.0[..at])?;
                 let total: f64 = legal.iter().map(|c| log[c as usize].exp()).sum();
                 let wanted = config.0[at];
                 let best = legal.iter().max_by(|a, b| log[*a as usize].total_cmp(&log[*b as usize]));
@@ -188,15 +193,15 @@ impl<'a> Chain<'a> {
     }
 }
 
-fn spell<'a>(asked: &Asked<'a>, tried: &Tried) -> Spelled<'a> {
-    Spelled::new(asked.kernel, &tried.problem, asked.device(tried))
+fn spell<'a>(asked: &TestSet<'a>, tried: &MeasuredProblem) -> Instance {
+    Instance::new(asked.kernel, &tried.problem, asked.device(tried))
 }
 
 /// The values of the parameters set so far and the features that they decide.
-fn step_row(speller: &Speller, spelled: &Spelled, prefix: &[Choice]) -> Vec<f64> {
-    let values = speller.kernel.parameters.iter().zip(prefix).map(|(p, c)| p.values[*c as usize] as f64);
+fn step_row(featurizer: &Featurizer, instance: &Instance, prefix: &[Choice]) -> Vec<f64> {
+    let values = featurizer.kernel.parameters.iter().zip(prefix).map(|(p, c)| p.values[*c as usize] as f64);
     let mut features = Vec::new();
-    speller.step(spelled, prefix, &mut features);
+    featurizer.step(instance, prefix, &mut features);
     values.chain(features.into_iter().map(f64::from)).collect()
 }
 
@@ -209,14 +214,14 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(speller: &Speller, spelled: &Spelled, config: &Config) -> Result<Seen> {
+    fn new(featurizer: &Featurizer, instance: &Instance, config: &Config) -> Result<Seen> {
         let step = |at: usize| {
             let prefix = &config.0[..at];
-            let open = spelled.space.completions(prefix)?.only().is_none();
-            Ok(open.then(|| step_row(speller, spelled, prefix)))
+            let open = instance.space.completions(prefix)?.only().is_none();
+            Ok(open.then(|| step_row(featurizer, instance, prefix)))
         };
         let steps = (0..config.0.len()).map(step).collect::<Result<_>>()?;
-        let problem = speller.quantities(spelled, Objective::Time).into_iter().map(f64::from).collect();
+        let problem = featurizer.quantities(instance, Objective::Time).into_iter().map(f64::from).collect();
         Ok(Seen { problem, steps })
     }
 }

@@ -10,13 +10,13 @@ pub mod report;
 
 use crate::lightgbm::LightGbm;
 use crate::paired::{Margin, Paired};
-use crate::reliability::Trueness;
-use crate::tuned::answers::{Answer, Asked, TOPS, tuned};
-use crate::tuned::classifier_chain::Chain;
-use seqtune_data::{Table, Tried};
+use crate::reliability::CalibrationError;
+use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use crate::tuned::classifier_chain::ClassifierChain;
+use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::calibration::First;
 use seqtune_predict::error::Result;
-use seqtune_predict::featurizer::Speller;
+use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::model::Model;
@@ -74,7 +74,7 @@ pub struct Report {
     #[serde(skip)]
     pub paired: Option<Paired<MEASURES>>,
     /// How true the model's probabilities of its first choices are.
-    pub trueness: Trueness,
+    pub trueness: CalibrationError,
     /// What that is made of.
     #[serde(skip)]
     pub firsts: Vec<First>,
@@ -83,7 +83,7 @@ pub struct Report {
 }
 
 /// What to judge, and with what means.
-pub struct Ask<'a> {
+pub struct Options<'a> {
     pub device: Option<&'a Device>,
     /// Problems to judge by.
     pub part: Part,
@@ -98,10 +98,10 @@ pub fn evaluate(
     kernel: &Kernel,
     table: &Table,
     model: &Model,
-    ask: &Ask,
+    ask: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Report>> {
-    let asked = Asked::new(kernel, table, model, ask.part, ask.device);
+    let asked = TestSet::new(kernel, table, model, ask.part, ask.device);
     if asked.judged.is_empty() {
         return Ok(None);
     }
@@ -112,10 +112,11 @@ pub fn evaluate(
     let mut paired = None;
     if let Some(library) = ask.library {
         progress("boosted trees");
-        let speller = Speller::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
+        let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
         let valid = table.tuned_part(kernel, &model.meta.split, Part::Validation);
-        let valid: Vec<&Tried> = valid.into_iter().map(|i| &table.tried[i]).collect();
-        let by_trees = Chain::fit(library, &asked, &valid, &speller, (ask.threads, ask.seed))?.answers()?;
+        let valid: Vec<&MeasuredProblem> = valid.into_iter().map(|i| &table.tried[i]).collect();
+        let by_trees =
+            ClassifierChain::fit(library, &asked, &valid, &featurizer, (ask.threads, ask.seed))?.answers()?;
         rows.push(judge(&asked, TREES, &by_trees));
         paired = Some(compare(&asked, &by_model, &by_trees));
     }
@@ -133,7 +134,7 @@ pub fn evaluate(
         rows,
         margins: paired.as_ref().map(Paired::margins),
         paired,
-        trueness: Trueness::of(&firsts),
+        trueness: CalibrationError::of(&firsts),
         firsts,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
@@ -141,12 +142,12 @@ pub fn evaluate(
 }
 
 /// What the first choice was said to be worth and whether it was right; what it costs beside the tuned config nobody measured.
-fn first(tried: &Tried, answer: &Answer) -> Option<First> {
+fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<First> {
     Some(First { probability: answer.first?, best: answer.ranking.first() == Some(tuned(tried)), lost: f64::NAN })
 }
 
 /// Paired differences of two methods.
-fn compare(asked: &Asked, a: &[Answer], b: &[Answer]) -> Paired<MEASURES> {
+fn compare(asked: &TestSet, a: &[Answer], b: &[Answer]) -> Paired<MEASURES> {
     let mut paired = Paired::default();
     for (t, (a, b)) in asked.judged.iter().zip(a.iter().zip(b)) {
         let found = |x: &Answer, top: usize| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
@@ -168,7 +169,7 @@ pub struct Unmasked {
 }
 
 /// How far labels reproduce: the share of twins that were tuned to the same config, with their number. A lower bound of what a
-/// perfect predictor could name: two draws agree less often than the likelier value is drawn. Twins whose config is illegal for
+/// perfect predictor could name: two draws agree less often than the likelier value is drawn. ShadowBuffers whose config is illegal for
 /// the other are not counted.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Labels {
@@ -179,9 +180,9 @@ pub struct Labels {
 }
 
 /// The model's answers, on `threads` threads.
-pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<Vec<Answer>> {
+pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Vec<Answer>> {
     let most = TOPS[TOPS.len() - 1];
-    let answer = |tried: &&Tried| -> Result<Answer> {
+    let answer = |tried: &&MeasuredProblem| -> Result<Answer> {
         let device = asked.device(tried);
         let problem = std::slice::from_ref(&tried.problem);
         let found = predictor.predict(problem, device, Objective::Time, (most, most), 1)?.remove(0);
@@ -198,7 +199,7 @@ pub fn model_answers(asked: &Asked, predictor: &Predictor, threads: usize) -> Re
 }
 
 /// Judges answers to the test problems.
-pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
+pub fn judge(asked: &TestSet, method: &str, answers: &[Answer]) -> Row {
     let n = asked.judged.len() as f64;
     let count = asked.kernel.parameters.len();
     let mut exact = [0.0; TOPS.len()];
@@ -236,12 +237,12 @@ pub fn judge(asked: &Asked, method: &str, answers: &[Answer]) -> Row {
 }
 
 /// The most frequent configs of the training problems that are legal for each test problem.
-pub fn majority(asked: &Asked) -> Vec<Answer> {
+pub fn majority(asked: &TestSet) -> Vec<Answer> {
     let mut counts: HashMap<&Config, usize> = HashMap::new();
     asked.train.iter().for_each(|t| *counts.entry(tuned(t)).or_default() += 1);
     let mut frequent: Vec<(&Config, usize)> = counts.into_iter().collect();
     frequent.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let answer = |tried: &&Tried| {
+    let answer = |tried: &&MeasuredProblem| {
         let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
         let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
         Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None, first: None }
@@ -251,13 +252,13 @@ pub fn majority(asked: &Asked) -> Vec<Answer> {
 
 /// The configs of the nearest training problems that are legal, by Euclidean distance in log sizes; another choice or device
 /// counts as four octaves.
-pub fn nearest(asked: &Asked, threads: usize) -> Result<Vec<Answer>> {
-    let answer = |tried: &&Tried| {
-        let far = |t: &&&Tried| {
+pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
+    let answer = |tried: &&MeasuredProblem| {
+        let far = |t: &&&MeasuredProblem| {
             let other = if t.device == tried.device { 0.0 } else { 16.0 };
             crate::baselines::distance(asked.kernel, &t.problem, &tried.problem) + other
         };
-        let mut near: Vec<(f64, &&Tried)> = asked.train.iter().map(|t| (far(&t), t)).collect();
+        let mut near: Vec<(f64, &&MeasuredProblem)> = asked.train.iter().map(|t| (far(&t), t)).collect();
         let most = 40.min(near.len().saturating_sub(1));
         if near.len() > most {
             near.select_nth_unstable_by(most, |a, b| a.0.total_cmp(&b.0));
@@ -278,12 +279,12 @@ pub fn nearest(asked: &Asked, threads: usize) -> Result<Vec<Answer>> {
 }
 
 /// How far labels reproduce.
-pub fn labels(asked: &Asked) -> Labels {
+pub fn labels(asked: &TestSet) -> Labels {
     let kernel = asked.kernel;
     let batch = kernel.fields.iter().position(|f| f.name == "N");
-    let mut twins: HashMap<(usize, String), Vec<&Tried>> = HashMap::new();
-    let mut elsewhere: HashMap<String, Vec<&Tried>> = HashMap::new();
-    let key = |t: &Tried| {
+    let mut twins: HashMap<(usize, String), Vec<&MeasuredProblem>> = HashMap::new();
+    let mut elsewhere: HashMap<String, Vec<&MeasuredProblem>> = HashMap::new();
+    let key = |t: &MeasuredProblem| {
         let mut problem = t.problem.clone();
         if let Some(i) = batch {
             problem.values[i] = 1.0;
@@ -295,14 +296,15 @@ pub fn labels(asked: &Asked) -> Labels {
         elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
     }
     let mut labels = Labels::default();
-    let interchangeable = |a: &Tried, b: &Tried| asked.is_legal(tuned(a), b) && asked.is_legal(tuned(b), a);
+    let interchangeable =
+        |a: &MeasuredProblem, b: &MeasuredProblem| asked.is_legal(tuned(a), b) && asked.is_legal(tuned(b), a);
     let count = |(share, n): &mut (f64, usize), same: bool| {
         *share += same as u8 as f64;
         *n += 1;
     };
     for tried in &asked.judged {
         if let Some(i) = batch {
-            let ratio = |t: &Tried| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
+            let ratio = |t: &MeasuredProblem| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
             let others = twins.get(&key(tried)).into_iter().flatten().filter(|t| ratio(t) > 0.0 && ratio(t) <= 1.0);
             if let Some(twin) =
                 others.filter(|t| interchangeable(t, tried)).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
@@ -322,8 +324,8 @@ pub fn labels(asked: &Asked) -> Labels {
 }
 
 /// What greedy decoding does without the look-ahead.
-pub fn unmasked(asked: &Asked, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
-    let greedy = |tried: &&Tried| {
+pub fn unmasked(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
+    let greedy = |tried: &&MeasuredProblem| {
         let device = asked.device(tried);
         let free = predictor.greedy(&tried.problem, device, false)?;
         let space = ConfigSpace::new(asked.kernel, &tried.problem, device);

@@ -1,7 +1,7 @@
 //! Reports on tuned datasets as Markdown tables.
 
 use crate::paired::{Margin, Paired};
-use crate::reliability::Trueness;
+use crate::reliability::CalibrationError;
 use crate::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, TREES};
 use seqtune_predict::calibration::First;
 
@@ -106,7 +106,7 @@ fn summary(reports: &[&Report]) -> String {
         }
     };
     let firsts: Vec<First> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
-    let trueness = Trueness::of(&firsts);
+    let trueness = CalibrationError::of(&firsts);
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
          First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n\

@@ -5,10 +5,9 @@
 //! `hot` tells that it is throttled after each launch, `refuse=N` launches no reference of N work-items.
 
 use crate::compile::Job;
-use crate::executor::{BufferId, Executor, Geometry, ProgramId, Timing, Value};
-use crate::fault::{Fault, fault};
+use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
-use seqtune_data::{Conditions, InvalidityKind};
+use seqtune_data::{Conditions, Invalidity, InvalidityKind};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Limits};
 use sha2::{Digest, Sha256};
@@ -76,13 +75,13 @@ impl Executor for Fake {
         &self.device
     }
 
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity> {
         let entry = job.entry;
         let digest = Sha256::digest(format!("{:?}", job.defines));
         let seed = digest.iter().take(4).fold(0, |x, b| x << 8 | *b as u64);
         let is_reference = entry.ends_with("_reference");
         if self.faults && !is_reference && seed % 11 == 1 {
-            return Err(fault(InvalidityKind::Compile, "injected"));
+            return Err(Invalidity::new(InvalidityKind::Compile, "injected"));
         }
         self.programs.push(Some(Program { seed, is_reference }));
         Ok(ProgramId(self.programs.len() - 1))
@@ -125,22 +124,22 @@ impl Executor for Fake {
     fn launch(
         &mut self,
         program: ProgramId,
-        values: &[Value],
-        geometry: &Geometry,
+        values: &[KernelArg],
+        geometry: &LaunchDims,
         repeat: usize,
         _timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Fault> {
+    ) -> std::result::Result<Vec<f32>, Invalidity> {
         std::thread::sleep(self.slow);
         self.worked = true;
         if self.poisoned {
-            return Err(fault(InvalidityKind::Runtime, "the device is lost"));
+            return Err(Invalidity::new(InvalidityKind::Runtime, "the device is lost"));
         }
         let Some(Program { seed, is_reference }) = &self.programs[program.0] else {
-            return Err(fault(InvalidityKind::Runtime, "the program was released"));
+            return Err(Invalidity::new(InvalidityKind::Runtime, "the program was released"));
         };
         let items: usize = geometry.global.iter().product();
         if *is_reference && self.refuse == Some(items) {
-            return Err(fault(InvalidityKind::Runtime, "refused"));
+            return Err(Invalidity::new(InvalidityKind::Runtime, "refused"));
         }
         // the one work-group of the smallest problem is spared, so that configs fail when measured, not when compiled
         if self.faults && !is_reference && geometry.global != geometry.local {
@@ -149,14 +148,15 @@ impl Executor for Fake {
                 3 => loop {
                     std::thread::sleep(std::time::Duration::from_secs(1));
                 },
-                4 => return Err(fault(InvalidityKind::Runtime, "injected")),
+                4 => return Err(Invalidity::new(InvalidityKind::Runtime, "injected")),
                 6 => {
                     self.poisoned = true;
-                    return Err(fault(InvalidityKind::Runtime, "injected, and the device is lost"));
+                    return Err(Invalidity::new(InvalidityKind::Runtime, "injected, and the device is lost"));
                 }
                 5 => {
                     // the output is the last buffer argument of every kernel
-                    if let Some(Value::Buffer(b)) = values.iter().rev().find(|v| matches!(v, Value::Buffer(_))) {
+                    if let Some(KernelArg::Buffer(b)) = values.iter().rev().find(|v| matches!(v, KernelArg::Buffer(_)))
+                    {
                         self.buffers[b.0][3] ^= 0x40;
                     }
                 }

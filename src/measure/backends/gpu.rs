@@ -3,16 +3,15 @@
 //! A device is described and programs are compiled without a context: the processes that only compile take no memory of the GPU.
 
 use crate::compile::{Binary, Cached, Compiler, Job};
-use crate::executor::{BufferId, Executor, Geometry, Product, ProgramId, Timing, Value};
-use crate::fault::{Fault, fault};
+use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
-use seqtune_data::{Conditions, InvalidityKind, Resources};
+use seqtune_data::{Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
 use std::ffi::{CStr, CString, c_void};
 
 /// What a call said: the sentence of a failure.
-pub type Said<T> = std::result::Result<T, String>;
+pub type DriverResult<T> = std::result::Result<T, String>;
 
 /// Handles of a driver's.
 pub type Handle = *mut c_void;
@@ -20,40 +19,46 @@ pub type Handle = *mut c_void;
 /// The calls of an API on one device. Every call but [`Driver::enter`] needs it to have been made.
 pub trait Driver {
     /// Makes the device this thread's.
-    fn enter(&mut self) -> Said<()>;
+    fn enter(&mut self) -> DriverResult<()>;
     /// Waits for everything enqueued; an error of the context comes back from every call after it.
-    fn synchronise(&self) -> Said<()>;
+    fn synchronise(&self) -> DriverResult<()>;
 
     /// Device memory, by its address.
-    fn allocate(&self, bytes: usize) -> Said<u64>;
+    fn allocate(&self, bytes: usize) -> DriverResult<u64>;
     fn free(&self, pointer: u64);
     /// Copies, which are done when the call returns. The memory holds as many bytes.
-    fn write(&self, pointer: u64, data: &[u8]) -> Said<()>;
-    fn read(&self, pointer: u64, data: &mut [u8]) -> Said<()>;
+    fn write(&self, pointer: u64, data: &[u8]) -> DriverResult<()>;
+    fn read(&self, pointer: u64, data: &mut [u8]) -> DriverResult<()>;
     /// Enqueues the overwriting of so many bytes.
-    fn overwrite(&self, pointer: u64, bytes: usize) -> Said<()>;
+    fn overwrite(&self, pointer: u64, bytes: usize) -> DriverResult<()>;
 
     /// Module and function of a finished program that asks for so many bytes of local memory at launch.
-    fn load(&self, code: &[u8], entry: &CStr, dynamic_local_bytes: u32) -> Said<(Handle, Handle)>;
+    fn load(&self, code: &[u8], entry: &CStr, dynamic_local_bytes: u32) -> DriverResult<(Handle, Handle)>;
     fn unload(&self, module: Handle);
     /// Enqueues a launch of `grid` work-groups of work-items; each argument points at its value.
-    fn launch(&self, function: Handle, grid: [[u32; 3]; 2], local_bytes: u32, arguments: &mut [Handle]) -> Said<()>;
+    fn launch(
+        &self,
+        function: Handle,
+        grid: [[u32; 3]; 2],
+        local_bytes: u32,
+        arguments: &mut [Handle],
+    ) -> DriverResult<()>;
 
-    fn event(&self) -> Said<Handle>;
-    fn record(&self, event: Handle) -> Said<()>;
+    fn event(&self) -> DriverResult<Handle>;
+    fn record(&self, event: Handle) -> DriverResult<()>;
     /// Milliseconds between two events that have happened.
-    fn elapsed(&self, start: Handle, end: Handle) -> Said<f32>;
+    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32>;
     /// Waits for an event; one that was never recorded has happened.
-    fn wait(&self, event: Handle) -> Said<()>;
+    fn wait(&self, event: Handle) -> DriverResult<()>;
 
     /// How the device is now, where the API tells.
     fn conditions(&self) -> Option<Conditions> {
         None
     }
     /// The device's counter of energy.
-    fn meter(&self) -> Said<Box<dyn EnergyMeter>>;
+    fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>>;
     /// The vendor's library, opened in the current context.
-    fn library(&self) -> Said<Box<dyn Library>> {
+    fn library(&self) -> DriverResult<Box<dyn Library>> {
         Err("there is no vendor's library that works through this API".into())
     }
 }
@@ -63,7 +68,7 @@ pub trait Library {
     /// Name and version.
     fn name(&self) -> String;
     /// Enqueues a product of matrices at these addresses.
-    fn multiply(&self, product: &Product, matrices: [u64; 3]) -> Said<()>;
+    fn multiply(&self, product: &GemmCall, matrices: [u64; 3]) -> DriverResult<()>;
 }
 
 /// One GPU.
@@ -81,7 +86,7 @@ pub struct Gpu<D> {
     open: bool,
     poisoned: bool,
     /// Opened at the first use.
-    library: Option<Said<Box<dyn Library>>>,
+    library: Option<DriverResult<Box<dyn Library>>>,
 }
 
 struct Program {
@@ -89,7 +94,7 @@ struct Program {
     entry: CString,
     dynamic_local_bytes: u32,
     /// Module and function, made at the first launch.
-    loaded: Option<(Handle, Handle)>,
+    workload: Option<(Handle, Handle)>,
 }
 
 /// Finds the compiler for a device.
@@ -125,7 +130,7 @@ impl<D: Driver> Gpu<D> {
         }
     }
 
-    fn enter(&mut self) -> Said<()> {
+    fn enter(&mut self) -> DriverResult<()> {
         if !self.open {
             self.driver.enter()?;
             self.open = true;
@@ -133,13 +138,13 @@ impl<D: Driver> Gpu<D> {
         Ok(())
     }
 
-    fn allocate(&mut self, bytes: usize) -> Said<u64> {
+    fn allocate(&mut self, bytes: usize) -> DriverResult<u64> {
         self.enter()?;
         self.driver.allocate(bytes.max(1))
     }
 
     /// Overwrites twice the last-level cache, in the order of the launches.
-    fn flush(&mut self) -> Said<()> {
+    fn flush(&mut self) -> DriverResult<()> {
         let (pointer, bytes) = match self.scratch {
             Some(scratch) => scratch,
             None => {
@@ -152,12 +157,12 @@ impl<D: Driver> Gpu<D> {
     }
 
     /// The function of a program, loaded at its first use, and the local memory that a launch adds.
-    fn function(&mut self, program: ProgramId) -> Said<(Handle, u32)> {
+    fn function(&mut self, program: ProgramId) -> DriverResult<(Handle, u32)> {
         let Some(program) = &mut self.programs[program.0] else { return Err("the program was released".into()) };
         let bytes = program.dynamic_local_bytes;
-        let (_, function) = match program.loaded {
-            Some(loaded) => loaded,
-            None => *program.loaded.insert(self.driver.load(&program.binary.code, &program.entry, bytes)?),
+        let (_, function) = match program.workload {
+            Some(workload) => workload,
+            None => *program.workload.insert(self.driver.load(&program.binary.code, &program.entry, bytes)?),
         };
         Ok((function, bytes))
     }
@@ -166,19 +171,19 @@ impl<D: Driver> Gpu<D> {
     fn run(
         &mut self,
         program: ProgramId,
-        values: &[Value],
-        geometry: &Geometry,
+        values: &[KernelArg],
+        geometry: &LaunchDims,
         timing: (usize, Timing),
-    ) -> Said<Vec<f32>> {
+    ) -> DriverResult<Vec<f32>> {
         self.enter()?;
         let (function, local_bytes) = self.function(program)?;
         let grid = grid(geometry)?;
         // arguments by value, each in a word of its own that lives until the launch; numbers are stored little-endian, so that the
         // low half of a word is a 32-bit argument
-        let word = |value: &Value| match value {
-            Value::Buffer(b) => self.buffers[b.0],
-            Value::Int(x) => *x as u32 as u64,
-            Value::Float(x) => x.to_bits() as u64,
+        let word = |value: &KernelArg| match value {
+            KernelArg::Buffer(b) => self.buffers[b.0],
+            KernelArg::Int(x) => *x as u32 as u64,
+            KernelArg::Float(x) => x.to_bits() as u64,
         };
         let mut words: Vec<u64> = values.iter().map(word).collect();
         let mut arguments: Vec<Handle> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
@@ -186,7 +191,11 @@ impl<D: Driver> Gpu<D> {
     }
 
     /// Does something on the device so many times, each between two events where it is timed; microseconds of each.
-    fn timed(&mut self, (repeat, timing): (usize, Timing), enqueue: &mut dyn FnMut(&D) -> Said<()>) -> Said<Vec<f32>> {
+    fn timed(
+        &mut self,
+        (repeat, timing): (usize, Timing),
+        enqueue: &mut dyn FnMut(&D) -> DriverResult<()>,
+    ) -> DriverResult<Vec<f32>> {
         let pairs = if timing == Timing::Untimed { 1 } else { repeat };
         while self.events.len() < pairs {
             self.events.push((self.driver.event()?, self.driver.event()?));
@@ -214,9 +223,9 @@ impl<D: Driver> Gpu<D> {
     }
 
     /// What a failed launch is booked as; notes whether the context is lost.
-    fn failure(&mut self, sentence: String) -> Fault {
+    fn failure(&mut self, sentence: String) -> Invalidity {
         self.poisoned = self.open && self.driver.synchronise().is_err();
-        fault(InvalidityKind::Runtime, sentence)
+        Invalidity::new(InvalidityKind::Runtime, sentence)
     }
 }
 
@@ -227,7 +236,7 @@ fn most_groups(dimension: usize) -> usize {
 
 /// Work-items of a work-group per dimension. Where the API is to choose, the largest divisors up to 256 in all, but first what brings the
 /// work-groups of each dimension below its limit.
-fn local(geometry: &Geometry) -> Vec<usize> {
+fn local(geometry: &LaunchDims) -> Vec<usize> {
     let needed = |(at, &global): (usize, &usize)| match geometry.local.get(at) {
         Some(local) => *local,
         None => (1..=256).find(|d| global % d == 0 && global / d <= most_groups(at)).unwrap_or(1),
@@ -242,7 +251,7 @@ fn local(geometry: &Geometry) -> Vec<usize> {
 }
 
 /// Work-groups and work-items of a launch per dimension.
-fn grid(geometry: &Geometry) -> Said<[[u32; 3]; 2]> {
+fn grid(geometry: &LaunchDims) -> DriverResult<[[u32; 3]; 2]> {
     let (mut groups, mut items) = ([1u32; 3], [1u32; 3]);
     for (at, (global, local)) in std::iter::zip(&geometry.global, local(geometry)).enumerate() {
         if local == 0 || global % local != 0 {
@@ -262,12 +271,12 @@ impl<D: Driver> Executor for Gpu<D> {
         &self.device
     }
 
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity> {
         let binary = self.compiler.compile(job)?;
-        let entry =
-            CString::new(job.entry).map_err(|_| fault(InvalidityKind::Compile, "the entry holds a zero byte"))?;
+        let entry = CString::new(job.entry)
+            .map_err(|_| Invalidity::new(InvalidityKind::Compile, "the entry holds a zero byte"))?;
         let dynamic_local_bytes = job.dynamic_local_bytes;
-        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, loaded: None }));
+        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, workload: None }));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -283,12 +292,12 @@ impl<D: Driver> Executor for Gpu<D> {
         self.driver.conditions()
     }
 
-    fn energy_meter(&mut self) -> Said<Box<dyn EnergyMeter>> {
+    fn energy_meter(&mut self) -> DriverResult<Box<dyn EnergyMeter>> {
         self.driver.meter()
     }
 
     fn release(&mut self, program: ProgramId) {
-        if let Some(Program { loaded: Some((module, _)), .. }) = self.programs[program.0].take() {
+        if let Some(Program { workload: Some((module, _)), .. }) = self.programs[program.0].take() {
             self.driver.unload(module);
         }
     }
@@ -316,21 +325,26 @@ impl<D: Driver> Executor for Gpu<D> {
     fn launch(
         &mut self,
         program: ProgramId,
-        values: &[Value],
-        geometry: &Geometry,
+        values: &[KernelArg],
+        geometry: &LaunchDims,
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Fault> {
+    ) -> std::result::Result<Vec<f32>, Invalidity> {
         self.run(program, values, geometry, (repeat, timing)).map_err(|e| self.failure(e))
     }
 
-    fn library(&mut self) -> Said<String> {
+    fn library(&mut self) -> DriverResult<String> {
         self.enter()?;
         let library = self.library.get_or_insert_with(|| self.driver.library());
         library.as_ref().map(|library| library.name()).map_err(String::clone)
     }
 
-    fn multiply(&mut self, product: &Product, repeat: usize, timing: Timing) -> std::result::Result<Vec<f32>, Fault> {
+    fn multiply(
+        &mut self,
+        product: &GemmCall,
+        repeat: usize,
+        timing: Timing,
+    ) -> std::result::Result<Vec<f32>, Invalidity> {
         let pointers = product.matrices.map(|matrix| self.buffers[matrix.0]);
         let opened = Executor::library(self);
         // taken out while it is in use, because timing needs the device
@@ -355,7 +369,7 @@ mod tests {
 
     #[test]
     fn launches_are_divided_into_work_groups() {
-        let geometry = |global: &[usize], local: &[usize]| Geometry { global: global.into(), local: local.into() };
+        let geometry = |global: &[usize], local: &[usize]| LaunchDims { global: global.into(), local: local.into() };
         assert_eq!(grid(&geometry(&[128, 16], &[16, 8])), Ok([[8, 2, 1], [16, 8, 1]]));
         assert_eq!(grid(&geometry(&[1_000, 6], &[])), Ok([[4, 6, 1], [250, 1, 1]]));
         assert_eq!(grid(&geometry(&[17, 30], &[])), Ok([[1, 2, 1], [17, 15, 1]]));
@@ -370,7 +384,11 @@ mod tests {
         for (name, list) in [("gemm", "gemm"), ("gemm_tc", "gemm"), ("conv2d", "conv2d")] {
             let kernel = seqtune_predict::kernel::Kernel::open(name).unwrap();
             let source = kernel.source().unwrap();
-            let list = std::fs::read_to_string(format!("datasets/problems/{list}_gpu.txt")).unwrap();
+            let list = std::fs::read_to_string(format!(
+                "{}/../../datasets/problems/{list}_gpu.txt",
+                env!("CARGO_MANIFEST_DIR")
+            ))
+            .unwrap();
             let listed = list.lines().filter(|line| !line.starts_with('#')).map(|line| match name {
                 "gemm_tc" => line.replace("dtype=f16", "dtype=bf16"),
                 _ => line.to_string(),

@@ -2,8 +2,7 @@
 
 use crate::compile::Job;
 use crate::executor::Found;
-use crate::executor::{BufferId, Executor, Geometry, ProgramId, Timing, Value};
-use crate::fault::{Fault, fault};
+use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
@@ -13,7 +12,7 @@ use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
-use seqtune_data::InvalidityKind;
+use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Limits};
 
@@ -166,19 +165,19 @@ impl Executor for OpenCl {
         &self.device
     }
 
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Fault> {
+    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity> {
         let entry = job.entry;
         if !job.file.ends_with(".cl") {
-            return Err(fault(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
+            return Err(Invalidity::new(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
         }
         let mut options = String::from("-cl-std=CL1.2 -cl-fast-relaxed-math -cl-mad-enable -w");
         for (name, value) in job.defines {
             options += &format!(" -D{name}={value}");
         }
         let program = Program::create_and_build_from_source(&self.context, job.source, &options)
-            .map_err(|log| fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
-        let kernel =
-            ClKernel::create(&program, entry).map_err(|e| fault(InvalidityKind::Compile, format!("{entry}: {e}")))?;
+            .map_err(|log| Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
+        let kernel = ClKernel::create(&program, entry)
+            .map_err(|e| Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}")))?;
         self.programs.push(Some((kernel, program)));
         Ok(ProgramId(self.programs.len() - 1))
     }
@@ -219,15 +218,16 @@ impl Executor for OpenCl {
     fn launch(
         &mut self,
         program: ProgramId,
-        values: &[Value],
-        geometry: &Geometry,
+        values: &[KernelArg],
+        geometry: &LaunchDims,
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Fault> {
+    ) -> std::result::Result<Vec<f32>, Invalidity> {
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
             if timing == Timing::Cold {
-                self.flush().map_err(|e| fault(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
+                self.flush()
+                    .map_err(|e| Invalidity::new(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
             }
             let run = || -> std::result::Result<f32, ClError> {
                 let Some((kernel, _)) = &self.programs[program.0] else {
@@ -238,9 +238,9 @@ impl Executor for OpenCl {
                 let event = unsafe {
                     for value in values {
                         match value {
-                            Value::Buffer(b) => execute.set_arg(&self.buffers[b.0]),
-                            Value::Int(x) => execute.set_arg(x),
-                            Value::Float(x) => execute.set_arg(x),
+                            KernelArg::Buffer(b) => execute.set_arg(&self.buffers[b.0]),
+                            KernelArg::Int(x) => execute.set_arg(x),
+                            KernelArg::Float(x) => execute.set_arg(x),
                         };
                     }
                     execute.set_global_work_sizes(&geometry.global);
@@ -252,7 +252,7 @@ impl Executor for OpenCl {
                 event.wait()?;
                 Ok((event.profiling_command_end()? - event.profiling_command_start()?) as f32 / 1e3)
             };
-            times.push(run().map_err(|e| fault(InvalidityKind::Runtime, format!("{e}")))?);
+            times.push(run().map_err(|e| Invalidity::new(InvalidityKind::Runtime, format!("{e}")))?);
         }
         Ok(times)
     }

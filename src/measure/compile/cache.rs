@@ -1,9 +1,8 @@
-//! Programs that were compiled before, on disk.
+//! CompileQueue that were compiled before, on disk.
 
 use crate::compile::job::{Binary, Compiler, Job};
 use crate::compile::prelude::as_cpp;
-use crate::fault::Fault;
-use seqtune_data::Resources;
+use seqtune_data::{Invalidity, Resources};
 use seqtune_predict::kernel::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -33,7 +32,7 @@ impl<C: Compiler> Compiler for Cached<C> {
         self.compiler.identity()
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
         let Some(store) = &self.store else { return self.compiler.compile(job) };
         let key = key(&self.compiler, job);
         if let Some(found) = store.get(&key) {
@@ -57,7 +56,7 @@ fn key(compiler: &impl Compiler, job: &Job) -> String {
 /// where that computation changes.
 const REVISION: u32 = 2;
 
-/// Programs on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
+/// CompileQueue on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
 /// of their own and renamed, and a reader that finds none or a damaged one compiles, so that any number of processes may share a folder.
 #[derive(Clone, Debug)]
 pub struct Store {

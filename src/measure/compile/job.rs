@@ -1,7 +1,6 @@
 //! What is compiled, and what comes of it.
 
-use crate::fault::Fault;
-use seqtune_data::Resources;
+use seqtune_data::{Invalidity, Resources};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 
@@ -46,7 +45,7 @@ pub trait Compiler: Send + Sync {
     fn identity(&self) -> String;
 
     /// Compiles; what cannot be launched on the architecture is a fault, like what cannot be compiled.
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault>;
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity>;
 }
 
 /// A kernel's program for a problem and config, compiled for a device without it.
@@ -54,7 +53,7 @@ pub fn compile_for(
     compiler: &dyn Compiler,
     (kernel, problem, config): (&Kernel, &Problem, &Config),
     device: &Device,
-) -> Result<std::result::Result<Binary, Fault>> {
+) -> Result<std::result::Result<Binary, Invalidity>> {
     let launch = &kernel.source()?.program;
     let env = kernel.env_of(problem, Some(device), config);
     let defines = kernel.defines(problem, config);
@@ -66,7 +65,7 @@ impl Compiler for Box<dyn Compiler> {
         (**self).identity()
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
         (**self).compile(job)
     }
 }

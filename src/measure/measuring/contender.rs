@@ -1,16 +1,15 @@
 //! A config while it is measured, and when it has been measured enough.
 
-use crate::executor::{Executor, Geometry, Product, ProgramId, Timing, Value};
-use crate::fault::Fault;
-use seqtune_data::Conditions;
+use crate::executor::{Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use seqtune_data::recipe::Policy;
 use seqtune_data::stats::quantile;
+use seqtune_data::{Conditions, Invalidity};
 
 /// What is launched.
 pub enum Work {
-    Config(ProgramId, Geometry),
+    Config(ProgramId, LaunchDims),
     /// The same by the vendor's library.
-    Library(Product),
+    Library(GemmCall),
 }
 
 impl Work {
@@ -18,10 +17,10 @@ impl Work {
     pub fn launch(
         &self,
         executor: &mut dyn Executor,
-        values: &[Value],
+        values: &[KernelArg],
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Fault> {
+    ) -> std::result::Result<Vec<f32>, Invalidity> {
         match self {
             Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, timing),
             Work::Library(product) => executor.multiply(product, repeat, timing),
@@ -38,7 +37,7 @@ impl Work {
 }
 
 /// One config of a measurement, or the library.
-pub struct Candidate {
+pub struct Trial {
     pub index: usize,
     pub work: Work,
     /// Microseconds of the fastest launch so far.
@@ -64,9 +63,9 @@ pub enum Stage {
 /// Share of the budget that samples of a hopeless config take at most once there is one.
 const LONG: f64 = 0.2;
 
-impl Candidate {
+impl Trial {
     /// Adds how the device was: as it is now, with every reason to run slower that there was before.
-    pub fn meet(&mut self, now: &Conditions) {
+    pub fn record_conditions(&mut self, now: &Conditions) {
         let before = self.conditions.replace(now.clone()).map_or(Vec::new(), |c| c.throttled);
         let met = self.conditions.iter_mut();
         met.for_each(|met| {
@@ -119,10 +118,9 @@ mod tests {
     fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
         let policy = Policy::default();
         let stage = |samples: Vec<f32>, best_us: f64| {
-            let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
+            let work = Work::Config(ProgramId(0), LaunchDims { global: vec![], local: vec![] });
             let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
-            Candidate { index: 0, work, estimate_us, samples, conditions: None, done: false }
-                .stage(&policy, best_us, all)
+            Trial { index: 0, work, estimate_us, samples, conditions: None, done: false }.stage(&policy, best_us, all)
         };
         assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
         assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
@@ -139,9 +137,9 @@ mod tests {
     #[test]
     fn what_does_not_count_is_measured_again_but_not_without_end() {
         let policy = Policy::default();
-        let work = Work::Config(ProgramId(0), Geometry { global: vec![], local: vec![] });
+        let work = Work::Config(ProgramId(0), LaunchDims { global: vec![], local: vec![] });
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
-        let candidate = Candidate { index: 0, work, estimate_us: 1.0, samples: noisy, conditions: None, done: false };
+        let candidate = Trial { index: 0, work, estimate_us: 1.0, samples: noisy, conditions: None, done: false };
         assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 40)), Stage::Open);
         assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 60)), Stage::Enough);
     }

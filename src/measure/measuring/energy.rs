@@ -4,9 +4,8 @@
 //! from one update of the counter to another, and the difference is divided by the launches in between. Instantaneous power
 //! times a time from another pass, as other tools take it, misses most of a run (Yang et al., "Part-time Power Measurements", 2023).
 
-use crate::fault::Fault;
-use seqtune_data::Energy;
 use seqtune_data::recipe::Recipe;
+use seqtune_data::{Energy, Invalidity};
 
 /// A counter of the joules that a device has used.
 pub trait EnergyMeter {
@@ -50,7 +49,7 @@ impl Clock for MachineClock {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unmetered {
     Counter(String),
-    Config(Fault),
+    Config(Invalidity),
 }
 
 /// Watts of the idle device.
@@ -87,7 +86,7 @@ pub fn meter(
     clock: &mut dyn Clock,
     recipe: &Recipe,
     (launch_us, idle_watts): (f64, f64),
-    launch: &mut dyn FnMut(usize) -> Result<(), Fault>,
+    launch: &mut dyn FnMut(usize) -> Result<(), Invalidity>,
 ) -> Result<Energy, Unmetered> {
     let portion = ((recipe.portion * 1e6 / launch_us.max(0.1)) as usize).clamp(1, 10_000);
     let began = clock.now();
@@ -242,7 +241,7 @@ mod tests {
         };
         let found = meter(&mut Still, &mut OfDevice(&device), &recipe, (100.0, 0.0), &mut launch);
         assert_eq!(found, Err(Unmetered::Counter(CONSTANT.into())));
-        let broken = super::super::fault(InvalidityKind::Runtime, "broke");
+        let broken = Invalidity::new(InvalidityKind::Runtime, "broke");
         let found = meter(&mut Still, &mut OfDevice(&device), &recipe, (100.0, 0.0), &mut |_| Err(broken.clone()));
         assert_eq!(found, Err(Unmetered::Config(broken)));
     }

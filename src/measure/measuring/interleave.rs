@@ -1,6 +1,6 @@
 //! Which samples of configs that were measured in rounds count.
 //!
-//! A machine that is shared changes its speed from one moment to the next. Configs that are measured a turn each, round after round, meet
+//! A machine that is shared changes its speed from one moment to the next. Configs that are measured a turn each, round after round, record_conditions
 //! the same moments; where the neighbours in time too were slower than they usually are, it was the moment and not the config.
 
 use seqtune_data::stats::{median, quantile};
@@ -16,7 +16,7 @@ struct Turn {
 
 /// The turns of configs that are measured together, in the order of time.
 #[derive(Default)]
-pub struct Rounds(Vec<Turn>);
+pub struct Interleaved(Vec<Turn>);
 
 /// Turns of other configs before and after one that tell its moment.
 const NEIGHBOURS: usize = 4;
@@ -24,7 +24,7 @@ const NEIGHBOURS: usize = 4;
 /// How much slower than usual a moment is that does not count.
 const DISTURBED: f64 = 1.1;
 
-impl Rounds {
+impl Interleaved {
     /// Adds a turn of a config: the microseconds of its launches.
     pub fn add(&mut self, candidate: usize, samples: Vec<f32>) {
         let median = median(&samples);
@@ -38,7 +38,7 @@ impl Rounds {
 
     /// By config the samples that count: of moments in which others were as fast as they usually are. All of them where that leaves a config
     /// less than half of its turns: a machine that is disturbed most of the time has no usual speed.
-    pub fn counted(&self, candidates: usize) -> Vec<Vec<f32>> {
+    pub fn undisturbed(&self, candidates: usize) -> Vec<Vec<f32>> {
         let mut turns = vec![Vec::new(); candidates];
         self.0.iter().for_each(|turn| turns[turn.candidate].push(turn.median));
         let usual = turns.iter().map(|medians| {
@@ -51,7 +51,7 @@ impl Rounds {
         let slower: Vec<f64> = self.0.iter().map(|turn| turn.median / usual[turn.candidate]).collect();
         let mut counted = vec![(0, Vec::new()); candidates];
         for (at, turn) in self.0.iter().enumerate() {
-            if self.slowed(at, &slower) <= DISTURBED {
+            if self.neighbour_slowdown(at, &slower) <= DISTURBED {
                 counted[turn.candidate].0 += 1;
                 counted[turn.candidate].1.extend(&turn.samples);
             }
@@ -64,7 +64,7 @@ impl Rounds {
 
     /// How much slower than usual the nearest turns of other configs were; a config is not its own witness, or its slow samples would
     /// be left out because they are slow. 1 where there is hardly another near.
-    fn slowed(&self, at: usize, slower: &[f64]) -> f64 {
+    fn neighbour_slowdown(&self, at: usize, slower: &[f64]) -> f64 {
         let other = |i: &usize| self.0[*i].candidate != self.0[at].candidate;
         let (first, last) = (at.saturating_sub(2 * NEIGHBOURS), (at + 1 + 2 * NEIGHBOURS).min(self.0.len()));
         let before = (first..at).rev().filter(other).take(NEIGHBOURS);
@@ -83,8 +83,8 @@ mod tests {
     use super::*;
 
     /// Twelve configs in `count` rounds, of 100, 101, ... microseconds, by `speed` at each moment.
-    fn rounds(count: usize, speed: impl Fn(usize, usize) -> f32) -> Rounds {
-        let mut rounds = Rounds::default();
+    fn rounds(count: usize, speed: impl Fn(usize, usize) -> f32) -> Interleaved {
+        let mut rounds = Interleaved::default();
         for round in 0..count {
             for config in 0..12 {
                 rounds.add(config, vec![(100 + config) as f32 * speed(round, config); 2]);
@@ -97,7 +97,7 @@ mod tests {
     fn what_was_measured_while_others_were_slower_too_does_not_count() {
         // a disturbance from the middle of one round to the middle of the next but one
         let disturbed = |round, config| (20..44).contains(&(round * 12 + config));
-        let samples = rounds(8, |r, c| if disturbed(r, c) { 1.6 } else { 1.0 }).counted(12);
+        let samples = rounds(8, |r, c| if disturbed(r, c) { 1.6 } else { 1.0 }).undisturbed(12);
         for (config, samples) in samples.iter().enumerate() {
             assert!(samples.len() >= 10, "{config}: {samples:?}");
             assert_eq!(median(samples), (100 + config) as f64, "{samples:?}");
@@ -106,13 +106,13 @@ mod tests {
 
     #[test]
     fn a_config_that_is_slow_at_times_by_itself_keeps_its_slow_samples() {
-        let samples = rounds(8, |r, c| if c == 5 && r % 2 == 0 { 1.6 } else { 1.0 }).counted(12);
+        let samples = rounds(8, |r, c| if c == 5 && r % 2 == 0 { 1.6 } else { 1.0 }).undisturbed(12);
         assert!(samples.iter().all(|s| s.len() == 16), "{samples:?}");
     }
 
     #[test]
     fn on_a_machine_that_is_slower_most_of_the_time_everything_counts() {
-        let samples = rounds(8, |r, _| if r < 2 { 1.0 } else { 1.6 }).counted(12);
+        let samples = rounds(8, |r, _| if r < 2 { 1.0 } else { 1.6 }).undisturbed(12);
         assert!(samples.iter().all(|s| s.len() == 16), "{samples:?}");
     }
 
@@ -120,14 +120,14 @@ mod tests {
     fn who_is_left_alone_is_not_judged_by_moments_long_past() {
         let mut rounds = rounds(3, |r, _| if r == 2 { 1.6 } else { 1.0 });
         (0..20).for_each(|_| rounds.add(0, vec![100.0]));
-        let samples = rounds.counted(12);
+        let samples = rounds.undisturbed(12);
         assert!(samples[0].len() >= 16 && median(&samples[0]) == 100.0, "{:?}", samples[0]);
     }
 
     #[test]
     fn one_config_alone_has_no_witness() {
-        let mut rounds = Rounds::default();
+        let mut rounds = Interleaved::default();
         [1.0, 5.0, 1.0, 1.0, 5.0].iter().for_each(|us| rounds.add(0, vec![*us]));
-        assert_eq!(rounds.counted(1)[0].len(), 5);
+        assert_eq!(rounds.undisturbed(1)[0].len(), 5);
     }
 }

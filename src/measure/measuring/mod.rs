@@ -8,23 +8,22 @@ pub mod interleave;
 pub mod roofline;
 
 use crate::compile::Job;
-use crate::executor::{Executor, Geometry, ProgramId, Timing};
-use crate::fault::{Fault, fault};
-use crate::measuring::contender::{Candidate, Stage, Work};
+use crate::executor::{Executor, LaunchDims, ProgramId, Timing};
+use crate::measuring::contender::{Stage, Trial, Work};
 use crate::measuring::energy::{EnergyMeter, MachineClock, Unmetered, idle_watts};
-use crate::measuring::interleave::Rounds;
+use crate::measuring::interleave::Interleaved;
 use crate::measuring::roofline::Peaks;
-use crate::verify::on_device::Agree;
-use crate::verify::workload::{Loaded, geometry, load};
+use crate::verify::on_device::DeviceComparison;
+use crate::verify::workload::{Workload, geometry, load};
 use seqtune_data::recipe::{Cache, Policy, Recipe};
-use seqtune_data::{Conditions, InvalidityKind, Measurement, Observed, Outcome};
+use seqtune_data::{Conditions, Invalidity, InvalidityKind, Measurement, Observed, Outcome};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Programs kept compiled, about: what is measured together is kept beyond.
+/// CompileQueue kept compiled, about: what is measured together is kept beyond.
 const PROGRAMS: usize = 1_024;
 
 /// Microseconds that a round may take, where more than [`FEW`] configs are measured together: what is measured together is lost together
@@ -37,8 +36,8 @@ const MANY: usize = 512;
 
 /// Takes stock after a round: what is hopeless is done, and what competes is done together, so that it was measured in the same moments.
 /// Returns the places of what is done now.
-fn settle(running: &mut [Candidate], rounds: &Rounds, policy: &Policy, best_us: f64) -> Vec<usize> {
-    let counted = rounds.counted(running.len());
+fn finish_round(running: &mut [Trial], rounds: &Interleaved, policy: &Policy, best_us: f64) -> Vec<usize> {
+    let counted = rounds.undisturbed(running.len());
     for (candidate, samples) in running.iter_mut().zip(counted).filter(|(c, _)| !c.done) {
         candidate.samples = samples;
     }
@@ -57,7 +56,7 @@ fn settle(running: &mut [Candidate], rounds: &Rounds, policy: &Policy, best_us: 
 
 /// Looks at how the device is while it is at work, or just was: idle it says other things.
 #[derive(Default)]
-struct Watch {
+struct DeviceMonitor {
     asked: Option<Instant>,
     now: Option<Conditions>,
 }
@@ -65,48 +64,48 @@ struct Watch {
 /// Asking takes the driver a good part of a millisecond, and what it tells changes more slowly than this.
 const LOOK: Duration = Duration::from_millis(20);
 
-impl Watch {
+impl DeviceMonitor {
     /// To be called right after a launch of the candidate.
-    fn look(&mut self, executor: &mut dyn Executor, candidate: &mut Candidate) {
+    fn poll(&mut self, executor: &mut dyn Executor, candidate: &mut Trial) {
         if self.asked.is_none_or(|asked| asked.elapsed() >= LOOK) {
             (self.asked, self.now) = (Some(Instant::now()), executor.conditions());
         }
         if let Some(now) = &self.now {
-            candidate.meet(now);
+            candidate.record_conditions(now);
         }
     }
 }
 
 /// A device with the data of one problem on it, and programs compiled so far.
-pub struct Bench<'k> {
-    kernel: &'k Kernel,
-    source: &'k Source,
+pub struct Bench {
+    kernel: Kernel,
+    source: Source,
     executor: Box<dyn Executor>,
     programs: HashMap<String, ProgramId>,
-    loaded: Option<Loaded>,
-    agree: Agree,
+    workload: Option<Workload>,
+    agree: DeviceComparison,
     meter: Option<Meter>,
 }
 
 /// The counter of energy with the idle device's watts, or why there is none.
 type Meter = std::result::Result<(Box<dyn EnergyMeter>, f64), String>;
 
-impl<'k> Bench<'k> {
+impl Bench {
     /// Refuses a kernel without a source.
-    pub fn new(kernel: &'k Kernel, executor: Box<dyn Executor>) -> Result<Bench<'k>> {
-        let (source, programs, agree) = (kernel.source()?, HashMap::new(), Agree::default());
-        Ok(Bench { kernel, source, executor, programs, loaded: None, agree, meter: None })
+    pub fn new(kernel: &Kernel, executor: Box<dyn Executor>) -> Result<Bench> {
+        let (source, programs, agree) = (kernel.source()?.clone(), HashMap::new(), DeviceComparison::default());
+        Ok(Bench { kernel: kernel.clone(), source, executor, programs, workload: None, agree, meter: None })
     }
 
     /// The compiled program of `config` for `problem`'s data type and layout.
-    fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Fault> {
+    fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Invalidity> {
         let defines = self.kernel.defines(problem, config);
         let key = format!("{defines:?}");
         if let Some(program) = self.programs.get(&key) {
             return Ok(*program);
         }
         let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
-        let program = self.executor.compile(&Job::new(self.kernel, &self.source.program, &defines, &env))?;
+        let program = self.executor.compile(&Job::new(&self.kernel, &self.source.program, &defines, &env))?;
         self.programs.insert(key, program);
         Ok(program)
     }
@@ -122,7 +121,7 @@ impl<'k> Bench<'k> {
 
     /// Compiles `config` all the way, where need be by one launch on the smallest problem of the same data type and layout: some
     /// drivers finish a program only then. What they cache on disk is then there for the measuring process.
-    pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Fault>> {
+    pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {
         self.make_room();
         let program = match self.program(problem, config) {
             Ok(program) => program,
@@ -132,32 +131,32 @@ impl<'k> Bench<'k> {
             return Ok(None);
         }
         let smallest = self.kernel.smallest(problem);
-        if self.loaded.as_ref().is_none_or(|l| l.problem != smallest) {
-            self.loaded = None;
-            self.loaded = Some(load(self.executor.as_mut(), self.kernel, &smallest, None)?);
+        if self.workload.as_ref().is_none_or(|l| l.problem != smallest) {
+            self.workload = None;
+            self.workload = Some(load(self.executor.as_mut(), &self.kernel, &smallest, None)?);
         }
         let geometry = self.geometry(&smallest, config);
-        let values = self.loaded.as_ref().map_or(Vec::new(), |l| l.values.clone());
+        let values = self.workload.as_ref().map_or(Vec::new(), |l| l.values.clone());
         Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
     }
 
     /// Puts random data on the device, and computes what is expected of them.
     pub fn load(&mut self, problem: &Problem) -> Result<()> {
-        if !self.loaded.as_ref().is_some_and(|l| l.expects(problem)) {
-            self.loaded = None;
-            self.loaded = Some(load(self.executor.as_mut(), self.kernel, problem, Some(&mut self.agree))?);
+        if !self.workload.as_ref().is_some_and(|l| l.expects(problem)) {
+            self.workload = None;
+            self.workload = Some(load(self.executor.as_mut(), &self.kernel, problem, Some(&mut self.agree))?);
         }
         Ok(())
     }
 
-    fn geometry(&self, problem: &Problem, config: &Config) -> Geometry {
-        geometry(self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
+    fn geometry(&self, problem: &Problem, config: &Config) -> LaunchDims {
+        geometry(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
     }
 
     /// What the device reaches at best. The data of a problem is to be loaded anew.
     pub fn peaks(&mut self) -> Result<Peaks> {
-        self.loaded = None;
-        let failed = |fault: Fault| {
+        self.workload = None;
+        let failed = |fault: Invalidity| {
             seqtune_predict::error::Error::Failed(format!("measuring the device's peaks: {}", fault.detail))
         };
         roofline::measure(self.executor.as_mut(), self.source.units).map_err(failed)
@@ -189,17 +188,17 @@ impl<'k> Bench<'k> {
         begin: &mut dyn FnMut(usize),
         finish: &mut dyn FnMut(usize, Outcome, Observed),
     ) -> Result<()> {
-        let Some(loaded) = self.loaded.take() else {
+        let Some(workload) = self.workload.take() else {
             return Err(seqtune_predict::error::Error::Failed("no problem is loaded".into()));
         };
         let mut left = 0..configs.len() + library as usize;
         while !left.is_empty() {
-            left.start = self.together(&loaded, (configs, left.clone()), policy, &mut best_us, begin, finish)?;
+            left.start = self.together(&workload, (configs, left.clone()), policy, &mut best_us, begin, finish)?;
             if self.executor.is_poisoned() {
                 return Ok(());
             }
         }
-        self.loaded = Some(loaded);
+        self.workload = Some(workload);
         Ok(())
     }
 
@@ -207,7 +206,7 @@ impl<'k> Bench<'k> {
     /// config is the library.
     fn together(
         &mut self,
-        loaded: &Loaded,
+        workload: &Workload,
         (configs, left): (&[Config], Range<usize>),
         policy: &Policy,
         best_us: &mut f64,
@@ -215,7 +214,7 @@ impl<'k> Bench<'k> {
         finish: &mut dyn FnMut(usize, Outcome, Observed),
     ) -> Result<usize> {
         self.make_room();
-        let mut running: Vec<Candidate> = Vec::new();
+        let mut running: Vec<Trial> = Vec::new();
         let (mut rest, mut sum_us) = (left.start, 0.0);
         for index in left {
             if running.len() >= FEW && sum_us > ROUND_US || running.len() >= MANY {
@@ -223,7 +222,7 @@ impl<'k> Bench<'k> {
             }
             rest = index + 1;
             begin(index);
-            match self.check(loaded, index, configs.get(index))? {
+            match self.check(workload, index, configs.get(index))? {
                 Ok(candidate) => {
                     // who competes is judged by the best config: the library may compute in other units
                     if candidate.work.program().is_some() {
@@ -246,12 +245,13 @@ impl<'k> Bench<'k> {
             // by time, and not at all for a launch that is longer than the warm-up; caches are flushed for what is timed
             let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
             begin(candidate.index);
-            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &loaded.values, launches, Timing::Warm) {
+            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &workload.values, launches, Timing::Warm)
+            {
                 candidate.done = true;
                 finish(candidate.index, Outcome::Invalid(fault), Observed::default());
             }
         }
-        let (mut rounds, mut watch) = (Rounds::default(), Watch::default());
+        let (mut rounds, mut monitor) = (Interleaved::default(), DeviceMonitor::default());
         while running.iter().any(|c| !c.done) {
             for (at, candidate) in running.iter_mut().enumerate().filter(|(_, c)| !c.done) {
                 if self.executor.is_poisoned() {
@@ -260,13 +260,13 @@ impl<'k> Bench<'k> {
                 begin(candidate.index);
                 // a few short launches per turn, so that turns are not many but neighbours stay close in time
                 let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 4);
-                match candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, timing) {
+                match candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, timing) {
                     Ok(times) => {
                         // a first launch that was disturbed would make all of its turns short
                         let fastest = times.iter().copied().fold(f32::INFINITY, f32::min) as f64;
                         candidate.estimate_us = candidate.estimate_us.min(fastest.max(0.1));
                         rounds.add(at, times);
-                        watch.look(self.executor.as_mut(), candidate);
+                        monitor.poll(self.executor.as_mut(), candidate);
                     }
                     Err(fault) => {
                         candidate.done = true;
@@ -275,7 +275,7 @@ impl<'k> Bench<'k> {
                     }
                 }
             }
-            for at in settle(&mut running, &rounds, policy, *best_us) {
+            for at in finish_round(&mut running, &rounds, policy, *best_us) {
                 if !policy.energy {
                     let samples_us = std::mem::take(&mut running[at].samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
@@ -289,7 +289,7 @@ impl<'k> Bench<'k> {
                 if self.executor.is_poisoned() {
                     return Ok(rest);
                 }
-                let (outcome, observed) = self.meter(loaded, candidate, begin);
+                let (outcome, observed) = self.meter(workload, candidate, begin);
                 finish(candidate.index, outcome, observed);
             }
         }
@@ -297,7 +297,7 @@ impl<'k> Bench<'k> {
     }
 
     /// What was observed of a candidate so far.
-    fn observed(&self, candidate: &Candidate) -> Observed {
+    fn observed(&self, candidate: &Trial) -> Observed {
         Observed {
             resources: candidate.work.program().and_then(|p| self.executor.resources(p)),
             conditions: candidate.conditions.clone(),
@@ -308,11 +308,11 @@ impl<'k> Bench<'k> {
     /// The outcome of a candidate that was timed, with its energy, or why it has none.
     fn meter(
         &mut self,
-        loaded: &Loaded,
-        candidate: &mut Candidate,
+        workload: &Workload,
+        candidate: &mut Trial,
         begin: &mut dyn FnMut(usize),
     ) -> (Outcome, Observed) {
-        let mut watch = Watch::default();
+        let mut monitor = DeviceMonitor::default();
         let mut observed = self.observed(candidate);
         let samples_us = std::mem::take(&mut candidate.samples);
         let recipe = Recipe::default();
@@ -338,13 +338,13 @@ impl<'k> Bench<'k> {
                 told = Instant::now();
                 begin(candidate.index);
             }
-            candidate.work.launch(self.executor.as_mut(), &loaded.values, repeat, Timing::Untimed)?;
-            watch.look(self.executor.as_mut(), candidate);
+            candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, Timing::Untimed)?;
+            monitor.poll(self.executor.as_mut(), candidate);
             Ok(())
         };
         let metered = energy::meter(meter, &mut clock, &recipe, (launch_us, idle), &mut launch);
         // waits for the last, whose failure is this config's
-        let last = candidate.work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm);
+        let last = candidate.work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm);
         observed.conditions = candidate.conditions.take().or(observed.conditions);
         let metered = last.map_err(Unmetered::Config).and(metered);
         let energy = match metered {
@@ -361,29 +361,34 @@ impl<'k> Bench<'k> {
     /// First launch of a config, or without one of the library: compiled, compared with what is expected, and timed a second time for an estimate.
     fn check(
         &mut self,
-        loaded: &Loaded,
+        workload: &Workload,
         index: usize,
         config: Option<&Config>,
-    ) -> Result<std::result::Result<Candidate, Fault>> {
-        let work = match config.map(|config| Ok((self.program(&loaded.problem, config)?, config))) {
-            Some(Ok((program, config))) => Work::Config(program, self.geometry(&loaded.problem, config)),
+    ) -> Result<std::result::Result<Trial, Invalidity>> {
+        let work = match config.map(|config| Ok((self.program(&workload.problem, config)?, config))) {
+            Some(Ok((program, config))) => Work::Config(program, self.geometry(&workload.problem, config)),
             Some(Err(fault)) => return Ok(Err(fault)),
-            None => match self.source.gemm.as_ref().map(|gemm| loaded.product(self.kernel, gemm)) {
+            None => match self.source.gemm.as_ref().map(|gemm| workload.product(&self.kernel, gemm)) {
                 Some(product) => Work::Library(product),
-                None => return Ok(Err(fault(InvalidityKind::Runtime, "kernel.toml names no routine of a library"))),
+                None => {
+                    return Ok(Err(Invalidity::new(
+                        InvalidityKind::Runtime,
+                        "kernel.toml names no routine of a library",
+                    )));
+                }
             },
         };
-        loaded.reset(self.executor.as_mut())?;
-        if let Err(fault) = work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm) {
+        workload.reset(self.executor.as_mut())?;
+        if let Err(fault) = work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm) {
             return Ok(Err(fault));
         }
-        if let Some(fault) = loaded.wrong(self.executor.as_mut())? {
+        if let Some(fault) = workload.wrong(self.executor.as_mut())? {
             return Ok(Err(fault));
         }
-        let estimate = match work.launch(self.executor.as_mut(), &loaded.values, 1, Timing::Warm) {
+        let estimate = match work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm) {
             Ok(times) => times[0].max(0.1) as f64,
             Err(fault) => return Ok(Err(fault)),
         };
-        Ok(Ok(Candidate { index, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
+        Ok(Ok(Trial { index, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
     }
 }

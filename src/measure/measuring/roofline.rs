@@ -1,9 +1,8 @@
 //! What a device reaches at best, measured, and what bounds a kernel beside it: the roofline (Williams, Waterman and Patterson 2009).
 
 use crate::compile::Job;
-use crate::executor::{Executor, Geometry, Timing, Value};
-use crate::fault::{Fault, fault};
-use seqtune_data::{InvalidityKind, Resources};
+use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
+use seqtune_data::{Invalidity, InvalidityKind, Resources};
 use seqtune_predict::kernel::spec::Units;
 use serde::{Deserialize, Serialize};
 
@@ -40,33 +39,33 @@ pub enum Bound {
 
 /// Below this share of both peaks a kernel is bound by latency: work-items wait for what they asked for.
 const NEAR: f64 = 0.4;
-/// Where less than a share of a device's places for work-items is filled, there are few to work while others wait, and less than so much of
+/// Where less than a share of a device's places for work-items is device_fill, there are few to work while others wait, and less than so much of
 /// both peaks is latency too. What is nearer to a peak hides it otherwise, by work-items that do several things at a time.
 const SPARSE: f64 = 0.25;
 const NEAR_IF_SPARSE: f64 = 0.6;
 
 /// Share of a device's places for work-items that a launch of so many work-groups fills at most: the occupancy, less where there are not
 /// enough work-groups for all units.
-pub fn filled(needs: &Resources, groups: usize, units: f64) -> f64 {
+pub fn device_fill(needs: &Resources, groups: usize, units: f64) -> f64 {
     let places = (needs.groups_per_unit as f64 * units).max(1.0);
     needs.occupancy as f64 / 100.0 * (groups as f64 / places).min(1.0)
 }
 
 impl Peaks {
     /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
-    /// `filled`: share of the device's places for work-items that were filled, where it is known.
+    /// `device_fill`: share of the device's places for work-items that were device_fill, where it is known.
     pub fn judge(
         &self,
         units: Units,
         (flops, bytes, time_us): (f64, f64, f64),
-        filled: Option<f64>,
+        device_fill: Option<f64>,
     ) -> Option<(f64, f64, Bound)> {
         let peak = match units {
             Units::Vector => self.f32_gflops,
             Units::Matrix => self.matrix_gflops?,
         };
         let (compute, memory) = (flops / time_us / 1e3 / peak, bytes / time_us / 1e3 / self.bandwidth_gbs);
-        let near = if filled.is_some_and(|filled| filled < SPARSE) { NEAR_IF_SPARSE } else { NEAR };
+        let near = if device_fill.is_some_and(|device_fill| device_fill < SPARSE) { NEAR_IF_SPARSE } else { NEAR };
         let bound = match () {
             _ if compute.max(memory) < near => Bound::Latency,
             _ if compute >= memory => Bound::Compute,
@@ -77,7 +76,7 @@ impl Peaks {
 }
 
 /// Measures what a kernel that computes on `units` is judged by, on buffers of its own; all others are freed.
-pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result<Peaks, Fault> {
+pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result<Peaks, Invalidity> {
     let limits = executor.device().limits.clone();
     let (compute_units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
     let vectors = [("VECTORS".to_string(), "1".to_string())];
@@ -90,8 +89,8 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
         items: GROUP as u32,
         dynamic_local_bytes: 0,
     };
-    let failed = |e: seqtune_predict::error::Error| fault(InvalidityKind::Runtime, e.to_string());
-    let geometry = |items: usize| Geometry { global: vec![items], local: vec![GROUP] };
+    let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
+    let geometry = |items: usize| LaunchDims { global: vec![items], local: vec![GROUP] };
     executor.free_all();
 
     // a GPU holds some 2,048 work-items a unit: several times as many, so that the tail is short
@@ -99,7 +98,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
     let rounds = if is_cpu { 4_096 } else { 2_048 };
     let out = executor.alloc(4 * items).map_err(failed)?;
     let program = executor.compile(&job("peak_f32"))?;
-    let values = [Value::Int(rounds), Value::Float(0.999), Value::Float(1e-3), Value::Buffer(out)];
+    let values = [KernelArg::Int(rounds), KernelArg::Float(0.999), KernelArg::Float(1e-3), KernelArg::Buffer(out)];
     let f32_us = fastest(executor.launch(program, &values, &geometry(items), TRIES, Timing::Warm)?);
     executor.release(program);
 
@@ -110,7 +109,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
             // a device without such units does not compile it
             match executor.compile(&job) {
                 Ok(program) => {
-                    let values = [Value::Int(rounds), Value::Buffer(out)];
+                    let values = [KernelArg::Int(rounds), KernelArg::Buffer(out)];
                     let times = executor.launch(program, &values, &geometry(items), TRIES, Timing::Warm)?;
                     executor.release(program);
                     Some(fastest(times))
@@ -127,7 +126,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
     let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);
     executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
     let program = executor.compile(&job("peak_copy"))?;
-    let values = [Value::Buffer(from), Value::Buffer(to)];
+    let values = [KernelArg::Buffer(from), KernelArg::Buffer(to)];
     let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, Timing::Warm)?);
     executor.release(program);
     executor.free_all();
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
         assert_eq!(peaks.judge(Units::Matrix, (1e9, 1e6, 2e3), None), None);
         // at half of a peak it depends on whether there were others to work
-        let half = |filled| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(filled)).unwrap().2;
+        let half = |device_fill| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(device_fill)).unwrap().2;
         assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
         assert_eq!(peaks.judge(Units::Vector, (1e9, 1e6, 1.5e3), Some(0.125)).unwrap().2, Bound::Compute);
     }
@@ -183,6 +182,6 @@ mod tests {
     #[test]
     fn a_device_is_filled_by_what_a_unit_holds_and_by_as_many_groups_as_there_are() {
         let needs = Resources { groups_per_unit: 2, occupancy: 50, ..Resources::default() };
-        assert_eq!([400, 200, 50, 1].map(|groups| filled(&needs, groups, 100.0)), [0.5, 0.5, 0.125, 0.0025]);
+        assert_eq!([400, 200, 50, 1].map(|groups| device_fill(&needs, groups, 100.0)), [0.5, 0.5, 0.125, 0.0025]);
     }
 }

@@ -4,8 +4,8 @@
 pub mod plan;
 mod precompile;
 
-use crate::sweep::precompile::{Programs, compiling};
-use crate::worker::client::{Child, Setup};
+use crate::sweep::precompile::{CompileQueue, compiling};
+use crate::worker::client::{Client, Setup};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Journal, Observed, Outcome, Record};
 use seqtune_predict::error::{Error, Result};
@@ -83,8 +83,8 @@ impl Run {
         let planned = plan.iter().map(|(_, c)| c.len()).sum();
         let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
         let mut report = Report { planned, found, ..Report::default() };
-        let compilers: Vec<Child> = (0..self.compilers.max(1)).map(|_| Child::new(self.setup.clone())).collect();
-        let mut measurer = Child::new(self.setup.clone());
+        let compilers: Vec<Client> = (0..self.compilers.max(1)).map(|_| Client::new(self.setup.clone())).collect();
+        let mut measurer = Client::new(self.setup.clone());
         if self.library {
             measurer.library()?.map_err(|reason| Error::Unavailable(format!("--library: {reason}")))?;
         }
@@ -170,8 +170,8 @@ impl Run {
         &self,
         left: &Left,
         best_us: f64,
-        programs: &Programs,
-        measurer: &mut Child,
+        programs: &CompileQueue,
+        measurer: &mut Client,
         (journal, report): (&mut Journal, &mut Report),
         progress: Progress,
     ) -> Result<std::result::Result<f64, String>> {
@@ -186,9 +186,9 @@ impl Run {
             journal.append(Record { problem, config, outcome, observed })
         };
         let (broken, sound): (Vec<&Config>, Vec<&Config>) =
-            left.configs.iter().partition(|c| programs.fault(problem, c).is_some());
+            left.configs.iter().partition(|c| programs.invalidity(problem, c).is_some());
         for config in broken {
-            if let Some(fault) = programs.fault(problem, config) {
+            if let Some(fault) = programs.invalidity(problem, config) {
                 book(config, (Outcome::Invalid(fault.clone()), Observed::default()), report)?;
             }
         }

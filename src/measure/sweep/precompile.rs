@@ -1,8 +1,7 @@
 //! Compiling on all cores: for the batch of configs that is measured next and, where that disturbs nothing, for some behind it in the meantime.
 
-use crate::fault::Fault;
-use crate::worker::client::{Child, compile_all};
-use seqtune_data::InvalidityKind;
+use crate::worker::client::{Client, compile_all};
+use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::collections::{HashMap, HashSet};
@@ -15,14 +14,14 @@ pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
 
 /// What the compiling thread tells.
 enum Told {
-    Compiled(String, Option<Fault>),
+    Compiled(String, Option<Invalidity>),
     /// Nothing of a batch is left, or the time is over.
     Done,
     Failed(Error),
 }
 
 /// What was compiled so far.
-pub struct Programs<'p> {
+pub struct CompileQueue<'p> {
     kernel: &'p Kernel,
     todo: &'p Todo<'p>,
     /// Batches compiled in the meantime.
@@ -32,7 +31,7 @@ pub struct Programs<'p> {
     done: usize,
     requests: Sender<usize>,
     told: Receiver<Told>,
-    compiled: HashMap<String, Option<Fault>>,
+    compiled: HashMap<String, Option<Invalidity>>,
 }
 
 /// What two configs share when they share a program.
@@ -43,10 +42,10 @@ fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
 /// Compiles on `children` while `measure` runs, which waits for each batch in turn. After `until` no program is begun.
 pub fn compiling<T>(
     kernel: &Kernel,
-    mut children: Vec<Child>,
+    mut children: Vec<Client>,
     todo: &Todo,
     (ahead, until): (usize, Option<Instant>),
-    measure: impl FnOnce(&mut Programs) -> Result<T>,
+    measure: impl FnOnce(&mut CompileQueue) -> Result<T>,
 ) -> Result<T> {
     let (requests, asked) = channel::<usize>();
     let (tell, told) = channel();
@@ -63,7 +62,7 @@ pub fn compiling<T>(
                 let jobs: Vec<(&Problem, &Config)> = configs.iter().filter(is_new).map(|c| (*problem, *c)).collect();
                 let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
                     // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
-                    let fault = fault.map(|f| Fault { kind: InvalidityKind::Compile, detail: f.detail });
+                    let fault = fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail });
                     let _ = tell.send(Told::Compiled(key(kernel, problem, jobs[i].1), fault));
                 });
                 // nobody listens where measuring has ended
@@ -71,7 +70,7 @@ pub fn compiling<T>(
             }
         });
         let compiled = HashMap::new();
-        let mut programs = Programs { kernel, todo, ahead, asked: 0, done: 0, requests, told, compiled };
+        let mut programs = CompileQueue { kernel, todo, ahead, asked: 0, done: 0, requests, told, compiled };
         let measured = measure(&mut programs);
         // dropping what asks ends the thread
         is_over.store(true, Ordering::Relaxed);
@@ -80,7 +79,7 @@ pub fn compiling<T>(
     })
 }
 
-impl Programs<'_> {
+impl CompileQueue<'_> {
     /// Waits until a batch is compiled; `progress` is told how many are left.
     pub fn wait(&mut self, at: usize, progress: &mut dyn FnMut(usize)) -> Result<()> {
         let gone = || Error::Failed("the compiling thread ended".into());
@@ -107,7 +106,7 @@ impl Programs<'_> {
     }
 
     /// Why a config does not compile.
-    pub fn fault(&self, problem: &Problem, config: &Config) -> Option<&Fault> {
+    pub fn invalidity(&self, problem: &Problem, config: &Config) -> Option<&Invalidity> {
         self.compiled.get(&key(self.kernel, problem, config))?.as_ref()
     }
 }

@@ -2,10 +2,10 @@
 //! results of megabytes, sees only those that are found wrong.
 
 use crate::compile::Job;
-use crate::executor::{BufferId, Executor, Geometry, ProgramId, Timing, Value};
-use crate::fault::Fault;
+use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::verify::compare::CANARY;
 use crate::verify::format::Format;
+use seqtune_data::Invalidity;
 use std::collections::HashMap;
 
 const SOURCE: &str = include_str!("on_device.cl");
@@ -17,10 +17,10 @@ const SLACK: f64 = 1.0 - 1e-6;
 
 /// The programs that restore and compare, by format.
 #[derive(Default)]
-pub struct Agree(HashMap<Format, Option<[ProgramId; 2]>>);
+pub struct DeviceComparison(HashMap<Format, Option<[ProgramId; 2]>>);
 
 /// What an output held before, and what it is to hold, beside it on the device.
-pub struct Twins {
+pub struct ShadowBuffers {
     before: BufferId,
     expected: BufferId,
     flag: BufferId,
@@ -29,16 +29,16 @@ pub struct Twins {
     programs: [ProgramId; 2],
 }
 
-impl Agree {
+impl DeviceComparison {
     /// Copies both to the device, canaries included, and tries what will be done on `output`. `None` where the host does as well (a CPU), or
     /// where the device cannot.
-    pub fn twins(
+    pub fn shadows(
         &mut self,
         executor: &mut dyn Executor,
         (output, format): (BufferId, Format),
         before: &[u8],
         expected: &[u8],
-    ) -> Option<Twins> {
+    ) -> Option<ShadowBuffers> {
         let is_cpu = executor.device().limits.is_cpu != Some(0.0);
         if is_cpu || !executor.computes() || before.len() / format.bytes() > MOST_WORDS {
             return None;
@@ -49,10 +49,17 @@ impl Agree {
             executor.write(buffer, data).ok().map(|()| buffer)
         };
         let (before_there, expected_there, flag) = (copy(before)?, copy(expected)?, copy(&[0; 4])?);
-        let twins =
-            Twins { before: before_there, expected: expected_there, flag, format, bytes: before.len(), programs };
-        let works = twins.restore(executor, output).is_ok() && twins.agrees(executor, expected_there, 0.0) == Ok(true);
-        works.then_some(twins)
+        let shadows = ShadowBuffers {
+            before: before_there,
+            expected: expected_there,
+            flag,
+            format,
+            bytes: before.len(),
+            programs,
+        };
+        let works =
+            shadows.restore(executor, output).is_ok() && shadows.agrees(executor, expected_there, 0.0) == Ok(true);
+        works.then_some(shadows)
     }
 }
 
@@ -72,28 +79,28 @@ fn compile(executor: &mut dyn Executor, format: Format) -> Option<[ProgramId; 2]
     Some([program("seqtune_restore")?, program("seqtune_compare")?])
 }
 
-impl Twins {
+impl ShadowBuffers {
     fn words(&self) -> usize {
         self.bytes / self.format.bytes()
     }
 
-    fn launch(&self, executor: &mut dyn Executor, program: ProgramId, values: &[Value]) -> Result<(), Fault> {
-        let geometry = Geometry { global: vec![self.words().next_multiple_of(GROUP)], local: vec![GROUP] };
+    fn launch(&self, executor: &mut dyn Executor, program: ProgramId, values: &[KernelArg]) -> Result<(), Invalidity> {
+        let geometry = LaunchDims { global: vec![self.words().next_multiple_of(GROUP)], local: vec![GROUP] };
         executor.launch(program, values, &geometry, 1, Timing::Warm).map(drop)
     }
 
     /// Puts an output back.
-    pub fn restore(&self, executor: &mut dyn Executor, output: BufferId) -> Result<(), Fault> {
-        let [from, to, flag] = [self.before, output, self.flag].map(Value::Buffer);
-        self.launch(executor, self.programs[0], &[Value::Int(self.words() as i32), from, to, flag])
+    pub fn restore(&self, executor: &mut dyn Executor, output: BufferId) -> Result<(), Invalidity> {
+        let [from, to, flag] = [self.before, output, self.flag].map(KernelArg::Buffer);
+        self.launch(executor, self.programs[0], &[KernelArg::Int(self.words() as i32), from, to, flag])
     }
 
     /// Whether an output, put back before it was written, is within `most` of what it is to be; the host is asked where it is not.
-    pub fn agrees(&self, executor: &mut dyn Executor, output: BufferId, most: f64) -> Result<bool, Fault> {
+    pub fn agrees(&self, executor: &mut dyn Executor, output: BufferId, most: f64) -> Result<bool, Invalidity> {
         let count = (self.bytes - CANARY) / self.format.bytes();
-        let [found, expected, flag] = [output, self.expected, self.flag].map(Value::Buffer);
-        let most = Value::Float((most * SLACK) as f32);
-        let values = [Value::Int(count as i32), Value::Int(self.words() as i32), most, found, expected, flag];
+        let [found, expected, flag] = [output, self.expected, self.flag].map(KernelArg::Buffer);
+        let most = KernelArg::Float((most * SLACK) as f32);
+        let values = [KernelArg::Int(count as i32), KernelArg::Int(self.words() as i32), most, found, expected, flag];
         self.launch(executor, self.programs[1], &values)?;
         let mut told = [1; 4];
         // what cannot be read is not agreed
@@ -112,7 +119,7 @@ mod tests {
     /// In a process of its own: a CPU's OpenCL and AMD's compiler, which other tests open, do not get on in one process.
     #[test]
     fn the_device_finds_wrong_what_the_host_finds_wrong() {
-        let name = "executor::agree::tests::alone_the_device_finds_wrong_what_the_host_finds_wrong";
+        let name = "verify::on_device::tests::alone_the_device_finds_wrong_what_the_host_finds_wrong";
         let mut test = std::process::Command::new(std::env::current_exe().unwrap());
         let said = test.args(["--ignored", "--exact", name, "--nocapture"]).output().unwrap();
         let text = String::from_utf8_lossy(&said.stdout);
@@ -144,12 +151,13 @@ mod tests {
             };
             let (output, flag) = (copy(&vec![0xff; before.len()]), copy(&[9; 4]));
             let bytes = before.len();
-            let twins = Twins { before: copy(&before), expected: copy(&expected), flag, format, bytes, programs };
-            twins.restore(executor, output).unwrap();
+            let shadows =
+                ShadowBuffers { before: copy(&before), expected: copy(&expected), flag, format, bytes, programs };
+            shadows.restore(executor, output).unwrap();
             let mut restored = vec![0; before.len()];
             executor.read(output, &mut restored).unwrap();
             assert!(restored == before, "{format:?} is not put back");
-            assert!(!twins.agrees(executor, output, most).unwrap());
+            assert!(!shadows.agrees(executor, output, most).unwrap());
             // one bit of one element, from the last of its mantissa to its sign, or of the canary
             let (mut agreed, mut refused) = (0, 0);
             for round in 0..96 {
@@ -161,10 +169,10 @@ mod tests {
                     let nan = [0xff; 4];
                     found[400 * size..][..size].copy_from_slice(&nan[..size]);
                 }
-                twins.restore(executor, output).unwrap();
+                shadows.restore(executor, output).unwrap();
                 executor.write(output, &found).unwrap();
                 let wrong = difference(&found, &expected, format, most).is_some();
-                assert_eq!(twins.agrees(executor, output, most).unwrap(), !wrong, "{format:?}, byte {at}");
+                assert_eq!(shadows.agrees(executor, output, most).unwrap(), !wrong, "{format:?}, byte {at}");
                 *(if wrong { &mut refused } else { &mut agreed }) += 1;
             }
             assert!(agreed > 10 && refused > 20, "{format:?}: {agreed} agree, {refused} do not");

@@ -1,15 +1,14 @@
 //! The data of one problem on a device, and what its kernel has to make of them.
 
 use crate::compile::Job;
-use crate::executor::{BufferId, Executor, Geometry, Product, Timing, Value};
-use crate::fault::{Fault, fault};
+use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, Timing};
 use crate::verify::compare::{canary, deviation, difference, random_data, scale};
 use crate::verify::double_precision::{Sample, sample};
 use crate::verify::format::Format;
-use crate::verify::on_device::{Agree, Twins};
+use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::InvalidityKind;
+use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::kernel::{Config, Device, Gemm, Kernel, Launch, Problem, Source};
@@ -20,9 +19,9 @@ const GPU_FLOPS: f64 = 1e12;
 const CPU_FLOPS: f64 = 2e9;
 
 /// A problem's arguments, with random content.
-pub struct Loaded {
+pub struct Workload {
     pub problem: Problem,
-    pub values: Vec<Value>,
+    pub values: Vec<KernelArg>,
     outputs: Vec<Output>,
     tolerance: f64,
 }
@@ -41,7 +40,7 @@ enum Expected {
     /// Nothing was computed yet.
     Nothing,
     /// What the reference leaves in the buffer, its largest magnitude, and where the device compares by itself.
-    All(Vec<u8>, f64, Option<Twins>),
+    All(Vec<u8>, f64, Option<ShadowBuffers>),
     /// Some elements in double precision.
     Some(Sample),
 }
@@ -52,22 +51,22 @@ pub fn load(
     executor: &mut dyn Executor,
     kernel: &Kernel,
     problem: &Problem,
-    expecting: Option<&mut Agree>,
-) -> Result<Loaded> {
+    expecting: Option<&mut DeviceComparison>,
+) -> Result<Workload> {
     executor.free_all();
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
     let mut rng = ChaCha8Rng::seed_from_u64(0x5e97);
     let tolerance = source.tolerance.eval(&env);
-    let mut loaded = Loaded { problem: problem.clone(), values: Vec::new(), outputs: Vec::new(), tolerance };
+    let mut workload = Workload { problem: problem.clone(), values: Vec::new(), outputs: Vec::new(), tolerance };
     // what the inputs hold
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, argument) in source.arguments.iter().enumerate() {
         let amount = argument.amount.eval(&env);
         let mut kept = None;
         let value = match argument.kind {
-            ArgumentKind::Int => Value::Int(amount as i32),
-            ArgumentKind::Float => Value::Float(amount as f32),
+            ArgumentKind::Int => KernelArg::Int(amount as i32),
+            ArgumentKind::Float => KernelArg::Float(amount as f32),
             ArgumentKind::In | ArgumentKind::Out => {
                 let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(&env) == 1.0);
                 let format = Format::of(argument.element.eval(&env) as usize, is_bf16);
@@ -79,7 +78,7 @@ pub fn load(
                 let buffer = executor.alloc(data.len())?;
                 executor.write(buffer, &data)?;
                 if is_output {
-                    loaded.outputs.push(Output {
+                    workload.outputs.push(Output {
                         argument: i,
                         buffer,
                         format,
@@ -89,67 +88,68 @@ pub fn load(
                 } else {
                     kept = Some((data, format));
                 }
-                Value::Buffer(buffer)
+                KernelArg::Buffer(buffer)
             }
         };
-        loaded.values.push(value);
+        workload.values.push(value);
         host.push(kept);
     }
     if let Some(agree) = expecting {
-        expect((executor, agree), kernel, source, &mut loaded, &host)?;
+        expect((executor, agree), kernel, source, &mut workload, &host)?;
     }
-    Ok(loaded)
+    Ok(workload)
 }
 
 /// Computes what the kernel has to make of the arguments.
 fn expect(
-    (executor, agree): (&mut dyn Executor, &mut Agree),
+    (executor, agree): (&mut dyn Executor, &mut DeviceComparison),
     kernel: &Kernel,
     source: &Source,
-    loaded: &mut Loaded,
+    workload: &mut Workload,
     inputs: &[Option<(Vec<u8>, Format)>],
 ) -> Result<()> {
     let mut data: Vec<_> = inputs.iter().map(|kept| kept.as_ref().map(|(data, format)| (&data[..], *format))).collect();
-    for output in &loaded.outputs {
+    for output in &workload.outputs {
         data[output.argument] = Some((&output.before, output.format));
     }
-    let env = kernel.env(&loaded.problem, None);
+    let env = kernel.env(&workload.problem, None);
     let exact = source.exact.as_ref().filter(|_| executor.computes());
     let mut known = exact.map(|exact| sample(exact, &env, &data)).transpose()?;
     let is_cpu = executor.device().limits.is_cpu == Some(1.0);
-    let seconds = kernel.flops(&loaded.problem) / if is_cpu { CPU_FLOPS } else { GPU_FLOPS };
+    let seconds = kernel.flops(&workload.problem) / if is_cpu { CPU_FLOPS } else { GPU_FLOPS };
     if seconds > REFERENCE_SECONDS
-        && let [output] = &mut loaded.outputs[..]
+        && let [output] = &mut workload.outputs[..]
         && let Some(sample) = known.take_if(|s| s.output == output.argument)
     {
         output.expected = Expected::Some(sample);
         return Ok(());
     }
-    refer(executor, kernel, source, loaded)?;
-    for output in &mut loaded.outputs {
+    refer(executor, kernel, source, workload)?;
+    for output in &mut workload.outputs {
         let mut result = vec![0; output.before.len()];
         executor.read(output.buffer, &mut result)?;
         let own = known.as_ref().filter(|s| s.output == output.argument);
-        if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, loaded.tolerance)) {
+        if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, workload.tolerance)) {
             return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}", kernel.name)));
         }
         let largest = scale(&result, output.format);
-        let twins = agree.twins(executor, (output.buffer, output.format), &output.before, &result);
-        output.expected = Expected::All(result, largest, twins);
+        let shadows = agree.shadows(executor, (output.buffer, output.format), &output.before, &result);
+        output.expected = Expected::All(result, largest, shadows);
     }
     Ok(())
 }
 
 /// Launches the reference.
-fn refer(executor: &mut dyn Executor, kernel: &Kernel, source: &Source, loaded: &Loaded) -> Result<()> {
-    let wrong =
-        |f: Fault| Error::Failed(format!("the reference of kernel {}: {}", kernel.name, f.detail.replace('\n', " ")));
-    let problem = &loaded.problem;
+fn refer(executor: &mut dyn Executor, kernel: &Kernel, source: &Source, workload: &Workload) -> Result<()> {
+    let wrong = |f: Invalidity| {
+        Error::Failed(format!("the reference of kernel {}: {}", kernel.name, f.detail.replace('\n', " ")))
+    };
+    let problem = &workload.problem;
     let defines = kernel.field_defines(problem);
     let geometry = geometry(kernel, executor.device(), &source.reference, problem, None);
     let env = kernel.env(problem, Some(executor.device()));
     let program = executor.compile(&Job::new(kernel, &source.reference, &defines, &env)).map_err(wrong)?;
-    executor.launch(program, &loaded.values, &geometry, 1, Timing::Warm).map_err(wrong)?;
+    executor.launch(program, &workload.values, &geometry, 1, Timing::Warm).map_err(wrong)?;
     executor.release(program);
     Ok(())
 }
@@ -161,31 +161,31 @@ pub fn geometry(
     launch: &Launch,
     problem: &Problem,
     config: Option<&Config>,
-) -> Geometry {
+) -> LaunchDims {
     let env = match config {
         Some(config) => kernel.env_of(problem, Some(device), config),
         None => kernel.env(problem, Some(device)),
     };
     let sizes = |exprs: &[seqtune_predict::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(&env) as usize).collect();
-    Geometry { global: sizes(&launch.global), local: sizes(&launch.local) }
+    LaunchDims { global: sizes(&launch.global), local: sizes(&launch.local) }
 }
 
-impl Loaded {
+impl Workload {
     /// Whether results for this problem can be checked.
     pub fn expects(&self, problem: &Problem) -> bool {
         self.problem == *problem && self.outputs.iter().all(|o| !matches!(o.expected, Expected::Nothing))
     }
 
     /// What the vendor's library is asked for.
-    pub fn product(&self, kernel: &Kernel, gemm: &Gemm) -> Product {
+    pub fn product(&self, kernel: &Kernel, gemm: &Gemm) -> GemmCall {
         let env = kernel.env(&self.problem, None);
         let buffer = |argument: &usize| match self.values[*argument] {
-            Value::Buffer(buffer) => buffer,
-            Value::Int(_) | Value::Float(_) => unreachable!("checked when the kernel was loaded"),
+            KernelArg::Buffer(buffer) => buffer,
+            KernelArg::Int(_) | KernelArg::Float(_) => unreachable!("checked when the kernel was loaded"),
         };
         let [a, b, c] = &gemm.matrices;
         let format = self.outputs.iter().find(|o| o.argument == *c).map_or(Format::F32, |o| o.format);
-        Product {
+        GemmCall {
             sizes: gemm.sizes.each_ref().map(|e| e.eval(&env) as i32),
             transposed: gemm.transposed.each_ref().map(|e| e.eval(&env) == 1.0),
             factors: gemm.factors.each_ref().map(|e| e.eval(&env) as f32),
@@ -197,7 +197,7 @@ impl Loaded {
     /// Puts the outputs back as they are before a launch.
     pub fn reset(&self, executor: &mut dyn Executor) -> Result<()> {
         self.outputs.iter().try_for_each(|output| match &output.expected {
-            Expected::All(_, _, Some(twins)) => twins
+            Expected::All(_, _, Some(shadows)) => shadows
                 .restore(executor, output.buffer)
                 .map_err(|fault| Error::Failed(format!("putting an output back: {}", fault.detail))),
             _ => executor.write(output.buffer, &output.before),
@@ -205,10 +205,10 @@ impl Loaded {
     }
 
     /// What is wrong with the results on the device.
-    pub fn wrong(&self, executor: &mut dyn Executor) -> Result<Option<Fault>> {
+    pub fn wrong(&self, executor: &mut dyn Executor) -> Result<Option<Invalidity>> {
         for output in &self.outputs {
-            if let Expected::All(_, largest, Some(twins)) = &output.expected {
-                match twins.agrees(executor, output.buffer, self.tolerance * largest) {
+            if let Expected::All(_, largest, Some(shadows)) = &output.expected {
+                match shadows.agrees(executor, output.buffer, self.tolerance * largest) {
                     Ok(true) => continue,
                     Ok(false) => {}
                     Err(fault) => return Ok(Some(fault)),
@@ -224,7 +224,7 @@ impl Loaded {
                 Expected::Nothing => None,
             };
             if let Some(wrong) = wrong {
-                return Ok(Some(fault(InvalidityKind::Correctness, wrong)));
+                return Ok(Some(Invalidity::new(InvalidityKind::Correctness, wrong)));
             }
         }
         Ok(None)

@@ -1,10 +1,9 @@
 //! The parent's side of a worker process: requests, events, time limits, restarts.
 
-use crate::fault::{Fault, fault};
 use crate::measuring::roofline::Peaks;
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::recipe::Policy;
-use seqtune_data::{InvalidityKind, Observed, Outcome};
+use seqtune_data::{Invalidity, InvalidityKind, Observed, Outcome};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::io::{BufRead, BufReader, Write};
@@ -40,7 +39,7 @@ const OPEN_LIMIT: Duration = Duration::from_secs(120);
 const LOAD_LIMIT: Duration = Duration::from_secs(1_800);
 
 /// A worker that is started when first needed and restarted after a death.
-pub struct Child {
+pub struct Client {
     setup: Setup,
     running: Option<Running>,
     /// Config that the running request is at.
@@ -65,17 +64,17 @@ impl Drop for Running {
 }
 
 /// What came of waiting for a worker.
-enum Heard {
+enum Reply {
     Event(Event),
     /// Nothing yet.
     Nothing,
     /// The worker died or was killed; the fault of the config it was at.
-    Lost(Fault),
+    Lost(Invalidity),
 }
 
-impl Child {
-    pub fn new(setup: Setup) -> Child {
-        Child { setup, running: None, at: None, heard: Instant::now(), loading: false }
+impl Client {
+    pub fn new(setup: Setup) -> Client {
+        Client { setup, running: None, at: None, heard: Instant::now(), loading: false }
     }
 
     /// Begins to start the worker, without waiting for it.
@@ -122,7 +121,7 @@ impl Child {
         Ok(running)
     }
 
-    fn ask(&mut self, request: &Request) -> Result<()> {
+    fn send(&mut self, request: &Request) -> Result<()> {
         let line = serde_json::to_string(request).map_err(|e| Error::Failed(format!("worker: {e}")))? + "\n";
         for _ in 0..2 {
             let running = self.start()?;
@@ -138,9 +137,9 @@ impl Child {
     }
 
     /// Waits up to `wait` for the next event; kills a worker that has been silent beyond its limit.
-    fn hear(&mut self, wait: Duration) -> Heard {
+    fn receive(&mut self, wait: Duration) -> Reply {
         let Some(running) = &mut self.running else {
-            return Heard::Lost(fault(InvalidityKind::Runtime, "the worker is gone"));
+            return Reply::Lost(Invalidity::new(InvalidityKind::Runtime, "the worker is gone"));
         };
         let limit = if self.loading { LOAD_LIMIT } else { self.setup.limit };
         match running.events.recv_timeout(wait) {
@@ -154,17 +153,20 @@ impl Child {
                     Event::Loading => self.loading = true,
                     _ => {}
                 }
-                Heard::Event(event)
+                Reply::Event(event)
             }
             Err(RecvTimeoutError::Timeout) if self.heard.elapsed() > limit => {
                 self.running = None;
-                Heard::Lost(fault(InvalidityKind::Timeout, format!("silent for {:.1} s", limit.as_secs_f64())))
+                Reply::Lost(Invalidity::new(
+                    InvalidityKind::Timeout,
+                    format!("silent for {:.1} s", limit.as_secs_f64()),
+                ))
             }
-            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
+            Err(RecvTimeoutError::Timeout) => Reply::Nothing,
             Err(RecvTimeoutError::Disconnected) => {
                 let how = running.process.wait().map_or("lost".into(), |status| status.to_string());
                 self.running = None;
-                Heard::Lost(fault(InvalidityKind::Runtime, format!("its process ended: {how}")))
+                Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
             }
         }
     }
@@ -174,18 +176,18 @@ impl Child {
         &mut self,
         request: &Request,
         pick: impl Fn(Event) -> Option<T>,
-    ) -> Result<std::result::Result<T, Fault>> {
-        self.ask(request)?;
+    ) -> Result<std::result::Result<T, Invalidity>> {
+        self.send(request)?;
         let mut answer = None;
         loop {
-            match self.hear(Duration::from_millis(200)) {
-                Heard::Event(Event::End) => {
+            match self.receive(Duration::from_millis(200)) {
+                Reply::Event(Event::End) => {
                     return answer.map(Ok).ok_or_else(|| Error::Failed("a worker does not answer".into()));
                 }
-                Heard::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
-                Heard::Event(event) => answer = pick(event).or(answer),
-                Heard::Nothing => {}
-                Heard::Lost(fault) => return Ok(Err(fault)),
+                Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
+                Reply::Event(event) => answer = pick(event).or(answer),
+                Reply::Nothing => {}
+                Reply::Lost(fault) => return Ok(Err(fault)),
             }
         }
     }
@@ -230,22 +232,22 @@ impl Child {
                 // JSON has no infinity
                 best_us: best_us.min(1e300),
             };
-            self.ask(&request)?;
+            self.send(&request)?;
             let mut done = vec![false; left.len()];
             loop {
-                match self.hear(Duration::from_millis(200)) {
-                    Heard::Event(Event::Finished { index, outcome, observed }) => {
+                match self.receive(Duration::from_millis(200)) {
+                    Reply::Event(Event::Finished { index, outcome, observed }) => {
                         done[index] = true;
                         finish(left[index], outcome, observed)?;
                     }
-                    Heard::Event(Event::End) => break,
-                    Heard::Event(Event::Error { sentence }) => {
+                    Reply::Event(Event::End) => break,
+                    Reply::Event(Event::Error { sentence }) => {
                         // what failed may have taken the device with it
                         self.running = None;
                         return Ok(Err(sentence));
                     }
-                    Heard::Event(_) | Heard::Nothing => {}
-                    Heard::Lost(fault) => match self.at.take() {
+                    Reply::Event(_) | Reply::Nothing => {}
+                    Reply::Lost(fault) => match self.at.take() {
                         Some(at) if !done[at] => {
                             done[at] = true;
                             finish(left[at], Outcome::Invalid(fault), Observed::default())?;
@@ -269,14 +271,14 @@ impl Child {
 
 /// Compiles every job on all children at once; `done` is told each result, in the order they come. No job is begun once `go_on` says no.
 pub fn compile_all(
-    children: &mut [Child],
+    children: &mut [Client],
     kernel: &Kernel,
     jobs: &[(&Problem, &Config)],
     go_on: &dyn Fn() -> bool,
-    done: &mut dyn FnMut(usize, Option<Fault>),
+    done: &mut dyn FnMut(usize, Option<Invalidity>),
 ) -> Result<()> {
     // devices are opened side by side
-    children.iter_mut().take(jobs.len()).try_for_each(Child::spawn)?;
+    children.iter_mut().take(jobs.len()).try_for_each(Client::spawn)?;
     let mut next = 0;
     let mut busy: Vec<Option<usize>> = vec![None; children.len()];
     while next < jobs.len() || busy.iter().any(Option::is_some) {
@@ -288,18 +290,18 @@ pub fn compile_all(
                 if next < jobs.len() {
                     let (problem, config) = jobs[next];
                     let configs = vec![kernel.show_config(config)];
-                    child.ask(&Request::Compile { problem: kernel.show_problem(problem), configs })?;
+                    child.send(&Request::Compile { problem: kernel.show_problem(problem), configs })?;
                     *job = Some(next);
                     next += 1;
                 }
                 continue;
             };
-            match child.hear(Duration::from_millis(1)) {
-                Heard::Event(Event::Compiled { fault, .. }) => done(at, fault),
-                Heard::Event(Event::End) => *job = None,
-                Heard::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
-                Heard::Event(_) | Heard::Nothing => {}
-                Heard::Lost(fault) => {
+            match child.receive(Duration::from_millis(1)) {
+                Reply::Event(Event::Compiled { fault, .. }) => done(at, fault),
+                Reply::Event(Event::End) => *job = None,
+                Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
+                Reply::Event(_) | Reply::Nothing => {}
+                Reply::Lost(fault) => {
                     done(at, Some(fault));
                     *job = None;
                 }

@@ -14,19 +14,19 @@ pub fn serve(kernel: &str, device: &str) -> Result<()> {
     let mut bench = match open(device).and_then(|executor| Bench::new(&kernel, executor)) {
         Ok(bench) => bench,
         Err(e) => {
-            tell(&Event::Error { sentence: e.to_string() });
+            emit(&Event::Error { sentence: e.to_string() });
             return Err(e);
         }
     };
-    tell(&Event::Ready);
+    emit(&Event::Ready);
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
             .map_err(|e| Error::Failed(format!("worker: request not understood: {e}")))
             .and_then(|request| answer(&kernel, &mut bench, request));
         match answer {
-            Ok(()) => tell(&Event::End),
-            Err(e) => tell(&Event::Error { sentence: e.to_string() }),
+            Ok(()) => emit(&Event::End),
+            Err(e) => emit(&Event::Error { sentence: e.to_string() }),
         }
     }
     Ok(())
@@ -41,34 +41,34 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
         Request::Compile { problem, configs } => {
             let (problem, configs) = read(&problem, &configs)?;
             for (index, config) in configs.iter().enumerate() {
-                tell(&Event::Begin(index));
+                emit(&Event::Begin(index));
                 let fault = bench.compile(&problem, config)?;
-                tell(&Event::Compiled { index, fault });
+                emit(&Event::Compiled { index, fault });
             }
             Ok(())
         }
         Request::Peaks => {
-            tell(&Event::Loading);
+            emit(&Event::Loading);
             let peaks = bench.peaks()?;
-            tell(&Event::Peaks(peaks));
+            emit(&Event::Peaks(peaks));
             Ok(())
         }
         Request::Library => {
             // the first time a library of hundreds of megabytes is read
-            tell(&Event::Loading);
-            tell(&Event::Library(bench.library()));
+            emit(&Event::Loading);
+            emit(&Event::Library(bench.library()));
             Ok(())
         }
         Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;
-            tell(&Event::Loading);
+            emit(&Event::Loading);
             bench.load(&problem)?;
             bench.measure(
                 (&configs, library),
                 &policy,
                 best_us,
-                &mut |i| tell(&Event::Begin(i)),
-                &mut |index, outcome, observed| tell(&Event::Finished { index, outcome, observed }),
+                &mut |i| emit(&Event::Begin(i)),
+                &mut |index, outcome, observed| emit(&Event::Finished { index, outcome, observed }),
             )?;
             if bench.is_poisoned() {
                 // the parent starts another process for the rest
@@ -80,7 +80,7 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
 }
 
 /// A line on standard output, flushed. Where nobody reads it the parent is gone, and so is the reason to go on.
-fn tell(event: &Event) {
+fn emit(event: &Event) {
     let mut out = std::io::stdout().lock();
     let line = serde_json::to_string(event).unwrap_or_default();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {

@@ -4,26 +4,26 @@ use crate::kernel::definition::{Constraint, Kernel};
 use crate::kernel::expr::Code;
 
 /// A kernel's rules and constraints, compiled.
-pub struct Checker<'k> {
-    kernel: &'k Kernel,
+pub struct Checker {
+    kernel: Kernel,
     rules: Vec<Code>,
     /// With the slots that each reads: one that reads an unknown limit is not checked.
     constraints: Vec<(Code, Vec<usize>)>,
 }
 
-impl<'k> Checker<'k> {
-    pub fn new(kernel: &'k Kernel) -> Checker<'k> {
+impl Checker {
+    pub fn new(kernel: &Kernel) -> Checker {
         let constraint = |c: &Constraint| {
             let mut slots = Vec::new();
             c.expr.slots(&mut |s| slots.push(s));
             (c.expr.compile(), slots)
         };
         let rules = kernel.rules.iter().map(|r| r.expr.compile()).collect();
-        Checker { kernel, rules, constraints: kernel.constraints.iter().map(constraint).collect() }
+        Checker { kernel: kernel.clone(), rules, constraints: kernel.constraints.iter().map(constraint).collect() }
     }
 
     /// The first rule that a problem breaks; `env` is [`Kernel::env`].
-    pub fn broken_rule(&self, env: &[f64]) -> Option<&'k Constraint> {
+    pub fn broken_rule(&self, env: &[f64]) -> Option<&Constraint> {
         let at = self.rules.iter().position(|code| code.eval(env) != 1.0)?;
         Some(&self.kernel.rules[at])
     }
@@ -34,7 +34,7 @@ impl<'k> Checker<'k> {
     }
 
     /// The first constraint that a config breaks; `env` is [`Kernel::env_of`].
-    pub fn broken_constraint(&self, env: &[f64]) -> Option<&'k Constraint> {
+    pub fn broken_constraint(&self, env: &[f64]) -> Option<&Constraint> {
         let breaks =
             |(code, slots): &(Code, Vec<usize>)| code.eval(env) != 1.0 && !slots.iter().any(|s| env[*s].is_nan());
         Some(&self.kernel.constraints[self.constraints.iter().position(breaks)?])

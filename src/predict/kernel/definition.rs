@@ -8,6 +8,7 @@ use crate::kernel::expr::Expr;
 use crate::kernel::problem::Problem;
 use crate::kernel::spec::{ArgumentKind, DatabaseSpec, Field, Units};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One knob.
 #[derive(Clone, Debug)]
@@ -108,9 +109,28 @@ pub struct Gemm {
     pub matrices: [usize; 3],
 }
 
-/// A kernel with its tuning space. Slots of its expressions: parameters, then fields, then device limits.
+/// A kernel with its tuning space: a shared handle, so that what is made of a kernel (spaces, predictors) holds it and a copy costs
+/// nothing. Its parts are those of [`Definition`].
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct Kernel(Arc<Definition>);
+
+impl std::ops::Deref for Kernel {
+    type Target = Definition;
+
+    fn deref(&self) -> &Definition {
+        &self.0
+    }
+}
+
+impl From<Definition> for Kernel {
+    fn from(definition: Definition) -> Kernel {
+        Kernel(Arc::new(definition))
+    }
+}
+
+/// The parts of a kernel. Slots of its expressions: parameters, then fields, then device limits.
+#[derive(Clone, Debug)]
+pub struct Definition {
     pub name: String,
     pub meaning: String,
     pub fields: Vec<Field>,

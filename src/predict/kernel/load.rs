@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, input, io};
 use crate::kernel::choices::MOST_VALUES;
-use crate::kernel::definition::{Argument, Constraint, Feature, Gemm, Kernel, Launch, Parameter, Source};
+use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Parameter, Source};
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::dialect::opencl_text;
 use crate::kernel::exact::Exact;
@@ -198,7 +198,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
     let space = |source: Option<&String>| {
         hex(&Sha256::digest(identity(&parameters, &fields, &constraints, &define, source))[..8])
     };
-    Ok(Kernel {
+    Ok(Kernel::from(Definition {
         space: space(whole.map(|text| opencl_text(text)).as_ref()),
         whole_space: space(whole),
         name: spec.name,
@@ -214,7 +214,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         fields,
         parameters,
         files,
-    })
+    }))
 }
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {

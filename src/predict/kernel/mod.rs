@@ -21,7 +21,7 @@ mod written;
 pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use config::Config;
-pub use definition::{Argument, Constraint, Feature, Gemm, Kernel, Launch, Parameter, Source};
+pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Parameter, Source};
 pub use device::{Device, LIMIT_NAMES, Limits};
 pub use exact::Exact;
 pub use objective::Objective;

@@ -25,8 +25,8 @@ struct Check {
 }
 
 /// The legal configs of one problem on one device.
-pub struct ConfigSpace<'k> {
-    pub kernel: &'k Kernel,
+pub struct ConfigSpace {
+    pub kernel: Kernel,
     /// Slots with the parameters unset.
     env: Vec<f64>,
     /// By position: the constraints that setting this parameter decides.
@@ -37,9 +37,9 @@ pub struct ConfigSpace<'k> {
     read_later: Vec<Vec<usize>>,
 }
 
-impl<'k> ConfigSpace<'k> {
+impl ConfigSpace {
     /// The space of `problem` on `device`. Constraints that need a limit the device does not state are dropped.
-    pub fn new(kernel: &'k Kernel, problem: &Problem, device: &Device) -> ConfigSpace<'k> {
+    pub fn new(kernel: &Kernel, problem: &Problem, device: &Device) -> ConfigSpace {
         let env = kernel.env(problem, Some(device));
         let count = kernel.parameters.len();
         let mut checks: Vec<Vec<Check>> = (0..count).map(|_| Vec::new()).collect();
@@ -69,7 +69,7 @@ impl<'k> ConfigSpace<'k> {
                 slots
             })
             .collect();
-        ConfigSpace { kernel, env, checks, impossible, read_later }
+        ConfigSpace { kernel: kernel.clone(), env, checks, impossible, read_later }
     }
 
     fn env_with(&self, prefix: &[Choice]) -> Vec<f64> {
@@ -221,7 +221,7 @@ impl<'k> ConfigSpace<'k> {
     }
 
     /// A counter over this space, for sizes and uniform samples.
-    pub fn counter(&self) -> Counter<'_, 'k> {
+    pub fn counter(&self) -> Counter<'_> {
         Counter { space: self, memo: HashMap::new() }
     }
 }
@@ -230,13 +230,13 @@ impl<'k> ConfigSpace<'k> {
 type MemoKey = (u8, Box<[Choice]>);
 
 /// Counts the legal configs behind a prefix, and draws uniformly from them.
-pub struct Counter<'s, 'k> {
-    space: &'s ConfigSpace<'k>,
+pub struct Counter<'s> {
+    space: &'s ConfigSpace,
     /// Counts per value, by position and the choices that later constraints read.
     memo: HashMap<MemoKey, Rc<[u64]>>,
 }
 
-impl Counter<'_, '_> {
+impl Counter<'_> {
     /// Number of legal configs.
     pub fn total(&mut self) -> u64 {
         self.behind(&mut Vec::new()).iter().sum()

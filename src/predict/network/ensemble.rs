@@ -1,18 +1,18 @@
 //! Several networks that answer as one: their probabilities are averaged at every step.
 
 use crate::error::{Result, input};
-use crate::featurizer::{Spelled, Speller};
+use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::Choice;
-use crate::network::reranker::Hearing;
-use crate::network::transformer::{Row, Runtime, Session};
+use crate::network::reranker::BatchScorer;
+use crate::network::transformer::{KvCache, Row, Transformer};
 use crate::network::weights::{Weights, member};
 use crate::settings::Hparams;
 
 /// The members of a model, ready to predict.
-pub struct Ensemble(Vec<Runtime>);
+pub struct Ensemble(Vec<Transformer>);
 
 /// Keys and values of a batch of problems, by member.
-pub struct Sessions(Vec<Session>);
+pub struct KvCaches(Vec<KvCache>);
 
 /// Hidden states of the rows of one step, by member, with what its members score tokens and features by.
 pub struct Hidden {
@@ -27,19 +27,19 @@ impl Ensemble {
         if members == 0 {
             return input("the model has no member; fetch or train it again");
         }
-        Ok(Ensemble((0..members).map(|i| Runtime::new(hparams, &member(weights, i))).collect::<Result<_>>()?))
+        Ok(Ensemble((0..members).map(|i| Transformer::new(hparams, &member(weights, i))).collect::<Result<_>>()?))
     }
 
     /// Encodes `problems` sources of one kernel.
-    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> Sessions {
-        Sessions(self.0.iter().map(|m| m.encode(source, problems, kernel)).collect())
+    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> KvCaches {
+        KvCaches(self.0.iter().map(|m| m.encode(source, problems, kernel)).collect())
     }
 
     /// One decoding step of rows of one kernel, and the entry that each row adds to its history: the same for all members.
-    pub fn step(&self, sessions: &mut Sessions, rows: &[Row], features: &[f32], kernel: usize) -> (Hidden, Vec<u32>) {
+    pub fn step(&self, caches: &mut KvCaches, rows: &[Row], features: &[f32], kernel: usize) -> (Hidden, Vec<u32>) {
         let mut hidden = Hidden { states: Vec::new(), logits: Vec::new(), weights: Vec::new() };
         let mut entries = Vec::new();
-        for (member, session) in self.0.iter().zip(&mut sessions.0) {
+        for (member, session) in self.0.iter().zip(&mut caches.0) {
             let (states, added) = member.step(session, rows, features, kernel);
             hidden.logits.push(member.logits(&states));
             hidden.weights.push(member.weigh(&states, kernel));
@@ -52,26 +52,26 @@ impl Ensemble {
     /// Natural logarithm of the probability of each of the legal `choices` after `prefix`, by the hidden state of `row`.
     pub fn choose(
         &self,
-        speller: &Speller,
-        spelled: &Spelled,
+        featurizer: &Featurizer,
+        instance: &Instance,
         (hidden, row): (&Hidden, usize),
         prefix: &[Choice],
         choices: &[Choice],
     ) -> Vec<f64> {
         let at = prefix.len();
-        let tokens = speller.vocab.tokens();
-        let (columns, decides) = (speller.choice_columns(at), speller.decides(at));
+        let tokens = featurizer.vocab.tokens();
+        let (columns, decides) = (featurizer.choice_columns(at), featurizer.decides(at));
         let (mut raw, mut numbers) = (Vec::new(), Vec::new());
-        speller.weigh(spelled, prefix, choices.iter().copied(), &mut raw);
-        raw.chunks_exact(decides.max(1)).for_each(|raw| speller.spell_choice(at, raw, &mut numbers));
+        featurizer.weigh(instance, prefix, choices.iter().copied(), &mut raw);
+        raw.chunks_exact(decides.max(1)).for_each(|raw| featurizer.encode_choice(at, raw, &mut numbers));
         let mut mean = vec![0.0; choices.len()];
         for (logits, weights) in hidden.logits.iter().zip(&hidden.weights) {
             let logits = &logits[row * tokens..][..tokens];
-            let weights = &weights[row * speller.choice_width()..][..speller.choice_width()];
+            let weights = &weights[row * featurizer.choice_width()..][..featurizer.choice_width()];
             let score = |(i, choice): (usize, &Choice)| {
                 let numbers = numbers.get(i * columns.len()..(i + 1) * columns.len()).unwrap_or_default();
                 let weighed: f32 = columns.iter().zip(numbers).map(|(c, x)| weights[*c as usize] * x).sum();
-                (logits[speller.token(at, *choice) as usize] + weighed) as f64
+                (logits[featurizer.token(at, *choice) as usize] + weighed) as f64
             };
             let scores: Vec<f64> = choices.iter().enumerate().map(score).collect();
             let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -82,24 +82,24 @@ impl Ensemble {
     }
 
     /// Whether finished configs are judged without the decoder.
-    pub fn judges(&self) -> bool {
-        self.0.iter().all(Runtime::judges)
+    pub fn reranks(&self) -> bool {
+        self.0.iter().all(Transformer::reranks)
     }
 
-    /// Judges configs of one of the sessions' problems.
-    pub fn hear<'a, 'k>(
+    /// Judges configs of one of the caches' problems.
+    pub fn scorer<'a>(
         &'a self,
-        speller: &'a Speller<'k>,
-        spelled: &'a Spelled<'k>,
-        sessions: &'a Sessions,
+        featurizer: &'a Featurizer,
+        instance: &'a Instance,
+        caches: &'a KvCaches,
         problem: usize,
-    ) -> Hearing<'a, 'k> {
-        let judges =
-            std::iter::zip(&self.0, &sessions.0).filter_map(|(member, session)| member.judge(session, problem));
-        Hearing::new(speller, spelled, judges)
+    ) -> BatchScorer<'a> {
+        let rerankers =
+            std::iter::zip(&self.0, &caches.0).filter_map(|(member, session)| member.reranker(session, problem));
+        BatchScorer::new(featurizer, instance, rerankers)
     }
 
-    /// The time of each row at "finished" on average, of networks without a judge.
+    /// The time of each row at "finished" on average, of networks without a reranker.
     pub fn times(&self, hidden: &Hidden) -> Vec<f32> {
         let mut mean: Vec<f32> = Vec::new();
         for (member, states) in self.0.iter().zip(&hidden.states) {

@@ -1,33 +1,33 @@
-//! The head that judges finished configs, for prediction: plain slices, as [`crate::network::transformer`].
+//! The head that rerankers finished configs, for prediction: plain slices, as [`crate::network::transformer`].
 //!
 //! What a config is worth to it begins as a sum: of the problem, of each value chosen, and of what each choice decides. So configs that
 //! come in the order of a walk through the space share the sums of their common prefixes, and all legal configs of a problem can be judged.
 
 use crate::error::Result;
-use crate::featurizer::{Spelled, Speller};
+use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::Choice;
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::weights::Weights;
 use crate::softmax::softmax;
 
-/// What is said of a finished config: of its time and energy as [`Speller::read_costs`] takes them, and what ranks it, the higher the better.
+/// What is scores of a finished config: of its time and energy as [`Featurizer::decode_costs`] takes them, and what ranks it, the higher the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Said {
+pub struct Scores {
     pub costs: [f32; 2],
     pub rank: f32,
 }
 
-impl Said {
+impl Scores {
     /// Adds a share of what another network says.
-    pub fn add(&mut self, said: Said, share: f32) {
-        self.costs[0] += share * said.costs[0];
-        self.costs[1] += share * said.costs[1];
-        self.rank += share * said.rank;
+    pub fn add(&mut self, scores: Scores, share: f32) {
+        self.costs[0] += share * scores.costs[0];
+        self.costs[1] += share * scores.costs[1];
+        self.rank += share * scores.rank;
     }
 }
 
-/// One network's judge.
-pub struct Judge {
+/// One network's reranker.
+pub struct Reranker {
     features: Vec<Linear>,
     tokens: Vec<f32>,
     problem: Linear,
@@ -38,9 +38,9 @@ pub struct Judge {
     out: Linear,
 }
 
-impl Judge {
-    pub fn new(weights: &Weights) -> Result<Judge> {
-        Ok(Judge {
+impl Reranker {
+    pub fn new(weights: &Weights) -> Result<Reranker> {
+        Ok(Reranker {
             features: linears(weights, "judge.features")?,
             tokens: get(weights, "judge.tokens", "weight")?,
             problem: Linear::new(weights, "judge.problem")?,
@@ -70,13 +70,13 @@ impl Judge {
         }
     }
 
-    /// What is said of finished sums `x` (n, D).
-    fn say(&self, x: &mut [f32]) -> Vec<Said> {
+    /// What is scores of finished sums `x` (n, D).
+    fn score(&self, x: &mut [f32]) -> Vec<Scores> {
         let mut up = self.up.forward(&self.norm.forward(x));
         up.iter_mut().for_each(|v| *v = v.max(0.0));
         add(x, &self.down.forward(&up));
-        let said = self.out.forward(&self.norm_out.forward(x));
-        said.chunks_exact(3).map(|s| Said { costs: [s[0], s[1]], rank: s[2] }).collect()
+        let scores = self.out.forward(&self.norm_out.forward(x));
+        scores.chunks_exact(3).map(|s| Scores { costs: [s[0], s[1]], rank: s[2] }).collect()
     }
 }
 
@@ -84,42 +84,42 @@ impl Judge {
 const TOGETHER: usize = 256;
 
 /// Judges configs of one problem, in the order they come.
-pub struct Hearing<'a, 'k> {
-    speller: &'a Speller<'k>,
-    spelled: &'a Spelled<'k>,
-    judges: Vec<&'a Judge>,
+pub struct BatchScorer<'a> {
+    featurizer: &'a Featurizer,
+    instance: &'a Instance,
+    rerankers: Vec<&'a Reranker>,
     /// Slots with the last config set.
     env: Vec<f64>,
     last: Vec<Choice>,
     /// By network, the sums before each choice of the last config (P + 1, D).
     sums: Vec<Vec<f32>>,
-    /// By network, the finished sums that nothing was said of yet (n, D).
+    /// By network, the finished sums that nothing was scores of yet (n, D).
     waiting: Vec<Vec<f32>>,
-    said: Vec<Said>,
-    /// By network, the ranks of those in `said`.
+    scores: Vec<Scores>,
+    /// By network, the ranks of those in `scores`.
     ranks: Vec<Vec<f32>>,
     numbers: Vec<f32>,
 }
 
-impl<'a, 'k> Hearing<'a, 'k> {
+impl<'a> BatchScorer<'a> {
     /// By several networks with the problem's summary to each.
     pub fn new(
-        speller: &'a Speller<'k>,
-        spelled: &'a Spelled<'k>,
-        judges: impl Iterator<Item = (&'a Judge, &'a [f32])>,
-    ) -> Hearing<'a, 'k> {
-        let (judges, sums): (Vec<&Judge>, Vec<Vec<f32>>) =
-            judges.map(|(judge, summary)| (judge, judge.begin(summary, speller.of))).unzip();
-        Hearing {
-            speller,
-            spelled,
-            waiting: vec![Vec::new(); judges.len()],
-            ranks: vec![Vec::new(); judges.len()],
-            judges,
-            env: spelled.slots(),
+        featurizer: &'a Featurizer,
+        instance: &'a Instance,
+        rerankers: impl Iterator<Item = (&'a Reranker, &'a [f32])>,
+    ) -> BatchScorer<'a> {
+        let (rerankers, sums): (Vec<&Reranker>, Vec<Vec<f32>>) =
+            rerankers.map(|(reranker, summary)| (reranker, reranker.begin(summary, featurizer.of))).unzip();
+        BatchScorer {
+            featurizer,
+            instance,
+            waiting: vec![Vec::new(); rerankers.len()],
+            ranks: vec![Vec::new(); rerankers.len()],
+            rerankers,
+            env: instance.slots(),
             last: Vec::new(),
             sums,
-            said: Vec::new(),
+            scores: Vec::new(),
             numbers: Vec::new(),
         }
     }
@@ -129,51 +129,51 @@ impl<'a, 'k> Hearing<'a, 'k> {
         let shared = std::iter::zip(&self.last, config).take_while(|(a, b)| a == b).count();
         for (at, choice) in config.iter().enumerate().skip(shared) {
             self.numbers.clear();
-            self.speller.decide(self.spelled, &mut self.env, (at, *choice), &mut self.numbers);
-            let (token, columns) = (self.speller.token(at, *choice) as usize, self.speller.choice_columns(at));
-            for (judge, sums) in self.judges.iter().zip(&mut self.sums) {
-                let d = judge.norm.width();
+            self.featurizer.decide(self.instance, &mut self.env, (at, *choice), &mut self.numbers);
+            let (token, columns) = (self.featurizer.token(at, *choice) as usize, self.featurizer.choice_columns(at));
+            for (reranker, sums) in self.rerankers.iter().zip(&mut self.sums) {
+                let d = reranker.norm.width();
                 sums.truncate((at + 1) * d);
                 sums.extend_from_within(at * d..);
-                judge.choose(self.speller.of, token, (columns, &self.numbers), &mut sums[(at + 1) * d..]);
+                reranker.choose(self.featurizer.of, token, (columns, &self.numbers), &mut sums[(at + 1) * d..]);
             }
         }
         self.last.clear();
         self.last.extend_from_slice(config);
-        for (judge, (sums, waiting)) in self.judges.iter().zip(self.sums.iter().zip(&mut self.waiting)) {
-            waiting.extend_from_slice(&sums[config.len() * judge.norm.width()..]);
+        for (reranker, (sums, waiting)) in self.rerankers.iter().zip(self.sums.iter().zip(&mut self.waiting)) {
+            waiting.extend_from_slice(&sums[config.len() * reranker.norm.width()..]);
         }
-        if self.waiting.first().is_some_and(|w| w.len() >= TOGETHER * self.judges[0].norm.width()) {
-            self.say();
+        if self.waiting.first().is_some_and(|w| w.len() >= TOGETHER * self.rerankers[0].norm.width()) {
+            self.score_waiting();
         }
     }
 
-    fn say(&mut self) {
-        let (share, first) = (1.0 / self.judges.len() as f32, self.said.len());
-        for (judge, (waiting, ranks)) in self.judges.iter().zip(self.waiting.iter_mut().zip(&mut self.ranks)) {
-            let said = judge.say(waiting);
+    fn score_waiting(&mut self) {
+        let (share, first) = (1.0 / self.rerankers.len() as f32, self.scores.len());
+        for (reranker, (waiting, ranks)) in self.rerankers.iter().zip(self.waiting.iter_mut().zip(&mut self.ranks)) {
+            let scores = reranker.score(waiting);
             waiting.clear();
-            ranks.extend(said.iter().map(|s| s.rank));
-            self.said.resize(first + said.len(), Said::default());
-            self.said[first..].iter_mut().zip(said).for_each(|(all, said)| all.add(said, share));
+            ranks.extend(scores.iter().map(|s| s.rank));
+            self.scores.resize(first + scores.len(), Scores::default());
+            self.scores[first..].iter_mut().zip(scores).for_each(|(all, scores)| all.add(scores, share));
         }
     }
 
     /// What the networks say on average of the configs since it was last asked.
-    pub fn said(&mut self) -> Vec<Said> {
-        self.say();
+    pub fn take(&mut self) -> Vec<Scores> {
+        self.score_waiting();
         self.ranks.iter_mut().for_each(Vec::clear);
-        std::mem::take(&mut self.said)
+        std::mem::take(&mut self.scores)
     }
 
-    /// As [`Hearing::said`], of configs that are compared with one another: the rank is the logarithm of how probable each is the best of them,
+    /// As [`BatchScorer::take`], of configs that are compared with one another: the rank is the logarithm of how probable each is the best of them,
     /// the networks' probabilities averaged. What one network alone is sure of then comes early in a short list (LOG.md).
-    pub fn compared(&mut self) -> Vec<Said> {
-        self.say();
+    pub fn averaged(&mut self) -> Vec<Scores> {
+        self.score_waiting();
         let ranks = mixed(&self.ranks);
-        let mut said = self.said();
-        said.iter_mut().zip(ranks).for_each(|(said, rank)| said.rank = rank);
-        said
+        let mut scores = self.take();
+        scores.iter_mut().zip(ranks).for_each(|(scores, rank)| scores.rank = rank);
+        scores
     }
 }
 

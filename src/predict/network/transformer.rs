@@ -7,7 +7,7 @@
 
 use crate::error::Result;
 use crate::network::dense::{Linear, Norm, add, dot, gelu, get, linears, product};
-use crate::network::reranker::Judge;
+use crate::network::reranker::Reranker;
 use crate::network::weights::Weights;
 use crate::settings::Hparams;
 
@@ -31,7 +31,7 @@ struct CrossAttention {
 }
 
 /// The network's weights as plain numbers; may be shared between threads.
-pub struct Runtime {
+pub struct Transformer {
     d: usize,
     heads: usize,
     source: Vec<Linear>,
@@ -50,7 +50,7 @@ pub struct Runtime {
 
 /// What predicts times, and ranks finished configs where the network learned from whole sweeps.
 enum Head {
-    Judge(Box<Judge>),
+    Reranker(Box<Reranker>),
     State(Linear, Linear),
 }
 
@@ -66,7 +66,7 @@ pub struct Row<'a> {
 }
 
 /// Keys and values of a batch of problems.
-pub struct Session {
+pub struct KvCache {
     /// Per decoder layer: the encoder's memory, keys and values side by side (B S, 2 D).
     memory: Vec<Vec<f32>>,
     /// The kernel's token after the encoder (B, D).
@@ -101,9 +101,9 @@ impl SelfAttention {
     }
 }
 
-impl Runtime {
+impl Transformer {
     /// Copies the weights out of libtorch.
-    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Runtime> {
+    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Transformer> {
         let encoder = |i: usize| -> Result<_> {
             let part = |part: &str| format!("encoder.{i}.{part}");
             let attention = SelfAttention::new(weights, &part("attention"))?;
@@ -120,7 +120,7 @@ impl Runtime {
             let attention = SelfAttention::new(weights, &part("attention"))?;
             Ok((attention, cross, FeedForward::new(weights, &part("feed_forward"))?))
         };
-        Ok(Runtime {
+        Ok(Transformer {
             d: hparams.width,
             heads: hparams.heads,
             source: linears(weights, "source")?,
@@ -135,14 +135,14 @@ impl Runtime {
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
             head: match weights.contains_key("judge.out.weight") {
-                true => Head::Judge(Box::new(Judge::new(weights)?)),
+                true => Head::Reranker(Box::new(Reranker::new(weights)?)),
                 false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },
         })
     }
 
     /// Encodes `problems` sources (B, W of all tokens) of one kernel.
-    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> Session {
+    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> KvCache {
         let d = self.d;
         let length = self.source.len() + 1;
         let numbers = source.len() / problems;
@@ -172,12 +172,12 @@ impl Runtime {
         let x = self.encoder_norm.forward(&x);
         let memory = self.decoder.iter().map(|(_, cross, _)| cross.kv.forward(&x)).collect();
         let summaries = x.chunks_exact(length * d).flat_map(|of_problem| &of_problem[..d]).copied().collect();
-        Session { memory, summaries, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
+        KvCache { memory, summaries, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
     }
 
     /// One decoding step of `rows` of one kernel with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
     /// its history.
-    pub fn step(&self, session: &mut Session, rows: &[Row], features: &[f32], kernel: usize) -> (Vec<f32>, Vec<u32>) {
+    pub fn step(&self, session: &mut KvCache, rows: &[Row], features: &[f32], kernel: usize) -> (Vec<f32>, Vec<u32>) {
         let d = self.d;
         let mut x = self.features[kernel].forward(features);
         for (row, x) in rows.iter().zip(x.chunks_exact_mut(d)) {
@@ -214,26 +214,26 @@ impl Runtime {
         self.logits.forward(hidden)
     }
 
-    /// Weights (n, C) of the numbers that a choice's features are spelled by, from hidden states (n, D).
+    /// Weights (n, C) of the numbers that a choice's features are encoded by, from hidden states (n, D).
     pub fn weigh(&self, hidden: &[f32], kernel: usize) -> Vec<f32> {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// Whether it judges finished configs.
-    pub fn judges(&self) -> bool {
-        matches!(self.head, Head::Judge(_))
+    /// Whether it rerankers finished configs.
+    pub fn reranks(&self) -> bool {
+        matches!(self.head, Head::Reranker(_))
     }
 
-    /// What judges finished configs, with the summary of one of the session's problems; `None` of a network that learned from
+    /// What rerankers finished configs, with the summary of one of the session's problems; `None` of a network that learned from
     /// tuned configs.
-    pub fn judge<'a>(&'a self, session: &'a Session, problem: usize) -> Option<(&'a Judge, &'a [f32])> {
+    pub fn reranker<'a>(&'a self, session: &'a KvCache, problem: usize) -> Option<(&'a Reranker, &'a [f32])> {
         match &self.head {
-            Head::Judge(judge) => Some((judge, &session.summaries[problem * self.d..][..self.d])),
+            Head::Reranker(reranker) => Some((reranker, &session.summaries[problem * self.d..][..self.d])),
             Head::State(..) => None,
         }
     }
 
-    /// The time (n) of hidden states (n, D) at "finished", of a network without a judge; nothing of one with.
+    /// The time (n) of hidden states (n, D) at "finished", of a network without a reranker; nothing of one with.
     pub fn time(&self, hidden: &[f32]) -> Vec<f32> {
         let Head::State(up, down) = &self.head else { return Vec::new() };
         let mut up = up.forward(hidden);

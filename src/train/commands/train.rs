@@ -1,7 +1,7 @@
 //! `seqtune train`, as the program that trains does it.
 
 use crate::fit::{Existing, refine, train};
-use crate::groups::{Group, groups};
+use crate::groups::{ModelGroup, groups};
 use crate::member::Epoch;
 use crate::progress::Progress;
 use seqtune::cli::answer::{answer, answer_json};
@@ -63,8 +63,8 @@ pub fn run(args: Args) -> Result<()> {
         batch: args.batch.or(default.batch),
         dropout: args.dropout.unwrap_or(default.dropout),
         smoothing: args.smoothing.unwrap_or(default.smoothing),
-        half: default.half && !args.single,
-        imagined: args.imagined.unwrap_or(default.imagined),
+        bf16: default.bf16 && !args.single,
+        pseudo_labels: args.pseudo_labels.unwrap_or(default.pseudo_labels),
         rate: args.rate.unwrap_or(default.rate),
         split,
         seed: args.seed,
@@ -95,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
     let existing = existing(&args, &groups, &stale)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
     eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
-    let mut teller = Teller::new(&groups, tuned);
+    let mut teller = ProgressReporter::new(&groups, tuned);
     let mut models = Vec::new();
     for group in &groups {
         let place = (group.folder.as_path(), existing);
@@ -126,7 +126,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Files of models in the folder whose kernels all get another model now.
-fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
+fn stale(args: &Args, groups: &[ModelGroup]) -> Result<Vec<PathBuf>> {
     let trained: Vec<&str> = groups.iter().flat_map(|g| &g.corpus).map(|(kernel, _)| kernel.name.as_str()).collect();
     let mut stale = Vec::new();
     for folder in Model::folders(&args.output)? {
@@ -140,7 +140,7 @@ fn stale(args: &Args, groups: &[Group]) -> Result<Vec<PathBuf>> {
 
 /// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
 /// are replaced only when asked.
-fn existing(args: &Args, groups: &[Group], stale: &[PathBuf]) -> Result<Existing> {
+fn existing(args: &Args, groups: &[ModelGroup], stale: &[PathBuf]) -> Result<Existing> {
     let complete = groups.iter().all(|g| Model::file(&g.folder).exists());
     match (complete || !stale.is_empty(), args.overwrite) {
         (true, false) => {
@@ -152,7 +152,7 @@ fn existing(args: &Args, groups: &[Group], stale: &[PathBuf]) -> Result<Existing
 }
 
 /// Tells how training goes on.
-struct Teller {
+struct ProgressReporter {
     tuned: bool,
     groups: usize,
     preparing: Option<Bar>,
@@ -165,33 +165,33 @@ struct Teller {
     trained: Vec<usize>,
 }
 
-impl Teller {
-    fn new(groups: &[Group], tuned: bool) -> Teller {
-        Teller {
+impl ProgressReporter {
+    fn new(groups: &[ModelGroup], tuned: bool) -> ProgressReporter {
+        ProgressReporter {
             tuned,
             groups: groups.len(),
             preparing: None,
             passes: None,
-            all_problems: groups.iter().map(Group::problems).sum(),
+            all_problems: groups.iter().map(ModelGroup::problems).sum(),
             done: (0, 0),
             trained: Vec::new(),
         }
     }
 
-    fn tell(&mut self, group: &Group, progress: Progress) {
+    fn tell(&mut self, group: &ModelGroup, progress: Progress) {
         match progress {
             // the bar over the whole training is there: no second one
             Progress::Preparing(..) if self.passes.is_some() => (),
             Progress::Preparing(done, all) => {
                 let what =
-                    if self.tuned { "problems are spelled" } else { "boosted trees are fitted, and label problems" };
+                    if self.tuned { "problems are encoded" } else { "boosted trees are fitted, and label problems" };
                 self.preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).at(done, what);
             }
             Progress::Epoch(e) => self.epoch(group, e),
         }
     }
 
-    fn epoch(&mut self, group: &Group, e: Epoch) {
+    fn epoch(&mut self, group: &ModelGroup, e: Epoch) {
         if let Some(bar) = self.preparing.take() {
             bar.end();
         }
@@ -214,7 +214,7 @@ impl Teller {
     }
 
     /// A group is done.
-    fn next(&mut self, group: &Group) {
+    fn next(&mut self, group: &ModelGroup) {
         self.done = (self.done.0 + 1, self.done.1 + group.problems());
         self.trained.clear();
     }

@@ -1,7 +1,7 @@
 //! Boosted regression trees: each of them is fitted to what the ones before left (Friedman 2001), until what is held out gains no more.
 
 use crate::gbdt::samples::Samples;
-use crate::gbdt::tree::{Binned, Grower};
+use crate::gbdt::tree::{BinnedRows, TreeBuilder};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::forest::{Forest, walk};
@@ -19,25 +19,25 @@ const COLUMNS: f64 = 0.7;
 /// keeps [`UNJUDGED`].
 pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
     let n = samples.count();
-    let binned = Binned::new(samples);
+    let binned = BinnedRows::new(samples);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut forest = Forest { base: samples.goal.base(), trees: Vec::new() };
+    let mut forest = Forest { base: samples.loss.base(), trees: Vec::new() };
     let (mut scores, mut judged) = (vec![forest.base; n], vec![forest.base; held.count()]);
     let mut best = (f64::INFINITY, 0);
-    let mut slopes = vec![[0.0; 2]; n];
+    let mut gradients = vec![[0.0; 2]; n];
     let mut columns: Vec<u16> = (0..samples.columns as u16).collect();
     let most = if held.count() > 0 { MOST } else { UNJUDGED };
     for _ in 0..most {
-        samples.goal.slopes(&scores, &mut slopes);
+        samples.loss.gradients(&scores, &mut gradients);
         columns.shuffle(&mut rng);
         let seen = ((COLUMNS * columns.len() as f64).ceil() as usize).max(1);
         let rows: Vec<u32> = (0..n as u32).filter(|_| rng.random::<f64>() < ROWS).collect();
-        let tree = Grower { binned: &binned, slopes: &slopes, columns: &columns[..seen] }.grow(rows);
+        let tree = TreeBuilder { binned: &binned, gradients: &gradients, columns: &columns[..seen] }.grow(rows);
         let add = |(score, row): (&mut f32, &[f32])| *score += walk(&tree, row);
         scores.iter_mut().zip(samples.rows.chunks_exact(samples.columns)).for_each(add);
         judged.iter_mut().zip(held.rows.chunks_exact(samples.columns)).for_each(add);
         forest.trees.push(tree);
-        let loss = held.goal.loss(&judged);
+        let loss = held.loss.of(&judged);
         if loss < best.0 {
             best = (loss, forest.trees.len());
         }
@@ -54,7 +54,7 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gbdt::loss::Goal;
+    use crate::gbdt::loss::Loss;
 
     /// Rows of three numbers, the last of no use, and what they are worth: a product of steps, with a little noise.
     fn rows(count: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
@@ -70,25 +70,25 @@ mod tests {
 
     fn values(count: usize, seed: u64) -> Samples {
         let (rows, worth) = rows(count, seed);
-        Samples { columns: 3, rows, goal: Goal::Values(worth.into_iter().map(|w| (w, 1.0)).collect()) }
+        Samples { columns: 3, rows, loss: Loss::SquaredError(worth.into_iter().map(|w| (w, 1.0)).collect()) }
     }
 
-    /// Lists of ten, of which that with the most worth is most probable.
+    /// ListNet of ten, of which that with the most worth is most probable.
     fn lists(count: usize, seed: u64) -> Samples {
         let (rows, worth) = rows(10 * count, seed);
         let shares = worth.chunks(10).flat_map(|list| {
             let sum: f32 = list.iter().map(|w| (4.0 * w).exp()).sum();
             list.iter().map(move |w| (4.0 * w).exp() / sum).collect::<Vec<f32>>()
         });
-        Samples { columns: 3, rows, goal: Goal::Lists(vec![10; count], shares.collect()) }
+        Samples { columns: 3, rows, loss: Loss::ListNet(vec![10; count], shares.collect()) }
     }
 
     #[test]
     fn values_that_two_columns_make_together_are_learned() {
         let (train, held, test) = (values(3_000, 1), values(500, 2), values(500, 3));
         let forest = fit(&train, &held, 1);
-        let Goal::Values(known) = &test.goal else { unreachable!() };
-        let error = |(row, (value, _)): (&[f32], &(f32, f32))| (forest.say(row) - value).powi(2);
+        let Loss::SquaredError(known) = &test.loss else { unreachable!() };
+        let error = |(row, (value, _)): (&[f32], &(f32, f32))| (forest.predict(row) - value).powi(2);
         let error: f32 = test.rows.chunks(3).zip(known).map(error).sum::<f32>() / 500.0;
         assert!(error < 0.05, "{error}; the values' own variance is 1");
         assert_eq!(forest, fit(&train, &held, 1), "the same seed gives the same trees");
@@ -103,9 +103,9 @@ mod tests {
     fn what_is_probable_in_lists_is_learned_without_values() {
         let (train, held, test) = (lists(300, 1), lists(50, 2), lists(50, 3));
         let forest = fit(&train, &held, 1);
-        let Goal::Lists(_, shares) = &test.goal else { unreachable!() };
-        let scores: Vec<f32> = test.rows.chunks(3).map(|row| forest.say(row)).collect();
-        let (loss, blind) = (test.goal.loss(&scores), test.goal.loss(&vec![0.0; 500]));
+        let Loss::ListNet(_, shares) = &test.loss else { unreachable!() };
+        let scores: Vec<f32> = test.rows.chunks(3).map(|row| forest.predict(row)).collect();
+        let (loss, blind) = (test.loss.of(&scores), test.loss.of(&vec![0.0; 500]));
         // what is told apart at best: the entropy of the shares themselves
         let least = -shares.iter().map(|s| (s * s.ln()) as f64).sum::<f64>() / 50.0;
         assert!(loss - least < 0.15 * (blind - least), "{least} < {loss} < {blind}");
@@ -115,9 +115,9 @@ mod tests {
     fn too_few_rows_to_split_make_a_forest_that_says_the_mean() {
         let samples = values(15, 1);
         let forest = fit(&samples, &Samples::default(), 1);
-        let Goal::Values(known) = &samples.goal else { unreachable!() };
+        let Loss::SquaredError(known) = &samples.loss else { unreachable!() };
         let mean = known.iter().map(|(value, _)| value).sum::<f32>() / 15.0;
-        assert!((forest.say(&[0.1, 0.9, 0.5]) - mean).abs() < 0.1, "{mean}");
+        assert!((forest.predict(&[0.1, 0.9, 0.5]) - mean).abs() < 0.1, "{mean}");
     }
 
     #[test]
@@ -125,8 +125,8 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(4);
         let rows: Vec<f32> = (0..400).map(|i| if i % 2 == 0 { f32::MIN } else { rng.random() }).collect();
         let known = rows.iter().map(|x| ((*x == f32::MIN) as u8 as f32, 1.0)).collect();
-        let samples = Samples { columns: 1, rows, goal: Goal::Values(known) };
+        let samples = Samples { columns: 1, rows, loss: Loss::SquaredError(known) };
         let forest = fit(&samples, &Samples::default(), 1);
-        assert!(forest.say(&[f32::MIN]) > 0.95 && forest.say(&[0.01]) < 0.05);
+        assert!(forest.predict(&[f32::MIN]) > 0.95 && forest.predict(&[0.01]) < 0.05);
     }
 }

@@ -4,48 +4,48 @@ use seqtune_predict::softmax::softmax;
 use std::ops::Range;
 
 /// What is learned of rows.
-pub enum Goal {
+pub enum Loss {
     /// Each row's value, and how much it counts.
-    Values(Vec<(f32, f32)>),
-    /// Lists of so many rows each, and for each row how probable it is to be in its list: the softmax of what is said of the list's rows is to
+    SquaredError(Vec<(f32, f32)>),
+    /// ListNet of so many rows each, and for each row how probable it is to be in its list: the softmax of what is said of the list's rows is to
     /// be that (ListNet, Cao et al. 2007).
-    Lists(Vec<usize>, Vec<f32>),
+    ListNet(Vec<usize>, Vec<f32>),
 }
 
-impl Default for Goal {
-    fn default() -> Goal {
-        Goal::Lists(Vec::new(), Vec::new())
+impl Default for Loss {
+    fn default() -> Loss {
+        Loss::ListNet(Vec::new(), Vec::new())
     }
 }
 
 /// Least curvature of a list's loss by one score: a row that is hardly probable moves in bounded steps.
 const FLATTEST: f64 = 1e-4;
 
-impl Goal {
+impl Loss {
     /// What is said before there is a tree.
     pub(crate) fn base(&self) -> f32 {
         match self {
-            Goal::Values(values) => {
+            Loss::SquaredError(values) => {
                 let weight: f32 = values.iter().map(|(_, weight)| weight).sum();
                 values.iter().map(|(value, weight)| value * weight).sum::<f32>() / weight.max(f32::MIN_POSITIVE)
             }
-            Goal::Lists(..) => 0.0,
+            Loss::ListNet(..) => 0.0,
         }
     }
 
     /// First and second derivative of the loss by each row's score.
-    pub(crate) fn slopes(&self, scores: &[f32], slopes: &mut [[f32; 2]]) {
+    pub(crate) fn gradients(&self, scores: &[f32], gradients: &mut [[f32; 2]]) {
         match self {
-            Goal::Values(values) => {
-                for ((slope, (value, weight)), score) in slopes.iter_mut().zip(values).zip(scores) {
-                    *slope = [(score - value) * weight, *weight];
+            Loss::SquaredError(values) => {
+                for ((gradient, (value, weight)), score) in gradients.iter_mut().zip(values).zip(scores) {
+                    *gradient = [(score - value) * weight, *weight];
                 }
             }
-            Goal::Lists(lists, target) => {
+            Loss::ListNet(lists, target) => {
                 for list in ranges(lists) {
                     let said = shares(&scores[list.clone()]);
-                    for ((slope, target), said) in slopes[list.clone()].iter_mut().zip(&target[list]).zip(said) {
-                        *slope = [said as f32 - target, (said * (1.0 - said)).max(FLATTEST) as f32];
+                    for ((gradient, target), said) in gradients[list.clone()].iter_mut().zip(&target[list]).zip(said) {
+                        *gradient = [said as f32 - target, (said * (1.0 - said)).max(FLATTEST) as f32];
                     }
                 }
             }
@@ -53,13 +53,13 @@ impl Goal {
     }
 
     /// What is judged by: the squared error, or the mean cross-entropy of a list in nats.
-    pub(crate) fn loss(&self, scores: &[f32]) -> f64 {
+    pub(crate) fn of(&self, scores: &[f32]) -> f64 {
         match self {
-            Goal::Values(values) => {
+            Loss::SquaredError(values) => {
                 let one = |((value, weight), score): (&(f32, f32), &f32)| (weight * (score - value).powi(2)) as f64;
                 values.iter().zip(scores).map(one).sum()
             }
-            Goal::Lists(lists, target) => {
+            Loss::ListNet(lists, target) => {
                 let one = |list: Range<usize>| -> f64 {
                     let said = shares(&scores[list.clone()]);
                     target[list].iter().zip(said).map(|(t, s)| -*t as f64 * s.max(f64::MIN_POSITIVE).ln()).sum()
@@ -89,22 +89,22 @@ mod tests {
     #[test]
     fn slopes_are_those_of_the_loss() {
         let goals = [
-            Goal::Lists(vec![3, 2], vec![0.7, 0.2, 0.1, 0.5, 0.5]),
-            Goal::Values(vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)]),
+            Loss::ListNet(vec![3, 2], vec![0.7, 0.2, 0.1, 0.5, 0.5]),
+            Loss::SquaredError(vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)]),
         ];
-        for (goal, share) in goals.iter().zip([0.5, 2.0]) {
+        for (loss, share) in goals.iter().zip([0.5, 2.0]) {
             let scores = [0.0, 0.5, 1.0, 0.3, 0.1];
-            let mut slopes = vec![[0.0; 2]; 5];
-            goal.slopes(&scores, &mut slopes);
+            let mut gradients = vec![[0.0; 2]; 5];
+            loss.gradients(&scores, &mut gradients);
             for row in 0..5 {
                 let at = |step: f32| {
                     let mut scores = scores;
                     scores[row] += step;
-                    goal.loss(&scores)
+                    loss.of(&scores)
                 };
-                // the loss of lists is a mean over two of them, a squared error's slope is taken without its 2
+                // the loss of lists is a mean over two of them, a squared error's gradient is taken without its 2
                 let numeric = (at(1e-2) - at(-1e-2)) / 2e-2 / share;
-                assert!((numeric - slopes[row][0] as f64).abs() < 1e-3, "{row}: {numeric} {slopes:?}");
+                assert!((numeric - gradients[row][0] as f64).abs() < 1e-3, "{row}: {numeric} {gradients:?}");
             }
         }
     }

@@ -5,11 +5,11 @@ mod loss;
 mod samples;
 mod tree;
 
-use loss::Goal;
+use loss::Loss;
 use samples::Samples;
 use seqtune_data::Table;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::featurizer::Spelled;
+use seqtune_predict::featurizer::Instance;
 use seqtune_predict::gbdt::Trees;
 use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::softmax::distribution;
@@ -18,9 +18,9 @@ use seqtune_predict::threads::on_threads;
 /// What a forest is fitted to.
 #[derive(Clone, Copy, PartialEq)]
 enum Aim {
-    Values,
+    SquaredError,
     /// The soft target of this temperature.
-    Lists(f64),
+    ListNet(f64),
 }
 
 /// Fits the problems `train` of a table; `held` out ones say when it is enough. `tau` is the temperature of the soft target.
@@ -35,7 +35,7 @@ pub fn fit(
         let of = |problems: &[usize]| samples(kernel, table, problems, objective, *aim);
         Ok(boosting::fit(&of(train), &of(held), seed))
     };
-    let forests = on_threads(&[Aim::Values, Aim::Lists(tau)], threads, fit)?;
+    let forests = on_threads(&[Aim::SquaredError, Aim::ListNet(tau)], threads, fit)?;
     let [values, lists] = forests
         .try_into()
         .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
@@ -51,8 +51,8 @@ pub fn known<'a>(
 ) -> impl Iterator<Item = (Vec<Vec<f32>>, Vec<f64>)> + 'a {
     problems.iter().map(move |i| {
         let tried = &table.tried[*i];
-        let spelled = Spelled::new(kernel, &tried.problem, &table.devices[tried.device]);
-        tried.costs(objective).into_iter().map(|(config, cost)| (spelled.row(config), cost)).unzip()
+        let instance = Instance::new(kernel, &tried.problem, &table.devices[tried.device]);
+        tried.costs(objective).into_iter().map(|(config, cost)| (instance.row(config), cost)).unzip()
     })
 }
 
@@ -73,16 +73,16 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
         let relative: Vec<f64> = costs.iter().map(|cost| cost / best).collect();
         match aim {
             // fast configs weigh more: the order at the top is what is asked for
-            Aim::Values => values.extend(
+            Aim::SquaredError => values.extend(
                 centred(&costs)
                     .iter()
                     .zip(&relative)
                     .map(|(ln, times)| (*ln as f32, (0.1 + (1.0 - times).exp()) as f32)),
             ),
-            Aim::Lists(tau) => shares.extend(distribution(&relative, Some(tau))),
+            Aim::ListNet(tau) => shares.extend(distribution(&relative, Some(tau))),
         }
         lists.push(costs.len());
     }
-    samples.goal = if aim == Aim::Values { Goal::Values(values) } else { Goal::Lists(lists, shares) };
+    samples.loss = if aim == Aim::SquaredError { Loss::SquaredError(values) } else { Loss::ListNet(lists, shares) };
     samples
 }

@@ -1,6 +1,6 @@
 //! Rows that boosted trees are fitted to.
 
-use crate::gbdt::loss::Goal;
+use crate::gbdt::loss::Loss;
 
 /// Rows of numbers with what is known of them.
 #[derive(Default)]
@@ -8,7 +8,7 @@ pub struct Samples {
     pub columns: usize,
     /// Row after row.
     pub rows: Vec<f32>,
-    pub goal: Goal,
+    pub loss: Loss,
 }
 
 impl Samples {

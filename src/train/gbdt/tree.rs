@@ -10,15 +10,15 @@ const LEAST_ROWS: u32 = 20;
 const LEAST_CURVATURE: f64 = 1e-3;
 
 /// The rows with each number as the place of the bin that it falls into.
-pub(crate) struct Binned {
+pub(crate) struct BinnedRows {
     columns: usize,
     /// Upper ends of the bins of each column, but for the last.
     ends: Vec<Vec<f32>>,
     bins: Vec<u8>,
 }
 
-impl Binned {
-    pub fn new(samples: &Samples) -> Binned {
+impl BinnedRows {
+    pub fn new(samples: &Samples) -> BinnedRows {
         let columns = samples.columns;
         let ends = |column: usize| {
             let mut values: Vec<f32> = samples.rows.iter().skip(column).step_by(columns).copied().collect();
@@ -40,35 +40,39 @@ impl Binned {
         let ends: Vec<Vec<f32>> = (0..columns).map(ends).collect();
         let bin = |(i, x): (usize, &f32)| ends[i % columns].partition_point(|end| end < x) as u8;
         let bins = samples.rows.iter().enumerate().map(bin).collect();
-        Binned { columns, ends, bins }
+        BinnedRows { columns, ends, bins }
     }
 }
 
-/// Sums over the rows of a bin: of the first and second derivatives, and their number.
+/// GradientSums over the rows of a bin: of the first and second derivatives, and their number.
 #[derive(Clone, Copy, Default)]
-struct Sums {
-    slope: f64,
-    curve: f64,
+struct GradientSums {
+    gradient: f64,
+    hessian: f64,
     rows: u32,
 }
 
-impl Sums {
-    fn add(&mut self, [slope, curve]: [f32; 2]) {
-        self.slope += slope as f64;
-        self.curve += curve as f64;
+impl GradientSums {
+    fn add(&mut self, [gradient, hessian]: [f32; 2]) {
+        self.gradient += gradient as f64;
+        self.hessian += hessian as f64;
         self.rows += 1;
     }
 
-    fn less(self, other: Sums) -> Sums {
-        Sums { slope: self.slope - other.slope, curve: self.curve - other.curve, rows: self.rows - other.rows }
+    fn less(self, other: GradientSums) -> GradientSums {
+        GradientSums {
+            gradient: self.gradient - other.gradient,
+            hessian: self.hessian - other.hessian,
+            rows: self.rows - other.rows,
+        }
     }
 
     fn worth(self) -> f64 {
-        self.slope * self.slope / self.curve
+        self.gradient * self.gradient / self.hessian
     }
 
     fn may_be(self) -> bool {
-        self.rows >= LEAST_ROWS && self.curve >= LEAST_CURVATURE
+        self.rows >= LEAST_ROWS && self.hessian >= LEAST_CURVATURE
     }
 }
 
@@ -76,22 +80,22 @@ impl Sums {
 struct Leaf {
     node: usize,
     rows: Vec<u32>,
-    histogram: Vec<Sums>,
-    sums: Sums,
+    histogram: Vec<GradientSums>,
+    sums: GradientSums,
     /// Gain, place of the column among those seen, and the highest bin that goes left.
     best: Option<(f64, usize, u8)>,
 }
 
 /// What grows one tree.
-pub(crate) struct Grower<'a> {
-    pub binned: &'a Binned,
+pub(crate) struct TreeBuilder<'a> {
+    pub binned: &'a BinnedRows,
     /// First and second derivative of the loss by each row's score.
-    pub slopes: &'a [[f32; 2]],
+    pub gradients: &'a [[f32; 2]],
     /// Columns that the tree sees.
     pub columns: &'a [u16],
 }
 
-impl Grower<'_> {
+impl TreeBuilder<'_> {
     /// The tree that lowers the loss of these rows most, greedily; it is a step of [`RATE`].
     pub fn grow(&self, rows: Vec<u32>) -> Vec<Node> {
         let mut tree = vec![Node { column: None, number: 0.0, children: 0 }];
@@ -120,7 +124,7 @@ impl Grower<'_> {
             leaves.push(self.leaf(children + 1, right, of_right));
         }
         for leaf in leaves {
-            let value = -leaf.sums.slope / leaf.sums.curve.max(f64::MIN_POSITIVE) * RATE;
+            let value = -leaf.sums.gradient / leaf.sums.hessian.max(f64::MIN_POSITIVE) * RATE;
             tree[leaf.node].number = if value.is_finite() { value as f32 } else { 0.0 };
         }
         tree
@@ -130,7 +134,7 @@ impl Grower<'_> {
         self.binned.ends[column as usize].len() + 1
     }
 
-    fn histogram(&self, rows: &[u32]) -> Vec<Sums> {
+    fn histogram(&self, rows: &[u32]) -> Vec<GradientSums> {
         let starts: Vec<usize> = self
             .columns
             .iter()
@@ -140,30 +144,30 @@ impl Grower<'_> {
             })
             .collect();
         let size: usize = self.columns.iter().map(|c| self.bins_of(*c)).sum();
-        let mut histogram = vec![Sums::default(); size];
+        let mut histogram = vec![GradientSums::default(); size];
         for row in rows {
-            let slopes = self.slopes[*row as usize];
+            let gradients = self.gradients[*row as usize];
             let bins = &self.binned.bins[*row as usize * self.binned.columns..][..self.binned.columns];
             for (start, column) in starts.iter().zip(self.columns) {
-                histogram[start + bins[*column as usize] as usize].add(slopes);
+                histogram[start + bins[*column as usize] as usize].add(gradients);
             }
         }
         histogram
     }
 
-    fn leaf(&self, node: usize, rows: Vec<u32>, histogram: Vec<Sums>) -> Leaf {
-        let mut sums = Sums::default();
-        rows.iter().for_each(|row| sums.add(self.slopes[*row as usize]));
+    fn leaf(&self, node: usize, rows: Vec<u32>, histogram: Vec<GradientSums>) -> Leaf {
+        let mut sums = GradientSums::default();
+        rows.iter().for_each(|row| sums.add(self.gradients[*row as usize]));
         let mut best: Option<(f64, usize, u8)> = None;
         let mut at = 0;
         for (seen, column) in self.columns.iter().enumerate() {
             let bins = &histogram[at..at + self.bins_of(*column)];
             at += bins.len();
-            let mut left = Sums::default();
+            let mut left = GradientSums::default();
             for (bin, part) in bins.iter().enumerate().take(bins.len() - 1) {
-                left = Sums {
-                    slope: left.slope + part.slope,
-                    curve: left.curve + part.curve,
+                left = GradientSums {
+                    gradient: left.gradient + part.gradient,
+                    hessian: left.hessian + part.hessian,
                     rows: left.rows + part.rows,
                 };
                 let right = sums.less(left);

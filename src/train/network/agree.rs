@@ -2,9 +2,9 @@
 
 use crate::batch::Batch;
 use crate::network::tensors::{self, numbers};
-use crate::network::transformer::Net;
+use crate::network::transformer::Transformer;
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::featurizer::{Spelled, Speller};
+use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::network::weights::member;
 use seqtune_predict::sequence::Sequence;
@@ -25,22 +25,22 @@ pub fn score_by_libtorch(
     if model.meta.members != 1 {
         return input("libtorch scores models of one member only");
     }
-    let speller = &Speller::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
-    let spelled = Spelled::new(speller.kernel, problem, device);
+    let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
+    let instance = Instance::new(&featurizer.kernel, problem, device);
     let judged = model.weights.contains_key("0.judge.out.weight");
-    let sequence = |config| Sequence::new(speller, &spelled, config, judged);
+    let sequence = |config| Sequence::new(featurizer, &instance, config, judged);
     let sequences = configs.iter().map(sequence).collect::<Result<Vec<_>>>()?;
-    let quantities = speller.quantities(&spelled, objective);
+    let quantities = featurizer.quantities(&instance, objective);
     let rows: Vec<&Sequence> = sequences.iter().collect();
-    let batch = Batch::new(speller, &[&quantities], rows.len(), &rows);
-    let net = Net::new(&model.meta.hparams, &tensors::from_arrays(&member(&model.weights, 0)))?;
+    let batch = Batch::new(featurizer, &[&quantities], rows.len(), &rows);
+    let net = Transformer::new(&model.meta.hparams, &tensors::from_arrays(&member(&model.weights, 0)))?;
     let (log, judged) = no_grad(|| batch.forward(&net));
     let log = numbers(&batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float))?;
     let or_zeros = |said: Option<Tensor>| said.map_or(Ok(vec![0.0; log.len()]), |said| numbers(&said));
     let rank = judged.rank.map(|rank| rank.log_softmax(0, Kind::Float));
     let (time, energy, rank) = (or_zeros(judged.time)?, or_zeros(judged.energy)?, or_zeros(rank)?);
     let scored = (0..log.len()).map(|i| {
-        let [time_us, joules] = speller.read_costs(&spelled, [time[i], energy[i]]);
+        let [time_us, joules] = featurizer.decode_costs(&instance, [time[i], energy[i]]);
         let (log_probability, rank) = (log[i] as f64, rank[i] as f64);
         Scored { log_probability, steps: Vec::new(), time_us, joules, rank, trees: [0.0; 2] }
     });

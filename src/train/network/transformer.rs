@@ -26,7 +26,7 @@ struct DecoderLayer {
 
 /// Judges finished configs: of what a config is and decides, and of the problem's summary. It has no need of the decoder, so
 /// that all legal configs of a problem can be judged.
-struct Judge {
+struct Reranker {
     features: Vec<Linear>, // C -> D, by kernel
     tokens: Tensor,        // (V, D)
     problem: Linear,       // D -> D
@@ -37,9 +37,9 @@ struct Judge {
     out: Linear, // D -> 3: time, energy, rank
 }
 
-impl Judge {
-    fn new(weights: &Weights) -> Result<Judge> {
-        Ok(Judge {
+impl Reranker {
+    fn new(weights: &Weights) -> Result<Reranker> {
+        Ok(Reranker {
             features: linears(weights, "judge.features")?,
             tokens: get(weights, "judge.tokens", "weight")?,
             problem: Linear::new(weights, "judge.problem")?,
@@ -53,13 +53,13 @@ impl Judge {
 
     /// (N, 3) of configs with R rows for each of the B problems of `summary` (B, D).
     fn forward(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
-        let (n, b) = (finished.spelled.size()[0], summary.size()[0]);
+        let (n, b) = (finished.instance.size()[0], summary.size()[0]);
         let problem = self.problem.forward(&summary.to_kind(Kind::Float)); // (B, D)
         let d = problem.size()[1];
         let problem = problem.unsqueeze(1).expand([b, n / b, d], false).reshape([n, d]);
         let tokens = Tensor::embedding(&self.tokens, &finished.tokens, -1, false, false); // (N, P, D)
         let x =
-            self.features[kernel].forward(&finished.spelled) + problem + tokens.sum_dim_intlist(1, false, Kind::Float);
+            self.features[kernel].forward(&finished.instance) + problem + tokens.sum_dim_intlist(1, false, Kind::Float);
         let x = &x + self.down.forward(&self.up.forward(&self.norm.forward(&x)).relu());
         self.out.forward(&self.norm_out.forward(&x))
     }
@@ -67,14 +67,14 @@ impl Judge {
 
 /// Who says what of finished configs.
 enum Head {
-    Judge(Judge),
+    Reranker(Reranker),
     /// Of a network that learned from tuned configs, one a problem: the time alone, from the hidden state at "finished".
     State(Linear, Linear),
 }
 
-/// Finished configs as the judge is given them: the spelling of what they decide (N, C), their tokens (N, P).
+/// Finished configs as the judge is given them: the kernel_vocab of what they decide (N, C), their tokens (N, P).
 pub struct Finished {
-    pub spelled: Tensor,
+    pub instance: Tensor,
     pub tokens: Tensor,
 }
 
@@ -86,7 +86,7 @@ pub struct Judged {
 }
 
 /// The whole network.
-pub struct Net {
+pub struct Transformer {
     /// Projection of each source token's numbers, W -> D; the kernel is one token more.
     source: Vec<Linear>,
     kernels: Tensor, // (K, D)
@@ -124,9 +124,9 @@ pub struct Steps {
     pub unseen: Tensor,
 }
 
-impl Net {
+impl Transformer {
     /// Builds the network on `weights`, whose tensors it shares.
-    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Net> {
+    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Transformer> {
         let heads = hparams.heads as i64;
         let encoder = |i: usize| -> Result<EncoderLayer> {
             Ok(EncoderLayer {
@@ -141,7 +141,7 @@ impl Net {
                 feed_forward: FeedForward::new(weights, &format!("decoder.{i}.feed_forward"))?,
             })
         };
-        Ok(Net {
+        Ok(Transformer {
             source: linears(weights, "source")?,
             kernels: get(weights, "kernels", "weight")?,
             encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
@@ -154,7 +154,7 @@ impl Net {
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
             head: match weights.contains_key("judge.out.weight") {
-                true => Head::Judge(Judge::new(weights)?),
+                true => Head::Reranker(Reranker::new(weights)?),
                 false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },
             dropout: None,
@@ -162,8 +162,8 @@ impl Net {
     }
 
     /// The network for training.
-    pub fn with_dropout(self, dropout: Option<Dropout>) -> Net {
-        Net { dropout: dropout.map(RefCell::new), ..self }
+    pub fn with_dropout(self, dropout: Option<Dropout>) -> Transformer {
+        Transformer { dropout: dropout.map(RefCell::new), ..self }
     }
 
     /// Random initial weights, uniform, with a judge or with a head: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for
@@ -185,7 +185,7 @@ impl Net {
         add("tokens.weight".into(), within(&[tokens + 1, d], 0.17));
         add("positions.weight".into(), within(&[vocab.parameters.len() as i64 + 1, d], 0.17));
         for (i, width) in vocab.source_widths().into_iter().enumerate() {
-            // most of the numbers of a spelling are 0
+            // most of the numbers of a kernel_vocab are 0
             add(format!("source.{i}.weight"), within(&[d, width as i64], bound(8)));
             add(format!("source.{i}.bias"), within(&[d], 0.17));
         }
@@ -282,7 +282,7 @@ impl Net {
         hidden.linear(&self.logits.weight.index_select(0, tokens), Some(&self.logits.bias.index_select(0, tokens)))
     }
 
-    /// Weights (.., C) of the numbers that a choice's features are spelled by, from hidden states (.., D).
+    /// Weights (.., C) of the numbers that a choice's features are encoded by, from hidden states (.., D).
     pub fn weigh(&self, hidden: &Tensor, kernel: usize) -> Tensor {
         self.weigh[kernel].forward(hidden)
     }
@@ -290,7 +290,7 @@ impl Net {
     /// What is said of finished configs: by the judge, or, where there is none, of the time alone by their hidden states (N, D) at "finished".
     pub fn judge(&self, memory: &Memory, finished: &Finished, hidden: Option<&Tensor>, kernel: usize) -> Judged {
         match &self.head {
-            Head::Judge(judge) => {
+            Head::Reranker(judge) => {
                 let said = judge.forward(&memory.summary, finished, kernel);
                 Judged { time: Some(said.select(1, 0)), energy: Some(said.select(1, 1)), rank: Some(said.select(1, 2)) }
             }

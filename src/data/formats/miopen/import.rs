@@ -46,7 +46,7 @@ pub struct Imported {
 struct Solver<'k> {
     kernel: &'k Kernel,
     columns: Columns<'k>,
-    checker: Checker<'k>,
+    checker: Checker,
 }
 
 /// Milliseconds by what SQLite tells of a convolution; `None` where several outputs' sizes share it.

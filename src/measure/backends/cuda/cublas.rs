@@ -1,7 +1,7 @@
 //! NVIDIA's library of matrix products, opened at run time: what a prediction is measured beside.
 
-use crate::backends::gpu::{Library, Said};
-use crate::executor::Product;
+use crate::backends::gpu::{DriverResult, Library};
+use crate::executor::GemmCall;
 use crate::verify::format::Format;
 use cudarc::cublas::sys::{
     self, cublasComputeType_t as Compute, cublasOperation_t as Operation, cublasStatus_t as Status,
@@ -15,7 +15,7 @@ pub struct Cublas {
     name: String,
 }
 
-fn check(status: Status) -> Said<()> {
+fn check(status: Status) -> DriverResult<()> {
     if status == Status::CUBLAS_STATUS_SUCCESS {
         return Ok(());
     }
@@ -26,7 +26,7 @@ fn check(status: Status) -> Said<()> {
 
 impl Cublas {
     /// Opens the library in the current context.
-    pub fn open() -> Said<Cublas> {
+    pub fn open() -> DriverResult<Cublas> {
         // SAFETY: opens a library, whose initialisers are those of any user of it
         if !unsafe { sys::is_culib_present() } {
             return Err("cuBLAS (libcublas.so) does not open: it comes with the CUDA toolkit and with Python's torch; name its folder in LD_LIBRARY_PATH".into());
@@ -48,8 +48,8 @@ impl Library for Cublas {
         self.name.clone()
     }
 
-    /// Sums are f32, and f32 is not shortened to TF32.
-    fn multiply(&self, product: &Product, [a, b, c]: [u64; 3]) -> Said<()> {
+    /// GradientSums are f32, and f32 is not shortened to TF32.
+    fn multiply(&self, product: &GemmCall, [a, b, c]: [u64; 3]) -> DriverResult<()> {
         let kind = match product.format {
             Format::F32 => sys::cudaDataType::CUDA_R_32F,
             Format::F16 => sys::cudaDataType::CUDA_R_16F,

@@ -1,8 +1,8 @@
-//! NVIDIA GPUs through the driver API, opened at run time by cudarc. Programs come from [`crate::backends::cuda::nvrtc`].
+//! NVIDIA GPUs through the driver API, opened at run time by cudarc. CompileQueue come from [`crate::backends::cuda::nvrtc`].
 
 use crate::backends::cuda::nvml::Gpu as Nvml;
 use crate::backends::cuda::nvrtc::newer_than;
-use crate::backends::gpu::{CompilerFor, Driver, Gpu, Handle, Library, Said, failed, ordinal};
+use crate::backends::gpu::{CompilerFor, Driver, DriverResult, Gpu, Handle, Library, failed, ordinal};
 use crate::measuring::energy::EnergyMeter;
 use cudarc::driver::sys::{self, CUresult};
 use device::{bus, check, count, describe, driver_version};
@@ -24,7 +24,7 @@ pub use device::devices;
 pub struct Cuda {
     ordinal: i32,
     /// What NVML knows of it.
-    gpu: Said<Nvml>,
+    gpu: DriverResult<Nvml>,
 }
 
 /// Opens `cuda:N`.
@@ -38,7 +38,7 @@ pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Cuda>> {
 // SAFETY, of all calls below: a library that is there is called with handles and memory that it gave or that outlive the call, as the
 // trait asks of its callers; everything is on the default stream of the entered context.
 impl Driver for Cuda {
-    fn enter(&mut self) -> Said<()> {
+    fn enter(&mut self) -> DriverResult<()> {
         let (mut handle, mut context) = (0, null_mut());
         // SAFETY: handles are written before they are used; the primary context lives as long as the process
         unsafe {
@@ -48,12 +48,12 @@ impl Driver for Cuda {
         }
     }
 
-    fn synchronise(&self) -> Said<()> {
+    fn synchronise(&self) -> DriverResult<()> {
         // SAFETY: takes no argument
         unsafe { check(sys::cuCtxSynchronize()) }
     }
 
-    fn allocate(&self, bytes: usize) -> Said<u64> {
+    fn allocate(&self, bytes: usize) -> DriverResult<u64> {
         let mut pointer = 0;
         // SAFETY: writes one pointer
         unsafe { check(sys::cuMemAlloc_v2(&mut pointer, bytes))? };
@@ -65,22 +65,22 @@ impl Driver for Cuda {
         unsafe { sys::cuMemFree_v2(pointer) };
     }
 
-    fn write(&self, pointer: u64, data: &[u8]) -> Said<()> {
+    fn write(&self, pointer: u64, data: &[u8]) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { check(sys::cuMemcpyHtoD_v2(pointer, data.as_ptr().cast(), data.len())) }
     }
 
-    fn read(&self, pointer: u64, data: &mut [u8]) -> Said<()> {
+    fn read(&self, pointer: u64, data: &mut [u8]) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { check(sys::cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), pointer, data.len())) }
     }
 
-    fn overwrite(&self, pointer: u64, bytes: usize) -> Said<()> {
+    fn overwrite(&self, pointer: u64, bytes: usize) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { check(sys::cuMemsetD8Async(pointer, 1, bytes, null_mut())) }
     }
 
-    fn load(&self, code: &[u8], entry: &CStr, dynamic_local_bytes: u32) -> Said<(Handle, Handle)> {
+    fn load(&self, code: &[u8], entry: &CStr, dynamic_local_bytes: u32) -> DriverResult<(Handle, Handle)> {
         let (mut module, mut function) = (null_mut(), null_mut());
         // SAFETY: the image is one that NVRTC made
         unsafe {
@@ -100,7 +100,13 @@ impl Driver for Cuda {
         unsafe { sys::cuModuleUnload(module.cast()) };
     }
 
-    fn launch(&self, function: Handle, grid: [[u32; 3]; 2], local_bytes: u32, arguments: &mut [Handle]) -> Said<()> {
+    fn launch(
+        &self,
+        function: Handle,
+        grid: [[u32; 3]; 2],
+        local_bytes: u32,
+        arguments: &mut [Handle],
+    ) -> DriverResult<()> {
         let [groups, items] = grid;
         // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature
         unsafe {
@@ -120,21 +126,21 @@ impl Driver for Cuda {
         }
     }
 
-    fn event(&self) -> Said<Handle> {
+    fn event(&self) -> DriverResult<Handle> {
         let mut event = null_mut();
         // SAFETY: writes a handle
         unsafe { check(sys::cuEventCreate(&mut event, 0))? };
         Ok(event.cast())
     }
 
-    fn record(&self, event: Handle) -> Said<()> {
+    fn record(&self, event: Handle) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { check(sys::cuEventRecord(event.cast(), null_mut())) }
     }
 
-    fn elapsed(&self, start: Handle, end: Handle) -> Said<f32> {
+    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32> {
         type Elapsed = unsafe extern "C" fn(*mut f32, Handle, Handle) -> CUresult;
-        static ASK: OnceLock<Said<Elapsed>> = OnceLock::new();
+        static ASK: OnceLock<DriverResult<Elapsed>> = OnceLock::new();
         let found = ASK.get_or_init(|| {
             // SAFETY: the name and type are the driver's since CUDA 2; cudarc binds its successor only, which drivers before 12.8 lack
             let found = unsafe { sys::culib().get::<Elapsed>(b"cuEventElapsedTime\0") };
@@ -147,7 +153,7 @@ impl Driver for Cuda {
         Ok(milliseconds)
     }
 
-    fn wait(&self, event: Handle) -> Said<()> {
+    fn wait(&self, event: Handle) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { check(sys::cuEventSynchronize(event.cast())) }
     }
@@ -156,11 +162,11 @@ impl Driver for Cuda {
         self.gpu.as_ref().ok().and_then(Nvml::conditions)
     }
 
-    fn meter(&self) -> Said<Box<dyn EnergyMeter>> {
+    fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>> {
         Ok(Box::new(self.gpu.clone()?))
     }
 
-    fn library(&self) -> Said<Box<dyn Library>> {
+    fn library(&self) -> DriverResult<Box<dyn Library>> {
         Ok(Box::new(cublas::Cublas::open()?))
     }
 }

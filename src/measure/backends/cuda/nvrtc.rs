@@ -1,11 +1,10 @@
 //! NVIDIA's run-time compiler, opened at run time: programs and what they need, with or without a GPU.
 
-use crate::backends::cuda::occupancy::Unit;
+use crate::backends::cuda::occupancy::ComputeUnit;
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
-use crate::fault::{Fault, fault};
 use cudarc::nvrtc::sys;
-use seqtune_data::{InvalidityKind, Resources};
+use seqtune_data::{Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ pub struct Nvrtc {
     as_ptx: bool,
     version: (i32, i32),
     /// The device's multiprocessor.
-    unit: Option<Unit>,
+    unit: Option<ComputeUnit>,
 }
 
 /// Folders in which the library is looked for before the system's, the first of them named by the user.
@@ -89,7 +88,7 @@ impl Nvrtc {
         };
         let as_ptx = capability != Some(newest);
         let target = if as_ptx { format!("sm_{newest}") } else { architecture.into() };
-        Ok(Nvrtc { target, as_ptx, version, unit: Unit::of(architecture) })
+        Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::of(architecture) })
     }
 
     /// Options beside the definitions.
@@ -145,8 +144,8 @@ impl Compiler for Nvrtc {
         format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
-        let bad = |what: &str| fault(InvalidityKind::Compile, format!("NVRTC: {what}"));
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+        let bad = |what: &str| Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {what}"));
         let text =
             CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
@@ -164,7 +163,7 @@ impl Compiler for Nvrtc {
             if let Err(error) = compiled {
                 return Err(match log.is_empty() {
                     true => error,
-                    false => fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
+                    false => Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
                 });
             }
             // PTX ends with the zero byte that the driver asks for
@@ -176,7 +175,7 @@ impl Compiler for Nvrtc {
             resources.dynamic_local_bytes = job.dynamic_local_bytes;
             if let Some(unit) = &self.unit {
                 unit.fit(&mut resources, job.items)
-                    .map_err(|why| fault(InvalidityKind::Compile, format!("cannot launch: {why}")))?;
+                    .map_err(|why| Invalidity::new(InvalidityKind::Compile, format!("cannot launch: {why}")))?;
             }
             Ok(Binary { code, resources })
         }
@@ -209,13 +208,13 @@ impl Program {
     }
 }
 
-fn check(code: sys::nvrtcResult) -> std::result::Result<(), Fault> {
+fn check(code: sys::nvrtcResult) -> std::result::Result<(), Invalidity> {
     if code == sys::nvrtcResult::NVRTC_SUCCESS {
         return Ok(());
     }
     // SAFETY: gives a constant of the library
     let said = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(code)) };
-    Err(fault(InvalidityKind::Compile, format!("NVRTC: {}", said.to_string_lossy())))
+    Err(Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {}", said.to_string_lossy())))
 }
 
 /// What the assembler's log says of an entry: `Used 80 registers, used 1 barriers, 5632 bytes smem`.

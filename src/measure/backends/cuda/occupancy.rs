@@ -7,7 +7,7 @@ use seqtune_data::Resources;
 
 /// What a multiprocessor of an architecture shares among its work-groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub struct ComputeUnit {
     /// Work-items, and work-groups, that it holds at most.
     items: u32,
     groups: u32,
@@ -31,11 +31,11 @@ const QUARTERS: u32 = 4;
 const MOST_REGISTERS: u32 = 255;
 const MOST_ITEMS: u32 = 1_024;
 
-impl Unit {
+impl ComputeUnit {
     /// The multiprocessor of an architecture named `sm_90`; `None` for one that is not known.
-    pub fn of(architecture: &str) -> Option<Unit> {
+    pub fn of(architecture: &str) -> Option<ComputeUnit> {
         let capability: u32 = architecture.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()?;
-        let unit = |items, groups, local_kib: u32, reserved: u32| Unit {
+        let unit = |items, groups, local_kib: u32, reserved: u32| ComputeUnit {
             items,
             groups,
             registers: 65_536,
@@ -115,20 +115,20 @@ mod tests {
             ("sm_75", 32, 0, 1_024, 1),
         ] {
             let mut needs = needs(registers, local);
-            Unit::of(capability).unwrap().fit(&mut needs, items).unwrap();
+            ComputeUnit::of(capability).unwrap().fit(&mut needs, items).unwrap();
             assert_eq!(needs.groups_per_unit, groups, "{capability} {registers} {local} {items}");
         }
     }
 
     #[test]
     fn what_cannot_launch_is_told_with_its_reason() {
-        let unit = Unit::of("sm_90").unwrap();
+        let unit = ComputeUnit::of("sm_90").unwrap();
         let why = |mut needs: Resources, items| unit.fit(&mut needs, items).unwrap_err();
         assert!(why(needs(128, 0), 1_024).contains("128 registers for each of 1024"));
         assert!(why(needs(32, 50_000), 64).contains("50000 bytes"));
         let big = Resources { dynamic_local_bytes: 233_000, ..needs(32, 0) };
         assert!(why(big, 64).contains("gives 232448"));
         assert!(unit.fit(&mut Resources { dynamic_local_bytes: 232_448, ..needs(32, 0) }, 64).is_ok());
-        assert_eq!(Unit::of("gfx906"), None);
+        assert_eq!(ComputeUnit::of("gfx906"), None);
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing is linked: [`function`] is given a closure that it never calls, whose result has the type of the function. So one program
 //! runs on machines with and without ROCm, and no symbol of its own stands before the library's.
 
-use crate::backends::gpu::Said;
+use crate::backends::gpu::DriverResult;
 use crate::backends::hip::library::LIBRARIES;
 use crate::backends::hip::library::{find, open};
 use hip_sys::hiprt::hipError_t;
@@ -33,10 +33,10 @@ pub fn library() -> Option<&'static Library> {
 }
 
 /// Where a function is, once it was looked up: a launch between two events is not to wait for that.
-pub type Found = OnceLock<Said<usize>>;
+pub type Found = OnceLock<DriverResult<usize>>;
 
 /// The function `name` of the type that the closure would give.
-pub fn function<P: Prototype>(found: &Found, _prototype: impl FnOnce() -> P, name: &str) -> Said<P::Raw> {
+pub fn function<P: Prototype>(found: &Found, _prototype: impl FnOnce() -> P, name: &str) -> DriverResult<P::Raw> {
     let address = found.get_or_init(|| {
         let library = library().ok_or("HIP: libamdhip64.so, AMD's run-time library, is not installed")?;
         // SAFETY: any symbol has an address
@@ -47,7 +47,7 @@ pub fn function<P: Prototype>(found: &Found, _prototype: impl FnOnce() -> P, nam
 }
 
 /// What HIP says of a code that is not success.
-pub fn check(code: u32) -> Said<()> {
+pub fn check(code: u32) -> DriverResult<()> {
     if code == 0 {
         return Ok(());
     }

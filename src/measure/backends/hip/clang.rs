@@ -1,11 +1,10 @@
-//! Programs for AMD GPUs by clang alone, where hipRTC is missing or does not know the architecture: neither headers nor libraries of
+//! CompileQueue for AMD GPUs by clang alone, where hipRTC is missing or does not know the architecture: neither headers nor libraries of
 //! ROCm's are needed.
 
 use crate::backends::hip::program::{OPTIONS, finish};
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
-use crate::fault::{Fault, fault};
-use seqtune_data::InvalidityKind;
+use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -82,11 +81,11 @@ impl Compiler for Clang {
         format!("{} {} {}", self.version, self.architecture, OPTIONS.join(" "))
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
         let defines: Vec<String> = job.defines.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
         let code = self
             .make(&prelude::as_cpp(job.file, job.source), &defines)
-            .map_err(|said| fault(InvalidityKind::Compile, said))?;
+            .map_err(|said| Invalidity::new(InvalidityKind::Compile, said))?;
         finish(code, job, &self.architecture)
     }
 }

@@ -1,6 +1,6 @@
 //! Which AMD GPUs there are, and what each is.
 
-use crate::backends::gpu::{Said, failed};
+use crate::backends::gpu::{DriverResult, failed};
 use crate::backends::hip::api::{check, hip, library};
 use crate::backends::hip::library::find;
 use crate::executor::Found;
@@ -34,7 +34,7 @@ pub fn devices() -> Result<Vec<Found>> {
 
 /// The architecture, `gfx90a`. The structure of properties that tells it has another layout in HIP 6 than before, and grows; so it is taken for
 /// the bytes that it is, more of them than any version writes, and the name is looked for in them.
-fn architecture(ordinal: i32) -> Said<String> {
+fn architecture(ordinal: i32) -> DriverResult<String> {
     type Properties = unsafe extern "C" fn(*mut u8, c_int) -> u32;
     let library = library().ok_or("HIP is not installed")?;
     let mut bytes = vec![0u8; 16 << 10];
@@ -59,7 +59,7 @@ fn lanes(architecture: &str) -> f64 {
 }
 
 /// A device as data.
-pub fn describe(ordinal: i32) -> Said<Device> {
+pub fn describe(ordinal: i32) -> DriverResult<Device> {
     let mut handle = 0;
     let mut name = [0u8; 256];
     let (mut bytes, mut version) = (0usize, 0);
@@ -121,7 +121,7 @@ pub fn describe(ordinal: i32) -> Said<Device> {
 }
 
 /// A device's address on the bus, `0000:1b:00.0`.
-pub fn bus(ordinal: i32) -> Said<String> {
+pub fn bus(ordinal: i32) -> DriverResult<String> {
     let mut text = [0u8; 64];
     // SAFETY: writes at most the length given
     unsafe { hip!(hipDeviceGetPCIBusId, text.as_mut_ptr().cast(), text.len() as i32, ordinal)? };

@@ -1,6 +1,6 @@
 //! One AMD GPU's driver.
 
-use crate::backends::gpu::{CompilerFor, Driver, Gpu, Handle, Said, failed, ordinal};
+use crate::backends::gpu::{CompilerFor, Driver, DriverResult, Gpu, Handle, failed, ordinal};
 use crate::backends::hip::api::hip;
 use crate::backends::hip::device::{bus, count, describe};
 use crate::backends::hip::{hwmon, smi};
@@ -14,7 +14,7 @@ use std::ptr::null_mut;
 /// One GPU's driver.
 pub struct Hip {
     ordinal: i32,
-    bus: Said<String>,
+    bus: DriverResult<String>,
 }
 
 /// Opens `hip:N`.
@@ -28,17 +28,17 @@ pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Hip>> {
 // SAFETY, of all calls below: a library that is there is called with handles and memory that it gave or that outlive the call, as the
 // trait asks of its callers; everything is on the default stream of the device that was set.
 impl Driver for Hip {
-    fn enter(&mut self) -> Said<()> {
+    fn enter(&mut self) -> DriverResult<()> {
         // SAFETY: takes a number
         unsafe { hip!(hipSetDevice, self.ordinal) }
     }
 
-    fn synchronise(&self) -> Said<()> {
+    fn synchronise(&self) -> DriverResult<()> {
         // SAFETY: takes no argument
         unsafe { hip!(hipDeviceSynchronize) }
     }
 
-    fn allocate(&self, bytes: usize) -> Said<u64> {
+    fn allocate(&self, bytes: usize) -> DriverResult<u64> {
         let mut pointer = null_mut();
         // SAFETY: writes one pointer
         unsafe { hip!(hipMalloc, &mut pointer, bytes)? };
@@ -50,23 +50,23 @@ impl Driver for Hip {
         let _ = unsafe { hip!(hipFree, pointer as Handle) };
     }
 
-    fn write(&self, pointer: u64, data: &[u8]) -> Said<()> {
+    fn write(&self, pointer: u64, data: &[u8]) -> DriverResult<()> {
         // SAFETY: as said above; the source is only read
         unsafe { hip!(hipMemcpyHtoD, pointer as Handle, data.as_ptr().cast_mut().cast(), data.len()) }
     }
 
-    fn read(&self, pointer: u64, data: &mut [u8]) -> Said<()> {
+    fn read(&self, pointer: u64, data: &mut [u8]) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { hip!(hipMemcpyDtoH, data.as_mut_ptr().cast(), pointer as Handle, data.len()) }
     }
 
-    fn overwrite(&self, pointer: u64, bytes: usize) -> Said<()> {
+    fn overwrite(&self, pointer: u64, bytes: usize) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { hip!(hipMemsetD8Async, pointer as Handle, 1, bytes, null_mut()) }
     }
 
     /// Local memory beyond what a program declares needs no asking: all that there is can be had at launch.
-    fn load(&self, code: &[u8], entry: &CStr, _dynamic_local_bytes: u32) -> Said<(Handle, Handle)> {
+    fn load(&self, code: &[u8], entry: &CStr, _dynamic_local_bytes: u32) -> DriverResult<(Handle, Handle)> {
         let (mut module, mut function): (hipModule_t, hipFunction_t) = (null_mut(), null_mut());
         // SAFETY: the code object is one that a compiler made
         unsafe {
@@ -81,7 +81,13 @@ impl Driver for Hip {
         let _ = unsafe { hip!(hipModuleUnload, module.cast()) };
     }
 
-    fn launch(&self, function: Handle, grid: [[u32; 3]; 2], local_bytes: u32, arguments: &mut [Handle]) -> Said<()> {
+    fn launch(
+        &self,
+        function: Handle,
+        grid: [[u32; 3]; 2],
+        local_bytes: u32,
+        arguments: &mut [Handle],
+    ) -> DriverResult<()> {
         let [groups, items] = grid;
         // SAFETY: number and kinds of the arguments are those of kernel.toml, which describes the signature
         unsafe {
@@ -102,26 +108,26 @@ impl Driver for Hip {
         }
     }
 
-    fn event(&self) -> Said<Handle> {
+    fn event(&self) -> DriverResult<Handle> {
         let mut event: hipEvent_t = null_mut();
         // SAFETY: writes a handle
         unsafe { hip!(hipEventCreate, &mut event)? };
         Ok(event.cast())
     }
 
-    fn record(&self, event: Handle) -> Said<()> {
+    fn record(&self, event: Handle) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { hip!(hipEventRecord, event.cast(), null_mut()) }
     }
 
-    fn elapsed(&self, start: Handle, end: Handle) -> Said<f32> {
+    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32> {
         let mut milliseconds = 0.0;
         // SAFETY: writes one number
         unsafe { hip!(hipEventElapsedTime, &mut milliseconds, start.cast(), end.cast())? };
         Ok(milliseconds)
     }
 
-    fn wait(&self, event: Handle) -> Said<()> {
+    fn wait(&self, event: Handle) -> DriverResult<()> {
         // SAFETY: as said above
         unsafe { hip!(hipEventSynchronize, event.cast()) }
     }
@@ -130,7 +136,7 @@ impl Driver for Hip {
         hwmon::conditions(self.bus.as_ref().ok()?)
     }
 
-    fn meter(&self) -> Said<Box<dyn EnergyMeter>> {
+    fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>> {
         Ok(Box::new(smi::Counter::at(self.bus.as_ref()?)?))
     }
 }

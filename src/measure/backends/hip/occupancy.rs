@@ -7,7 +7,7 @@ use seqtune_data::Resources;
 
 /// What a compute unit shares among its work-groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub struct ComputeUnit {
     /// Work-items of a wave that programs are compiled for.
     wave: u32,
     simds: u32,
@@ -29,10 +29,10 @@ pub struct Unit {
 const LOCAL_STEP: u32 = 512;
 const MOST_ITEMS: u32 = 1_024;
 
-impl Unit {
+impl ComputeUnit {
     /// The unit of an architecture named `gfx90a` or `gfx90a:sramecc+:xnack-`; `None` for one that is not known.
-    pub fn of(architecture: &str) -> Option<Unit> {
-        let gcn = Unit {
+    pub fn of(architecture: &str) -> Option<ComputeUnit> {
+        let gcn = ComputeUnit {
             wave: 64,
             simds: 4,
             waves: 10,
@@ -44,8 +44,8 @@ impl Unit {
             local: 64 << 10,
             group_local: 64 << 10,
         };
-        let cdna = Unit { waves: 8, registers: 512, step: 8, most_registers: 512, ..gcn };
-        let rdna = Unit {
+        let cdna = ComputeUnit { waves: 8, registers: 512, step: 8, most_registers: 512, ..gcn };
+        let rdna = ComputeUnit {
             wave: 32,
             waves: 16,
             registers: 1_024,
@@ -58,10 +58,10 @@ impl Unit {
         Some(match architecture.split(':').next()?.strip_prefix("gfx")? {
             "900" | "902" | "904" | "906" | "908" | "909" | "90c" => gcn,
             "90a" | "940" | "941" | "942" => cdna,
-            "950" => Unit { local: 160 << 10, group_local: 160 << 10, ..cdna },
-            "1010" | "1011" | "1012" | "1013" => Unit { waves: 20, step: 8, ..rdna },
+            "950" => ComputeUnit { local: 160 << 10, group_local: 160 << 10, ..cdna },
+            "1010" | "1011" | "1012" | "1013" => ComputeUnit { waves: 20, step: 8, ..rdna },
             "1030" | "1031" | "1032" | "1033" | "1034" | "1035" | "1036" => rdna,
-            "1100" | "1101" | "1151" | "1200" | "1201" => Unit { registers: 1_536, step: 24, ..rdna },
+            "1100" | "1101" | "1151" | "1200" | "1201" => ComputeUnit { registers: 1_536, step: 24, ..rdna },
             "1102" | "1103" | "1150" | "1152" | "1153" => rdna,
             _ => return None,
         })
@@ -128,7 +128,7 @@ mod tests {
         ] {
             let mut needs =
                 Resources { registers, scalar_registers: scalars, local_bytes: local, ..Resources::default() };
-            Unit::of(architecture).unwrap().fit(&mut needs, items).unwrap();
+            ComputeUnit::of(architecture).unwrap().fit(&mut needs, items).unwrap();
             assert_eq!(
                 (needs.groups_per_unit, needs.occupancy),
                 (groups, occupancy),
@@ -141,7 +141,7 @@ mod tests {
     fn what_cannot_launch_is_told_with_its_reason() {
         let why = |architecture, registers, local_bytes, items| {
             let mut needs = Resources { registers, local_bytes, ..Resources::default() };
-            let why = Unit::of(architecture).unwrap().fit(&mut needs, items).unwrap_err();
+            let why = ComputeUnit::of(architecture).unwrap().fit(&mut needs, items).unwrap_err();
             assert_eq!(needs.groups_per_unit, 0);
             why
         };
@@ -149,6 +149,6 @@ mod tests {
         assert!(why("gfx906", 128, 0, 1_024).contains("128 registers for each of 1024"));
         assert!(why("gfx906", 300, 0, 64).contains("a work-item has 256"));
         assert!(why("gfx1100", 32, 0, 2_048).contains("more than 1024"));
-        assert_eq!(Unit::of("gfx9999"), None);
+        assert_eq!(ComputeUnit::of("gfx9999"), None);
     }
 }

@@ -5,9 +5,8 @@ use crate::backends::hip::library::{find, open};
 use crate::backends::hip::program::{OPTIONS, finish};
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
-use crate::fault::{Fault, fault};
 use libloading::Library;
-use seqtune_data::InvalidityKind;
+use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -152,8 +151,8 @@ impl Compiler for HipRtc {
         format!("{} {} {}", self.version, self.architecture, OPTIONS.join(" "))
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Fault> {
-        let bad = |what: &str| fault(InvalidityKind::Compile, format!("hipRTC: {what}"));
+    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+        let bad = |what: &str| Invalidity::new(InvalidityKind::Compile, format!("hipRTC: {what}"));
         let text =
             CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
@@ -178,7 +177,7 @@ impl Compiler for HipRtc {
             if let Err(error) = compiled {
                 return Err(match log.is_empty() {
                     true => error,
-                    false => fault(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
+                    false => Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
                 });
             }
             finish(code, job, &self.architecture)

@@ -1,6 +1,6 @@
 //! AMD's management libraries, opened at run time: the counter of energy. AMD SMI is asked first, ROCm SMI where there is no other.
 
-use crate::backends::gpu::{Handle, Said};
+use crate::backends::gpu::{DriverResult, Handle};
 use crate::backends::hip::library::{find, open};
 use crate::measuring::energy::EnergyMeter;
 use libloading::Library;
@@ -41,9 +41,9 @@ fn same(asked: u64, told: u64) -> bool {
 
 impl Counter {
     /// The counter of the GPU at a bus address as HIP writes it; a sentence where there is none that moves.
-    pub fn at(bus: &str) -> Said<Counter> {
+    pub fn at(bus: &str) -> DriverResult<Counter> {
         let address = bdf(bus).ok_or_else(|| format!("the bus address {bus} is not understood"))?;
-        let counting = |found: Said<Counter>| found.and_then(|mut counter| counter.joules().map(|_| counter));
+        let counting = |found: DriverResult<Counter>| found.and_then(|mut counter| counter.joules().map(|_| counter));
         let amd = open(&AMD_SMI).map(|library| counting(amd_smi(library, address)));
         let rocm = || open(&ROCM_SMI).map(|library| counting(rocm_smi(library, address)));
         let found = match amd {
@@ -65,7 +65,7 @@ impl Counter {
 }
 
 /// What a library says of a code that is not success. Both count from 0, and 2 is "not supported".
-fn check(library: &str, code: u32) -> Said<()> {
+fn check(library: &str, code: u32) -> DriverResult<()> {
     match code {
         0 => Ok(()),
         2 => Err(format!("{library}: the device does not count energy, or not for a virtual machine")),
@@ -73,7 +73,7 @@ fn check(library: &str, code: u32) -> Said<()> {
     }
 }
 
-fn amd_smi(library: &Library, address: u64) -> Said<Counter> {
+fn amd_smi(library: &Library, address: u64) -> DriverResult<Counter> {
     type Handles = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
     type HandlesOf = unsafe extern "C" fn(Handle, *mut u32, *mut Handle) -> u32;
     let check = |code| check("AMD SMI", code);
@@ -84,7 +84,7 @@ fn amd_smi(library: &Library, address: u64) -> Said<Counter> {
         let processors: HandlesOf = find(library, "amdsmi_get_processor_handles")?;
         let address_of: unsafe extern "C" fn(Handle, *mut u64) -> u32 = find(library, "amdsmi_get_gpu_bdf_id")?;
         let count: EnergyCount<Handle> = find(library, "amdsmi_get_energy_count")?;
-        let list = |ask: &dyn Fn(*mut u32, *mut Handle) -> u32| -> Said<Vec<Handle>> {
+        let list = |ask: &dyn Fn(*mut u32, *mut Handle) -> u32| -> DriverResult<Vec<Handle>> {
             let mut length = 0;
             check(ask(&mut length, null_mut()))?;
             let mut handles = vec![null_mut(); length as usize];
@@ -104,7 +104,7 @@ fn amd_smi(library: &Library, address: u64) -> Said<Counter> {
     Err("AMD SMI does not know the device".into())
 }
 
-fn rocm_smi(library: &Library, address: u64) -> Said<Counter> {
+fn rocm_smi(library: &Library, address: u64) -> DriverResult<Counter> {
     let check = |code| check("ROCm SMI", code);
     // SAFETY: names and types of rocm_smi.h, the same since ROCm 4.5
     unsafe {
@@ -125,7 +125,7 @@ fn rocm_smi(library: &Library, address: u64) -> Said<Counter> {
 }
 
 impl EnergyMeter for Counter {
-    fn joules(&mut self) -> Said<f64> {
+    fn joules(&mut self) -> DriverResult<f64> {
         let (mut counter, mut microjoules, mut when) = (0u64, 0f32, 0u64);
         // SAFETY: the functions and devices come from the library; each call writes three numbers
         match self {

@@ -1,15 +1,15 @@
 //! Each kernel's share of the training: its examples, its boosted trees, and the problems that these label.
 
-use crate::examples::{Example, Imagine, contenders, emphasised, examples, tuned_examples};
+use crate::examples::{Example, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
 use crate::gbdt;
-use crate::member::Lesson;
+use crate::member::KernelData;
 use crate::plan::{Plan, Problems, SHARP};
 use crate::progress::Progress;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
 use seqtune_predict::error::Result;
-use seqtune_predict::featurizer::Speller;
+use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::gbdt::Trees;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::settings::Settings;
@@ -19,55 +19,55 @@ const UPDATES: usize = 100;
 const SMALLEST_BATCH: usize = 16;
 
 /// What networks learn from, and the trees that stand beside them.
-pub struct Prepared<'a> {
-    pub lessons: Vec<Lesson<'a>>,
+pub struct Prepared {
+    pub kernels: Vec<KernelData>,
     pub trees: Vec<Trees>,
 }
 
 /// Featurizes the examples of all kernels, and fits the trees.
-pub fn prepare<'a>(plan: &Plan<'a>, progress: &mut dyn FnMut(Progress)) -> Result<Prepared<'a>> {
-    let mut prepared = Prepared { lessons: Vec::new(), trees: Vec::new() };
+pub fn prepare(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
+    let mut prepared = Prepared { kernels: Vec::new(), trees: Vec::new() };
     let all: usize = plan.problems.iter().map(|p| p.train.len() + p.validation.len()).sum();
     let mut done = 0;
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
-        let speller = Speller::new(&plan.vocab, kernel)?;
+        let featurizer = Featurizer::new(&plan.vocab, kernel)?;
         if plan.tuned {
-            prepared.lessons.push(tuned_lesson(plan, speller, table, problems)?);
+            prepared.kernels.push(tuned_data(plan, featurizer, table, problems)?);
             done += problems.train.len() + problems.validation.len();
             progress(Progress::Preparing(done, all));
         } else {
-            let (lesson, trees) = swept_lesson(plan, speller, table, problems, progress)?;
-            prepared.lessons.push(lesson);
+            let (kernel_data, trees) = swept_data(plan, featurizer, table, problems, progress)?;
+            prepared.kernels.push(kernel_data);
             prepared.trees.extend(trees);
         }
     }
     Ok(prepared)
 }
 
-fn tuned_lesson<'a>(plan: &Plan, speller: Speller<'a>, table: &Table, problems: &Problems) -> Result<Lesson<'a>> {
+fn tuned_data(plan: &Plan, featurizer: Featurizer, table: &Table, problems: &Problems) -> Result<KernelData> {
     let most = plan.settings.batch.unwrap_or(SMALLEST_BATCH);
-    let training = tuned_examples(&speller, table, &problems.train)?;
-    let validation = tuned_examples(&speller, table, &problems.validation)?;
+    let training = tuned_examples(&featurizer, table, &problems.train)?;
+    let validation = tuned_examples(&featurizer, table, &problems.validation)?;
     // a kernel of few problems in smaller batches, or it would hardly be updated
     let batch = (training.len() / UPDATES).clamp(SMALLEST_BATCH.min(most), most);
-    Ok(Lesson { speller, training, validation, rows: 1, batch })
+    Ok(KernelData { featurizer, training, validation, rows: 1, batch })
 }
 
-fn swept_lesson<'a>(
+fn swept_data(
     plan: &Plan,
-    speller: Speller<'a>,
+    featurizer: Featurizer,
     table: &Table,
     problems: &Problems,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(Lesson<'a>, Vec<Trees>)> {
+) -> Result<(KernelData, Vec<Trees>)> {
     let (settings, tau) = (&plan.settings, plan.temperature());
     let train = match plan.from {
         None => problems.train.clone(),
-        Some(model) => emphasised(table, &problems.train, &model.meta.data),
+        Some(model) => oversample_new(table, &problems.train, &model.meta.data),
     };
-    let mut training = examples(&speller, table, &train, &plan.objectives, tau)?;
+    let mut training = examples(&featurizer, table, &train, &plan.objectives, tau)?;
     // judged by one target, whatever is trained towards, so that scores compare
-    let validation = examples(&speller, table, &problems.validation, &plan.objectives, Some(SHARP))?;
+    let validation = examples(&featurizer, table, &problems.validation, &plan.objectives, Some(SHARP))?;
     let mut trees = Vec::new();
     for objective in &plan.objectives {
         let known = |i: &usize| table.tried[*i].costs(*objective).len() >= 2;
@@ -80,20 +80,20 @@ fn swept_lesson<'a>(
         // trees that are judged by what they are fitted to would never stop
         let held: &[usize] = if plan.nothing_held_out { &[] } else { &problems.validation };
         let (aim, threads) = ((*objective, tau.unwrap_or(SHARP)), tch::get_num_threads().max(1) as usize);
-        let fitted = gbdt::fit(speller.kernel, table, (&train, held), aim, (settings.seed, threads))?;
-        imagine(&speller, (table, &problems.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
+        let fitted = gbdt::fit(&featurizer.kernel, table, (&train, held), aim, (settings.seed, threads))?;
+        imagine(&featurizer, (table, &problems.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
         trees.push(fitted);
     }
     // no more than a problem has
     let longest = training.iter().map(|e| e.sequences.len()).max().unwrap_or(2).max(2);
     let rows = settings.configs.min(longest);
     let batch = settings.batch.unwrap_or(SMALLEST_BATCH);
-    Ok((Lesson { speller, training, validation, rows, batch }, trees))
+    Ok((KernelData { featurizer, training, validation, rows, batch }, trees))
 }
 
 /// Adds examples of unmeasured problems that the trees label.
 fn imagine(
-    speller: &Speller,
+    featurizer: &Featurizer,
     (table, train): (&Table, &[usize]),
     (objective, tau): (Objective, Option<f64>),
     trees: &Trees,
@@ -106,7 +106,7 @@ fn imagine(
         return Ok(());
     }
     let contenders = contenders(table, train, objective);
-    let imagine = Imagine { speller, table, indices: train, objective, trees, contenders: &contenders };
+    let imagine = PseudoLabels { featurizer, table, indices: train, objective, trees, contenders: &contenders };
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
     // in portions, so that progress can be told
     for done in (0..wanted).step_by(50) {
