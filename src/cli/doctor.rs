@@ -8,6 +8,7 @@ use seqtune_predict::Model;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Kernel};
 use std::path::Path;
+use std::process::Command;
 
 /// Shows what this machine has and lacks, and the command that gets each
 #[derive(clap::Args)]
@@ -15,14 +16,17 @@ pub struct Args {
     /// One JSON object instead of text
     #[arg(long)]
     json: bool,
+    /// Checks the compilers alone: a process that has loaded AMD's cannot load the LLVM of a CPU's OpenCL
+    #[arg(long, hide = true)]
+    compilers: bool,
 }
 
 /// Something that seqtune can use.
-#[derive(serde::Serialize)]
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Check {
-    name: &'static str,
+    name: String,
     /// What it is for.
-    purpose: &'static str,
+    purpose: String,
     present: bool,
     /// What was found, or why nothing.
     found: String,
@@ -34,20 +38,24 @@ struct Check {
 const SETUP: &str = "scripts/setup.sh";
 
 impl Check {
-    fn new(
-        (name, purpose): (&'static str, &'static str),
-        found: std::result::Result<String, String>,
-        remedy: Option<&str>,
-    ) -> Check {
+    fn new((name, purpose): (&str, &str), found: std::result::Result<String, String>, remedy: Option<&str>) -> Check {
         let present = found.is_ok();
         let remedy = remedy.filter(|_| !present).map(String::from);
-        Check { name, purpose, present, found: found.unwrap_or_else(|reason| reason), remedy }
+        Check {
+            name: name.into(),
+            purpose: purpose.into(),
+            present,
+            found: found.unwrap_or_else(|reason| reason),
+            remedy,
+        }
     }
 }
 
 pub fn run(args: Args) -> Result<()> {
-    // compilers before devices: AMD's does not start once a CPU's OpenCL has loaded an LLVM of its own
-    let mut checks = vec![compiler("NVRTC", "H100"), compiler("hipRTC or clang", "MI300X")];
+    if args.compilers {
+        return crate::cli::answer::answer_json(&[compiler(COMPILERS[0]), compiler(COMPILERS[1])]);
+    }
+    let mut checks = compilers();
     checks.extend(apis());
     checks.extend([training(), lightgbm(), models(), cache()]);
     if args.json {
@@ -70,13 +78,24 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// The compiler for a described GPU of each maker.
-fn compiler(name: &'static str, device: &str) -> Check {
-    let purpose = if device == "H100" {
-        "programs for NVIDIA GPUs, also without one"
-    } else {
-        "programs for AMD GPUs, also without one"
+/// Compilers of each maker, what they are for, and a device that they compile for.
+const COMPILERS: [(&str, &str, &str); 2] = [
+    ("NVRTC", "programs for NVIDIA GPUs, also without one", "H100"),
+    ("hipRTC or clang", "programs for AMD GPUs, also without one", "MI300X"),
+];
+
+/// The compilers, checked in a process of their own.
+fn compilers() -> Vec<Check> {
+    let program =
+        std::env::current_exe().and_then(|program| Command::new(program).args(["doctor", "--compilers"]).output());
+    let found = program.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
+    let lost = |(name, purpose, _): (&str, &str, &str)| {
+        Check::new((name, purpose), Err("the process that opened it ended".into()), Some(SETUP))
     };
+    found.unwrap_or_else(|| COMPILERS.into_iter().map(lost).collect())
+}
+
+fn compiler((name, purpose, device): (&str, &str, &str)) -> Check {
     let found = Device::described(device).and_then(|device| compiler_for(&device));
     let version = found.map(|compiler| compiler.identity().split(" -").next().unwrap_or_default().trim().to_string());
     Check::new((name, purpose), version.map_err(|e| e.to_string()), Some(SETUP))
@@ -85,7 +104,7 @@ fn compiler(name: &'static str, device: &str) -> Check {
 /// Devices that open, an API each.
 fn apis() -> Vec<Check> {
     let (found, missing) = devices();
-    let api = |(name, prefix, remedy): (&'static str, &str, Option<&str>)| {
+    let api = |(name, prefix, remedy): (&str, &str, Option<&str>)| {
         let own: Vec<String> = found
             .iter()
             .filter(|f| f.id.starts_with(prefix))

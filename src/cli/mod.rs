@@ -2,6 +2,7 @@
 
 pub mod answer;
 mod bench;
+mod completions;
 mod convert;
 mod devices;
 mod doctor;
@@ -29,6 +30,9 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
 struct Args {
+    /// Shows on standard error what is done beneath: workers, compilers, caches; twice for more
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    verbose: u8,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -48,6 +52,10 @@ pub enum Verb {
     Import(import::Args),
     Export(export::Args),
     Bench(bench::Args),
+    Completions(completions::Args),
+    /// Prints the man page, as roff
+    #[command(hide = true)]
+    Man,
     #[command(hide = true)]
     Worker(WorkerArgs),
 }
@@ -75,13 +83,27 @@ pub fn main() -> ExitCode {
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Bench(args) => bench::run(args),
+        Verb::Completions(args) => completions::run(args, command()),
+        Verb::Man => completions::man(command()),
         Verb::Worker(args) => seqtune_measure::worker::server::serve(&args.kernel, &args.device),
     })
 }
 
+/// The command line as clap knows it.
+fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 /// Reads the command line; wrong words end the program with a message.
 pub fn parse() -> Verb {
-    Args::parse().verb
+    let args = Args::parse();
+    let level = match args.verbose {
+        0 => tracing::Level::WARN,
+        1 => tracing::Level::DEBUG,
+        _ => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).init();
+    args.verb
 }
 
 /// The exit code of what was done; an error is printed as one sentence.

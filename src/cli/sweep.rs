@@ -1,6 +1,7 @@
 //! `seqtune sweep`
 
 use crate::cli::progress::Bar;
+use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance};
 use seqtune_data::{Dataset, Header, Journal, is_packed_file};
 use seqtune_measure::registry::open;
@@ -159,6 +160,7 @@ pub fn run(args: Args) -> Result<()> {
         return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
     }
     let mut journal = Journal::open(&args.output, header)?;
+    let before = journal.dataset.records.len();
     let run = Run {
         setup: Setup::new(&args.kernel, &args.device, args.timeout)?,
         policy,
@@ -199,6 +201,11 @@ pub fn run(args: Args) -> Result<()> {
         report.measure_seconds,
         report.overhead * 100.0,
     ));
+    for group in failures(&journal.dataset.records[before..]) {
+        let Failures { kind, reason, count, example: (problem, config) } = group;
+        let kind = format!("{kind:?}").to_lowercase();
+        crate::cli::answer::answer(&format!("{count} failed ({kind}): {reason}\n  such as {config} for {problem}"));
+    }
     if let Some(beside) = journal.dataset.beside_library() {
         crate::cli::answer::answer(&beside);
     }

@@ -49,6 +49,7 @@ pub fn missing_libraries(program: &std::path::Path) -> Vec<String> {
 /// [`Error::Unavailable`] where the program or libtorch is missing.
 pub fn hand_over() -> Result<()> {
     let program = find()?;
+    tracing::debug!("going on as {}", program.display());
     let missing = missing_libraries(&program);
     if !missing.is_empty() {
         let missing = missing.join(", ");

@@ -6,10 +6,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
 use seqtune_data::{Header, Journal, Observed, Outcome, Record};
-use seqtune_measure::measuring::roofline::device_fill;
+use seqtune_measure::batch::{Batch, Contender, Ending};
+use seqtune_measure::engine::Engine;
+use seqtune_measure::measuring::roofline::{Peaks, device_fill};
 use seqtune_measure::registry::live_device;
 use seqtune_measure::verify::workload::geometry;
-use seqtune_measure::worker::client::{Client, Setup, compile_all};
+use seqtune_measure::worker::client::Setup;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Objective;
@@ -90,72 +92,110 @@ pub fn run(args: Args) -> Result<()> {
     let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let mut bench = Bench::new(setup, policy, args.objective, (args.search, args.seed));
     bench.learn = learn;
-    let peaks = bench.measurer.peaks()?;
-    let library = bench.measurer.library()?;
+    let before = bench.engine.measurer.peaks()?;
+    let library = bench.engine.measurer.library()?;
     bench.library = library.clone().ok();
     let mut bar = Bar::new("validate", problems.len() as u64);
-    let (mut measured, mut answers, mut failed, mut seen) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut validated = Validated::default();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
         if i > 0 && args.budget.is_some_and(|budget| began.elapsed() >= budget) {
             break;
         }
         bar.at(i, &kernel.brief_problem(problem));
-        seen += 1;
-        let mut answer = match bench.problem(&kernel, &device, problem, candidates)? {
-            Ok(answer) => answer,
+        validated.seen += 1;
+        match bench.problem(&kernel, &device, problem, candidates)? {
+            Ok(answer) => validated.add(problem, answer),
             Err(reason) => {
-                failed.push(format!("{} could not be measured: {reason}", kernel.brief_problem(problem)));
+                let failed = format!("{} could not be measured: {reason}", kernel.brief_problem(problem));
+                validated.failed.push(failed);
                 continue;
             }
-        };
-        if let (true, None, Some(reason)) =
-            (answers.is_empty() && args.objective != Objective::Time, answer.best_joules, &bench.unmetered)
-        {
-            return Err(Error::Unavailable(format!("--objective {}: no energy is metered: {reason}", args.objective)));
         }
-        answer.judge(&kernel, &peaks);
-        measured.push(problem.clone());
-        answers.push(answer);
+        validated.check_energy(args.objective, bench.unmetered.as_deref())?;
     }
     bar.end();
-    if let ([], [first, ..]) = (&answers[..], &failed[..]) {
-        return Err(Error::Failed(first.clone()));
-    }
-    failed.iter().for_each(|failed| eprintln!("seqtune: warning: {failed}"));
-    if seen < problems.len() {
-        eprintln!("seqtune: the budget is spent at {seen} of {} problems", problems.len());
-    }
-    if let Some(reason) = &bench.unmetered {
-        eprintln!("seqtune: warning: no energy was metered: {reason}");
-    }
+    // again: the machine may have been busy at first
+    let peaks = before.higher(bench.engine.measurer.peaks()?);
+    validated.answers.iter_mut().for_each(|answer| answer.judge(&kernel, &peaks, policy.cache));
+    validated.warn(problems.len(), bench.unmetered.as_deref())?;
+    let Validated { measured, answers, .. } = &validated;
     if let Some(path) = &args.plot {
-        draw(path, &kernel, &measured, &answers, &device)?;
+        draw(path, &kernel, measured, answers, &device)?;
     }
     if args.json {
         return answers.iter().try_for_each(crate::cli::answer::answer_json);
     }
-    crate::cli::answer::answer(&table(&kernel, &measured, &answers));
+    crate::cli::answer::answer(&table(&kernel, measured, answers));
     if let (true, Err(reason)) = (kernel.source()?.gemm.is_some(), &library) {
         crate::cli::answer::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
     }
-    let matrix = peaks.matrix_gflops.map_or(String::new(), |peak| format!(", {peak:.0} in f16 on tensor cores"));
-    let sparse = match answers.iter().any(|a| a.filled.is_some()) {
-        true => ", below 60 % where it fills less than a quarter of the device",
-        false => "",
-    };
-    crate::cli::answer::answer(&format!(
-        "The device reaches {:.0} GFLOP/s in f32{matrix} and {:.0} GB/s here at best; below 40 % of both a kernel is bound by latency{sparse}.",
-        peaks.f32_gflops, peaks.bandwidth_gbs
-    ));
+    crate::cli::answer::answer(&roofline(&peaks, answers.iter().any(|a| a.filled.is_some())));
     Ok(())
 }
 
-/// Workers that compile and measure one problem after the other.
+/// What the device reaches at best, how that was measured, and how a bound is told from it.
+fn roofline(peaks: &Peaks, fill_is_known: bool) -> String {
+    let matrix = peaks.matrix_gflops.map_or(String::new(), |peak| format!(", {peak:.0} in f16 on tensor cores"));
+    let cached = peaks
+        .cache_gbs
+        .map_or(String::new(), |gbs| format!(", {gbs:.0} GB/s within {:.0} MB of cache", peaks.cache_bytes / 1e6));
+    let sparse = if fill_is_known { ", below 60 % where it fills less than a quarter of the device" } else { "" };
+    format!(
+        "Peak here: {:.0} GFLOP/s in f32{matrix} (chains of multiply-adds in registers), {:.0} GB/s from memory{cached} (copies): the fastest \
+         launches before and after the validation. Below 40 % of both a kernel is bound by latency{sparse}.",
+        peaks.f32_gflops, peaks.bandwidth_gbs
+    )
+}
+
+/// What came of all problems.
+#[derive(Default)]
+struct Validated {
+    /// Problems that were begun, and those that were measured.
+    seen: usize,
+    measured: Vec<Problem>,
+    answers: Vec<Answer>,
+    /// Why others were not.
+    failed: Vec<String>,
+}
+
+impl Validated {
+    fn add(&mut self, problem: &Problem, answer: Answer) {
+        self.measured.push(problem.clone());
+        self.answers.push(answer);
+    }
+
+    /// Refuses to go on for an objective that nothing meters.
+    fn check_energy(&self, objective: Objective, unmetered: Option<&str>) -> Result<()> {
+        match (&self.answers[..], unmetered) {
+            ([first], Some(reason)) if objective != Objective::Time && first.best_joules.is_none() => {
+                Err(Error::Unavailable(format!("--objective {objective}: no energy is metered: {reason}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Warnings of what is missing; an error where nothing was measured.
+    fn warn(&self, problems: usize, unmetered: Option<&str>) -> Result<()> {
+        if let ([], [first, ..]) = (&self.answers[..], &self.failed[..]) {
+            return Err(Error::Failed(first.clone()));
+        }
+        self.failed.iter().for_each(|failed| eprintln!("seqtune: warning: {failed}"));
+        if self.seen < problems {
+            eprintln!("seqtune: the budget is spent at {} of {problems} problems", self.seen);
+        }
+        if let Some(reason) = unmetered {
+            eprintln!("seqtune: warning: no energy was metered: {reason}");
+        }
+        Ok(())
+    }
+}
+
+/// What is measured of each problem, and by what.
 struct Bench {
-    compilers: Vec<Client>,
-    measurer: Client,
+    engine: Engine,
     policy: Policy,
     objective: Objective,
+    /// Random configs per problem.
     search: usize,
     rng: ChaCha8Rng,
     /// Where what is measured is kept.
@@ -166,12 +206,38 @@ struct Bench {
     unmetered: Option<String>,
 }
 
+/// What was measured for a problem: its configs with what came of each.
+struct Found {
+    configs: Vec<Config>,
+    results: Vec<Option<(Outcome, Observed)>>,
+    library: Option<Outcome>,
+}
+
+impl Found {
+    fn outcome(&self, config: &Config) -> Option<&Outcome> {
+        let at = self.configs.iter().position(|c| c == config)?;
+        self.results[at].as_ref().map(|(outcome, _)| outcome)
+    }
+
+    fn time(&self, config: &Config) -> Option<f64> {
+        self.outcome(config).and_then(Outcome::time_us)
+    }
+
+    fn joules(&self, config: &Config) -> Option<f64> {
+        self.outcome(config).and_then(Outcome::joules)
+    }
+
+    /// The cheapest of these configs.
+    fn best(&self, among: &[Config], objective: Objective) -> Option<Config> {
+        let known = among.iter().filter_map(|c| Some((c, self.outcome(c)?.cost(objective)?)));
+        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config.clone())
+    }
+}
+
 impl Bench {
     fn new(setup: Setup, policy: Policy, objective: Objective, (search, seed): (usize, u64)) -> Bench {
-        let cores = cores();
         Bench {
-            compilers: (0..cores).map(|_| Client::new(setup.clone())).collect(),
-            measurer: Client::new(setup),
+            engine: Engine::new(setup, cores()),
             policy,
             objective,
             search,
@@ -182,7 +248,7 @@ impl Bench {
         }
     }
 
-    /// Measures a problem; the inner error is of it alone.
+    /// Measures a problem; the reason where its data or reference cannot be made.
     fn problem(
         &mut self,
         kernel: &Kernel,
@@ -192,92 +258,37 @@ impl Bench {
     ) -> Result<std::result::Result<Answer, String>> {
         let space = ConfigSpace::new(kernel, problem, device);
         let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
-        let default = kernel.default_config();
+        let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
         let random = space.counter().sample_distinct(self.search, &mut self.rng);
-        let default_legal = space.is_legal(&default);
-        for config in default_legal.then_some(&default).into_iter().chain(&random) {
+        for config in default.iter().chain(&random) {
             if !configs.contains(config) {
                 configs.push(config.clone());
             }
         }
-        let jobs: Vec<(&Problem, &Config)> = configs.iter().map(|c| (problem, c)).collect();
-        let mut outcomes: Vec<Option<Outcome>> = vec![None; configs.len()];
-        compile_all(&mut self.compilers, kernel, &jobs, &|| true, &mut |i, fault| {
-            outcomes[i] = fault.map(Outcome::Invalid);
-        })?;
-        let sound: Vec<usize> = (0..configs.len()).filter(|i| outcomes[*i].is_none()).collect();
-        let to_measure: Vec<Config> = sound.iter().map(|i| configs[*i].clone()).collect();
-        let mut by_library = None;
-        let mut notes: Vec<Observed> = vec![Observed::default(); configs.len()];
-        let unmetered = &mut self.unmetered;
-        let measured = self.measurer.measure(
-            kernel,
-            problem,
-            (&to_measure, self.library.is_some()),
-            &self.policy,
-            f64::INFINITY,
-            &mut |i, outcome, observed| {
-                *unmetered = unmetered.take().or(observed.unmetered.clone());
-                match sound.get(i) {
-                    Some(config) => (outcomes[*config], notes[*config]) = (Some(outcome), observed),
-                    None => by_library = Some(outcome),
-                }
-                Ok(())
-            },
-        )?;
-        if let Err(reason) = measured {
-            return Ok(Err(reason));
-        }
-        let filled = candidates.first().and_then(|first| {
-            let at = configs.iter().position(|c| *c == first.config)?;
-            let launch = &kernel.source().ok()?.program;
-            let groups = geometry(kernel, device, launch, problem, Some(&first.config)).groups();
-            Some(device_fill(notes[at].resources.as_ref()?, groups, device.limits.compute_units?))
-        });
-        if let Some(journal) = &mut self.learn {
-            let library_us = by_library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
-            for ((config, outcome), note) in configs.iter().zip(&outcomes).zip(notes) {
-                let Some(outcome) = outcome.clone() else { continue };
-                let (problem, config) = (kernel.show_problem(problem), kernel.show_config(config));
-                journal.append(Record { problem, config, outcome, observed: Observed { library_us, ..note } })?;
-            }
-        }
-        let of = |config: &Config| configs.iter().position(|c| c == config).and_then(|i| outcomes[i].as_ref());
-        let time = |config: &Config| of(config).and_then(Outcome::time_us);
-        let joules = |config: &Config| of(config).and_then(Outcome::joules);
-        let least = |configs: &[Config]| {
-            let known = configs.iter().filter_map(|c| Some((c.clone(), of(c)?.cost(self.objective)?)));
-            known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config)
+        let found = match self.measure(kernel, problem, configs)? {
+            Ok(found) => found,
+            Err(reason) => return Ok(Err(reason)),
         };
-        let (found, best) = (least(&random), least(&configs));
+        self.keep(kernel, problem, &found)?;
+        let filled = candidates.first().and_then(|first| filled(kernel, device, problem, &first.config, &found));
+        let (searched, best) = (found.best(&random, self.objective), found.best(&found.configs, self.objective));
+        let time = |config: Option<&Config>| config.and_then(|config| found.time(config));
+        let joules = |config: Option<&Config>| config.and_then(|config| found.joules(config));
         Ok(Ok(Answer {
             problem: kernel.show_problem(problem),
             device: device.name.clone(),
             objective: self.objective,
-            predictions: candidates
-                .iter()
-                .map(|c| Predicted {
-                    config: kernel.show_config(&c.config),
-                    probability: c.probability,
-                    predicted_us: c.time_us,
-                    measured_us: time(&c.config),
-                    measured_joules: joules(&c.config),
-                    failure: match of(&c.config) {
-                        Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),
-                        _ => None,
-                    },
-                })
-                .collect(),
-            default_us: default_legal.then(|| time(&default)).flatten(),
-            default_joules: default_legal.then(|| joules(&default)).flatten(),
-            search_config: found.as_ref().map(|c| kernel.show_config(c)),
-            search_us: found.as_ref().and_then(time),
-            search_joules: found.as_ref().and_then(joules),
-            best_us: best.as_ref().and_then(time),
-            best_joules: best.as_ref().and_then(joules),
+            predictions: candidates.iter().map(|candidate| predicted(kernel, candidate, &found)).collect(),
+            default_us: time(default.as_ref()),
+            default_joules: joules(default.as_ref()),
+            search_config: searched.as_ref().map(|c| kernel.show_config(c)),
+            search_us: time(searched.as_ref()),
+            search_joules: joules(searched.as_ref()),
+            best_us: time(best.as_ref()),
+            best_joules: joules(best.as_ref()),
             library: self.library.clone(),
-            library_us: by_library.as_ref().and_then(Outcome::time_us),
-            library_joules: by_library.as_ref().and_then(Outcome::joules),
+            library_us: found.library.as_ref().and_then(Outcome::time_us),
+            library_joules: found.library.as_ref().and_then(Outcome::joules),
             flops: kernel.flops(problem),
             bytes: kernel.bytes(problem),
             compute_share: None,
@@ -285,5 +296,63 @@ impl Bench {
             bound: None,
             filled,
         }))
+    }
+
+    fn measure(
+        &mut self,
+        kernel: &Kernel,
+        problem: &Problem,
+        configs: Vec<Config>,
+    ) -> Result<std::result::Result<Found, String>> {
+        let mut results = vec![None; configs.len()];
+        let (mut by_library, unmetered) = (None, &mut self.unmetered);
+        let batch = Batch { problem, configs: &configs, library: self.library.is_some(), best_us: f64::INFINITY };
+        let ending = self.engine.measure(kernel, batch, &self.policy, &mut |measured| {
+            *unmetered = unmetered.take().or(measured.observed.unmetered.clone());
+            match measured.contender {
+                Contender::Config(at) => results[at] = Some((measured.outcome, measured.observed)),
+                Contender::Library => by_library = Some(measured.outcome),
+            }
+            Ok(())
+        })?;
+        Ok(match ending {
+            Ending::Complete => Ok(Found { configs, results, library: by_library }),
+            Ending::Unmeasurable(reason) => Err(reason),
+        })
+    }
+
+    /// Appends what was found to the journal that is learned from, where one was named.
+    fn keep(&mut self, kernel: &Kernel, problem: &Problem, found: &Found) -> Result<()> {
+        let Some(journal) = &mut self.learn else { return Ok(()) };
+        let library_us = found.library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
+        for (config, result) in found.configs.iter().zip(&found.results) {
+            let Some((outcome, observed)) = result.clone() else { continue };
+            let (problem, config) = (kernel.show_problem(problem), kernel.show_config(config));
+            journal.append(Record { problem, config, outcome, observed: Observed { library_us, ..observed } })?;
+        }
+        Ok(())
+    }
+}
+
+/// Share of the device's places for work-items that a config fills, where the compiler tells what it needs.
+fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, found: &Found) -> Option<f64> {
+    let at = found.configs.iter().position(|c| c == config)?;
+    let resources = found.results[at].as_ref()?.1.resources.as_ref()?;
+    let groups = geometry(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
+    Some(device_fill(resources, groups, device.limits.compute_units?))
+}
+
+/// A prediction beside what was measured of it.
+fn predicted(kernel: &Kernel, candidate: &Candidate, found: &Found) -> Predicted {
+    Predicted {
+        config: kernel.show_config(&candidate.config),
+        probability: candidate.probability,
+        predicted_us: candidate.time_us,
+        measured_us: found.time(&candidate.config),
+        measured_joules: found.joules(&candidate.config),
+        failure: match found.outcome(&candidate.config) {
+            Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),
+            _ => None,
+        },
     }
 }

@@ -4,6 +4,7 @@
 //! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
 
 pub mod dataset;
+pub mod failures;
 pub mod formats;
 pub mod journal;
 pub mod observed;

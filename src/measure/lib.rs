@@ -4,7 +4,9 @@
 //! a wrong kernel can kill or hang the process that it runs in.
 
 pub mod backends;
+pub mod batch;
 pub mod compile;
+pub mod engine;
 pub mod executor;
 pub mod measuring;
 pub mod registry;

@@ -24,8 +24,14 @@ fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for list in APIS {
         match list() {
-            Ok(devices) => found.extend(devices),
-            Err(reason) => missing.push(reason.to_string()),
+            Ok(devices) => {
+                devices.iter().for_each(|f| tracing::debug!("{} is {} ({})", f.id, f.device.name, f.device.driver));
+                found.extend(devices);
+            }
+            Err(reason) => {
+                tracing::debug!("{reason}");
+                missing.push(reason.to_string());
+            }
         }
         if found.iter().any(&wanted) {
             break;

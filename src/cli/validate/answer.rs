@@ -1,6 +1,7 @@
 //! What validation says of a problem, and how it is shown.
 
 use seqtune_data::Invalidity;
+use seqtune_data::recipe::Cache;
 use seqtune_eval::plot;
 use seqtune_measure::measuring::roofline::{Bound, Peaks};
 use seqtune_predict::error::Result;
@@ -55,10 +56,12 @@ pub struct Predicted {
 
 impl Answer {
     /// Compares the first choice with what the device reaches.
-    pub fn judge(&mut self, kernel: &Kernel, peaks: &Peaks) {
+    pub fn judge(&mut self, kernel: &Kernel, peaks: &Peaks, cache: Cache) {
         let Some(time) = self.first_us() else { return };
         let Ok(source) = kernel.source() else { return };
-        if let Some((compute, memory, bound)) = peaks.judge(source.units, (self.flops, self.bytes, time), self.filled) {
+        if let Some((compute, memory, bound)) =
+            peaks.judge(source.units, (self.flops, self.bytes, time), self.filled, cache)
+        {
             (self.compute_share, self.memory_share, self.bound) = (Some(compute), Some(memory), Some(bound));
         }
     }

@@ -2,74 +2,14 @@
 //!
 //! A device is described and programs are compiled without a context: the processes that only compile take no memory of the GPU.
 
+use crate::backends::driver::{Driver, DriverResult, Handle, Library, failed};
 use crate::compile::{Binary, Cached, Compiler, Job};
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::{Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
-use std::ffi::{CStr, CString, c_void};
-
-/// What a call said: the sentence of a failure.
-pub type DriverResult<T> = std::result::Result<T, String>;
-
-/// Handles of a driver's.
-pub type Handle = *mut c_void;
-
-/// The calls of an API on one device. Every call but [`Driver::enter`] needs it to have been made.
-pub trait Driver {
-    /// Makes the device this thread's.
-    fn enter(&mut self) -> DriverResult<()>;
-    /// Waits for everything enqueued; an error of the context comes back from every call after it.
-    fn synchronise(&self) -> DriverResult<()>;
-
-    /// Device memory, by its address.
-    fn allocate(&self, bytes: usize) -> DriverResult<u64>;
-    fn free(&self, pointer: u64);
-    /// Copies, which are done when the call returns. The memory holds as many bytes.
-    fn write(&self, pointer: u64, data: &[u8]) -> DriverResult<()>;
-    fn read(&self, pointer: u64, data: &mut [u8]) -> DriverResult<()>;
-    /// Enqueues the overwriting of so many bytes.
-    fn overwrite(&self, pointer: u64, bytes: usize) -> DriverResult<()>;
-
-    /// Module and function of a finished program that asks for so many bytes of local memory at launch.
-    fn load(&self, code: &[u8], entry: &CStr, dynamic_local_bytes: u32) -> DriverResult<(Handle, Handle)>;
-    fn unload(&self, module: Handle);
-    /// Enqueues a launch of `grid` work-groups of work-items; each argument points at its value.
-    fn launch(
-        &self,
-        function: Handle,
-        grid: [[u32; 3]; 2],
-        local_bytes: u32,
-        arguments: &mut [Handle],
-    ) -> DriverResult<()>;
-
-    fn event(&self) -> DriverResult<Handle>;
-    fn record(&self, event: Handle) -> DriverResult<()>;
-    /// Milliseconds between two events that have happened.
-    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32>;
-    /// Waits for an event; one that was never recorded has happened.
-    fn wait(&self, event: Handle) -> DriverResult<()>;
-
-    /// How the device is now, where the API tells.
-    fn conditions(&self) -> Option<Conditions> {
-        None
-    }
-    /// The device's counter of energy.
-    fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>>;
-    /// The vendor's library, opened in the current context.
-    fn library(&self) -> DriverResult<Box<dyn Library>> {
-        Err("there is no vendor's library that works through this API".into())
-    }
-}
-
-/// A vendor's library of tuned routines, on one device.
-pub trait Library {
-    /// Name and version.
-    fn name(&self) -> String;
-    /// Enqueues a product of matrices at these addresses.
-    fn multiply(&self, product: &GemmCall, matrices: [u64; 3]) -> DriverResult<()>;
-}
+use std::ffi::CString;
 
 /// One GPU.
 pub struct Gpu<D> {
@@ -94,23 +34,7 @@ struct Program {
     entry: CString,
     dynamic_local_bytes: u32,
     /// Module and function, made at the first launch.
-    workload: Option<(Handle, Handle)>,
-}
-
-/// Finds the compiler for a device.
-pub type CompilerFor = fn(&Device) -> Result<Cached<Box<dyn Compiler>>>;
-
-/// The number of `cuda:1`, of as many devices as there are.
-pub fn ordinal(id: &str, api: &str, count: i32) -> Result<i32> {
-    let ordinal = id.strip_prefix(api).and_then(|rest| rest.strip_prefix(':')?.parse().ok());
-    match ordinal.filter(|n| (0..count).contains(n)) {
-        Some(ordinal) => Ok(ordinal),
-        None => Err(Error::Input(format!("no device `{id}`: there are {count}, from {api}:0"))),
-    }
-}
-
-pub fn failed(what: &str) -> impl Fn(String) -> Error + '_ {
-    move |e| Error::Failed(format!("{what}: {e}"))
+    loaded: Option<(Handle, Handle)>,
 }
 
 impl<D: Driver> Gpu<D> {
@@ -160,9 +84,9 @@ impl<D: Driver> Gpu<D> {
     fn function(&mut self, program: ProgramId) -> DriverResult<(Handle, u32)> {
         let Some(program) = &mut self.programs[program.0] else { return Err("the program was released".into()) };
         let bytes = program.dynamic_local_bytes;
-        let (_, function) = match program.workload {
-            Some(workload) => workload,
-            None => *program.workload.insert(self.driver.load(&program.binary.code, &program.entry, bytes)?),
+        let (_, function) = match program.loaded {
+            Some(loaded) => loaded,
+            None => *program.loaded.insert(self.driver.load(&program.binary.code, &program.entry, bytes)?),
         };
         Ok((function, bytes))
     }
@@ -276,7 +200,7 @@ impl<D: Driver> Executor for Gpu<D> {
         let entry = CString::new(job.entry)
             .map_err(|_| Invalidity::new(InvalidityKind::Compile, "the entry holds a zero byte"))?;
         let dynamic_local_bytes = job.dynamic_local_bytes;
-        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, workload: None }));
+        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, loaded: None }));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -297,7 +221,7 @@ impl<D: Driver> Executor for Gpu<D> {
     }
 
     fn release(&mut self, program: ProgramId) {
-        if let Some(Program { workload: Some((module, _)), .. }) = self.programs[program.0].take() {
+        if let Some(Program { loaded: Some((module, _)), .. }) = self.programs[program.0].take() {
             self.driver.unload(module);
         }
     }

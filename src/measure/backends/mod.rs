@@ -1,6 +1,7 @@
 //! Devices, an API each.
 
 pub mod cuda;
+pub mod driver;
 pub mod fake;
 pub mod gpu;
 pub mod hip;

@@ -36,9 +36,12 @@ impl<C: Compiler> Compiler for Cached<C> {
         let Some(store) = &self.store else { return self.compiler.compile(job) };
         let key = key(&self.compiler, job);
         if let Some(found) = store.get(&key) {
+            tracing::trace!("program {key} of {}: on disk", job.entry);
             return Ok(found);
         }
+        let began = std::time::Instant::now();
         let made = self.compiler.compile(job)?;
+        tracing::trace!("program {key} of {}: compiled in {:.2} s", job.entry, began.elapsed().as_secs_f64());
         store.put(&key, &made);
         Ok(made)
     }

@@ -2,26 +2,28 @@
 //! candidates until the interval of each that competes is tight or its budget is spent. Raw samples are kept, but for those of moments in
 //! which everything was slower.
 
-pub mod contender;
 pub mod energy;
 pub mod interleave;
+mod monitor;
 pub mod roofline;
+pub mod trial;
 
+use crate::batch::{Batch, Contender, Measured, ProgramKey, Step};
 use crate::compile::Job;
 use crate::executor::{Executor, LaunchDims, ProgramId, Timing};
-use crate::measuring::contender::{Stage, Trial, Work};
 use crate::measuring::energy::{EnergyMeter, MachineClock, Unmetered, idle_watts};
 use crate::measuring::interleave::Interleaved;
+use crate::measuring::monitor::DeviceMonitor;
 use crate::measuring::roofline::Peaks;
+use crate::measuring::trial::{Stage, Trial, Work};
 use crate::verify::on_device::DeviceComparison;
 use crate::verify::workload::{Workload, geometry, load};
 use seqtune_data::recipe::{Cache, Policy, Recipe};
-use seqtune_data::{Conditions, Invalidity, InvalidityKind, Measurement, Observed, Outcome};
+use seqtune_data::{Invalidity, InvalidityKind, Measurement, Observed, Outcome};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
-use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// CompileQueue kept compiled, about: what is measured together is kept beyond.
 const PROGRAMS: usize = 1_024;
@@ -54,37 +56,34 @@ fn finish_round(running: &mut [Trial], rounds: &Interleaved, policy: &Policy, be
     done
 }
 
-/// Looks at how the device is while it is at work, or just was: idle it says other things.
-#[derive(Default)]
-struct DeviceMonitor {
-    asked: Option<Instant>,
-    now: Option<Conditions>,
-}
-
-/// Asking takes the driver a good part of a millisecond, and what it tells changes more slowly than this.
-const LOOK: Duration = Duration::from_millis(20);
-
-impl DeviceMonitor {
-    /// To be called right after a launch of the candidate.
-    fn poll(&mut self, executor: &mut dyn Executor, candidate: &mut Trial) {
-        if self.asked.is_none_or(|asked| asked.elapsed() >= LOOK) {
-            (self.asked, self.now) = (Some(Instant::now()), executor.conditions());
-        }
-        if let Some(now) = &self.now {
-            candidate.record_conditions(now);
-        }
-    }
-}
-
 /// A device with the data of one problem on it, and programs compiled so far.
 pub struct Bench {
     kernel: Kernel,
     source: Source,
     executor: Box<dyn Executor>,
-    programs: HashMap<String, ProgramId>,
+    programs: HashMap<ProgramKey, ProgramId>,
     workload: Option<Workload>,
     agree: DeviceComparison,
     meter: Option<Meter>,
+}
+
+/// A batch while it is measured.
+struct Pass<'a> {
+    batch: &'a Batch<'a>,
+    policy: &'a Policy,
+    /// Best time known so far in microseconds.
+    best_us: f64,
+    report: &'a mut dyn FnMut(Step),
+}
+
+impl Pass<'_> {
+    fn begin(&mut self, contender: Contender) {
+        (self.report)(Step::Begin(contender));
+    }
+
+    fn finish(&mut self, measured: Measured) {
+        (self.report)(Step::Finished(measured));
+    }
 }
 
 /// The counter of energy with the idle device's watts, or why there is none.
@@ -99,13 +98,12 @@ impl Bench {
 
     /// The compiled program of `config` for `problem`'s data type and layout.
     fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Invalidity> {
-        let defines = self.kernel.defines(problem, config);
-        let key = format!("{defines:?}");
+        let key = ProgramKey::of(&self.kernel, problem, config);
         if let Some(program) = self.programs.get(&key) {
             return Ok(*program);
         }
         let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
-        let program = self.executor.compile(&Job::new(&self.kernel, &self.source.program, &defines, &env))?;
+        let program = self.executor.compile(&Job::new(&self.kernel, &self.source.program, key.defines(), &env))?;
         self.programs.insert(key, program);
         Ok(program)
     }
@@ -177,23 +175,26 @@ impl Bench {
         self.executor.is_poisoned()
     }
 
-    /// Measures `configs` for the loaded problem and, if asked for, the vendor's library as one more. `begin` is told the index of a config before anything of it runs, `finish`
-    /// its outcome, with what its program needs. `best_us`: the best time known for the problem. Ends early where the device
-    /// is lost.
-    pub fn measure(
-        &mut self,
-        (configs, library): (&[Config], bool),
-        policy: &Policy,
-        mut best_us: f64,
-        begin: &mut dyn FnMut(usize),
-        finish: &mut dyn FnMut(usize, Outcome, Observed),
-    ) -> Result<()> {
+    /// Measures a batch for the loaded problem, reporting each contender before anything of it runs, and its outcome. Ends early where the
+    /// device is lost.
+    ///
+    /// # Errors
+    /// Where no problem is loaded, or the device fails beyond one config.
+    pub fn measure(&mut self, batch: &Batch, policy: &Policy, report: &mut dyn FnMut(Step)) -> Result<()> {
         let Some(workload) = self.workload.take() else {
             return Err(seqtune_predict::error::Error::Failed("no problem is loaded".into()));
         };
-        let mut left = 0..configs.len() + library as usize;
+        let mut pass = Pass { batch, policy, best_us: batch.best_us, report };
+        let contenders = batch.contenders();
+        let mut left = &contenders[..];
         while !left.is_empty() {
-            left.start = self.together(&workload, (configs, left.clone()), policy, &mut best_us, begin, finish)?;
+            let (mut running, taken) = self.admit(&workload, left, &mut pass)?;
+            left = &left[taken..];
+            self.warm_up(&workload, &mut running, &mut pass);
+            self.sample(&workload, &mut running, &mut pass);
+            if policy.energy {
+                self.meter_all(&workload, &mut running, &mut pass);
+            }
             if self.executor.is_poisoned() {
                 return Ok(());
             }
@@ -202,98 +203,97 @@ impl Bench {
         Ok(())
     }
 
-    /// Measures the first of the configs `left` together, as many as take seconds, and returns where the others begin. The one behind the last
-    /// config is the library.
-    fn together(
-        &mut self,
-        workload: &Workload,
-        (configs, left): (&[Config], Range<usize>),
-        policy: &Policy,
-        best_us: &mut f64,
-        begin: &mut dyn FnMut(usize),
-        finish: &mut dyn FnMut(usize, Outcome, Observed),
-    ) -> Result<usize> {
+    /// Checks the first of the contenders `left`, as many as take seconds in a round, and returns those that work and how many were taken.
+    fn admit(&mut self, workload: &Workload, left: &[Contender], pass: &mut Pass) -> Result<(Vec<Trial>, usize)> {
         self.make_room();
         let mut running: Vec<Trial> = Vec::new();
-        let (mut rest, mut sum_us) = (left.start, 0.0);
-        for index in left {
-            if running.len() >= FEW && sum_us > ROUND_US || running.len() >= MANY {
+        let (mut taken, mut sum_us) = (0, 0.0);
+        for contender in left {
+            if running.len() >= FEW && sum_us > ROUND_US || running.len() >= MANY || self.executor.is_poisoned() {
                 break;
             }
-            rest = index + 1;
-            begin(index);
-            match self.check(workload, index, configs.get(index))? {
-                Ok(candidate) => {
-                    // who competes is judged by the best config: the library may compute in other units
-                    if candidate.work.program().is_some() {
-                        *best_us = best_us.min(candidate.estimate_us);
+            taken += 1;
+            pass.begin(*contender);
+            match self.check(workload, *contender, pass.batch.configs)? {
+                Ok(trial) => {
+                    // who competes is compared with the best config: the library may compute in other units
+                    if trial.work.program().is_some() {
+                        pass.best_us = pass.best_us.min(trial.estimate_us);
                     }
-                    sum_us += candidate.estimate_us;
-                    running.push(candidate);
+                    sum_us += trial.estimate_us;
+                    running.push(trial);
                 }
-                Err(fault) => finish(index, Outcome::Invalid(fault), Observed::default()),
-            }
-            if self.executor.is_poisoned() {
-                return Ok(rest);
+                Err(invalidity) => pass.finish(Measured::invalid(*contender, invalidity)),
             }
         }
-        let timing = if policy.cache == Cache::Cold { Timing::Cold } else { Timing::Warm };
-        for candidate in running.iter_mut().filter(|c| !c.seems_hopeless(policy, *best_us)) {
+        Ok((running, taken))
+    }
+
+    /// Launches what competes for as long as the policy says.
+    fn warm_up(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
+        let (policy, best_us) = (pass.policy, pass.best_us);
+        for trial in running.iter_mut().filter(|trial| !trial.seems_hopeless(policy, best_us)) {
             if self.executor.is_poisoned() {
-                return Ok(rest);
+                return;
             }
             // by time, and not at all for a launch that is longer than the warm-up; caches are flushed for what is timed
-            let launches = (policy.warm_up_ms * 1e3 / candidate.estimate_us).min(1_000.0) as usize;
-            begin(candidate.index);
-            if let Err(fault) = candidate.work.launch(self.executor.as_mut(), &workload.values, launches, Timing::Warm)
-            {
-                candidate.done = true;
-                finish(candidate.index, Outcome::Invalid(fault), Observed::default());
+            let launches = (policy.warm_up_ms * 1e3 / trial.estimate_us).min(1_000.0) as usize;
+            pass.begin(trial.contender);
+            let launched = trial.work.launch(self.executor.as_mut(), &workload.values, launches, Timing::Warm);
+            if let Err(invalidity) = launched {
+                trial.done = true;
+                pass.finish(Measured::invalid(trial.contender, invalidity));
             }
         }
+    }
+
+    /// Times all in rounds until each has enough, or is hopeless.
+    fn sample(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
+        let timing = if pass.policy.cache == Cache::Cold { Timing::Cold } else { Timing::Warm };
         let (mut rounds, mut monitor) = (Interleaved::default(), DeviceMonitor::default());
-        while running.iter().any(|c| !c.done) {
-            for (at, candidate) in running.iter_mut().enumerate().filter(|(_, c)| !c.done) {
+        while running.iter().any(|trial| !trial.done) {
+            for (at, trial) in running.iter_mut().enumerate().filter(|(_, trial)| !trial.done) {
                 if self.executor.is_poisoned() {
-                    return Ok(rest);
+                    return;
                 }
-                begin(candidate.index);
+                pass.begin(trial.contender);
                 // a few short launches per turn, so that turns are not many but neighbours stay close in time
-                let repeat = ((2e3 / candidate.estimate_us) as usize).clamp(1, 4);
-                match candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, timing) {
+                let repeat = ((2e3 / trial.estimate_us) as usize).clamp(1, 4);
+                match trial.work.launch(self.executor.as_mut(), &workload.values, repeat, timing) {
                     Ok(times) => {
                         // a first launch that was disturbed would make all of its turns short
                         let fastest = times.iter().copied().fold(f32::INFINITY, f32::min) as f64;
-                        candidate.estimate_us = candidate.estimate_us.min(fastest.max(0.1));
+                        trial.estimate_us = trial.estimate_us.min(fastest.max(0.1));
                         rounds.add(at, times);
-                        monitor.poll(self.executor.as_mut(), candidate);
+                        monitor.poll(self.executor.as_mut(), trial);
                     }
-                    Err(fault) => {
-                        candidate.done = true;
-                        candidate.samples.clear();
-                        finish(candidate.index, Outcome::Invalid(fault), Observed::default());
+                    Err(invalidity) => {
+                        trial.done = true;
+                        trial.samples.clear();
+                        pass.finish(Measured::invalid(trial.contender, invalidity));
                     }
                 }
             }
-            for at in finish_round(&mut running, &rounds, policy, *best_us) {
-                if !policy.energy {
+            for at in finish_round(running, &rounds, pass.policy, pass.best_us) {
+                if !pass.policy.energy {
                     let samples_us = std::mem::take(&mut running[at].samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
-                    finish(running[at].index, outcome, self.observed(&running[at]));
+                    let (contender, observed) = (running[at].contender, self.observed(&running[at]));
+                    pass.finish(Measured { contender, outcome, observed });
                 }
             }
         }
-        if policy.energy {
-            // a pass of its own, after all times were taken: it heats the device
-            for candidate in running.iter_mut().filter(|c| !c.samples.is_empty()) {
-                if self.executor.is_poisoned() {
-                    return Ok(rest);
-                }
-                let (outcome, observed) = self.meter(workload, candidate, begin);
-                finish(candidate.index, outcome, observed);
+    }
+
+    /// Meters what was timed: a pass of its own, after all times were taken, because it heats the device.
+    fn meter_all(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
+        for trial in running.iter_mut().filter(|trial| !trial.samples.is_empty()) {
+            if self.executor.is_poisoned() {
+                return;
             }
+            let (outcome, observed) = self.meter(workload, trial, &mut |contender| pass.begin(contender));
+            pass.finish(Measured { contender: trial.contender, outcome, observed });
         }
-        Ok(rest)
     }
 
     /// What was observed of a candidate so far.
@@ -310,14 +310,14 @@ impl Bench {
         &mut self,
         workload: &Workload,
         candidate: &mut Trial,
-        begin: &mut dyn FnMut(usize),
+        begin: &mut dyn FnMut(Contender),
     ) -> (Outcome, Observed) {
         let mut monitor = DeviceMonitor::default();
         let mut observed = self.observed(candidate);
         let samples_us = std::mem::take(&mut candidate.samples);
         let recipe = Recipe::default();
         let mut clock = MachineClock::new();
-        begin(candidate.index);
+        begin(candidate.contender);
         let meter = self.meter.get_or_insert_with(|| {
             let mut meter = self.executor.energy_meter()?;
             let idle = idle_watts(meter.as_mut(), &mut clock, &recipe)?;
@@ -336,7 +336,7 @@ impl Bench {
             // what is metered is at work for seconds, and is not to be taken for hanging
             if told.elapsed().as_secs() >= 1 {
                 told = Instant::now();
-                begin(candidate.index);
+                begin(candidate.contender);
             }
             candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, Timing::Untimed)?;
             monitor.poll(self.executor.as_mut(), candidate);
@@ -362,9 +362,13 @@ impl Bench {
     fn check(
         &mut self,
         workload: &Workload,
-        index: usize,
-        config: Option<&Config>,
+        contender: Contender,
+        configs: &[Config],
     ) -> Result<std::result::Result<Trial, Invalidity>> {
+        let config = match contender {
+            Contender::Config(at) => Some(&configs[at]),
+            Contender::Library => None,
+        };
         let work = match config.map(|config| Ok((self.program(&workload.problem, config)?, config))) {
             Some(Ok((program, config))) => Work::Config(program, self.geometry(&workload.problem, config)),
             Some(Err(fault)) => return Ok(Err(fault)),
@@ -389,6 +393,6 @@ impl Bench {
             Ok(times) => times[0].max(0.1) as f64,
             Err(fault) => return Ok(Err(fault)),
         };
-        Ok(Ok(Trial { index, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
+        Ok(Ok(Trial { contender, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::compile::Job;
 use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
+use seqtune_data::recipe::Cache;
 use seqtune_data::{Invalidity, InvalidityKind, Resources};
 use seqtune_predict::kernel::spec::Units;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,10 @@ pub struct Peaks {
     pub matrix_gflops: Option<f64>,
     /// Bytes read and written in GB/s, beyond the caches.
     pub bandwidth_gbs: f64,
+    /// The same within the last-level cache, where the device states how large that is.
+    pub cache_gbs: Option<f64>,
+    /// Bytes of problems that stay within that cache.
+    pub cache_bytes: f64,
 }
 
 /// What keeps a kernel from being faster.
@@ -52,6 +57,26 @@ pub fn device_fill(needs: &Resources, groups: usize, units: f64) -> f64 {
 }
 
 impl Peaks {
+    /// The higher of each of two measurements: a moment in which the machine was busy makes a peak too low.
+    pub fn higher(self, other: Peaks) -> Peaks {
+        let of = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
+        Peaks {
+            f32_gflops: self.f32_gflops.max(other.f32_gflops),
+            matrix_gflops: of(self.matrix_gflops, other.matrix_gflops),
+            bandwidth_gbs: self.bandwidth_gbs.max(other.bandwidth_gbs),
+            cache_gbs: of(self.cache_gbs, other.cache_gbs),
+            cache_bytes: self.cache_bytes,
+        }
+    }
+
+    /// The bandwidth that bounds a problem of so many bytes: that of the cache where caches are warm and hold it.
+    fn bandwidth(&self, bytes: f64, cache: Cache) -> f64 {
+        match self.cache_gbs {
+            Some(gbs) if cache == Cache::Warm && bytes <= self.cache_bytes => gbs.max(self.bandwidth_gbs),
+            _ => self.bandwidth_gbs,
+        }
+    }
+
     /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
     /// `device_fill`: share of the device's places for work-items that were device_fill, where it is known.
     pub fn judge(
@@ -59,12 +84,13 @@ impl Peaks {
         units: Units,
         (flops, bytes, time_us): (f64, f64, f64),
         device_fill: Option<f64>,
+        cache: Cache,
     ) -> Option<(f64, f64, Bound)> {
         let peak = match units {
             Units::Vector => self.f32_gflops,
             Units::Matrix => self.matrix_gflops?,
         };
-        let (compute, memory) = (flops / time_us / 1e3 / peak, bytes / time_us / 1e3 / self.bandwidth_gbs);
+        let (compute, memory) = (flops / time_us / 1e3 / peak, bytes / time_us / 1e3 / self.bandwidth(bytes, cache));
         let near = if device_fill.is_some_and(|device_fill| device_fill < SPARSE) { NEAR_IF_SPARSE } else { NEAR };
         let bound = match () {
             _ if compute.max(memory) < near => Bound::Latency,
@@ -121,21 +147,35 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
 
     let most = limits.memory_bytes.unwrap_or(4e9) / 8.0;
     // well beyond the caches, but a server's CPU says hundreds of megabytes of them: eight times that only takes longer
-    let wanted = (8.0 * limits.cache_bytes.unwrap_or(32e6)).clamp(256e6, 1.1e9).min(most);
-    let bytes = wanted as usize / (16 * GROUP) * (16 * GROUP);
-    let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);
-    executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
-    let program = executor.compile(&job("peak_copy"))?;
-    let values = [KernelArg::Buffer(from), KernelArg::Buffer(to)];
-    let copy_us = fastest(executor.launch(program, &values, &geometry(bytes / 16), TRIES, Timing::Warm)?);
-    executor.release(program);
+    let beyond = (8.0 * limits.cache_bytes.unwrap_or(32e6)).clamp(256e6, 1.1e9).min(most);
+    let bandwidth_gbs = copy(executor, &job("peak_copy"), beyond)?;
+    // both buffers in half of the cache, so that neighbours and prefetchers leave them there
+    let cache_bytes = limits.cache_bytes.unwrap_or(0.0) / 2.0;
+    let cache_gbs = (cache_bytes >= 1e6).then(|| copy(executor, &job("peak_copy"), cache_bytes / 2.0)).transpose()?;
     executor.free_all();
     let launched = rounds as f64 * items as f64;
     Ok(Peaks {
         f32_gflops: 2.0 * CHAINS * lanes * launched / f32_us / 1e3,
         matrix_gflops: matrix_us.map(|us| MATRIX_FLOPS * launched / us / 1e3),
-        bandwidth_gbs: 2.0 * bytes as f64 / copy_us / 1e3,
+        bandwidth_gbs,
+        cache_gbs,
+        cache_bytes,
     })
+}
+
+/// GB/s read and written by a copy of about so many bytes, on buffers of its own.
+fn copy(executor: &mut dyn Executor, job: &Job, wanted: f64) -> std::result::Result<f64, Invalidity> {
+    let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
+    let bytes = (wanted as usize / (16 * GROUP)).max(1) * (16 * GROUP);
+    let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);
+    executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
+    let program = executor.compile(job)?;
+    let values = [KernelArg::Buffer(from), KernelArg::Buffer(to)];
+    let launch = LaunchDims { global: vec![bytes / 16], local: vec![GROUP] };
+    let us = fastest(executor.launch(program, &values, &launch, TRIES, Timing::Warm)?);
+    executor.release(program);
+    executor.free_all();
+    Ok(2.0 * bytes as f64 / us / 1e3)
 }
 
 fn fastest(times_us: Vec<f32>) -> f64 {
@@ -154,7 +194,7 @@ mod tests {
             println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
             return;
         };
-        let sources = [("roofline.cl", SOURCE, "peak_f32"), ("peaks.cl", SOURCE, "peak_copy")];
+        let sources = [("roofline.cl", SOURCE, "peak_f32"), ("roofline.cl", SOURCE, "peak_copy")];
         for (file, source, entry) in sources.into_iter().chain([("roofline_matrix.cu", MATRIX_SOURCE, "peak_matrix")]) {
             let job = Job { file, source, entry, defines: &[], items: GROUP as u32, dynamic_local_bytes: 0 };
             let resources = compiler.inner().compile(&job).unwrap().resources;
@@ -164,19 +204,42 @@ mod tests {
 
     #[test]
     fn the_larger_share_of_a_peak_is_the_bound_and_none_is_latency() {
-        let peaks = Peaks { f32_gflops: 1_000.0, matrix_gflops: None, bandwidth_gbs: 100.0 };
-        let judge = |flops, bytes, us| peaks.judge(Units::Vector, (flops, bytes, us), None).unwrap();
+        let peaks = Peaks {
+            f32_gflops: 1_000.0,
+            matrix_gflops: None,
+            bandwidth_gbs: 100.0,
+            cache_gbs: Some(400.0),
+            cache_bytes: 1e6,
+        };
+        let judge = |flops, bytes, us| peaks.judge(Units::Vector, (flops, bytes, us), None, Cache::Cold).unwrap();
         // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
         let (compute, memory, bound) = judge(1e9, 1e6, 2e3);
         assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
         assert_eq!(bound, Bound::Compute);
         assert_eq!(judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
         assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
-        assert_eq!(peaks.judge(Units::Matrix, (1e9, 1e6, 2e3), None), None);
+        assert_eq!(peaks.judge(Units::Matrix, (1e9, 1e6, 2e3), None, Cache::Cold), None);
         // at half of a peak it depends on whether there were others to work
-        let half = |device_fill| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(device_fill)).unwrap().2;
+        let half = |device_fill| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(device_fill), Cache::Cold).unwrap().2;
         assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
-        assert_eq!(peaks.judge(Units::Vector, (1e9, 1e6, 1.5e3), Some(0.125)).unwrap().2, Bound::Compute);
+        assert_eq!(peaks.judge(Units::Vector, (1e9, 1e6, 1.5e3), Some(0.125), Cache::Cold).unwrap().2, Bound::Compute);
+    }
+
+    #[test]
+    fn what_fits_a_warm_cache_is_held_against_the_cache_and_the_faster_of_two_measurements_counts() {
+        let slow = Peaks {
+            f32_gflops: 500.0,
+            matrix_gflops: None,
+            bandwidth_gbs: 100.0,
+            cache_gbs: Some(200.0),
+            cache_bytes: 1e6,
+        };
+        let fast = Peaks { f32_gflops: 1_000.0, bandwidth_gbs: 90.0, cache_gbs: Some(400.0), ..slow };
+        let peaks = slow.higher(fast);
+        assert_eq!((peaks.f32_gflops, peaks.bandwidth_gbs, peaks.cache_gbs), (1_000.0, 100.0, Some(400.0)));
+        let memory = |bytes: f64, cache| peaks.judge(Units::Vector, (1e6, bytes, 10.0), None, cache).unwrap().1;
+        assert!((memory(1e6, Cache::Warm) - 0.25).abs() < 1e-9, "100 GB/s of 400");
+        assert!((memory(1e6, Cache::Cold) - 1.0).abs() < 1e-9 && (memory(2e6, Cache::Warm) - 2.0).abs() < 1e-9);
     }
 
     #[test]

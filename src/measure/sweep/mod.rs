@@ -4,6 +4,8 @@
 pub mod plan;
 mod precompile;
 
+use crate::batch::{Batch, Contender, Ending, Measured};
+use crate::engine::Compiled;
 use crate::sweep::precompile::{CompileQueue, compiling};
 use crate::worker::client::{Client, Setup};
 use seqtune_data::recipe::Policy;
@@ -47,6 +49,12 @@ pub struct Report {
     pub stopped: bool,
     /// Problems that could not be measured, and why.
     pub failed: Vec<(String, String)>,
+}
+
+/// How a batch of a sweep ended: with the best time known of its problem in microseconds, or with why that cannot be measured.
+enum BatchEnd {
+    Best(f64),
+    Unmeasurable(String),
 }
 
 /// So many problems that fail one after the other are the device's fault.
@@ -116,15 +124,15 @@ impl Run {
                 }
                 let best_us = left.best_us.min(known);
                 let measured = self.batch(left, best_us, programs, &mut measurer, (journal, &mut report), progress)?;
-                in_a_row = if measured.is_ok() { 0 } else { in_a_row + 1 };
+                in_a_row = if matches!(measured, BatchEnd::Best(_)) { 0 } else { in_a_row + 1 };
                 match measured {
-                    Ok(found) => best = Some((&left.text, found)),
-                    Err(reason) if in_a_row == FAILED => {
+                    BatchEnd::Best(found) => best = Some((&left.text, found)),
+                    BatchEnd::Unmeasurable(reason) if in_a_row == FAILED => {
                         return Err(Error::Failed(format!(
                             "{FAILED} problems one after the other failed, the last: {reason}"
                         )));
                     }
-                    Err(reason) => {
+                    BatchEnd::Unmeasurable(reason) => {
                         gone = &left.text;
                         report.failed.push((kernel.brief_problem(left.problem), reason));
                     }
@@ -174,7 +182,7 @@ impl Run {
         measurer: &mut Client,
         (journal, report): (&mut Journal, &mut Report),
         progress: Progress,
-    ) -> Result<std::result::Result<f64, String>> {
+    ) -> Result<BatchEnd> {
         let Left { kernel, problem, library, .. } = *left;
         let mut book = |config: &Config, (outcome, observed), report: &mut Report| {
             match &outcome {
@@ -185,45 +193,43 @@ impl Run {
             let (problem, config) = (left.text.clone(), kernel.show_config(config));
             journal.append(Record { problem, config, outcome, observed })
         };
-        let (broken, sound): (Vec<&Config>, Vec<&Config>) =
-            left.configs.iter().partition(|c| programs.invalidity(problem, c).is_some());
-        for config in broken {
-            if let Some(fault) = programs.invalidity(problem, config) {
-                book(config, (Outcome::Invalid(fault.clone()), Observed::default()), report)?;
-            }
-        }
-        if sound.is_empty() {
-            return Ok(Ok(best_us));
-        }
-        let batch: Vec<Config> = sound.into_iter().cloned().collect();
-        let at = Instant::now();
-        let mut best_of_batch = best_us;
+        let configs: Vec<Config> = left.configs.iter().map(|config| (*config).clone()).collect();
+        let batch = Batch { problem, configs: &configs, library, best_us };
+        let compiled = Compiled::new(batch, |at| programs.invalidity(problem, &configs[at]).cloned());
+        let (began, mut best_of_batch) = (Instant::now(), best_us);
         // what is hopeless is finished first, but a journal is in the order of its plan, which a guided sweep's readers rely on
         let (mut waiting, mut next) = (BTreeMap::new(), 0);
         // the last of the batch waits for the library, whose time it is to carry
-        let (at_once, mut library_us) = (batch.len() - library as usize, None);
-        let measured =
-            measurer.measure(kernel, problem, (&batch, library), &self.policy, best_us, &mut |i, outcome, observed| {
-                if i == batch.len() {
-                    library_us = outcome.time_us().map(|us| us as f32);
-                    return Ok(());
-                }
-                best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
-                waiting.insert(i, (outcome, observed));
-                while next < at_once
-                    && let Some(found) = waiting.remove(&next)
-                {
-                    book(&batch[next], found, report)?;
-                    next += 1;
-                }
-                Ok(())
-            });
+        let (at_once, mut library_us) = (compiled.sound.len().saturating_sub(library as usize), None);
+        let ending = compiled.measure(measurer, kernel, &self.policy, &mut |measured| {
+            let Measured { contender, outcome, observed } = measured;
+            let Contender::Config(at) = contender else {
+                library_us = outcome.time_us().map(|us| us as f32);
+                return Ok(());
+            };
+            if compiled.sound.binary_search(&at).is_err() {
+                return book(&configs[at], (outcome, observed), report);
+            }
+            best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
+            waiting.insert(at, (outcome, observed));
+            while next < at_once
+                && let Some(found) = waiting.remove(&compiled.sound[next])
+            {
+                book(&configs[compiled.sound[next]], found, report)?;
+                next += 1;
+            }
+            Ok(())
+        });
         // what was finished before it failed is kept
-        for (i, (outcome, observed)) in waiting {
-            book(&batch[i], (outcome, Observed { library_us, ..observed }), report)?;
+        for (at, (outcome, observed)) in waiting {
+            book(&configs[at], (outcome, Observed { library_us, ..observed }), report)?;
         }
-        report.measure_seconds += at.elapsed().as_secs_f64();
-        Ok(measured?.map(|()| best_of_batch))
+        report.measure_seconds += began.elapsed().as_secs_f64();
+        tracing::debug!("{}: {} configs in {:.2} s", left.place, configs.len(), began.elapsed().as_secs_f64());
+        Ok(match ending? {
+            Ending::Complete => BatchEnd::Best(best_of_batch),
+            Ending::Unmeasurable(reason) => BatchEnd::Unmeasurable(reason),
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which configs of which problems a sweep measures.
 
+use crate::batch::ProgramKey;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
@@ -23,11 +24,11 @@ pub fn plan(
     choice: Choice,
     seed: u64,
 ) -> Vec<(Problem, Vec<Config>)> {
-    let mut pools: HashMap<String, Vec<Config>> = HashMap::new();
+    let mut pools: HashMap<ProgramKey, Vec<Config>> = HashMap::new();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     if let Choice::Sample { pool, .. } = choice {
-        let variant = |p: &Problem| format!("{:?}", kernel.field_defines(p));
-        let mut members: Vec<(String, Vec<&Problem>)> = Vec::new();
+        let variant = |p: &Problem| ProgramKey::variant(kernel, p);
+        let mut members: Vec<(ProgramKey, Vec<&Problem>)> = Vec::new();
         for problem in problems {
             let variant = variant(problem);
             match members.iter_mut().find(|(v, _)| *v == variant) {
@@ -74,7 +75,7 @@ pub fn plan(
         for config in counter.sample_distinct(fresh, &mut rng) {
             add(config, &mut chosen);
         }
-        let mut pool = pools.get(&format!("{:?}", kernel.field_defines(problem))).cloned().unwrap_or_default();
+        let mut pool = pools.get(&ProgramKey::variant(kernel, problem)).cloned().unwrap_or_default();
         pool.shuffle(&mut rng);
         for config in pool {
             add(config, &mut chosen);

@@ -1,5 +1,6 @@
 //! Compiling on all cores: for the batch of configs that is measured next and, where that disturbs nothing, for some behind it in the meantime.
 
+use crate::batch::ProgramKey;
 use crate::worker::client::{Client, compile_all};
 use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
@@ -14,7 +15,7 @@ pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
 
 /// What the compiling thread tells.
 enum Told {
-    Compiled(String, Option<Invalidity>),
+    Compiled(ProgramKey, Option<Invalidity>),
     /// Nothing of a batch is left, or the time is over.
     Done,
     Failed(Error),
@@ -31,12 +32,7 @@ pub struct CompileQueue<'p> {
     done: usize,
     requests: Sender<usize>,
     told: Receiver<Told>,
-    compiled: HashMap<String, Option<Invalidity>>,
-}
-
-/// What two configs share when they share a program.
-fn key(kernel: &Kernel, problem: &Problem, config: &Config) -> String {
-    format!("{:?}", kernel.defines(problem, config))
+    compiled: HashMap<ProgramKey, Option<Invalidity>>,
 }
 
 /// Compiles on `children` while `measure` runs, which waits for each batch in turn. After `until` no program is begun.
@@ -58,12 +54,12 @@ pub fn compiling<T>(
             let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
             for at in asked {
                 let (problem, configs) = &todo[at];
-                let is_new = |c: &&&Config| begun.insert(key(kernel, problem, c));
+                let is_new = |c: &&&Config| begun.insert(ProgramKey::of(kernel, problem, c));
                 let jobs: Vec<(&Problem, &Config)> = configs.iter().filter(is_new).map(|c| (*problem, *c)).collect();
                 let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
                     // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
                     let fault = fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail });
-                    let _ = tell.send(Told::Compiled(key(kernel, problem, jobs[i].1), fault));
+                    let _ = tell.send(Told::Compiled(ProgramKey::of(kernel, problem, jobs[i].1), fault));
                 });
                 // nobody listens where measuring has ended
                 let _ = tell.send(done.map_or_else(Told::Failed, |()| Told::Done));
@@ -88,8 +84,8 @@ impl CompileQueue<'_> {
             self.asked += 1;
         }
         let (problem, configs) = &self.todo[at];
-        let keys = configs.iter().map(|c| key(self.kernel, problem, c));
-        let mut left: HashSet<String> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
+        let keys = configs.iter().map(|c| ProgramKey::of(self.kernel, problem, c));
+        let mut left: HashSet<ProgramKey> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
         while self.done <= at {
             match self.told.recv().map_err(|_| gone())? {
                 Told::Compiled(program, fault) => {
@@ -107,6 +103,6 @@ impl CompileQueue<'_> {
 
     /// Why a config does not compile.
     pub fn invalidity(&self, problem: &Problem, config: &Config) -> Option<&Invalidity> {
-        self.compiled.get(&key(self.kernel, problem, config))?.as_ref()
+        self.compiled.get(&ProgramKey::of(self.kernel, problem, config))?.as_ref()
     }
 }

@@ -1,15 +1,17 @@
 //! The parent's side of a worker process: requests, events, time limits, restarts.
 
+use crate::batch::{Batch, Contender, Ending, Measured, Step};
 use crate::measuring::roofline::Peaks;
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::recipe::Policy;
-use seqtune_data::{Invalidity, InvalidityKind, Observed, Outcome};
+use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How to start workers.
@@ -43,7 +45,7 @@ pub struct Client {
     setup: Setup,
     running: Option<Running>,
     /// Config that the running request is at.
-    at: Option<usize>,
+    at: Option<Contender>,
     heard: Instant,
     loading: bool,
 }
@@ -52,8 +54,40 @@ struct Running {
     process: Process,
     stdin: ChildStdin,
     events: Receiver<Event>,
+    words: LastWords,
     /// Whether it said that the device is open.
     ready: bool,
+}
+
+/// What a worker wrote on standard error: shown by `--verbose`, and the last of it where the worker is lost.
+#[derive(Clone, Default)]
+struct LastWords(Arc<Mutex<String>>);
+
+impl LastWords {
+    fn listen(process: &mut Process) -> LastWords {
+        let (words, worker) = (LastWords::default(), process.id());
+        if let Some(stderr) = process.stderr.take() {
+            let kept = words.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(stderr).lines().map_while(|line| line.ok()) {
+                    tracing::debug!("worker {worker}: {line}");
+                    if !line.trim().is_empty() {
+                        *kept.0.lock().unwrap_or_else(PoisonError::into_inner) =
+                            line.trim().chars().take(200).collect();
+                    }
+                }
+            });
+        }
+        words
+    }
+
+    /// The last line, as the end of a sentence.
+    fn text(&self) -> String {
+        // what it wrote as it died may still be on its way
+        std::thread::sleep(Duration::from_millis(20));
+        let line = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.is_empty() { String::new() } else { format!("; its last words: {line}") }
+    }
 }
 
 impl Drop for Running {
@@ -85,7 +119,7 @@ impl Client {
                 .args(["worker", kernel, "--device", device])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
-                .stderr(Stdio::null())
+                .stderr(Stdio::piped())
                 .spawn()
                 .map_err(|e| Error::Failed(format!("starting {}: {e}", program.display())))?;
             let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
@@ -102,7 +136,9 @@ impl Client {
                     }
                 }
             });
-            self.running = Some(Running { process, stdin, events, ready: false });
+            tracing::debug!("worker {}: started for {kernel} on {device}", process.id());
+            let words = LastWords::listen(&mut process);
+            self.running = Some(Running { process, stdin, events, words, ready: false });
         }
         Ok(())
     }
@@ -115,7 +151,10 @@ impl Client {
             match running.events.recv_timeout(OPEN_LIMIT) {
                 Ok(Event::Ready) => running.ready = true,
                 Ok(Event::Error { sentence }) => return Err(Error::Unavailable(sentence)),
-                _ => return Err(Error::Unavailable(format!("device {device}: a worker could not open it"))),
+                _ => {
+                    let words = running.words.text();
+                    return Err(Error::Unavailable(format!("device {device}: a worker could not open it{words}")));
+                }
             }
         }
         Ok(running)
@@ -146,8 +185,8 @@ impl Client {
             Ok(event) => {
                 self.heard = Instant::now();
                 match event {
-                    Event::Begin(i) => {
-                        self.at = Some(i);
+                    Event::Step(Step::Begin(contender)) => {
+                        self.at = Some(contender);
                         self.loading = false;
                     }
                     Event::Loading => self.loading = true,
@@ -165,6 +204,8 @@ impl Client {
             Err(RecvTimeoutError::Timeout) => Reply::Nothing,
             Err(RecvTimeoutError::Disconnected) => {
                 let how = running.process.wait().map_or("lost".into(), |status| status.to_string());
+                let how = how + &running.words.text();
+                tracing::debug!("worker {}: ended, {how}", running.process.id());
                 self.running = None;
                 Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
             }
@@ -211,61 +252,78 @@ impl Client {
         Ok(found.unwrap_or_else(|fault| Err(fault.detail)))
     }
 
-    /// Measures `configs` for `problem` and, if asked for, the vendor's library as one more, telling `finish` each outcome once, also through
-    /// crashes and hangs. The inner error is of this problem alone, whose data or reference cannot be made: another may do.
+    /// Measures a batch, giving `finish` what came of each contender once, also through crashes and hangs.
+    ///
+    /// # Errors
+    /// Where no worker can be started, or `finish` fails.
     pub fn measure(
         &mut self,
         kernel: &Kernel,
-        problem: &Problem,
-        (configs, library): (&[Config], bool),
+        batch: &Batch,
         policy: &Policy,
-        best_us: f64,
-        finish: &mut dyn FnMut(usize, Outcome, Observed) -> Result<()>,
-    ) -> Result<std::result::Result<(), String>> {
-        let mut left: Vec<usize> = (0..configs.len() + library as usize).collect();
+        finish: &mut dyn FnMut(Measured) -> Result<()>,
+    ) -> Result<Ending> {
+        let mut left = batch.contenders();
         while !left.is_empty() {
-            let request = Request::Measure {
-                problem: kernel.show_problem(problem),
-                configs: left.iter().filter_map(|i| configs.get(*i)).map(|c| kernel.show_config(c)).collect(),
-                library: left.contains(&configs.len()),
-                policy: *policy,
-                // JSON has no infinity
-                best_us: best_us.min(1e300),
-            };
-            self.send(&request)?;
+            self.send(&request(kernel, batch, &left, policy))?;
             let mut done = vec![false; left.len()];
             loop {
                 match self.receive(Duration::from_millis(200)) {
-                    Reply::Event(Event::Finished { index, outcome, observed }) => {
-                        done[index] = true;
-                        finish(left[index], outcome, observed)?;
+                    Reply::Event(Event::Step(Step::Finished(measured))) => {
+                        let at = place(&left, measured.contender);
+                        done[at] = true;
+                        finish(Measured { contender: left[at], ..measured })?;
                     }
                     Reply::Event(Event::End) => break,
                     Reply::Event(Event::Error { sentence }) => {
                         // what failed may have taken the device with it
                         self.running = None;
-                        return Ok(Err(sentence));
+                        return Ok(Ending::Unmeasurable(sentence));
                     }
                     Reply::Event(_) | Reply::Nothing => {}
-                    Reply::Lost(fault) => match self.at.take() {
+                    Reply::Lost(invalidity) => match self.at.take().map(|contender| place(&left, contender)) {
                         Some(at) if !done[at] => {
                             done[at] = true;
-                            finish(left[at], Outcome::Invalid(fault), Observed::default())?;
+                            finish(Measured::invalid(left[at], invalidity))?;
                             break;
                         }
                         Some(_) => break,
                         None => {
-                            return Ok(Err(format!(
+                            return Ok(Ending::Unmeasurable(format!(
                                 "the worker was lost before any config ran, making data and reference: {}",
-                                fault.detail
+                                invalidity.detail
                             )));
                         }
                     },
                 }
             }
-            left = std::iter::zip(left, done).filter(|(_, done)| !done).map(|(i, _)| i).collect();
+            left = std::iter::zip(left, done).filter(|(_, done)| !done).map(|(contender, _)| contender).collect();
         }
-        Ok(Ok(()))
+        Ok(Ending::Complete)
+    }
+}
+
+/// Asks for those contenders of a batch that are left.
+fn request(kernel: &Kernel, batch: &Batch, left: &[Contender], policy: &Policy) -> Request {
+    let config = |contender: &Contender| match contender {
+        Contender::Config(at) => Some(kernel.show_config(&batch.configs[*at])),
+        Contender::Library => None,
+    };
+    Request::Measure {
+        problem: kernel.show_problem(batch.problem),
+        configs: left.iter().filter_map(config).collect(),
+        library: left.contains(&Contender::Library),
+        policy: *policy,
+        // JSON has no infinity
+        best_us: batch.best_us.min(1e300),
+    }
+}
+
+/// The place among those `left` of what a worker names: it counts the configs that it was sent.
+fn place(left: &[Contender], named: Contender) -> usize {
+    match named {
+        Contender::Config(at) => at,
+        Contender::Library => left.len() - 1,
     }
 }
 

@@ -1,8 +1,9 @@
 //! What the parent and its worker tell each other, one line of JSON each.
 
+use crate::batch::Step;
 use crate::measuring::roofline::Peaks;
+use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
-use seqtune_data::{Invalidity, Observed, Outcome};
 use serde::{Deserialize, Serialize};
 
 /// What the parent asks.
@@ -25,12 +26,12 @@ pub enum Event {
     Ready,
     /// Data and reference results are being made.
     Loading,
-    /// Config `0` of the request is about to run.
-    Begin(usize),
+    /// How the batch goes on.
+    Step(Step),
+    /// Config `0` of the request is about to be compiled.
+    Compiling(usize),
     /// Config `index` was compiled.
     Compiled { index: usize, fault: Option<Invalidity> },
-    /// Config `index` is finished.
-    Finished { index: usize, outcome: Outcome, observed: Observed },
     /// What the device reaches at best.
     Peaks(Peaks),
     /// Name and version of the vendor's library, or why there is none.

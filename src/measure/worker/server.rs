@@ -1,5 +1,6 @@
 //! The child process: opens the device, then answers requests from standard input, one JSON line each.
 
+use crate::batch::Batch;
 use crate::measuring::Bench;
 use crate::registry::open;
 use crate::worker::protocol::{Event, Request};
@@ -41,7 +42,7 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
         Request::Compile { problem, configs } => {
             let (problem, configs) = read(&problem, &configs)?;
             for (index, config) in configs.iter().enumerate() {
-                emit(&Event::Begin(index));
+                emit(&Event::Compiling(index));
                 let fault = bench.compile(&problem, config)?;
                 emit(&Event::Compiled { index, fault });
             }
@@ -63,13 +64,8 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
             let (problem, configs) = read(&problem, &configs)?;
             emit(&Event::Loading);
             bench.load(&problem)?;
-            bench.measure(
-                (&configs, library),
-                &policy,
-                best_us,
-                &mut |i| emit(&Event::Begin(i)),
-                &mut |index, outcome, observed| emit(&Event::Finished { index, outcome, observed }),
-            )?;
+            let batch = Batch { problem: &problem, configs: &configs, library, best_us };
+            bench.measure(&batch, &policy, &mut |step| emit(&Event::Step(step)))?;
             if bench.is_poisoned() {
                 // the parent starts another process for the rest
                 std::process::exit(0);

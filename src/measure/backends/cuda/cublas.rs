@@ -1,6 +1,6 @@
 //! NVIDIA's library of matrix products, opened at run time: what a prediction is measured beside.
 
-use crate::backends::gpu::{DriverResult, Library};
+use crate::backends::driver::{DriverResult, Library};
 use crate::executor::GemmCall;
 use crate::verify::format::Format;
 use cudarc::cublas::sys::{

@@ -1,7 +1,7 @@
 //! Which NVIDIA GPUs there are, and what each is: asked of the driver without a context.
 
 use crate::backends::cuda::nvml;
-use crate::backends::gpu::failed;
+use crate::backends::driver::failed;
 use crate::executor::Found;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use seqtune_predict::error::{Error, Result};

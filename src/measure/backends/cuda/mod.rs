@@ -2,7 +2,8 @@
 
 use crate::backends::cuda::nvml::Gpu as Nvml;
 use crate::backends::cuda::nvrtc::newer_than;
-use crate::backends::gpu::{CompilerFor, Driver, DriverResult, Gpu, Handle, Library, failed, ordinal};
+use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, Library, failed, ordinal};
+use crate::backends::gpu::Gpu;
 use crate::measuring::energy::EnergyMeter;
 use cudarc::driver::sys::{self, CUresult};
 use device::{bus, check, count, describe, driver_version};

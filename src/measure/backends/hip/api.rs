@@ -3,7 +3,7 @@
 //! Nothing is linked: [`function`] is given a closure that it never calls, whose result has the type of the function. So one program
 //! runs on machines with and without ROCm, and no symbol of its own stands before the library's.
 
-use crate::backends::gpu::DriverResult;
+use crate::backends::driver::DriverResult;
 use crate::backends::hip::library::LIBRARIES;
 use crate::backends::hip::library::{find, open};
 use hip_sys::hiprt::hipError_t;

@@ -1,6 +1,6 @@
 //! Which AMD GPUs there are, and what each is.
 
-use crate::backends::gpu::{DriverResult, failed};
+use crate::backends::driver::{DriverResult, failed};
 use crate::backends::hip::api::{check, hip, library};
 use crate::backends::hip::library::find;
 use crate::executor::Found;

@@ -1,6 +1,7 @@
 //! One AMD GPU's driver.
 
-use crate::backends::gpu::{CompilerFor, Driver, DriverResult, Gpu, Handle, failed, ordinal};
+use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, failed, ordinal};
+use crate::backends::gpu::Gpu;
 use crate::backends::hip::api::hip;
 use crate::backends::hip::device::{bus, count, describe};
 use crate::backends::hip::{hwmon, smi};

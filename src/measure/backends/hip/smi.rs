@@ -1,6 +1,6 @@
 //! AMD's management libraries, opened at run time: the counter of energy. AMD SMI is asked first, ROCm SMI where there is no other.
 
-use crate::backends::gpu::{DriverResult, Handle};
+use crate::backends::driver::{DriverResult, Handle};
 use crate::backends::hip::library::{find, open};
 use crate::measuring::energy::EnergyMeter;
 use libloading::Library;

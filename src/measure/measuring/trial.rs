@@ -1,5 +1,6 @@
 //! A config while it is measured, and when it has been measured enough.
 
+use crate::batch::Contender;
 use crate::executor::{Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use seqtune_data::recipe::Policy;
 use seqtune_data::stats::quantile;
@@ -38,7 +39,7 @@ impl Work {
 
 /// One config of a measurement, or the library.
 pub struct Trial {
-    pub index: usize,
+    pub contender: Contender,
     pub work: Work,
     /// Microseconds of the fastest launch so far.
     pub estimate_us: f64,
@@ -120,7 +121,8 @@ mod tests {
         let stage = |samples: Vec<f32>, best_us: f64| {
             let work = Work::Config(ProgramId(0), LaunchDims { global: vec![], local: vec![] });
             let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
-            Trial { index: 0, work, estimate_us, samples, conditions: None, done: false }.stage(&policy, best_us, all)
+            Trial { contender: Contender::Config(0), work, estimate_us, samples, conditions: None, done: false }
+                .stage(&policy, best_us, all)
         };
         assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
         assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
@@ -139,7 +141,14 @@ mod tests {
         let policy = Policy::default();
         let work = Work::Config(ProgramId(0), LaunchDims { global: vec![], local: vec![] });
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
-        let candidate = Trial { index: 0, work, estimate_us: 1.0, samples: noisy, conditions: None, done: false };
+        let candidate = Trial {
+            contender: Contender::Config(0),
+            work,
+            estimate_us: 1.0,
+            samples: noisy,
+            conditions: None,
+            done: false,
+        };
         assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 40)), Stage::Open);
         assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 60)), Stage::Enough);
     }
