@@ -294,9 +294,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, Stri
         let values: Vec<f32> = match view.dtype() {
             _ if name.ends_with(SCALE) => continue,
             Dtype::U8 if name == TREES => {
-                let mut packed = flate2::read::ZlibDecoder::new(data);
-                trees = bincode::serde::decode_from_std_read(&mut packed, bincode::config::standard())
-                    .map_err(|e| Error::Input(format!("its trees cannot be read ({e}); fetch or train it again")))?;
+                trees = unpack(data)?;
                 continue;
             }
             Dtype::F32 => single(data),
@@ -315,4 +313,14 @@ pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, Stri
         weights.insert(name, Array { shape: shape.to_vec(), values });
     }
     Ok((weights, trees, meta))
+}
+
+/// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.
+fn unpack(packed: &[u8]) -> Result<Vec<Trees>> {
+    let damaged =
+        |e: &dyn std::fmt::Display| Error::Input(format!("its trees cannot be read ({e}); fetch or train it again"));
+    let mut plain = Vec::new();
+    flate2::read::ZlibDecoder::new(packed).read_to_end(&mut plain).map_err(|e| damaged(&e))?;
+    let (trees, _) = bincode::serde::decode_from_slice(&plain, bincode::config::standard()).map_err(|e| damaged(&e))?;
+    Ok(trees)
 }
