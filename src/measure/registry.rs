@@ -68,7 +68,7 @@ fn api(id: &str) -> &str {
 /// Opens a device by id: `live` is the first one found, `cuda:N`, `hip:N` and `opencl:N` the N-th of an API, `fake` the tests' double.
 pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     if id == fake::ID {
-        return Ok(Box::new(fake::Fake::new()));
+        return Ok(Box::new(fake::Fake::from_environment()));
     }
     let wanted = |f: &Found| id == "live" || f.id == id;
     let (found, reasons) = devices_until(wanted);

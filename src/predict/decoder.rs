@@ -3,7 +3,7 @@
 use crate::beam::{Hypothesis, Next, beam_search};
 use crate::calibration::Calibration;
 use crate::candidate::{Candidate, Scored};
-use crate::error::{Result, input};
+use crate::error::{Error, Result};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::Trees;
 use crate::kernel::Objective;
@@ -64,7 +64,8 @@ impl Decoder<'_> {
         for (instance, problem) in instance.iter().zip(problems) {
             if instance.space.completions(&[])?.is_empty() {
                 let problem = kernel.show_problem(problem);
-                return input(format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name));
+                let what = format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name);
+                return Err(Error::NoLegalConfig(what));
             }
         }
         let (found, mut caches, histories) = self.search(&instance, objective, width, among)?;

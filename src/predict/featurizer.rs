@@ -1,6 +1,6 @@
 //! How the problems and configs of one kernel are encoded by a [`Vocab`].
 
-use crate::error::{Result, input};
+use crate::error::{Error, Result, input};
 use crate::features::{InputFeature, Kind, Scale};
 use crate::kernel::Objective;
 use crate::kernel::expr::Code;
@@ -47,7 +47,14 @@ pub struct Instance {
 
 impl Featurizer {
     /// Refuses a kernel that the vocabulary was not made for.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] that says what differs.
     pub fn new(vocab: &Arc<Vocab>, kernel: &Kernel) -> Result<Featurizer> {
+        Featurizer::made_for(vocab, kernel).map_err(|e| e.or_kind(Error::Mismatch))
+    }
+
+    fn made_for(vocab: &Arc<Vocab>, kernel: &Kernel) -> Result<Featurizer> {
         let Some(of) = vocab.kernels.iter().position(|k| k.kernel == kernel.name) else {
             let known: Vec<&str> = vocab.kernels.iter().map(|k| k.kernel.as_str()).collect();
             return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));

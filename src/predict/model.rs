@@ -57,7 +57,7 @@ impl Meta {
             metadata: HashMap<String, String>,
         }
         let file = file_of(path);
-        let at = |e: Error| e.at(file.display());
+        let at = |e: Error| e.or_kind(Error::Model).at(file.display());
         let mut from = std::fs::File::open(&file).map_err(io(&file))?;
         let (mut length, mut header) = ([0; 8], Vec::new());
         from.read_exact(&mut length)
@@ -180,7 +180,7 @@ impl Model {
     pub fn load(path: &Path) -> Result<Model> {
         let file = file_of(path);
         let bytes = std::fs::read(&file).map_err(io(&file))?;
-        let at = |e: Error| e.at(file.display());
+        let at = |e: Error| e.or_kind(Error::Model).at(file.display());
         let (weights, trees, meta) = decode(&bytes).map_err(at)?;
         Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights, trees })
     }
@@ -194,9 +194,9 @@ impl Model {
     pub fn check_objective(&self, objective: Objective) -> Result<()> {
         match self.meta.objectives.contains(&objective) {
             true => Ok(()),
-            false => input(format!(
+            false => Err(Error::Mismatch(format!(
                 "the model was not trained for {objective}: its data had no energy; sweep with --energy and train"
-            )),
+            ))),
         }
     }
 

@@ -18,7 +18,7 @@ pub fn on_threads<T: Sync, A: Send>(
     make: impl Fn(&T) -> Result<A> + Sync,
 ) -> Result<Vec<A>> {
     if threads < 2 || items.len() < 2 {
-        return items.iter().map(|item| make(item)).collect();
+        return items.iter().map(make).collect();
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(items.len())).build();
     let pool = pool.map_err(|e| Error::Failed(format!("starting threads: {e}")))?;

@@ -32,7 +32,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new() -> Fake {
+    pub fn from_environment() -> Fake {
         let mode = std::env::var("SEQTUNE_FAKE").unwrap_or_default();
         let number = |name: &str| mode.split(',').find_map(|m| m.strip_prefix(name)?.parse().ok());
         let limits = Limits {

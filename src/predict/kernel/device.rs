@@ -3,7 +3,7 @@
 //! A `Device` is either live (an executor filled it in) or a description from a file. Expressions name
 //! its limits; a limit that is not known (`None`) makes the constraints that need it vacuous.
 
-use crate::error::{Result, input, io};
+use crate::error::{Error, Result, input, io};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -158,7 +158,10 @@ impl Device {
             return Ok(Device::parse_file(&text, name_or_path)?.remove(0));
         }
         let known: Vec<&str> = shipped.iter().map(|d| d.name.as_str()).collect();
-        input(format!("no device `{name_or_path}`: use `live`, a .toml file, or one of {}", known.join(", ")))
+        Err(Error::DeviceNotFound(format!(
+            "no device `{name_or_path}`: use `live`, a .toml file, or one of {}",
+            known.join(", ")
+        )))
     }
 }
 

@@ -27,10 +27,10 @@ impl Kernel {
         }
         let own = shipped().into_iter().map(Dir::path).filter(|path| !path.starts_with("miopen"));
         let own: Vec<String> = own.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
-        input(format!(
+        Err(Error::KernelNotFound(format!(
             "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
             own.join(", ")
-        ))
+        )))
     }
 
     /// [`Kernel::open`], `None` where there is none.
@@ -80,7 +80,7 @@ impl Kernel {
     /// Builds a kernel from the texts of its folder, that of its base under the name it is called by; `place` names
     /// `kernel.toml` in errors.
     pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
-        let at = |e: Error| e.at(place);
+        let at = |e: Error| e.or_kind(Error::Kernel).at(place);
         let text = files.get("kernel.toml").map_or("", String::as_str);
         let spec: KernelSpec = toml::from_str(text).map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
         let base: BaseSpec = match &spec.base {

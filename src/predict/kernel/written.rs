@@ -1,6 +1,6 @@
 //! Problems and configs as people write them: `M=1024,N=512,K=64,dtype=f32`, and `MWG=64,NWG=32,…`.
 
-use crate::error::{Result, input};
+use crate::error::{Error, Result, input};
 use crate::kernel::choices::Choice;
 use crate::kernel::config::Config;
 use crate::kernel::definition::Kernel;
@@ -41,7 +41,14 @@ impl Field {
 
 impl Kernel {
     /// Reads a problem written as `name=value` pairs or as a JSON object. Fields with a default may be left out.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] that names the field, or the rule that is broken.
     pub fn problem(&self, text: &str) -> Result<Problem> {
+        self.read_problem(text).map_err(|e| e.or_kind(Error::Problem))
+    }
+
+    fn read_problem(&self, text: &str) -> Result<Problem> {
         let pairs = if text.trim_start().starts_with('{') { json_pairs(text)? } else { plain_pairs(text)? };
         let mut values: Vec<Option<f64>> = vec![None; self.fields.len()];
         for (name, value) in pairs {
@@ -137,7 +144,14 @@ impl Kernel {
 
 impl Kernel {
     /// Reads a config; every parameter must be named once with one of its values.
+    ///
+    /// # Errors
+    /// [`Error::Config`] that names the parameter.
     pub fn config(&self, text: &str) -> Result<Config> {
+        self.read_config(text).map_err(|e| e.or_kind(Error::Config))
+    }
+
+    fn read_config(&self, text: &str) -> Result<Config> {
         let mut choices: Vec<Option<Choice>> = vec![None; self.parameters.len()];
         for part in text.split(',').filter(|p| !p.trim().is_empty()) {
             let Some((name, value)) = part.split_once('=') else {

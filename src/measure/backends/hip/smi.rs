@@ -130,9 +130,11 @@ impl EnergyMeter for Counter {
         // SAFETY: the functions and devices come from the library; each call writes three numbers
         match self {
             Counter::AmdSmi(ask, device) => {
+                // SAFETY: as above, the calls write the numbers that they are given
                 check("AMD SMI", unsafe { ask(*device, &mut counter, &mut microjoules, &mut when) })?
             }
             Counter::RocmSmi(ask, device) => {
+                // SAFETY: as above, the calls write the numbers that they are given
                 check("ROCm SMI", unsafe { ask(*device, &mut counter, &mut microjoules, &mut when) })?
             }
         }
