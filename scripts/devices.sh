@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# What a model is worth on a CPU that it never saw, and what learning a little there adds, from the shipped sweeps of gemm on three CPUs: each is left
-# out in turn; then a model that was trained without it goes on with 10 or all 100 configs of 30 of its sizes, and its other sizes judge. Nothing is
-# measured anew. Writes the figures into models/gemm-cpu/README.md. Takes about 45 minutes on two cores. Works in target/devices: called again, it goes on.
+# Evaluates models on a CPU that they never saw, and after fine-tuning on a little of it, by the shipped sweeps of gemm on
+# three CPUs: each is left out in turn; then a model that was trained without it goes on with 10 or all 100 configs of 30
+# of its sizes, and is evaluated on its other sizes. Nothing is measured anew. Writes the figures into docs/results.md.
+# Takes about 45 minutes on two cores. Works in target/devices: called again, it goes on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release
+cargo build --release -p seqtune -p seqtune-train
 work=target/devices cpus=(epyc xeon skylake)
 mkdir -p "$work"
-# a copy, so that the program can be built meanwhile
-cp target/release/seqtune "$work/seqtune"
+# copies, so that the programs can be built meanwhile
+cp target/release/seqtune target/release/seqtune-train "$work"
 seqtune=$work/seqtune
 sweep() { echo "datasets/gemm/cpu-$1-2c.sqt"; }
 "$seqtune" evaluate --leave-device-out --worst 0 $(for cpu in "${cpus[@]}"; do sweep "$cpu"; done) --models "$work" > "$work/left-out.md"
@@ -43,4 +44,4 @@ done
     echo
     scripts/learned_table.py "${comparisons[@]}"
 } | tee "$work/figures.md"
-scripts/put_figures.py devices.sh "$work/figures.md" models/gemm-cpu/README.md
+scripts/put_figures.py devices.sh "$work/figures.md" docs/results.md

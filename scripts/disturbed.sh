@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Sweeps 24 sizes of gemm on the CPU twice while nothing else runs and once beside a program that keeps one or both cores busy at random
-# times, and prints how far each sweep can be trusted. Takes five minutes, more where nothing was compiled before.
+# Sweeps 24 sizes of gemm on the CPU twice while nothing else runs and once beside a program that keeps one or both cores
+# busy at random times, and prints what the best of each sweep loses by the others: the figures that docs/results.md
+# states. Takes five minutes, more where nothing was compiled before.
 # usage: scripts/disturbed.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Cross-validates on PyTorch's measurements of Triton kernels and on the shipped sweep of gemm, everything by default, and writes the
-# figures into README.md, a column after the other. Takes about an hour and a half on two cores. Works in target/folds: called again, it goes on, and
-# what is finished is not trained again.
+# Cross-validates on PyTorch's measurements of Triton kernels and on the shipped sweep of gemm, with all defaults, and
+# writes the figures into docs/results.md, a column after the other, and README's table at the end. Takes about an hour and
+# a half on two cores. Works in target/folds: called again, it goes on, and what is finished is not trained again.
 # usage: scripts/folds.sh FOLDER    FOLDER: of a100_mm.zip, flexattention_a100_data.zip, mixedmm_a100_data.zip
 set -euo pipefail
 zips=$(realpath "${1:?usage: scripts/folds.sh FOLDER}")
 cd "$(dirname "$0")/.."
-cargo build --release
+cargo build --release -p seqtune -p seqtune-train
 work=target/folds reports=()
 mkdir -p "$work"
-# a copy, so that the program can be built meanwhile
-cp target/release/seqtune "$work/seqtune"
+# copies, so that the programs can be built meanwhile
+cp target/release/seqtune target/release/seqtune-train "$work"
 
 cross_validate() { # NAME DATASET
     local began=$SECONDS
@@ -19,11 +19,12 @@ cross_validate() { # NAME DATASET
     echo "$1: $(((SECONDS - began) / 60)) minutes" >&2
     reports+=("$work/$1.json")
     scripts/folds_table.py "${reports[@]}" > "$work/table.md"
-    scripts/put_figures.py folds.sh "$work/table.md" README.md
+    scripts/put_figures.py folds.sh "$work/table.md" docs/results.md
 }
 for name in a100_mm flexattention_a100_data mixedmm_a100_data; do
     "$work/seqtune" import autoheuristic "$zips/$name.zip" -o "$work/$name.sqt" --overwrite > /dev/null
     cross_validate "$name" "$work/$name.sqt"
 done
 cross_validate gemm datasets/gemm/cpu-epyc-2c.sqt
+scripts/summary.py > /dev/null
 cat "$work/table.md"

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Imports MIOpen's databases, trains models/miopen with the default settings, judges it beside LightGBM, and writes the figures
-# into models/miopen/README.md and README.md. Takes about an hour on two cores; leave the machine alone meanwhile. Works in target/miopen.
+# Imports MIOpen's databases, trains models/miopen with the default settings, evaluates it beside LightGBM, and writes the
+# figures into models/miopen/README.md, docs/results.md and README's table. Takes about an hour on two cores; leave the
+# machine alone meanwhile. Works in target/miopen.
 # usage: scripts/miopen.sh FOLDER [--keep]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2
-#                                             --keep: judges the model that is there instead of training it again
+#                                             --keep: evaluates the model that is there instead of training it again
 set -euo pipefail
 databases=$(realpath "${1:?usage: scripts/miopen.sh FOLDER [--keep]}")
 keep=${2:-}
 case $keep in '' | --keep) ;; *) echo "usage: scripts/miopen.sh FOLDER [--keep], not $keep" >&2; exit 2 ;; esac
 cd "$(dirname "$0")/.."
-cargo build --release
+cargo build --release -p seqtune -p seqtune-train
 seqtune=target/release/seqtune model=models/miopen work=target/miopen
 rm -rf "$work"
 mkdir -p "$work" "$model"
@@ -18,14 +19,14 @@ mkdir -p "$work" "$model"
 if [ "$keep" != --keep ]; then
     rm -rf "$model"/*/ "$model"/*.safetensors
     python3 - "$seqtune" "$work/tuned" "$model" > "$work/training.txt" <<'PY'
-import json, re, resource, subprocess, sys, time
+import json, resource, subprocess, sys, time
 began = time.monotonic()
 trained = subprocess.run([sys.argv[1], "train", sys.argv[2], "-o", sys.argv[3], "--json"], check=True, stdout=subprocess.PIPE)
 seconds = time.monotonic() - began
 models = json.loads(trained.stdout)
 memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
 networks = sorted({model["members"] for model in models})
-epochs = max(int(re.search(r"(\d+) epochs", model["settings"])[1]) for model in models)
+epochs = max(model["settings"]["epochs"] for model in models)
 print(
     f"{len(models)} models of {' or '.join(map(str, networks))} networks. Training took {seconds / 60:.0f} minutes and at most {memory:.1f} GB of memory:"
     f" {seconds / epochs:.0f} s for an epoch of all networks of all solvers."
@@ -37,8 +38,9 @@ fi
 cat > "$model/README.md" <<README
 # miopen
 
-Solvers of AMD's MIOpen on a Radeon VII / MI50 (gfx906_60) and a Vega 56 (gfx900_56): convolution in, the solver's parameters out. One model for
-each solver. Trained with the default settings on the tuned databases of MIOpen's history (MIT licence; hashes in the metadata of each \`model.safetensors\`):
+Solvers of AMD's MIOpen on a Radeon VII / MI50 (gfx906_60) and a Vega 56 (gfx900_56): convolution in, the solver's
+parameters out. One model for each solver. Trained with the default settings on the tuned databases of MIOpen's history
+(MIT licence; hashes in the metadata of each \`model.safetensors\`):
 
     seqtune import miopen gfx906_60.db.bz2 gfx900_56.db.bz2 --find-db gfx906_60.HIP.fdb.txt.bz2 -o tuned
     seqtune train tuned -o models/miopen
@@ -46,11 +48,12 @@ each solver. Trained with the default settings on the tuned databases of MIOpen'
 
 $(head -n 1 "$work/import.txt" | sed 's/^.*: //'). $(cat "$model/training.txt")
 
-Judged by \`seqtune evaluate models/miopen tuned --device gfx906_60\` on the shapes held out (a tenth, by a stable hash; none of them in training at any
-batch size, data type, direction or device). Written by scripts/miopen.sh.
+Evaluated by \`seqtune evaluate models/miopen tuned --device gfx906_60\` on the shapes held out (a tenth, by a stable hash;
+none of them in training at any batch size, data type, direction or device). Written by scripts/miopen.sh.
 
 $(cat "$work/evaluate.md")
 README
 scripts/miopen_table.py "$work/evaluate.md" > "$work/table.md"
-scripts/put_figures.py miopen.sh "$work/table.md" README.md
+scripts/put_figures.py miopen.sh "$work/table.md" docs/results.md
+scripts/summary.py > /dev/null
 cat "$model/README.md"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How long training on 400,000 records takes: the shipped sweep of gemm, repeated with shifted sizes until it has so many. The times are as
-# they were, so what is learned is worth nothing; how long it takes is that of real data. Takes about 25 minutes on two cores; leave the
-# machine alone meanwhile.
+# Measures the duration of training on 400,000 records: the shipped sweep of gemm, repeated with shifted sizes until it has
+# so many. The times stay as they were, so the model is worth nothing; the duration is that of real data. Prints the
+# figures that docs/results.md states. Takes about 25 minutes on two cores; leave the machine alone meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release
+cargo build --release -p seqtune -p seqtune-train
 seqtune=target/release/seqtune work=target/train_speed
 rm -rf "$work"
 mkdir -p "$work"
@@ -29,5 +29,5 @@ model = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).s
 seconds, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
 processor = (used.ru_utime + used.ru_stime) / 60
 print(f"training on 400,000 records: {seconds / 60:.1f} minutes, {processor:.1f} of one core, {used.ru_maxrss / 2**20:.1f} GB of memory")
-print(model["settings"] if isinstance(model, dict) else model[0]["settings"])
+print(json.dumps((model if isinstance(model, dict) else model[0])["settings"]))
 PY

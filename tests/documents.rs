@@ -1,0 +1,135 @@
+//! The documents against the tree and the program: lengths, sections, links, and the command lines that they show.
+
+mod common;
+
+use common::{root, run};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The sections of README, in their order.
+const SECTIONS: [&str; 11] = [
+    "# seqtune",
+    "## A prediction",
+    "## How good it is",
+    "## Install",
+    "## The four calls",
+    "## Your own kernel",
+    "## Into your library",
+    "## Limits",
+    "## Patent",
+    "## More",
+    "## Licence",
+];
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The documents whose links have to lead somewhere.
+fn documents() -> Vec<PathBuf> {
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let docs = docs.filter(|path| path.extension().is_some_and(|e| e == "md"));
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(docs).collect()
+}
+
+/// Lines that are text, and lines in fences or indented by four columns, where no paragraph or item goes on.
+fn prose_and_code(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut prose, mut code, mut fenced) = (Vec::new(), Vec::new(), false);
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        } else if fenced || line.starts_with("    ") {
+            code.push(line.trim());
+        } else {
+            prose.push(line);
+        }
+    }
+    (prose, code)
+}
+
+/// Anchors of the headings as GitHub makes them: lower case, no punctuation, hyphens for spaces, repeats numbered.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let headings = prose_and_code(text).0.into_iter().filter(|line| line.starts_with('#'));
+    let anchor = |line: &str| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let times = seen.entry(anchor.clone()).and_modify(|times| *times += 1).or_insert(0);
+        if *times == 0 { anchor } else { format!("{anchor}-{times}") }
+    };
+    headings.map(anchor).collect()
+}
+
+/// What stands in the parentheses of links and images.
+fn links(text: &str) -> Vec<String> {
+    let prose = prose_and_code(text).0.join("\n");
+    let targets = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    targets.map(|(target, _)| target.to_string()).filter(|t| !t.contains("://") && !t.contains('`')).collect()
+}
+
+#[test]
+fn readme_and_architecture_are_short_and_in_order() {
+    let readme = read(&root().join("README.md"));
+    for (text, most) in [(&readme, 140), (&read(&root().join("ARCHITECTURE.md")), 120)] {
+        assert!(text.lines().count() <= most, "{} lines", text.lines().count());
+        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 120).collect();
+        assert_eq!(long, [""; 0]);
+    }
+    let headings: Vec<&str> = prose_and_code(&readme).0.into_iter().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(headings, SECTIONS);
+    assert!(readme.find("](docs/predicted-or-searched.svg)") < readme.find("\n## "), "the picture comes first");
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let mut broken = Vec::new();
+    for document in documents() {
+        for link in links(&read(&document)) {
+            let (file, anchor) = link.split_once('#').unwrap_or((&link, ""));
+            let target = if file.is_empty() { document.clone() } else { document.parent().unwrap().join(file) };
+            let found = target.exists() && (anchor.is_empty() || anchors(&read(&target)).contains(anchor));
+            if !found {
+                broken.push(format!("{}: {link}", document.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert_eq!(broken, [""; 0]);
+}
+
+/// Command lines of the program in a document: in code, and in the text between backticks.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let (prose, code) = prose_and_code(text);
+    let spans = prose.join("\n");
+    let spans = spans.split('`').skip(1).step_by(2).map(str::trim);
+    let words = |line: &str| -> Option<Vec<String>> {
+        let line = line.split(" #").next().unwrap_or_default().split(" && ").next().unwrap_or_default();
+        let rest = line.trim_start_matches("target/release/").strip_prefix("seqtune ")?;
+        Some(rest.split_whitespace().map(String::from).collect())
+    };
+    // not the first line of what `doctor` prints
+    let commands = code.into_iter().chain(spans).filter_map(words);
+    commands.filter(|words| !words[0].contains(char::is_numeric)).collect()
+}
+
+#[test]
+fn every_command_line_has_a_verb_and_options_that_the_program_knows() {
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
+    let (mut unknown, mut checked) = (Vec::new(), 0);
+    for document in ["README.md", "docs/guide.md"] {
+        for words in commands(&read(&root().join(document))) {
+            let deep = ["import", "export"].contains(&words[0].as_str()) && words.len() > 1;
+            let verb = words[..1 + deep as usize].join(" ");
+            let help = helps.entry(verb.clone()).or_insert_with(|| {
+                let (out, err, code) = run(&[&verb.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());
+                if code == 0 { out } else { panic!("{document}: seqtune {verb}: {err}") }
+            });
+            let known: BTreeSet<&str> = help.split([' ', ',', '\n', '[', ']', '.', '=']).collect();
+            let options = words.iter().filter(|word| word.starts_with('-') && word.len() > 1);
+            unknown.extend(options.filter(|o| !known.contains(o.as_str())).map(|o| format!("{document}: {verb} {o}")));
+            checked += 1;
+        }
+    }
+    assert_eq!(unknown, [""; 0]);
+    assert!(checked > 30, "{checked} command lines");
+}
