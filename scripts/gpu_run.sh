@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that a machine with a GPU is to do, in one call, with a program built elsewhere: no Rust and no network are needed, only
-# the driver, NVRTC, and libtorch (of a CUDA toolkit and of Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
+# the driver and NVRTC (of a CUDA toolkit, of the wheels beside Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
 # Lists the devices and does the PARTS that are named, each for its share of the time:
 #   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
 #   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library

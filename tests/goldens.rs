@@ -170,7 +170,7 @@ fn every_shipped_model_still_predicts_what_it_did() {
             }
         }
     };
-    // a model is workload on one core only
+    // a model is loaded on one core only
     std::thread::scope(|scope| {
         scope.spawn(judge);
         scope.spawn(judge);

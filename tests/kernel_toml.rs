@@ -137,7 +137,7 @@ impl Examples {
                 }
             }
             ["expr"] => block.text.lines().filter(|l| !l.trim().is_empty()).try_for_each(|l| self.check_expr(l)),
-            // workload with the kernel that names it, and read above
+            // loaded with the kernel that names it, and read above
             ["toml", "base", _] | ["toml", "device"] | ["text", "example"] => Ok(()),
             _ => Err(format!("`{}` is no kind of example", block.info)),
         }

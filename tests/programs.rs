@@ -1,4 +1,4 @@
-//! CompileQueue compiled without a device, what they need, and the folder that keeps them.
+//! Programs compiled without a device, what they need, and the folder that keeps them.
 
 mod common;
 

@@ -20,7 +20,7 @@ pub struct Batch {
     vocabulary: Tensor,
     /// Legal tokens, true where not: (B, M, V).
     illegal: Tensor,
-    /// What each legal choice decides: kernel_vocab (B, M, C, W), its columns (B, M, W), its token (B, M, C). `None` where no choice
+    /// What each legal choice decides: encoding (B, M, C, W), its columns (B, M, W), its token (B, M, C). `None` where no choice
     /// decides anything.
     weighed: Option<(Tensor, Tensor, Tensor)>,
     /// The node of each step of each row, counted through the batch, and the token chosen there, 0 in the padding: (N, T).

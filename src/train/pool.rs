@@ -5,7 +5,7 @@ use seqtune_predict::softmax::softmax;
 
 /// How strongly the weights are held to [`EQUAL`]: as squares of the distance, beside the nats of as many problems.
 const HELD: f64 = 2.0;
-/// Interleaved over the weights at most; they end sooner, when none moves by more than [`STILL`].
+/// Rounds over the weights at most; they end sooner, when none moves by more than [`STILL`].
 const ROUNDS: usize = 500;
 const STILL: f64 = 1e-5;
 

@@ -1,4 +1,4 @@
-//! CompileQueue that were compiled before, on disk.
+//! Programs that were compiled before, on disk.
 
 use crate::compile::job::{Binary, Compiler, Job};
 use crate::compile::prelude::as_cpp;
@@ -59,7 +59,7 @@ fn key(compiler: &impl Compiler, job: &Job) -> String {
 /// where that computation changes.
 const REVISION: u32 = 2;
 
-/// CompileQueue on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
+/// Programs on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
 /// of their own and renamed, and a reader that finds none or a damaged one compiles, so that any number of processes may share a folder.
 #[derive(Clone, Debug)]
 pub struct Store {

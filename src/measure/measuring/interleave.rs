@@ -1,6 +1,6 @@
 //! Which samples of configs that were measured in rounds count.
 //!
-//! A machine that is shared changes its speed from one moment to the next. Configs that are measured a turn each, round after round, record_conditions
+//! A machine that is shared changes its speed from one moment to the next. Configs that are measured a turn each, round after round, meet
 //! the same moments; where the neighbours in time too were slower than they usually are, it was the moment and not the config.
 
 use seqtune_data::stats::{median, quantile};

@@ -25,7 +25,7 @@ use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// CompileQueue kept compiled, about: what is measured together is kept beyond.
+/// Programs kept compiled, about: what is measured together is kept beyond.
 const PROGRAMS: usize = 1_024;
 
 /// Microseconds that a round may take, where more than [`FEW`] configs are measured together: what is measured together is lost together

@@ -44,7 +44,7 @@ pub enum Bound {
 
 /// Below this share of both peaks a kernel is bound by latency: work-items wait for what they asked for.
 const NEAR: f64 = 0.4;
-/// Where less than a share of a device's places for work-items is device_fill, there are few to work while others wait, and less than so much of
+/// Where less than a share of a device's places for work-items is filled, there are few to work while others wait, and less than so much of
 /// both peaks is latency too. What is nearer to a peak hides it otherwise, by work-items that do several things at a time.
 const SPARSE: f64 = 0.25;
 const NEAR_IF_SPARSE: f64 = 0.6;
@@ -78,7 +78,7 @@ impl Peaks {
     }
 
     /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
-    /// `device_fill`: share of the device's places for work-items that were device_fill, where it is known.
+    /// `device_fill`: share of the device's places for work-items that were filled, where it is known.
     pub fn judge(
         &self,
         units: Units,

@@ -126,7 +126,7 @@ fn points(counts: &[usize], wanted: usize) -> Vec<Vec<usize>> {
     let mut points: Vec<Vec<usize>> = corners.collect();
     for (i, cell) in tuples(&cells).enumerate() {
         let place = |d: usize| {
-            // off the middle by up to a quarter of the cell, differently each time, to record_conditions every lane of a vector
+            // off the middle by up to a quarter of the cell, differently each time, to meet every lane of a vector
             let off = 0.5 * ((i as f64 * 0.618_033_988_75 * (d + 1) as f64).fract() - 0.5);
             let share = (cell[d] as f64 + 0.5 + off) / cells[d] as f64;
             ((share * counts[d] as f64) as usize).min(counts[d] - 1)

@@ -72,7 +72,7 @@ enum Head {
     State(Linear, Linear),
 }
 
-/// Finished configs as the judge is given them: the kernel_vocab of what they decide (N, C), their tokens (N, P).
+/// Finished configs as the judge is given them: the encoding of what they decide (N, C), their tokens (N, P).
 pub struct Finished {
     pub instance: Tensor,
     pub tokens: Tensor,
@@ -185,7 +185,7 @@ impl Transformer {
         add("tokens.weight".into(), within(&[tokens + 1, d], 0.17));
         add("positions.weight".into(), within(&[vocab.parameters.len() as i64 + 1, d], 0.17));
         for (i, width) in vocab.source_widths().into_iter().enumerate() {
-            // most of the numbers of a kernel_vocab are 0
+            // most of the numbers of a encoding are 0
             add(format!("source.{i}.weight"), within(&[d, width as i64], bound(8)));
             add(format!("source.{i}.bias"), within(&[d], 0.17));
         }

@@ -1,4 +1,4 @@
-//! NVIDIA GPUs through the driver API, opened at run time by cudarc. CompileQueue come from [`crate::backends::cuda::nvrtc`].
+//! NVIDIA GPUs through the driver API, opened at run time by cudarc. Programs come from [`crate::backends::cuda::nvrtc`].
 
 use crate::backends::cuda::nvml::Gpu as Nvml;
 use crate::backends::cuda::nvrtc::newer_than;

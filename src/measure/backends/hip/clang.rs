@@ -1,4 +1,4 @@
-//! CompileQueue for AMD GPUs by clang alone, where hipRTC is missing or does not know the architecture: neither headers nor libraries of
+//! Programs for AMD GPUs by clang alone, where hipRTC is missing or does not know the architecture: neither headers nor libraries of
 //! ROCm's are needed.
 
 use crate::backends::hip::program::{OPTIONS, finish};

@@ -1,4 +1,4 @@
-//! AMD GPUs through HIP, opened at run time. CompileQueue come from hipRTC or from clang.
+//! AMD GPUs through HIP, opened at run time. Programs come from hipRTC or from clang.
 
 mod api;
 mod clang;
