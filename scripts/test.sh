@@ -8,7 +8,7 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 # one test binary after the other; within one, OpenCL measuring and libtorch share the cores
 status=0
-cargo test --workspace "$@" -- --show-output 2>&1 | tee "$output" | grep -v -e '^$' -e '^successes:' -e '^    [a-z_:0-9]*$' || true
+cargo test --workspace --no-fail-fast "$@" -- --show-output 2>&1 | tee "$output" | grep -v -e '^$' -e '^successes:' -e '^    [a-z_:0-9]*$' || true
 [ "${PIPESTATUS[0]}" = 0 ] || status=1
 passed=$(sed -n 's/^test result: .* \([0-9]*\) passed.*/\1/p' "$output" | paste -sd+ | bc)
 failed=$(sed -n 's/^test result: .* \([0-9]*\) failed.*/\1/p' "$output" | paste -sd+ | bc)

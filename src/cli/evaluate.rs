@@ -2,6 +2,7 @@
 
 use crate::cli::trainer;
 use seqtune_data::Table;
+use seqtune_eval::curve::curve;
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::replay::evaluate;
 use seqtune_eval::tuned;
@@ -51,6 +52,9 @@ pub struct Args {
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+    /// Also draws, as SVG, what is found after so many measurements: predicted against searched (sweeps)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
+    pub curve: Option<PathBuf>,
     /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub worst: usize,
@@ -63,7 +67,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    args.plot.as_deref().map_or(Ok(()), crate::cli::outputs::check_writable)?;
+    for file in [&args.plot, &args.curve].into_iter().flatten() {
+        crate::cli::outputs::check_writable(file)?;
+    }
     if args.folds.is_some() || args.leave_device_out {
         return trainer::hand_over();
     }
@@ -133,8 +139,8 @@ pub fn trees(args: &Args) -> Result<Option<LightGbm>> {
 
 /// Judges by what tuners chose.
 fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
-    if args.plot.is_some() {
-        return input("--plot draws replays of sweeps; these datasets hold what tuners chose");
+    if args.plot.is_some() || args.curve.is_some() {
+        return input("--plot and --curve draw replays of sweeps; these datasets hold what tuners chose");
     }
     let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     if let Some(device) = &device
@@ -183,10 +189,19 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
             format!("{}: share of the best measured speed, {} held-out problems", report.kernel, report.test_problems);
         plot::bars(path, &title, "percent", &["top-1", "best of 5"], &groups)?;
     }
+    let curve = args.curve.as_ref().map(|path| {
+        eprintln!("evaluate: curve");
+        let curve = curve(kernel, model, table, ask)?;
+        curve.draw(path).map(|()| curve)
+    });
+    let curve = curve.transpose()?;
     if args.json {
         return crate::cli::answer::answer_json(&report);
     }
     let mut text = report.table();
+    if let Some(curve) = curve {
+        text += &format!("\n{}", curve.table());
+    }
     if args.worst > 0 {
         text += "\nLowest shares of the model's first choice:\n";
         for (problem, share) in report.problems.iter().take(args.worst) {

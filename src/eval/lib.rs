@@ -1,6 +1,7 @@
 //! How good is it? Models and baselines judged by replay on held-out problems, and the program's own benchmarks.
 
 pub mod baselines;
+pub mod curve;
 pub mod lightgbm;
 pub mod paired;
 pub mod plot;

@@ -77,17 +77,24 @@ pub struct Options {
     pub whole: bool,
 }
 
-/// Judges `model` and the baselines on the test part of `table`, or on the whole. Baselines learn from the training part only (and the
-/// validation part, which chooses the model's weights, stays out); of a whole none is left for them.
-pub fn evaluate(
+/// Problems of a table by a model's split.
+pub struct Tests<'t> {
+    /// Those that baselines learn from.
+    pub learned: Vec<&'t MeasuredProblem>,
+    /// Those that methods are compared on.
+    pub tests: Vec<&'t MeasuredProblem>,
+}
+
+/// The problems of a table that a model did not learn from: those held out by its split or, of other data, all.
+///
+/// # Errors
+/// Where there is none.
+pub fn held_out<'t>(
     kernel: &Kernel,
     model: &Model,
-    table: &Table,
+    table: &'t Table,
     Options { objective, whole }: Options,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Report> {
-    let predictor = Predictor::new(kernel, model)?;
-    model.check_objective(objective)?;
+) -> Result<Tests<'t>> {
     let split = if whole { Split { test: 1.0, ..model.meta.split } } else { model.meta.split };
     let train = table.part(kernel, &split, Part::Train, objective);
     let test = table.part(kernel, &split, Part::Test, objective);
@@ -100,8 +107,22 @@ pub fn evaluate(
             table.tried.len()
         ));
     }
-    let tests: Vec<&MeasuredProblem> = test.iter().map(|i| &table.tried[*i]).collect();
-    let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.tried[*i]).collect();
+    let problems = |indices: &[usize]| indices.iter().map(|i| &table.tried[*i]).collect();
+    Ok(Tests { learned: problems(&train), tests: problems(&test) })
+}
+
+/// Judges `model` and the baselines on the test part of `table`, or on the whole. Baselines learn from the training part only (and the
+/// validation part, which chooses the model's weights, stays out); of a whole none is left for them.
+pub fn evaluate(
+    kernel: &Kernel,
+    model: &Model,
+    table: &Table,
+    Options { objective, whole }: Options,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Report> {
+    let predictor = Predictor::new(kernel, model)?;
+    model.check_objective(objective)?;
+    let Tests { learned, tests } = held_out(kernel, model, table, Options { objective, whole })?;
     let mut judged = Vec::new();
     let mut judge =
         |name: &str, rankings: Rankings| judged.push(row(kernel, table, name, &tests, objective, &rankings));
