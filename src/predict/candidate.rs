@@ -27,9 +27,9 @@ pub struct Scored {
     pub steps: Vec<(usize, bool)>,
     pub time_us: f64,
     pub joules: f64,
-    /// What the judge says: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
+    /// The re-ranker's score: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
-    /// What the boosted trees of values and of lists say, likewise; 0 where the model has none.
+    /// The scores of the boosted trees of values and of lists, likewise; 0 where the model has none.
     pub trees: [f64; 2],
 }
 

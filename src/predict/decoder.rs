@@ -1,4 +1,4 @@
-//! The search for one batch of problems: the network's scores in the beam, within the legal space, and what is judged behind it.
+//! The search for one batch of problems: the network's scores in the beam, within the legal space, and the re-ranking behind it.
 
 use crate::beam::{Hypothesis, Next, beam_search};
 use crate::calibration::Calibration;
@@ -110,7 +110,7 @@ impl Decoder<'_> {
         Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
     }
 
-    /// How much likelihood, judge and trees count.
+    /// How much likelihood, re-ranker and trees count.
     pub(crate) fn weights(self) -> Weights {
         self.calibration.map_or(EQUAL, |calibration| calibration.weights)
     }
@@ -121,7 +121,7 @@ impl Decoder<'_> {
         trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(instance, configs))
     }
 
-    /// The `top` of each beam with their times from the step at "finished": of networks without a judge.
+    /// The `top` of each beam with their times from the step at "finished": of networks without a re-ranker.
     fn timed(
         self,
         instance: &[Instance],
@@ -272,7 +272,7 @@ impl Decoder<'_> {
                 scored.rank = said.rank as f64;
             }
         }
-        // the judge has no use for the step at "finished"
+        // the re-ranker has no use for the step at "finished"
         let steps = |s: &Sequence| s.asked.len() - judges as usize;
         for at in 0..sequences.iter().map(steps).max().unwrap_or(0) {
             let live: Vec<usize> = (0..configs.len()).filter(|i| at < steps(&sequences[*i])).collect();

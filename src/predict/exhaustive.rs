@@ -1,4 +1,4 @@
-//! Every legal config of a problem, judged: what the judge alone ranks, without beam or likelihood.
+//! Every legal config of a problem, scored by the re-ranker alone, without beam or likelihood.
 
 use crate::candidate::Candidate;
 use crate::error::{Result, input};
@@ -20,7 +20,7 @@ pub struct Exhaustive {
 const PARTS: usize = 16;
 
 impl Predictor {
-    /// Judges every legal config of a problem on `threads` threads, and returns the `top` best.
+    /// Scores every legal config of a problem on `threads` threads, and returns the `top` best.
     pub fn exhaustive(
         &self,
         problem: &Problem,

@@ -90,7 +90,7 @@ impl InputFeature {
         plain + self.edges.len().saturating_sub(1)
     }
 
-    /// Appends the kernel_vocab of `value`; zeros where it is NaN.
+    /// Appends the encoding of `value`; zeros where it is NaN.
     pub fn encode(&self, value: f32, out: &mut Vec<f32>) {
         if value.is_nan() {
             out.resize(out.len() + self.width(), 0.0);

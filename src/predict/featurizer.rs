@@ -29,7 +29,7 @@ pub struct Featurizer {
     origins: Vec<Origin>,
     /// Features that need a parameter: their indices in the kernel.
     late: Vec<usize>,
-    /// By position: those of `late` that setting it decides, and the columns of their kernel_vocab in one of all of `late`.
+    /// By position: those of `late` that setting it decides, and the columns of their encoding in one of all of `late`.
     decided: Vec<Vec<usize>>,
     columns: Vec<Vec<u16>>,
 }
@@ -188,7 +188,7 @@ impl Featurizer {
         }
     }
 
-    /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the kernel_vocab of what it decides: a number for each
+    /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the encoding of what it decides: a number for each
     /// of its [`Featurizer::choice_columns`].
     pub fn decide(&self, instance: &Instance, env: &mut [f64], (at, choice): (usize, Choice), out: &mut Vec<f32>) {
         env[at] = self.kernel.parameters[at].values[choice as usize] as f64;
@@ -197,7 +197,7 @@ impl Featurizer {
         }
     }
 
-    /// Columns, in a kernel_vocab of all late features, of those that the parameter at `position` decides.
+    /// Columns, in a encoding of all late features, of those that the parameter at `position` decides.
     pub fn choice_columns(&self, position: usize) -> &[u16] {
         &self.columns[position]
     }
@@ -210,7 +210,7 @@ impl Featurizer {
         }
     }
 
-    /// Appends the kernel_vocab of all that a finished config decides, see [`Featurizer::choice_width`].
+    /// Appends the encoding of all that a finished config decides, see [`Featurizer::choice_width`].
     pub fn encode_config(&self, instance: &Instance, config: &Config, out: &mut Vec<f32>) {
         let mut env = instance.env.clone();
         set(&mut env, &self.kernel, &config.0);

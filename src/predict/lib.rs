@@ -1,8 +1,40 @@
 //! Predicts the tuning parameters of GPU kernels.
 //!
-//! A kernel is described by its problem's fields, its parameters and the constraints among them ([`kernel`]); a
-//! [`Model`] holds the weights of an encoder-decoder that emits the parameters one by one, and a [`Predictor`] searches
-//! them with a beam that only follows legal values.
+//! A kernel is described by its problem's fields, its parameters and the constraints among them ([`kernel`]). A [`Model`]
+//! holds the weights of an encoder-decoder that emits the parameters one by one. A [`Predictor`] searches them with a beam
+//! that follows legal values only, and re-ranks what it finds. Nothing here measures, trains or needs libtorch.
+//!
+//! # Example
+//!
+//! The toy kernel that ships with this crate, and a model of made-up measurements of it:
+//!
+//! ```
+//! use seqtune_predict::kernel::ConfigSpace;
+//! use seqtune_predict::{Device, Kernel, Model, Objective, Predictor};
+//! use std::path::Path;
+//!
+//! # fn main() -> seqtune_predict::Result<()> {
+//! let toy = Path::new(env!("CARGO_MANIFEST_DIR")).join("toy");
+//! let kernel = Kernel::open(&toy.display().to_string())?;
+//! let device = Device::described("A100")?;
+//! let problem = kernel.problem("M=1000")?;
+//!
+//! // what may be chosen
+//! let space = ConfigSpace::new(&kernel, &problem, &device);
+//! assert_eq!(space.counter().total(), 18);
+//! assert!(space.is_legal(&kernel.config("tile=32,width=4")?));
+//!
+//! // what should be
+//! let model = Model::load(&toy.join("model"))?;
+//! let predictor = Predictor::new(&kernel, &model)?;
+//! let candidates = predictor.predict(&[problem], &device, Objective::Time, (3, 20), 1)?.remove(0);
+//! assert_eq!(kernel.show_config(&candidates[0].config), "tile=32,width=4");
+//! assert!(candidates[0].probability > candidates[1].probability);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Errors are an enumeration to match on ([`Error`]); each holds a sentence for people.
 
 pub mod acquisition;
 pub mod beam;

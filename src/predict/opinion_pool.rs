@@ -1,10 +1,10 @@
 //! What ranks configs: opinions of several parts of a model, pooled.
 //!
-//! Likelihood, judge and trees each say how probably a config is the best; the pool is a weighted product of that (a logarithmic opinion
+//! Likelihood, re-ranker and trees each give a probability that a config is the best; the pool is a weighted product of that (a logarithmic opinion
 //! pool, Genest and Zidek 1986). How much each counts is learned on the problems that chose the networks' weights, because it differs: trees
 //! help on A100 mm and hardly on flex_attention (LOG.md).
 
-/// Logarithms of how probably a config is the best of those that are compared: by the decoder's likelihood, the judge, and the trees of values
+/// Logarithms of how probably a config is the best of those that are compared: by the decoder's likelihood, the re-ranker, and the trees of values
 /// and of lists. 0 where a model has no such part.
 pub type LogProbs = [f64; 4];
 

@@ -19,7 +19,7 @@ impl Predictor {
                 }
             }
         }
-        // what is compared is predicted in one go: the judge's words on a config differ a little with what is asked for
+        // what is compared is predicted in one go: the re-ranker's scores of a config differ a little with what is asked for
         let configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
         let scored = self.score(problem, device, Objective::Edp, &configs)?;
         for (candidate, scored) in found.iter_mut().zip(&scored) {

@@ -45,7 +45,7 @@ impl Predictor {
     }
 
     /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood,
-    /// judge and trees together order them. Problems are spread over `threads` threads.
+    /// re-ranker and trees together order them. Problems are spread over `threads` threads.
     pub fn predict(
         &self,
         problems: &[Problem],
@@ -129,7 +129,7 @@ impl Predictor {
         Some((first, self.doubts(device, first.probability)))
     }
 
-    /// What candidates are ranked by, the higher the better: likelihood, judge and trees together.
+    /// What candidates are ranked by, the higher the better: likelihood, re-ranker and trees together.
     pub fn pooled_score(&self, scored: &Scored) -> f64 {
         pooled_score(&self.with().weights(), &scored.opinions())
     }

@@ -21,7 +21,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Spells `config`, which must be legal; with what it decides where it is to be `judged`.
+    /// Encodes `config`, which must be legal; with what it decides where it is to be re-ranked.
     pub fn new(featurizer: &Featurizer, instance: &Instance, config: &Config, judged: bool) -> Result<Sequence> {
         let (mut asked, mut features, mut legal, mut weighed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (at, choice) in config.0.iter().enumerate() {

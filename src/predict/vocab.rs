@@ -32,7 +32,7 @@ pub struct Vocab {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelVocab {
     pub kernel: String,
-    /// [`Kernel::space_hash`] at training; of the whole source where a device compiled that.
+    /// [`Kernel::space_hash`](crate::Kernel::space_hash) at training; of the whole source where a device compiled that.
     pub space: String,
     /// Index of each of the kernel's parameters in [`Vocab::parameters`].
     pub parameters: Vec<u16>,
@@ -74,12 +74,12 @@ impl Vocab {
         self.kernels.iter().map(KernelVocab::step_width).collect()
     }
 
-    /// Numbers per value that may be chosen: the kernel_vocab of a kernel's features that need a parameter.
+    /// Numbers per value that may be chosen: the encoding of a kernel's features that need a parameter.
     pub fn choice_widths(&self) -> Vec<usize> {
         self.kernels.iter().map(KernelVocab::choice_width).collect()
     }
 
-    /// Appends the kernel_vocab of raw quantities, see [`Featurizer::quantities`].
+    /// Appends the encoding of raw quantities, see [`Featurizer::quantities`](crate::featurizer::Featurizer::quantities).
     pub fn encode(&self, quantities: &[f32], out: &mut Vec<f32>) {
         self.source.iter().flatten().zip(quantities).for_each(|(quantity, value)| quantity.encode(*value, out));
     }

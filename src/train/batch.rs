@@ -71,7 +71,7 @@ impl Batch {
             offsets.push(vocabulary.len());
         }
         debug_assert_eq!(sequences.len(), problems.len() * rows);
-        // the judge has no use for the step at "finished"
+        // the re-ranker has no use for the step at "finished"
         let judged = sequences.iter().all(|s| !s.finished.is_empty());
         let steps = |s: &Sequence| s.asked.len() - judged as usize;
         let trees: Vec<_> = sequences.chunks(rows).map(|of_problem| tree(of_problem, steps)).collect();

@@ -87,7 +87,7 @@ impl ConfigSpace {
     /// The values of the parameter after `prefix` that can still be completed to a legal config.
     ///
     /// `prefix` must itself have come from `completions`, or be empty. Errors where the look-ahead needs more than
-    /// [`NODE_BUDGET`] nodes: then the kernel's parameters are badly ordered.
+    /// 100,000 nodes: then the kernel's parameters are badly ordered.
     pub fn completions(&self, prefix: &[Choice]) -> Result<Choices> {
         if self.impossible.is_some() {
             return Ok(Choices::default());

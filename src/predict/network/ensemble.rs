@@ -99,7 +99,7 @@ impl Ensemble {
         BatchScorer::new(featurizer, instance, rerankers)
     }
 
-    /// The time of each row at "finished" on average, of networks without a reranker.
+    /// The time of each row at "finished" on average, of networks without a re-ranker.
     pub fn times(&self, hidden: &Hidden) -> Vec<f32> {
         let mut mean: Vec<f32> = Vec::new();
         for (member, states) in self.0.iter().zip(&hidden.states) {

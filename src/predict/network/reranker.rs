@@ -1,7 +1,7 @@
-//! The head that rerankers finished configs, for prediction: plain slices, as [`crate::network::transformer`].
+//! The head that re-ranks finished configs, for prediction: plain slices, as [`crate::network::transformer`].
 //!
 //! What a config is worth to it begins as a sum: of the problem, of each value chosen, and of what each choice decides. So configs that
-//! come in the order of a walk through the space share the sums of their common prefixes, and all legal configs of a problem can be judged.
+//! come in the order of a walk through the space share the sums of their common prefixes, and all legal configs of a problem can be scored.
 
 use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
@@ -10,7 +10,7 @@ use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::weights::Weights;
 use crate::softmax::softmax;
 
-/// What is scores of a finished config: of its time and energy as [`Featurizer::decode_costs`] takes them, and what ranks it, the higher the better.
+/// Scores of a finished config: its time and energy as [`Featurizer::decode_costs`] takes them, and what ranks it, the higher the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scores {
     pub costs: [f32; 2],
@@ -18,7 +18,7 @@ pub struct Scores {
 }
 
 impl Scores {
-    /// Adds a share of what another network says.
+    /// Adds a share of another network's scores.
     pub fn add(&mut self, scores: Scores, share: f32) {
         self.costs[0] += share * scores.costs[0];
         self.costs[1] += share * scores.costs[1];
@@ -26,7 +26,7 @@ impl Scores {
     }
 }
 
-/// One network's reranker.
+/// One network's re-ranker.
 pub struct Reranker {
     features: Vec<Linear>,
     tokens: Vec<f32>,
@@ -70,7 +70,7 @@ impl Reranker {
         }
     }
 
-    /// What is scores of finished sums `x` (n, D).
+    /// Scores of finished sums `x` (n, D).
     fn score(&self, x: &mut [f32]) -> Vec<Scores> {
         let mut up = self.up.forward(&self.norm.forward(x));
         up.iter_mut().for_each(|v| *v = v.max(0.0));
@@ -80,10 +80,10 @@ impl Reranker {
     }
 }
 
-/// Configs that are judged together, as many as keep the cache warm.
+/// Configs that are scored together, as many as keep the cache warm.
 const TOGETHER: usize = 256;
 
-/// Judges configs of one problem, in the order they come.
+/// Scores configs of one problem, in the order they come.
 pub struct BatchScorer<'a> {
     featurizer: &'a Featurizer,
     instance: &'a Instance,
@@ -93,7 +93,7 @@ pub struct BatchScorer<'a> {
     last: Vec<Choice>,
     /// By network, the sums before each choice of the last config (P + 1, D).
     sums: Vec<Vec<f32>>,
-    /// By network, the finished sums that nothing was scores of yet (n, D).
+    /// By network, the finished sums that have no scores yet (n, D).
     waiting: Vec<Vec<f32>>,
     scores: Vec<Scores>,
     /// By network, the ranks of those in `scores`.

@@ -219,12 +219,12 @@ impl Transformer {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// Whether it rerankers finished configs.
+    /// Whether it re-ranks finished configs.
     pub fn reranks(&self) -> bool {
         matches!(self.head, Head::Reranker(_))
     }
 
-    /// What rerankers finished configs, with the summary of one of the session's problems; `None` of a network that learned from
+    /// The re-ranker of finished configs, with the summary of one of the session's problems; `None` of a network that learned from
     /// tuned configs.
     pub fn reranker<'a>(&'a self, session: &'a KvCache, problem: usize) -> Option<(&'a Reranker, &'a [f32])> {
         match &self.head {
@@ -233,7 +233,7 @@ impl Transformer {
         }
     }
 
-    /// The time (n) of hidden states (n, D) at "finished", of a network without a reranker; nothing of one with.
+    /// The time (n) of hidden states (n, D) at "finished", of a network without a re-ranker; nothing of one with.
     pub fn time(&self, hidden: &[f32]) -> Vec<f32> {
         let Head::State(up, down) = &self.head else { return Vec::new() };
         let mut up = up.forward(hidden);

@@ -72,7 +72,7 @@ enum Head {
     State(Linear, Linear),
 }
 
-/// Finished configs as the judge is given them: the encoding of what they decide (N, C), their tokens (N, P).
+/// Finished configs as the re-ranker is given them: the encoding of what they decide (N, C), their tokens (N, P).
 pub struct Finished {
     pub instance: Tensor,
     pub tokens: Tensor,

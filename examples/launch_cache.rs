@@ -1,0 +1,61 @@
+//! How a library would use it: predict once for each problem size, remember the config, and serve any number of threads.
+//!
+//!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm
+
+use seqtune_predict::{Config, Device, Error, Kernel, Model, Objective, Predictor};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::RwLock;
+use std::time::Instant;
+
+/// Configs by the text of their problem.
+struct LaunchCache {
+    kernel: Kernel,
+    device: Device,
+    predictor: Predictor,
+    known: RwLock<HashMap<String, Config>>,
+}
+
+impl LaunchCache {
+    fn new(model: &Path, kernel: &str) -> seqtune_predict::Result<LaunchCache> {
+        let kernel = Kernel::open(kernel)?;
+        let model = Model::load_for(model, &kernel.name)?;
+        let device = model.meta.devices[0].clone();
+        Ok(LaunchCache { predictor: Predictor::new(&kernel, &model)?, kernel, device, known: RwLock::default() })
+    }
+
+    /// The config for a problem: predicted the first time, looked up from then on.
+    fn config(&self, problem: &str) -> seqtune_predict::Result<Config> {
+        let poisoned = |_| Error::Failed("a thread panicked while it wrote".into());
+        if let Some(config) = self.known.read().map_err(|e| poisoned(e.to_string()))?.get(problem) {
+            return Ok(config.clone());
+        }
+        let asked = [self.kernel.problem(problem)?];
+        let mut found = self.predictor.predict(&asked, &self.device, Objective::Time, (1, 5), 1)?.remove(0);
+        let config = found.remove(0).config;
+        self.known.write().map_err(|e| poisoned(e.to_string()))?.insert(problem.into(), config.clone());
+        Ok(config)
+    }
+}
+
+fn main() -> seqtune_predict::Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [model, kernel] = &words[..] else {
+        return Err(Error::Input("name a model's folder and a kernel".into()));
+    };
+    let cache = LaunchCache::new(Path::new(model), kernel)?;
+    let problems: Vec<String> = (1..=8).map(|i| format!("M={},N=256,K=512", 64 * i)).collect();
+    for round in ["predicted", "looked up"] {
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = problems.iter().map(|p| scope.spawn(|| cache.config(p))).collect();
+            threads.into_iter().try_for_each(|thread| match thread.join() {
+                Ok(config) => config.map(drop),
+                Err(_) => Err(Error::Failed("a thread panicked".into())),
+            })
+        })?;
+        println!("{} problems {round} in {:.2} ms", problems.len(), began.elapsed().as_secs_f64() * 1e3);
+    }
+    println!("{}: {}", problems[0], cache.kernel.show_config(&cache.config(&problems[0])?));
+    Ok(())
+}
