@@ -61,7 +61,7 @@ download_libtorch() {
     python3 -m pip --version >/dev/null 2>&1 || fail "pip is missing: install python3-pip, then run this again"
     local wheels platforms=() minor
     wheels=$(mktemp -d)
-    trap 'rm -rf "$wheels"' RETURN
+    trap 'rm -rf "${wheels:-}"; trap - RETURN' RETURN
     for minor in 28 27 26 25 24 17; do platforms+=(--platform "manylinux_2_${minor}_x86_64"); done
     say "downloading libtorch $torch_version (540 MB)"
     PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 --implementation cp \
@@ -101,7 +101,7 @@ fetch_libraries() {
     local folder=$1 package=$2 version=$3 size=$4 without=$5 wheels
     shift 5
     wheels=$(mktemp -d)
-    trap 'rm -rf "$wheels"' RETURN
+    trap 'rm -rf "${wheels:-}"; trap - RETURN' RETURN
     say "downloading $package $version ($size)"
     PIP_DISABLE_PIP_VERSION_CHECK=1 python3 -m pip download --quiet --no-deps --only-binary=:all: --python-version 3.11 \
         --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2010_x86_64 -d "$wheels" "$package==$version" \

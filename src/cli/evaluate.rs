@@ -2,14 +2,17 @@
 
 use crate::cli::trainer;
 use seqtune_data::Table;
-use seqtune_eval::curve::curve;
+use seqtune_eval::curve::{Curve, curve};
+use seqtune_eval::html::{Page, reliability_diagram};
 use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::replay::Report;
 use seqtune_eval::replay::evaluate;
 use seqtune_eval::tuned;
 use seqtune_eval::tuned::evaluate as evaluate_tuned;
 use seqtune_eval::tuned::report;
 use seqtune_eval::{plot, replay};
 use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::model::Model;
@@ -55,6 +58,9 @@ pub struct Args {
     /// Also draws, as SVG, what is found after so many measurements: predicted against searched (sweeps)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
     pub curve: Option<PathBuf>,
+    /// Also writes the report as one HTML page with its plots (sweeps)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
+    pub html: Option<PathBuf>,
     /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub worst: usize,
@@ -67,7 +73,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    for file in [&args.plot, &args.curve].into_iter().flatten() {
+    for file in [&args.plot, &args.curve, &args.html].into_iter().flatten() {
         crate::cli::outputs::check_writable(file)?;
     }
     if args.folds.is_some() || args.leave_device_out {
@@ -139,8 +145,8 @@ pub fn trees(args: &Args) -> Result<Option<LightGbm>> {
 
 /// Judges by what tuners chose.
 fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
-    if args.plot.is_some() || args.curve.is_some() {
-        return input("--plot and --curve draw replays of sweeps; these datasets hold what tuners chose");
+    if args.plot.is_some() || args.curve.is_some() || args.html.is_some() {
+        return input("--plot, --curve and --html show replays of sweeps; these datasets hold what tuners chose");
     }
     let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     if let Some(device) = &device
@@ -177,29 +183,24 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     let ask = replay::Options { objective: args.objective, whole: args.whole };
     let report = evaluate(kernel, model, table, ask, &mut |what| eprintln!("evaluate: {what}"))?;
     if let Some(path) = &args.plot {
-        let groups: Vec<plot::Group> = report
-            .rows
-            .iter()
-            .map(|r| plot::Group {
-                label: r.method.replace(' ', ","),
-                values: vec![100.0 * r.mean, 100.0 * r.best_of_5],
-            })
-            .collect();
-        let title =
-            format!("{}: share of the best measured speed, {} held-out problems", report.kernel, report.test_problems);
-        plot::bars(path, &title, "percent", &["top-1", "best of 5"], &groups)?;
+        write_whole(path, bars(&report)?.as_bytes())?;
     }
-    let curve = args.curve.as_ref().map(|path| {
+    let curve = (args.curve.is_some() || args.html.is_some()).then(|| {
         eprintln!("evaluate: curve");
-        let curve = curve(kernel, model, table, ask)?;
-        curve.draw(path).map(|()| curve)
+        curve(kernel, model, table, ask)
     });
     let curve = curve.transpose()?;
+    if let (Some(path), Some(curve)) = (&args.curve, &curve) {
+        curve.draw(path)?;
+    }
+    if let (Some(path), Some(curve)) = (&args.html, &curve) {
+        page(args, model, &report, curve)?.write(path)?;
+    }
     if args.json {
         return crate::cli::answer::answer_json(&report);
     }
     let mut text = report.table();
-    if let Some(curve) = curve {
+    if let (Some(curve), true) = (&curve, args.curve.is_some()) {
         text += &format!("\n{}", curve.table());
     }
     if args.worst > 0 {
@@ -210,4 +211,54 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     }
     crate::cli::answer::answer(text.trim_end());
     Ok(())
+}
+
+/// Bars of every method, as SVG.
+fn bars(report: &Report) -> Result<String> {
+    let group = |row: &seqtune_eval::Row| plot::Group {
+        label: row.method.replace(' ', ","),
+        values: vec![100.0 * row.mean, 100.0 * row.best_of_5],
+    };
+    let groups: Vec<plot::Group> = report.rows.iter().map(group).collect();
+    let title =
+        format!("{}: share of the best measured speed, {} held-out problems", report.kernel, report.test_problems);
+    plot::bars_svg(&title, "percent", &["top-1", "best of 5"], &groups)
+}
+
+/// The report as a page.
+fn page(args: &Args, model: &Model, report: &Report, curve: &Curve) -> Result<Page> {
+    let first = report.rows.first();
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mut facts = vec![
+        ("command".to_string(), crate::cli::outputs::command_line()),
+        ("model".into(), format!("{}, {}", args.paths[0].display(), model.digest())),
+        ("trained".into(), format!("{}: {}", model.meta.date, model.meta.command)),
+        ("data".into(), report.data.join(", ")),
+        ("devices".into(), report.devices.join(", ")),
+        ("objective".into(), report.objective.to_string()),
+        ("seqtune".into(), format!("{}, {}", env!("CARGO_PKG_VERSION"), seqtune_data::today())),
+    ];
+    if let Some(reliability) = &report.sureness {
+        facts.push(("calibration".into(), reliability.text().trim().replace('\n', " ")));
+    }
+    let mut plots = vec![curve.svg(), bars(report)?];
+    if !report.firsts.is_empty() {
+        plots.push(reliability_diagram(&report.firsts));
+    }
+    Ok(Page {
+        title: format!("{} on {}", report.kernel, report.devices.join(", ")),
+        headline: first.map_or(String::new(), |row| {
+            format!(
+                "The first choice reaches {} of the best measured speed on {} problems that the model never saw, the best of the first five {}.",
+                percent(row.mean),
+                report.test_problems,
+                percent(row.best_of_5)
+            )
+        }),
+        facts,
+        plots,
+        caption: "What the first choice reaches, the largest loss first".into(),
+        columns: vec!["problem".into(), "share of the best measured speed".into()],
+        rows: report.problems.iter().map(|(problem, share)| vec![problem.clone(), percent(*share)]).collect(),
+    })
 }

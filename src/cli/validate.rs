@@ -1,7 +1,7 @@
 //! `seqtune validate`
 
 use crate::cli::progress::Bar;
-use answer::{Answer, Predicted, draw, table};
+use answer::{Answer, Predicted, draw, page, table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
@@ -14,6 +14,7 @@ use seqtune_measure::verify::workload::geometry;
 use seqtune_measure::worker::client::Setup;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::model::Model;
@@ -55,6 +56,9 @@ pub struct Args {
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Also writes the comparison as one HTML page with its plot
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Begins no further problem after this long (90s, 10m, 2h), and shows those that were measured
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
@@ -74,7 +78,9 @@ pub fn run(args: Args) -> Result<()> {
     if args.top == 0 {
         return input("--top must be at least 1");
     }
-    args.plot.as_deref().map_or(Ok(()), crate::cli::outputs::check_writable)?;
+    for file in [&args.plot, &args.html].into_iter().flatten() {
+        crate::cli::outputs::check_writable(file)?;
+    }
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let model = Model::load_for(&args.model, &kernel.name)?;
@@ -120,7 +126,11 @@ pub fn run(args: Args) -> Result<()> {
     validated.warn(problems.len(), bench.unmetered.as_deref())?;
     let Validated { measured, answers, .. } = &validated;
     if let Some(path) = &args.plot {
-        draw(path, &kernel, measured, answers, &device)?;
+        write_whole(path, draw(&kernel, measured, answers, &device)?.as_bytes())?;
+    }
+    if let Some(path) = &args.html {
+        let model = format!("{}, {}", args.model.display(), model.digest());
+        page(&kernel, measured, answers, &device, model)?.write(path)?;
     }
     if args.json {
         return answers.iter().try_for_each(crate::cli::answer::answer_json);

@@ -1,6 +1,7 @@
 //! Share of the best speed against the number of measurements: predicted against searched, by replay of held-out problems.
 
 use crate::baselines::{Neighbours, expected_of_random};
+use crate::html::escaped;
 use crate::replay::{Options, Tests, held_out};
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::Result;
@@ -117,7 +118,8 @@ impl Curve {
         write_whole(path, self.svg().as_bytes())
     }
 
-    fn svg(&self) -> String {
+    /// The lines as SVG.
+    pub fn svg(&self) -> String {
         let lowest = self.lines.iter().flat_map(|line| &line.shares).copied().fold(1.0, f64::min);
         let floor = (10.0 * lowest).floor() / 10.0;
         let last = COUNTS[COUNTS.len() - 1] as f64;
@@ -198,11 +200,6 @@ const BOTTOM: f64 = 340.0;
 
 /// Colours that colour-blind readers tell apart (Okabe and Ito 2008).
 const COLORS: [&str; 3] = ["#0072b2", "#d55e00", "#777777"];
-
-/// Text as XML takes it.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 pub mod baselines;
 pub mod curve;
+pub mod html;
 pub mod lightgbm;
 pub mod paired;
 pub mod plot;

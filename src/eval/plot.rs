@@ -10,17 +10,24 @@ pub struct Group {
     pub values: Vec<f64>,
 }
 
+/// Colours that colour-blind readers tell apart (Okabe and Ito 2008).
 const COLORS: [RGBColor; 4] =
-    [RGBColor(170, 170, 170), RGBColor(31, 119, 180), RGBColor(44, 160, 44), RGBColor(214, 120, 30)];
+    [RGBColor(150, 150, 150), RGBColor(0, 114, 178), RGBColor(0, 158, 115), RGBColor(230, 159, 0)];
 
 /// Draws grouped vertical bars; `series` names the bars of each group.
 pub fn bars(path: &Path, title: &str, unit: &str, series: &[&str], groups: &[Group]) -> Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(io(folder))?;
     }
-    let text =
-        draw(title, unit, series, groups).map_err(|e| Error::Failed(format!("drawing {}: {e}", path.display())))?;
-    seqtune_predict::files::write_whole(path, text.as_bytes())
+    seqtune_predict::files::write_whole(path, bars_svg(title, unit, series, groups)?.as_bytes())
+}
+
+/// The same as text.
+///
+/// # Errors
+/// Where the plot cannot be drawn.
+pub fn bars_svg(title: &str, unit: &str, series: &[&str], groups: &[Group]) -> Result<String> {
+    draw(title, unit, series, groups).map_err(|e| Error::Failed(format!("drawing {title}: {e}")))
 }
 
 fn draw(

@@ -7,6 +7,7 @@ use crate::baselines::{Average, Neighbours, expected_of_random};
 use crate::reliability::Reliability;
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::calibration::First;
 use seqtune_predict::candidate::Scored;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
@@ -52,6 +53,9 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// What the model knows of how good it is; `None` of one without calibration.
     pub sureness: Option<Reliability>,
+    /// What its first choices were worth: what `sureness` is made of.
+    #[serde(skip)]
+    pub firsts: Vec<First>,
     /// Top-1 share of the model per test problem, lowest first: where to look.
     pub problems: Vec<(String, f64)>,
 }
@@ -173,6 +177,7 @@ pub fn evaluate(
         test_problems: tests.len(),
         configs_per_problem: tests.iter().map(|t| t.costs(objective).len()).sum::<usize>() as f64 / tests.len() as f64,
         rows,
+        firsts: firsts.iter().map(|(first, _)| *first).collect(),
         sureness: Reliability::of(firsts),
         problems,
     })

@@ -2,13 +2,13 @@
 
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
+use seqtune_eval::html::Page;
 use seqtune_eval::plot;
 use seqtune_measure::measuring::roofline::{Bound, Peaks};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use serde::Serialize;
-use std::path::Path;
 
 /// What was measured for one problem. Times in microseconds.
 #[derive(Serialize)]
@@ -196,7 +196,7 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
 }
 
 /// Bars of every problem, as SVG.
-pub fn draw(path: &Path, kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device) -> Result<()> {
+pub fn draw(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device) -> Result<String> {
     let rate = |a: &Answer, t: Option<f64>| t.map_or(0.0, |t| a.flops / t / 1e3);
     let searched = answers.iter().any(|a| a.search_us.is_some());
     let groups: Vec<plot::Group> = problems
@@ -212,5 +212,39 @@ pub fn draw(path: &Path, kernel: &Kernel, problems: &[Problem], answers: &[Answe
         .collect();
     let series = ["kernel default", "first choice", "best of the top", "best of random search"];
     let title = format!("{} on {}", kernel.name, device.name);
-    plot::bars(path, &title, "GFLOP/s", &series[..3 + searched as usize], &groups)
+    plot::bars_svg(&title, "GFLOP/s", &series[..3 + searched as usize], &groups)
+}
+
+/// The validation as a page, the largest loss first.
+pub fn page(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device, model: String) -> Result<Page> {
+    let show = |x: Option<f64>| x.map_or("-".to_string(), |x| format!("{x:.1}"));
+    let share = |a: &Answer| Some(100.0 * a.best_cost()? / a.first_cost()?);
+    let mut order: Vec<usize> = (0..answers.len()).collect();
+    order.sort_by(|a, b| share(&answers[*a]).unwrap_or(0.0).total_cmp(&share(&answers[*b]).unwrap_or(0.0)));
+    let row = |at: usize| {
+        let (problem, answer) = (&problems[at], &answers[at]);
+        vec![
+            kernel.brief_problem(problem),
+            show(share(answer)),
+            show(answer.first_us()),
+            show(answer.default_us),
+            show(answer.best_us),
+            answer.predictions.first().map_or(String::new(), |first| first.config.clone()),
+        ]
+    };
+    let columns = ["problem", "% of best found", "first choice, us", "default, us", "best found, us", "first choice"];
+    Ok(Page {
+        title: format!("{} on {}", kernel.name, device.name),
+        headline: table(kernel, problems, answers).lines().last().unwrap_or_default().to_string(),
+        facts: vec![
+            ("command".into(), crate::cli::outputs::command_line()),
+            ("model".into(), model),
+            ("device".into(), format!("{}, {}", device.name, device.driver)),
+            ("seqtune".into(), format!("{}, {}", env!("CARGO_PKG_VERSION"), seqtune_data::today())),
+        ],
+        plots: vec![draw(kernel, problems, answers, device)?],
+        caption: "Measured side by side; the largest loss first".into(),
+        columns: columns.map(String::from).into(),
+        rows: order.into_iter().map(row).collect(),
+    })
 }
