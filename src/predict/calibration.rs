@@ -20,8 +20,9 @@ pub struct Calibration {
     pub weights: Weights,
     /// Merits are divided by it before the softmax.
     pub temperature: f64,
-    /// Of the line through the log-odds of the first choice.
+    /// Slope of the line through the log-odds of the first choice.
     pub slope: f64,
+    /// Intercept of that line, in log-odds.
     pub offset: f64,
     /// Probability of the first choice below which an answer is unsure; `None` where nothing is known of other choices' costs.
     pub threshold: Option<f64>,
@@ -29,17 +30,22 @@ pub struct Calibration {
     pub problems: usize,
 }
 
-/// A judged problem: what is said of each config whose cost is known, and that cost.
+/// A problem whose costs are known: log-probabilities of its configs beside their measured costs.
 pub struct Known {
+    /// Log-probabilities of each config by the parts of the model.
     pub opinions: Vec<LogProbs>,
+    /// Measured cost of each config, in the unit of the objective.
     pub costs: Vec<f64>,
 }
 
 /// What a first choice was worth: how probable it was said to be, whether it was the best, and what part of the best it lost.
 #[derive(Clone, Copy, Debug)]
 pub struct First {
+    /// Calibrated probability of the first choice.
     pub probability: f64,
+    /// Whether its cost is the lowest of all.
     pub best: bool,
+    /// Share of the best speed (or energy, or product) that it loses, from 0 to 1.
     pub lost: f64,
 }
 

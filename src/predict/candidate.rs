@@ -6,6 +6,7 @@ use crate::opinion_pool::LogProbs;
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
+    /// Legal config, as indices of values.
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
@@ -25,7 +26,9 @@ pub struct Scored {
     pub log_probability: f64,
     /// Positions where there was a choice, and whether the config's value was the most probable one there.
     pub steps: Vec<(usize, bool)>,
+    /// Predicted device time in microseconds; NaN where the model never saw a time.
     pub time_us: f64,
+    /// Predicted joules per launch; NaN where the model never saw energy.
     pub joules: f64,
     /// The re-ranker's score: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
@@ -34,6 +37,7 @@ pub struct Scored {
 }
 
 impl Scored {
+    /// Log-probabilities by decoder, re-ranker and both forests, as they are pooled.
     pub fn opinions(&self) -> LogProbs {
         [self.log_probability, self.rank, self.trees[0], self.trees[1]]
     }

@@ -60,20 +60,20 @@ impl Decoder<'_> {
         among: Option<&[Config]>,
     ) -> Result<Vec<Vec<Candidate>>> {
         let kernel = &self.featurizer.kernel;
-        let instance: Vec<Instance> = problems.iter().map(|p| Instance::new(kernel, p, device)).collect();
-        for (instance, problem) in instance.iter().zip(problems) {
+        let instances: Vec<Instance> = problems.iter().map(|p| Instance::new(kernel, p, device)).collect();
+        for (instance, problem) in instances.iter().zip(problems) {
             if instance.space.completions(&[])?.is_empty() {
                 let problem = kernel.show_problem(problem);
                 let what = format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name);
                 return Err(Error::NoLegalConfig(what));
             }
         }
-        let (found, mut caches, histories) = self.search(&instance, objective, width, among)?;
+        let (found, mut caches, histories) = self.search(&instances, objective, width, among)?;
         if !self.ensemble.reranks() {
-            return Ok(self.timed(&instance, found, (&mut caches, &histories), top));
+            return Ok(self.timed(&instances, found, (&mut caches, &histories), top));
         }
         let answer = |(problem, beam): (usize, Vec<Hypothesis>)| {
-            let instance = &instance[problem];
+            let instance = &instances[problem];
             let mut scorer = self.ensemble.scorer(self.featurizer, instance, &caches, problem);
             let configs: Vec<Config> = beam.iter().map(|h| Config(self.featurizer.choices(&h.tokens))).collect();
             configs.iter().for_each(|c| scorer.add(&c.0));

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Mean and standard deviation that make a quantity comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
+    /// Mean of the finite training values.
     pub mean: f64,
+    /// Standard deviation of the same; 1 for a constant.
     pub deviation: f64,
 }
 
@@ -32,7 +34,9 @@ impl Scale {
 /// What a quantity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
+    /// Size field: a whole number.
     Size,
+    /// Real-valued field.
     Real,
     /// With the number of labels.
     Choice(usize),
@@ -45,8 +49,11 @@ pub enum Kind {
 /// A quantity of a problem, and how it is encoded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InputFeature {
+    /// Name of the field, feature or limit.
     pub name: String,
+    /// Kind of the quantity, which decides its encoding.
     pub kind: Kind,
+    /// Standardisation by the training problems.
     pub scale: Scale,
     /// Quantiles of the training problems, rising; of the logarithm for a size. Empty where they do not differ.
     pub edges: Vec<f32>,

@@ -22,7 +22,9 @@ enum Origin {
 /// Spells one kernel's problems and configs.
 #[derive(Clone)]
 pub struct Featurizer {
+    /// Vocabulary of the model.
     pub vocab: Arc<Vocab>,
+    /// Kernel whose problems and configs are encoded.
     pub kernel: Kernel,
     /// Index of the kernel in the vocabulary.
     pub of: usize,
@@ -36,6 +38,7 @@ pub struct Featurizer {
 
 /// One problem on one device, ready to be encoded: its space and compiled features.
 pub struct Instance {
+    /// Legal configs.
     pub space: ConfigSpace,
     /// Features in the kernel's order.
     pub codes: Vec<Code>,
@@ -242,6 +245,7 @@ impl Featurizer {
 }
 
 impl Instance {
+    /// Compiles the space and the features of `problem` on `device`.
     pub fn new(kernel: &Kernel, problem: &Problem, device: &Device) -> Instance {
         let env = kernel.env(problem, Some(device));
         let count = kernel.parameters.len();

@@ -62,6 +62,7 @@ impl Trees {
         }
     }
 
+    /// Objective that the trees were fitted to.
     pub fn objective(&self) -> Objective {
         self.objective
     }

@@ -20,7 +20,9 @@ use std::path::{Path, PathBuf};
 /// Everything about a model but its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
+    /// Version of the file format.
     pub format: String,
+    /// Sizes of the network.
     pub hparams: Hparams,
     /// Networks whose probabilities are averaged; the weights of member `i` are named `i.…`.
     pub members: usize,
@@ -30,6 +32,7 @@ pub struct Meta {
     pub devices: Vec<Device>,
     /// Objectives it was trained for.
     pub objectives: Vec<Objective>,
+    /// Split of the shapes into training, validation and test.
     pub split: Split,
     /// Hashes of the datasets.
     pub data: Vec<String>,
@@ -43,8 +46,11 @@ pub struct Meta {
     /// What its probabilities are worth; `None` of a model that was made before this was learned.
     #[serde(default)]
     pub calibration: Option<Calibration>,
+    /// Command line of the training.
     pub command: String,
+    /// Version of the program that trained it.
     pub tool: String,
+    /// Date of the training.
     pub date: String,
 }
 
@@ -114,7 +120,9 @@ const FORMAT: &str = "seqtune-model-3";
 
 /// A trained model.
 pub struct Model {
+    /// Description: everything but weights and trees.
     pub meta: Meta,
+    /// Weights of all members, by name.
     pub weights: Weights,
     /// Of models of whole sweeps: for each kernel and objective.
     pub trees: Vec<Trees>,

@@ -139,7 +139,7 @@ impl Predictor {
         self.devices.contains(&device.name)
     }
 
-    /// Whether every legal config can be judged: of a model that learned from whole sweeps.
+    /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.
     pub fn reranks(&self) -> bool {
         self.ensemble.reranks()
     }

@@ -7,6 +7,7 @@ use crate::kernel::{Choices, Config};
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
 #[derive(Clone, Debug)]
 pub struct Sequence {
+    /// Config that the steps decode to.
     pub config: Config,
     /// Positions that are asked for, then that of "finished".
     pub asked: Vec<u8>,

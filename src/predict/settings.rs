@@ -7,10 +7,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hparams {
+    /// Width of the hidden states.
     pub width: usize,
+    /// Attention heads; they divide the width.
     pub heads: usize,
+    /// Width inside the feed-forward layers.
     pub feed_forward: usize,
+    /// Layers of the encoder.
     pub encoder_layers: usize,
+    /// Layers of the decoder.
     pub decoder_layers: usize,
 }
 
@@ -34,11 +39,13 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
+    /// Sizes of each network.
     #[serde(skip)]
     pub hparams: Hparams,
     /// Networks that are trained from different seeds, and whose probabilities are averaged.
     #[serde(skip)]
     pub members: usize,
+    /// Target of the decoder.
     pub target: Target,
     /// Temperature of the soft target: 0.2 halves a config's weight at 14 % above the best. `None` chooses by the noise of the data,
     /// see `seqtune-train`.
@@ -51,6 +58,7 @@ pub struct Settings {
     pub configs: usize,
     /// Highest learning rate.
     pub rate: f64,
+    /// Weight decay.
     pub decay: f64,
     /// Share of each layer's output that training leaves out.
     pub dropout: f64,
@@ -67,8 +75,10 @@ pub struct Settings {
     pub rank: f64,
     /// Weight of the loss of their order.
     pub pairwise_weight: f64,
+    /// Split of the shapes into training, validation and test.
     #[serde(skip)]
     pub split: Split,
+    /// Seed of the training.
     pub seed: u64,
     /// Command line, kept with the model.
     #[serde(skip)]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The vocabulary of the kernels of one model, fixed when it is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Vocab {
+    /// Kernels that the model was made for.
     pub kernels: Vec<KernelVocab>,
     /// Quantities of each source token.
     pub source: Vec<Vec<InputFeature>>,
@@ -31,6 +32,7 @@ pub struct Vocab {
 /// What a vocabulary knows of one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelVocab {
+    /// Name of the kernel.
     pub kernel: String,
     /// [`Kernel::space_hash`](crate::Kernel::space_hash) at training; of the whole source where a device compiled that.
     pub space: String,

@@ -12,6 +12,7 @@ pub struct Checker {
 }
 
 impl Checker {
+    /// Compiles the rules and constraints of `kernel`.
     pub fn new(kernel: &Kernel) -> Checker {
         let constraint = |c: &Constraint| {
             let mut slots = Vec::new();

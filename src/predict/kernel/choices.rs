@@ -18,14 +18,17 @@ impl Choices {
         self.0[choice as usize / 64] |= 1 << (choice % 64);
     }
 
+    /// Whether `choice` is in the set.
     pub fn contains(&self, choice: Choice) -> bool {
         self.0[choice as usize / 64] >> (choice % 64) & 1 == 1
     }
 
+    /// Number of choices in the set.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; WORDS]
     }

@@ -13,18 +13,24 @@ use std::sync::Arc;
 /// One knob.
 #[derive(Clone, Debug)]
 pub struct Parameter {
+    /// Name, as in expressions and in the source.
     pub name: String,
+    /// Values that it may take; a choice is an index of these.
     pub values: Vec<i64>,
     /// Index of the default value.
     pub default: usize,
+    /// Meaning in words.
     pub meaning: String,
 }
 
 /// An expression with its text and the reason for it: a constraint of the space or a rule of the problem.
 #[derive(Clone, Debug)]
 pub struct Constraint {
+    /// Expression as written.
     pub text: String,
+    /// Reason in words, shown where it is broken.
     pub reason: String,
+    /// Parsed expression; it holds where its value is 1.
     pub expr: Expr,
 }
 
@@ -37,7 +43,9 @@ impl std::fmt::Display for Constraint {
 /// A derived quantity that the model sees once the prefix decides it.
 #[derive(Clone, Debug)]
 pub struct Feature {
+    /// Name of the feature.
     pub name: String,
+    /// Parsed expression of its value.
     pub expr: Expr,
     /// Shares a token of the model's source with fields and features of the same group.
     pub group: Option<String>,
@@ -48,7 +56,9 @@ pub struct Feature {
 /// A source to compile, and how to launch it.
 #[derive(Clone, Debug)]
 pub struct Launch {
+    /// Name of the source file in the kernel's folder.
     pub file: String,
+    /// Name of the entry point.
     pub entry: String,
     /// Work-items in all, per dimension.
     pub global: Vec<Expr>,
@@ -61,7 +71,9 @@ pub struct Launch {
 /// An argument of the kernel, in the order of its signature.
 #[derive(Clone, Debug)]
 pub struct Argument {
+    /// Name of the argument.
     pub name: String,
+    /// Buffer or number, and whether it is written.
     pub kind: ArgumentKind,
     /// Elements of a buffer, or the value of a number.
     pub amount: Expr,
@@ -84,11 +96,15 @@ impl Argument {
 /// What it takes to run a kernel.
 #[derive(Clone, Debug)]
 pub struct Source {
+    /// Program that is tuned.
     pub program: Launch,
+    /// Program whose result is taken as correct.
     pub reference: Launch,
+    /// Arguments in the order of the signature.
     pub arguments: Vec<Argument>,
     /// Largest error allowed, relative to the largest magnitude of the reference.
     pub tolerance: Expr,
+    /// Units that do the arithmetic.
     pub units: Units,
     /// What the host checks a part of the result against.
     pub exact: Option<Exact>,
@@ -131,16 +147,25 @@ impl From<Definition> for Kernel {
 /// The parts of a kernel. Slots of its expressions: parameters, then fields, then device limits.
 #[derive(Clone, Debug)]
 pub struct Definition {
+    /// Name of the kernel.
     pub name: String,
+    /// Meaning in words.
     pub meaning: String,
+    /// Fields of a problem, in their order.
     pub fields: Vec<Field>,
+    /// Tuning parameters, in the order of decoding.
     pub parameters: Vec<Parameter>,
+    /// Rules that a problem must satisfy.
     pub rules: Vec<Constraint>,
+    /// Constraints that a legal config satisfies.
     pub constraints: Vec<Constraint>,
+    /// Derived features for the model.
     pub features: Vec<Feature>,
     /// What makes two problems the same shape, where the fields marked so do not say it.
     pub shape: Vec<Expr>,
+    /// Floating-point operations of a problem.
     pub flops: Expr,
+    /// Bytes that a problem must move at least.
     pub bytes: Expr,
     /// `None` for a kernel of another library, of which only the space is described.
     pub source: Option<Source>,

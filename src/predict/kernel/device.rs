@@ -41,9 +41,11 @@ pub struct Device {
 pub struct Limits {
     /// Work-items per work-group.
     pub max_group_items: Option<f64>,
-    /// Work-items per work-group in dimension 0, 1 and 2.
+    /// Work-items per work-group in dimension 0.
     pub max_items_0: Option<f64>,
+    /// Work-items per work-group in dimension 1.
     pub max_items_1: Option<f64>,
+    /// Work-items per work-group in dimension 2.
     pub max_items_2: Option<f64>,
     /// Bytes of local (shared) memory that one work-group may declare.
     pub local_memory: Option<f64>,

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 pub struct Exact {
     /// Which argument.
     pub output: usize,
-    /// How many values each index of the output has, and each of the sum.
+    /// Number of values of each index of the output.
     pub over: Vec<Expr>,
+    /// Number of values of each index of the sum.
     pub sum: Vec<Expr>,
     /// The element's place in the output.
     pub at: Expr,
@@ -20,7 +21,9 @@ pub struct Exact {
     pub product: Vec<(usize, Expr)>,
     /// Where this is 0 a product is left out of the sum; it does not depend on the sum's last index.
     pub within: Expr,
+    /// Factor of the sum.
     pub factor: Expr,
+    /// Factor of the output's old content.
     pub old: Expr,
 }
 

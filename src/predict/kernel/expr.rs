@@ -8,45 +8,75 @@
 /// A unary operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unary {
+    /// Negation.
     Neg,
+    /// Logical not: 1 for 0, otherwise 0.
     Not,
+    /// Absolute value.
     Abs,
+    /// Rounding down.
     Floor,
+    /// Rounding up.
     Ceil,
+    /// Logarithm to base 2.
     Log2,
+    /// Square root.
     Sqrt,
 }
 
 /// A binary operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Binary {
+    /// Sum.
     Add,
+    /// Difference.
     Sub,
+    /// Product.
     Mul,
+    /// Quotient.
     Div,
+    /// Quotient of whole numbers, rounded down; NaN for a divisor of 0.
     FloorDiv,
+    /// Remainder of whole numbers; NaN for a divisor of 0.
     Mod,
+    /// Quotient of whole numbers, rounded up; NaN for a divisor of 0.
     CeilDiv,
+    /// Power.
     Pow,
+    /// Smaller of two.
     Min,
+    /// Larger of two.
     Max,
+    /// Equal: 1 or 0, as all comparisons.
     Eq,
+    /// Not equal.
     Ne,
+    /// Less or equal.
     Le,
+    /// Greater or equal.
     Ge,
+    /// Less.
     Lt,
+    /// Greater.
     Gt,
+    /// Logical and: 1 or 0.
     And,
+    /// Logical or: 1 or 0.
     Or,
 }
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
+    /// Constant.
     Number(f64),
+    /// Value of a slot of the environment.
     Slot(usize),
+    /// Unary operation on an operand.
     Unary(Unary, Box<Expr>),
+    /// Binary operation on two operands.
     Binary(Binary, Box<Expr>, Box<Expr>),
+    /// Condition, value where it holds, and value where it does not.
     If(Box<Expr>, Box<Expr>, Box<Expr>),
 }
 
@@ -190,6 +220,7 @@ const STACK: usize = 16;
 /// A compiled expression.
 #[derive(Clone, Debug)]
 pub enum Code {
+    /// Postfix code, evaluated on a stack.
     Postfix(Vec<Op>),
     /// An expression nested deeper than the fixed stack.
     Tree(Expr),
@@ -198,10 +229,15 @@ pub enum Code {
 /// One step of postfix code.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
+    /// Pushes a constant.
     Number(f64),
+    /// Pushes the value of a slot.
     Slot(u32),
+    /// Applies a unary operation to the top of the stack.
     Unary(Unary),
+    /// Applies a binary operation to the top two.
     Binary(Binary),
+    /// Replaces a condition and two values by one of the values.
     Select,
 }
 

@@ -26,6 +26,7 @@ struct Check {
 
 /// The legal configs of one problem on one device.
 pub struct ConfigSpace {
+    /// Kernel whose parameters these are.
     pub kernel: Kernel,
     /// Slots with the parameters unset.
     env: Vec<f64>,

@@ -19,15 +19,22 @@ pub enum FieldKind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
+    /// Name of the field.
     pub name: String,
+    /// Kind of its values.
     pub kind: FieldKind,
+    /// Meaning in words.
     pub meaning: String,
+    /// Least value of a size.
     #[serde(default)]
     pub min: u64,
+    /// Greatest value of a size.
     #[serde(default)]
     pub max: u64,
+    /// Labels of a choice.
     #[serde(default)]
     pub labels: Vec<String>,
+    /// Value where a problem does not name the field.
     #[serde(default)]
     pub default: Option<String>,
     /// Fields and features of one group share a token of the model's source.
@@ -45,9 +52,13 @@ pub struct Field {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParameterSpec {
+    /// Name of the parameter.
     pub name: String,
+    /// Values that it may take.
     pub values: Vec<i64>,
+    /// Default, one of the values.
     pub default: i64,
+    /// Meaning in words.
     pub meaning: String,
 }
 
@@ -55,7 +66,9 @@ pub struct ParameterSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSpec {
+    /// Expression that must hold.
     pub expr: String,
+    /// Reason in words.
     pub reason: String,
 }
 
@@ -63,8 +76,11 @@ pub struct RuleSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureSpec {
+    /// Name of the feature.
     pub name: String,
+    /// Expression of its value.
     pub expr: String,
+    /// Group whose token of the model's source it shares.
     #[serde(default)]
     pub group: Option<String>,
 }
@@ -75,8 +91,11 @@ pub struct FeatureSpec {
 pub struct ProgramSpec {
     /// Source: `.cl` is OpenCL C and runs everywhere, `.cu` is CUDA C++.
     pub file: String,
+    /// Name of the entry point.
     pub entry: String,
+    /// Expressions of the work-items in all, per dimension.
     pub global: Vec<String>,
+    /// Expressions of the work-items of a work-group, per dimension.
     pub local: Vec<String>,
     /// Bytes of local memory that the launch adds to what the source declares.
     #[serde(default)]
@@ -101,7 +120,9 @@ pub enum ArgumentKind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArgumentSpec {
+    /// Name of the argument.
     pub name: String,
+    /// Buffer or number, and whether it is written.
     pub kind: ArgumentKind,
     /// Elements of a buffer.
     #[serde(default)]
@@ -121,6 +142,7 @@ pub struct ArgumentSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Units {
+    /// Vector units.
     #[default]
     Vector,
     /// Tensor cores, matrix cores.
@@ -162,8 +184,10 @@ pub struct ExactSpec {
     /// Where this is 0, a product does not count.
     #[serde(default = "one")]
     pub within: String,
+    /// Factor of the sum; 1 unless stated.
     #[serde(default = "one")]
     pub factor: String,
+    /// Factor of the output's old content; 0 unless stated.
     #[serde(default = "zero")]
     pub old: String,
 }
@@ -180,6 +204,7 @@ fn zero() -> String {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibrarySpec {
+    /// Matrix product.
     pub gemm: GemmSpec,
 }
 
@@ -187,16 +212,25 @@ pub struct LibrarySpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GemmSpec {
+    /// Rows of C.
     pub m: String,
+    /// Columns of C.
     pub n: String,
+    /// Length of the sums.
     pub k: String,
-    /// Where this is 1, A is stored as k x m; B as n x k.
+    /// Where this is 1, A is stored as k x m.
     pub transposed_a: String,
+    /// Where this is 1, B is stored as n x k.
     pub transposed_b: String,
+    /// Factor of the product.
     pub alpha: String,
+    /// Factor of the old content of C.
     pub beta: String,
+    /// Argument that is A.
     pub a: String,
+    /// Argument that is B.
     pub b: String,
+    /// Argument that is C.
     pub c: String,
 }
 
@@ -215,11 +249,17 @@ pub struct DatabaseSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BaseSpec {
+    /// Expressions of the shape, see [`KernelSpec::shape`].
     pub shape: Vec<String>,
+    /// Fields of a problem.
     pub field: Vec<Field>,
+    /// Named expressions that others may use.
     pub define: BTreeMap<String, String>,
+    /// Rules that a problem must satisfy.
     pub rule: Vec<RuleSpec>,
+    /// Features for the model.
     pub feature: Vec<FeatureSpec>,
+    /// Work of a problem.
     pub work: Option<WorkSpec>,
 }
 
@@ -227,33 +267,46 @@ pub struct BaseSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelSpec {
+    /// Name of the kernel.
     pub name: String,
+    /// Meaning in words.
     pub meaning: String,
     /// Path of a [`BaseSpec`], from the kernel's folder.
     pub base: Option<String>,
     /// Expressions whose values make two problems the same shape, instead of the fields marked `shape`.
     #[serde(default)]
     pub shape: Vec<String>,
+    /// Fields of a problem.
     #[serde(default)]
     pub field: Vec<Field>,
+    /// Named expressions that others may use.
     #[serde(default)]
     pub define: BTreeMap<String, String>,
     /// What a problem must satisfy beyond the range of each field.
     #[serde(default)]
     pub rule: Vec<RuleSpec>,
+    /// Tuning parameters, in the order of decoding.
     pub parameter: Vec<ParameterSpec>,
+    /// Constraints that a legal config satisfies.
     #[serde(default)]
     pub constraint: Vec<RuleSpec>,
+    /// Features for the model.
     #[serde(default)]
     pub feature: Vec<FeatureSpec>,
     /// What is compiled and run; a kernel of another library has none.
     pub program: Option<ProgramSpec>,
+    /// Program whose result is taken as correct.
     pub reference: Option<ProgramSpec>,
+    /// Arguments in the order of the signature.
     #[serde(default)]
     pub argument: Vec<ArgumentSpec>,
+    /// Work of a problem.
     pub work: Option<WorkSpec>,
+    /// Check of single elements on the host.
     pub exact: Option<ExactSpec>,
+    /// Library routine that computes the same.
     pub library: Option<LibrarySpec>,
+    /// Notation of another library's database.
     #[serde(default)]
     pub database: DatabaseSpec,
 }

@@ -22,7 +22,7 @@ pub struct Hidden {
 }
 
 impl Ensemble {
-    /// Copies the weights of `members` members out of libtorch.
+    /// Builds `members` networks from the weights of a model file.
     pub fn new(hparams: &Hparams, weights: &Weights, members: usize) -> Result<Ensemble> {
         if members == 0 {
             return input("the model has no member; fetch or train it again");
@@ -81,12 +81,12 @@ impl Ensemble {
         mean.iter().map(|p| (p / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()).collect()
     }
 
-    /// Whether finished configs are judged without the decoder.
+    /// Whether the networks have a re-ranker for finished configs.
     pub fn reranks(&self) -> bool {
         self.0.iter().all(Transformer::reranks)
     }
 
-    /// Judges configs of one of the caches' problems.
+    /// Re-ranks configs of one of the caches' problems.
     pub fn scorer<'a>(
         &'a self,
         featurizer: &'a Featurizer,

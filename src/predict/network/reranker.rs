@@ -13,7 +13,9 @@ use crate::softmax::softmax;
 /// Scores of a finished config: its time and energy as [`Featurizer::decode_costs`] takes them, and what ranks it, the higher the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scores {
+    /// Outputs of the time and the energy head.
     pub costs: [f32; 2],
+    /// Ranking score, a logit.
     pub rank: f32,
 }
 
@@ -39,6 +41,10 @@ pub struct Reranker {
 }
 
 impl Reranker {
+    /// Builds the re-ranker of one member.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where a weight is missing.
     pub fn new(weights: &Weights) -> Result<Reranker> {
         Ok(Reranker {
             features: linears(weights, "judge.features")?,

@@ -57,11 +57,13 @@ enum Head {
 /// One row of a decoding step.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
+    /// Index of the problem in the batch.
     pub problem: usize,
-    /// Token before, and parameter that is asked for.
+    /// Token of the step before.
     pub token: usize,
+    /// Parameter that is asked for.
     pub position: usize,
-    /// Steps that it continues.
+    /// Entries of the KV cache that it attends to, one per step before.
     pub history: &'a [u32],
 }
 
@@ -102,7 +104,7 @@ impl SelfAttention {
 }
 
 impl Transformer {
-    /// Copies the weights out of libtorch.
+    /// Builds one network from its named weights.
     pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Transformer> {
         let encoder = |i: usize| -> Result<_> {
             let part = |part: &str| format!("encoder.{i}.{part}");
