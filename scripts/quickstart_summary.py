@@ -31,7 +31,7 @@ print(f"""
 {records} measurements of gemm on {answers[0]["device"]} made a model in {seconds // 60} min {seconds % 60} s, builds included.
 On {len(answers)} sizes that it never saw, its first choice is {speed_up:.2f} times as fast as the kernel's default.
 It reaches {mean(ratio(a["best_us"], us) for a, us in zip(answers, first)):.0f} % of the best that was found; the best of its first 5, {mean(ratio(a["best_us"], us) for a, us in zip(answers, top)):.0f} %.
-30 random configs per size, a search of seconds to hours elsewhere, reach {mean(ratio(a["best_us"], a["search_us"]) for a in answers):.0f} %.
+12 random configs per size reach {mean(ratio(a["best_us"], a["search_us"]) for a in answers):.0f} %.
 The comparison as a plot: {folder}/validation.svg; sweep and model: {folder}/gemm.sqt, {folder}/model.
 
 Next: target/release/seqtune predict {folder}/model gemm M=1000,N=700,K=300 --top 3""")

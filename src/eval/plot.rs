@@ -41,7 +41,9 @@ fn draw(
         let width = (groups.len() as u32 * 90 + 160).clamp(640, 2_400);
         let root = SVGBackend::with_string(&mut text, (width, 480)).into_drawing_area();
         root.fill(&WHITE)?;
-        let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max) * 1.5;
+        let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max);
+        // room for the legend above the bars: a row for each series
+        let highest = highest * (1.06 + 0.05 * series.len() as f64);
         let mut chart = ChartBuilder::on(&root)
             .caption(title, ("sans-serif", 18))
             .margin(12)
@@ -52,8 +54,14 @@ fn draw(
             .configure_mesh()
             .disable_x_mesh()
             .disable_x_axis()
+            .light_line_style(TRANSPARENT)
             .y_desc(unit)
-            .y_label_style(("sans-serif", 13))
+            .axis_desc_style(("sans-serif", 16))
+            .y_label_formatter(&|value| match highest {
+                highest if highest >= 20.0 => format!("{value:.0}"),
+                _ => format!("{value:.1}"),
+            })
+            .y_label_style(("sans-serif", 15))
             .draw()?;
         let step = 0.8 / series.len().max(1) as f64;
         for (s, name) in series.iter().enumerate() {
@@ -71,13 +79,13 @@ fn draw(
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
             .background_style(WHITE.mix(0.8))
-            .label_font(("sans-serif", 13))
+            .label_font(("sans-serif", 15))
             .draw()?;
         // labels under the groups, one line per field
         for (g, group) in groups.iter().enumerate() {
             let (x, y) = chart.backend_coord(&(g as f64 + 0.1, 0.0));
-            for (line, part) in group.label.split(',').take(4).enumerate() {
-                root.draw(&Text::new(part.to_string(), (x, y + 6 + line as i32 * 13), ("sans-serif", 12)))?;
+            for (line, part) in group.label.split(',').filter(|part| !part.is_empty()).take(4).enumerate() {
+                root.draw(&Text::new(part.to_string(), (x, y + 6 + line as i32 * 14), ("sans-serif", 13)))?;
             }
         }
         root.present()?;
