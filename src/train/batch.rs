@@ -1,10 +1,10 @@
 //! Sequences of several problems of one kernel as tensors.
 
 use crate::network::transformer::{Finished, Judged, Steps, Transformer};
+use crate::prefix_tree::PrefixTree;
 use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::kernel::Choice;
 use seqtune_predict::sequence::Sequence;
-use std::collections::HashMap;
 use tch::{Kind, Tensor};
 
 /// Sequences of B problems, R rows per problem, N = B R, T steps each. What two rows of a problem begin with is decoded once: the steps of
@@ -33,149 +33,204 @@ pub struct Batch {
     finished: Finished,
 }
 
-/// A step that rows of one problem share.
-struct Node {
-    /// That it follows; itself for the first.
-    parent: usize,
-    /// A row that takes it, and which of its steps it is.
-    row: usize,
-    at: usize,
+/// A batch's sizes, by the letters of [`Batch`].
+#[derive(Clone, Copy)]
+struct Sizes {
+    problems: usize,
+    rows: usize,
+    /// M, T and V.
+    nodes: usize,
+    steps: usize,
+    tokens: usize,
+    /// Numbers of a step.
+    width: usize,
+    /// C and W.
+    choices: usize,
+    columns: usize,
 }
 
-/// The tree that the first `steps` of each sequence of one problem make, and the node of each step by row.
-fn tree(sequences: &[&Sequence], steps: impl Fn(&Sequence) -> usize) -> (Vec<Node>, Vec<Vec<usize>>) {
-    let mut known: HashMap<&[Choice], usize> = HashMap::new();
-    let (mut nodes, mut paths) = (Vec::new(), Vec::new());
-    for (row, sequence) in sequences.iter().enumerate() {
-        let mut path: Vec<usize> = Vec::new();
-        for (at, position) in sequence.asked.iter().enumerate().take(steps(sequence)) {
-            let node = *known.entry(&sequence.config.0[..*position as usize]).or_insert_with(|| {
-                nodes.push(Node { parent: path.last().copied().unwrap_or(nodes.len()), row, at });
-                nodes.len() - 1
-            });
-            path.push(node);
+impl Sizes {
+    fn new(featurizer: &Featurizer, rows: usize, sequences: &[&Sequence], trees: &[PrefixTree]) -> Sizes {
+        let parameters = &featurizer.kernel.parameters;
+        Sizes {
+            problems: trees.len(),
+            rows,
+            nodes: trees.iter().map(|tree| tree.nodes.len()).max().unwrap_or(1).max(1),
+            steps: sequences.iter().map(|s| s.legal.len()).max().unwrap_or(1).max(1),
+            tokens: parameters.iter().map(|p| p.values.len()).sum(),
+            width: featurizer.step_width(),
+            choices: sequences.iter().flat_map(|s| &s.legal).map(|l| l.len()).max().unwrap_or(1),
+            columns: (0..parameters.len()).map(|at| featurizer.choice_columns(at).len()).max().unwrap_or(0),
         }
-        paths.push(path);
     }
-    (nodes, paths)
+}
+
+/// A batch's arrays while they are filled, row-major, in the shapes of [`Batch`].
+struct Arrays<'a> {
+    featurizer: &'a Featurizer,
+    sizes: Sizes,
+    /// By parameter, its first token within the kernel's.
+    offsets: Vec<usize>,
+    tokens: Vec<i64>,
+    positions: Vec<i64>,
+    features: Vec<f32>,
+    unseen: Vec<bool>,
+    illegal: Vec<bool>,
+    /// Encodings of legal choices, their columns, their tokens.
+    encodings: Vec<f32>,
+    encoded_columns: Vec<i64>,
+    encoded_tokens: Vec<i64>,
+    nodes: Vec<i64>,
+    targets: Vec<i64>,
+    asked: Vec<f32>,
+    last: Vec<i64>,
+}
+
+impl<'a> Arrays<'a> {
+    fn new(featurizer: &'a Featurizer, sizes: Sizes) -> Arrays<'a> {
+        let Sizes { problems, rows, nodes, steps, tokens, width, choices, columns } = sizes;
+        let (all_nodes, all_steps) = (problems * nodes, problems * rows * steps);
+        let parameters = &featurizer.kernel.parameters;
+        let offset = |next: &mut usize, values: usize| Some(std::mem::replace(next, *next + values));
+        Arrays {
+            featurizer,
+            sizes,
+            offsets: parameters.iter().map(|p| p.values.len()).scan(0, offset).collect(),
+            tokens: vec![featurizer.vocab.tokens() as i64; all_nodes],
+            positions: vec![featurizer.parameter(parameters.len()) as i64; all_nodes],
+            features: vec![0.0; all_nodes * width],
+            unseen: vec![true; all_nodes * nodes],
+            illegal: vec![false; all_nodes * tokens],
+            encodings: vec![0.0; all_nodes * choices * columns],
+            encoded_columns: vec![0; all_nodes * columns],
+            encoded_tokens: vec![0; all_nodes * choices],
+            nodes: vec![0; all_steps],
+            targets: vec![0; all_steps],
+            asked: vec![0.0; all_steps],
+            last: Vec::new(),
+        }
+    }
+
+    /// Fills in what stands for one problem: its nodes, and the way of each of its sequences through them.
+    fn fill(&mut self, problem: usize, tree: &PrefixTree, sequences: &[&Sequence]) {
+        let m = self.sizes.nodes;
+        for at in 0..m {
+            // padding sees itself
+            self.unseen[(problem * m + at) * m + at] = false;
+        }
+        for (at, node) in tree.nodes.iter().enumerate() {
+            self.see_parent(problem * m, at, node.parent);
+            self.fill_node(problem * m + at, sequences[node.row], node.at);
+        }
+        for (row, (path, sequence)) in tree.paths.iter().zip(sequences).enumerate() {
+            self.fill_path(problem, row, path, sequence);
+        }
+    }
+
+    /// Shows a node all that its parent sees; the problem's nodes begin at `first`.
+    fn see_parent(&mut self, first: usize, at: usize, parent: usize) {
+        let m = self.sizes.nodes;
+        if parent < at {
+            let (before, own) = self.unseen.split_at_mut((first + at) * m);
+            let parent = &before[(first + parent) * m..][..m];
+            own[..m].iter_mut().zip(parent).for_each(|(own, parent)| *own &= parent);
+        }
+    }
+
+    /// Fills in the step `at` of a sequence as the node `here`.
+    fn fill_node(&mut self, here: usize, sequence: &Sequence, at: usize) {
+        let Sizes { tokens, width, .. } = self.sizes;
+        self.features[here * width..][..width].copy_from_slice(&sequence.features[at * width..][..width]);
+        let position = sequence.asked[at] as usize;
+        self.tokens[here] = self.featurizer.last_token(&sequence.config.0[..position]) as i64;
+        self.positions[here] = self.featurizer.parameter(position) as i64;
+        if at < sequence.legal.len() {
+            self.illegal[here * tokens..][..tokens].fill(true);
+            self.fill_choices(here, sequence, at, position);
+        }
+    }
+
+    /// Fills in the legal choices of the step `at`, which decides the parameter at `position`.
+    fn fill_choices(&mut self, here: usize, sequence: &Sequence, at: usize, position: usize) {
+        let (featurizer, Sizes { tokens, choices, columns, .. }) = (self.featurizer, self.sizes);
+        let (own, decides) = (featurizer.choice_columns(position), featurizer.decides(position));
+        for (k, c) in own.iter().enumerate() {
+            self.encoded_columns[here * columns + k] = *c as i64;
+        }
+        let before = sequence.asked.iter().zip(&sequence.legal).take(at);
+        let skipped: usize = before.map(|(p, legal)| featurizer.decides(*p as usize) * legal.len()).sum();
+        let mut weighed = &sequence.weighed[skipped..];
+        let mut numbers = Vec::new();
+        for (k, choice) in sequence.legal[at].iter().enumerate() {
+            let token = self.offsets[position] + choice as usize;
+            self.illegal[here * tokens + token] = false;
+            self.encoded_tokens[here * choices + k] = token as i64;
+            let (raw, rest) = weighed.split_at(decides);
+            numbers.clear();
+            featurizer.encode_choice(position, raw, &mut numbers);
+            self.encodings[(here * choices + k) * columns..][..own.len()].copy_from_slice(&numbers);
+            weighed = rest;
+        }
+    }
+
+    /// Fills in the node and the chosen token of each step of a sequence.
+    fn fill_path(&mut self, problem: usize, row: usize, path: &[usize], sequence: &Sequence) {
+        let Sizes { rows, nodes, steps, .. } = self.sizes;
+        for (at, node) in path.iter().enumerate().take(sequence.legal.len()) {
+            let (step, position) = ((problem * rows + row) * steps + at, sequence.asked[at] as usize);
+            self.nodes[step] = (problem * nodes + node) as i64;
+            self.targets[step] = self.offsets[position] as i64 + sequence.config.0[position] as i64;
+            self.asked[step] = 1.0;
+        }
+        self.last.extend(path.last().map(|node| (problem * nodes + node) as i64));
+    }
+}
+
+fn shaped<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
+    let shape: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
+    Tensor::from_slice(values).reshape(shape)
 }
 
 impl Batch {
-    /// `rows`: sequences per problem, the same number for each. Sequences are to be judged, or none is.
+    /// `rows`: sequences per problem, the same number for each. Either all sequences carry the features of finished configs, or none does.
     pub fn new(featurizer: &Featurizer, problems: &[&[f32]], rows: usize, sequences: &[&Sequence]) -> Batch {
-        let kernel = &featurizer.kernel;
-        let mut offsets = vec![0];
-        let mut vocabulary = Vec::new();
-        for (at, p) in kernel.parameters.iter().enumerate() {
-            vocabulary.extend((0..p.values.len()).map(|c| featurizer.token(at, c as u16) as i64));
-            offsets.push(vocabulary.len());
-        }
         debug_assert_eq!(sequences.len(), problems.len() * rows);
         // the re-ranker has no use for the step at "finished"
-        let judged = sequences.iter().all(|s| !s.finished.is_empty());
-        let steps = |s: &Sequence| s.asked.len() - judged as usize;
-        let trees: Vec<_> = sequences.chunks(rows).map(|of_problem| tree(of_problem, steps)).collect();
-        let (b, n, v, width) = (problems.len(), sequences.len(), vocabulary.len(), featurizer.step_width());
-        let m = trees.iter().map(|(nodes, _)| nodes.len()).max().unwrap_or(1).max(1);
-        let t = sequences.iter().map(|s| s.legal.len()).max().unwrap_or(1).max(1);
-        let choices = sequences.iter().flat_map(|s| &s.legal).map(|l| l.len()).max().unwrap_or(1);
-        let columns = (0..kernel.parameters.len()).map(|at| featurizer.choice_columns(at).len()).max().unwrap_or(0);
-        let mut tokens = vec![featurizer.vocab.tokens() as i64; b * m];
-        let mut positions = vec![featurizer.parameter(kernel.parameters.len()) as i64; b * m];
-        let mut features = vec![0f32; b * m * width];
-        let mut unseen = vec![true; b * m * m];
-        let mut illegal = vec![false; b * m * v];
-        let mut instance = vec![0f32; b * m * choices * columns];
-        let mut column = vec![0i64; b * m * columns];
-        let mut token = vec![0i64; b * m * choices];
-        let (mut nodes, mut targets, mut asked) = (vec![0i64; n * t], vec![0i64; n * t], vec![0f32; n * t]);
-        let mut last = Vec::new();
-        let mut numbers = Vec::new();
-        for (problem, (tree, paths)) in trees.iter().enumerate() {
-            let first = problem * m;
-            for at in 0..m {
-                // padding sees itself
-                unseen[(first + at) * m + at] = false;
-            }
-            for (at, node) in tree.iter().enumerate() {
-                let here = first + at;
-                let (before, own) = unseen.split_at_mut(here * m);
-                if node.parent < at {
-                    let parent = &before[(first + node.parent) * m..][..m];
-                    own[..m].iter_mut().zip(parent).for_each(|(own, parent)| *own &= parent);
-                }
-                let sequence = sequences[problem * rows + node.row];
-                features[here * width..][..width].copy_from_slice(&sequence.features[node.at * width..][..width]);
-                let position = sequence.asked[node.at] as usize;
-                tokens[here] = featurizer.last_token(&sequence.config.0[..position]) as i64;
-                positions[here] = featurizer.parameter(position) as i64;
-                let Some(legal) = sequence.legal.get(node.at) else { continue };
-                illegal[here * v..][..v].fill(true);
-                let (own, decides) = (featurizer.choice_columns(position), featurizer.decides(position));
-                for (k, c) in own.iter().enumerate() {
-                    column[here * columns + k] = *c as i64;
-                }
-                let before = sequence.asked.iter().zip(&sequence.legal).take(node.at);
-                let skipped: usize = before.map(|(p, legal)| featurizer.decides(*p as usize) * legal.len()).sum();
-                let mut weighed = &sequence.weighed[skipped..];
-                for (k, choice) in legal.iter().enumerate() {
-                    illegal[here * v + offsets[position] + choice as usize] = false;
-                    token[here * choices + k] = (offsets[position] + choice as usize) as i64;
-                    let (raw, rest) = weighed.split_at(decides);
-                    numbers.clear();
-                    featurizer.encode_choice(position, raw, &mut numbers);
-                    instance[(here * choices + k) * columns..][..own.len()].copy_from_slice(&numbers);
-                    weighed = rest;
-                }
-            }
-            for (row, path) in paths.iter().enumerate() {
-                let sequence = sequences[problem * rows + row];
-                for (at, node) in path.iter().enumerate().take(sequence.legal.len()) {
-                    let (step, position) = ((problem * rows + row) * t + at, sequence.asked[at] as usize);
-                    nodes[step] = (first + node) as i64;
-                    targets[step] = offsets[position] as i64 + sequence.config.0[position] as i64;
-                    asked[step] = 1.0;
-                }
-                last.extend(path.last().map(|node| (first + node) as i64));
-            }
+        let reranked = sequences.iter().all(|s| !s.finished.is_empty());
+        let steps = |s: &Sequence| s.asked.len() - reranked as usize;
+        let trees: Vec<_> = sequences.chunks(rows).map(|of_problem| PrefixTree::new(of_problem, steps)).collect();
+        let sizes = Sizes::new(featurizer, rows, sequences, &trees);
+        let mut arrays = Arrays::new(featurizer, sizes);
+        for (problem, (tree, of_problem)) in trees.iter().zip(sequences.chunks(rows)).enumerate() {
+            arrays.fill(problem, tree, of_problem);
         }
-        let (mut source, mut ends, mut configs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut source = Vec::new();
         problems.iter().for_each(|quantities| featurizer.vocab.encode(quantities, &mut source));
-        for sequence in sequences {
-            ends.extend_from_slice(&sequence.finished);
-            configs.extend(sequence.config.0.iter().enumerate().map(|(at, c)| featurizer.token(at, *c) as i64));
-        }
-        let (b, n, m, t, v) = (b as i64, n as i64, m as i64, t as i64, v as i64);
-        let (choices, columns) = (choices as i64, columns as i64);
-        let box_of = |values: &[f32], shape: &[i64]| Tensor::from_slice(values).reshape(shape);
-        let whole = |values: &[i64], shape: &[i64]| Tensor::from_slice(values).reshape(shape);
-        let truth = |values: &[bool], shape: &[i64]| Tensor::from_slice(values).reshape(shape).to_kind(Kind::Bool);
+        let Sizes { problems: b, nodes: m, steps: t, tokens: v, width, choices, columns, .. } = sizes;
+        let n = b * rows;
         Batch {
             kernel: featurizer.of,
-            source: box_of(&source, &[b, -1]),
+            source: shaped(&source, &[b, source.len() / b]),
             steps: Steps {
-                tokens: whole(&tokens, &[b, m]),
-                positions: whole(&positions, &[b, m]),
-                features: box_of(&features, &[b, m, width as i64]),
-                unseen: truth(&unseen, &[b, 1, m, m]),
+                tokens: shaped(&arrays.tokens, &[b, m]),
+                positions: shaped(&arrays.positions, &[b, m]),
+                features: shaped(&arrays.features, &[b, m, width]),
+                unseen: shaped(&arrays.unseen, &[b, 1, m, m]),
             },
-            vocabulary: Tensor::from_slice(&vocabulary),
-            illegal: truth(&illegal, &[b, m, v]),
+            vocabulary: vocabulary(featurizer),
+            illegal: shaped(&arrays.illegal, &[b, m, v]),
             weighed: (columns > 0).then(|| {
                 (
-                    box_of(&instance, &[b, m, choices, columns]),
-                    whole(&column, &[b, m, columns]),
-                    whole(&token, &[b, m, choices]),
+                    shaped(&arrays.encodings, &[b, m, choices, columns]),
+                    shaped(&arrays.encoded_columns, &[b, m, columns]),
+                    shaped(&arrays.encoded_tokens, &[b, m, choices]),
                 )
             }),
-            nodes: whole(&nodes, &[n, t]),
-            targets: whole(&targets, &[n, t]),
-            asked: box_of(&asked, &[n, t]),
-            last: (!judged).then(|| Tensor::from_slice(&last)),
-            finished: Finished {
-                instance: box_of(&ends, &[n, ends.len() as i64 / n]),
-                tokens: whole(&configs, &[n, -1]),
-            },
+            nodes: shaped(&arrays.nodes, &[n, t]),
+            targets: shaped(&arrays.targets, &[n, t]),
+            asked: shaped(&arrays.asked, &[n, t]),
+            last: (!reranked).then(|| Tensor::from_slice(&arrays.last)),
+            finished: finished(featurizer, sequences),
         }
     }
 
@@ -220,4 +275,24 @@ impl Batch {
         let wrong = likeliest.ne_tensor(&(self.targets.to_kind(Kind::Float) * &self.asked)).to_kind(Kind::Float);
         wrong.sum_dim_intlist(1, false, Kind::Float).eq(0.0).to_kind(Kind::Float)
     }
+}
+
+/// Tokens of a kernel's values within the vocabulary, parameter after parameter: (V).
+fn vocabulary(featurizer: &Featurizer) -> Tensor {
+    let parameters = featurizer.kernel.parameters.iter().enumerate();
+    let tokens: Vec<i64> = parameters
+        .flat_map(|(at, p)| (0..p.values.len()).map(move |c| featurizer.token(at, c as Choice) as i64))
+        .collect();
+    Tensor::from_slice(&tokens)
+}
+
+/// The sequences' whole configs.
+fn finished(featurizer: &Featurizer, sequences: &[&Sequence]) -> Finished {
+    let (mut features, mut tokens) = (Vec::new(), Vec::new());
+    for sequence in sequences {
+        features.extend_from_slice(&sequence.finished);
+        tokens.extend(sequence.config.0.iter().enumerate().map(|(at, c)| featurizer.token(at, *c) as i64));
+    }
+    let n = sequences.len();
+    Finished { instance: shaped(&features, &[n, features.len() / n]), tokens: shaped(&tokens, &[n, tokens.len() / n]) }
 }

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod network;
 pub mod plan;
 pub mod pool;
+pub mod prefix_tree;
 pub mod prepare;
 pub mod progress;
 pub mod schedule;
