@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm
 
-use seqtune_predict::{Config, Device, Error, Kernel, Model, Objective, Predictor};
+use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Query};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::RwLock;
@@ -31,7 +31,7 @@ impl LaunchCache {
             return Ok(config.clone());
         }
         let asked = [self.kernel.problem(problem)?];
-        let mut found = self.predictor.predict(&asked, &self.device, Objective::Time, (1, 5), 1)?.remove(0);
+        let mut found = self.predictor.predict(&asked, &Query { width: 5, ..Query::new(&self.device) })?.remove(0);
         let config = found.remove(0).config;
         self.known.write().map_err(|e| poisoned(e.to_string()))?.insert(problem.into(), config.clone());
         Ok(config)

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example predict -- models/gemm-cpu gemm M=300,N=200,K=100
 
-use seqtune_predict::{Error, Kernel, Model, Objective, Predictor};
+use seqtune_predict::{Error, Kernel, Model, Predictor, Query};
 use std::path::Path;
 
 fn main() -> seqtune_predict::Result<()> {
@@ -17,7 +17,7 @@ fn main() -> seqtune_predict::Result<()> {
     // the device that the model was trained on
     let device = &model.meta.devices[0];
     let (top, width, threads) = (3, 20, seqtune_predict::threads::cores());
-    let found = predictor.predict(&problems, device, Objective::Time, (top, width), threads)?;
+    let found = predictor.predict(&problems, &Query { top, width, threads, ..Query::new(device) })?;
     for (problem, candidates) in problems.iter().zip(found) {
         let unsure = if predictor.is_unsure(device, &candidates) { " (unsure: measure the first few)" } else { "" };
         println!("{}{unsure}", kernel.show_problem(problem));

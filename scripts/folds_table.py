@@ -6,19 +6,19 @@ usage: scripts/folds_table.py REPORT.json...
 import json
 import sys
 
-METHODS = {
-    "kernel default": "kernel default",
-    "best on average": "best on average",
-    "nearest neighbour": "nearest neighbour",
-    "trees, regression": "trees, regression",
-    "trees, lambdarank": "trees, lambdarank",
-    "seqtune, likelihood alone": "seqtune, likelihood alone",
-    "seqtune, judge alone, all configs": "seqtune, re-ranker alone",
-    "seqtune, its networks: likelihood and judge": "seqtune, networks alone",
-    "seqtune, its trees alone, all configs": "seqtune, its trees alone",
-    "seqtune, as predict: beam, then all": "**seqtune, as `predict`**",
-    "the vendor's library": "the vendor's library",
-}
+METHODS = [
+    "kernel default",
+    "best on average",
+    "nearest neighbour",
+    "LightGBM, regression",
+    "LightGBM, lambdarank",
+    "seqtune, likelihood alone",
+    "seqtune, re-ranker alone",
+    "seqtune, networks alone",
+    "seqtune, its trees alone",
+    "seqtune, as predict",
+    "the vendor's library",
+]
 
 
 def regrets(row):
@@ -40,15 +40,16 @@ for path in sys.argv[1:]:
         reports.append(json.load(file))
 rows = [{row["method"]: row for row in report["rows"]} for report in reports]
 # the vendor's library is not in all data
-unknown = [method for method in list(METHODS)[:-1] if not any(method in of for of in rows)]
+unknown = [method for method in METHODS[:-1] if not any(method in of for of in rows)]
 if unknown:
     sys.exit(f"folds_table.py: no report has the rows {unknown}; are they named otherwise now?")
 print("| method | " + " | ".join(f"{r['kernel']}, {r['problems']} problems" for r in reports) + " |")
 print("|---" * (len(reports) + 1) + "|")
-for method, name in METHODS.items():
+for method in METHODS:
+    name = "**seqtune, as `predict`**" if method == "seqtune, as predict" else method
     print(f"| {name} | " + " | ".join(regrets(of.get(method)) for of in rows) + " |")
-for method in ["trees, regression", "trees, lambdarank", "seqtune, its networks: likelihood and judge"]:
-    name = METHODS[method].removeprefix("seqtune, ")
+for method in ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, networks alone"]:
+    name = method.removeprefix("seqtune, ")
     print(f"| `predict` less {name} | " + " | ".join(margins(of.get(method)) for of in rows) + " |")
 sure = [report["sureness"] for report in reports]
 percent = lambda share: "-" if share is None else f"{100 * share:.1f}"

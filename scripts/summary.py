@@ -15,7 +15,7 @@ NAMES = {
     "triton_mixed_mm": "Triton mixed_mm, A100",
     "gemm": "gemm, CPU",
 }
-TREES = ["trees, regression", "trees, lambdarank"]
+TREES = ["LightGBM, regression", "LightGBM, lambdarank"]
 
 results = pathlib.Path("docs/results.md").read_text()
 

@@ -55,7 +55,7 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
         let mut rng = ChaCha8Rng::seed_from_u64(i as u64);
         let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(6, &mut rng);
         assert_eq!(configs.len(), 6);
-        let compile = |config: &Config| compile_for(compiler, (&kernel, &problem, config), device);
+        let compile = |config: &Config| compile_for(compiler, &kernel, &problem, config, device);
         for (config, compiled) in configs.iter().zip(on_threads(&configs, 2, compile).unwrap()) {
             let config = kernel.show_config(config);
             let needs =
@@ -213,7 +213,7 @@ fn a_problem_is_compiled_for_a_described_device_by_its_architecture() {
     let compile = |device: &str| {
         let device = Device::described(device).unwrap();
         let compiler = compiler_for(&device).unwrap();
-        compile_for(&compiler, (&kernel, &problem, &kernel.default_config()), &device).unwrap().unwrap()
+        compile_for(&compiler, &kernel, &problem, &kernel.default_config(), &device).unwrap().unwrap()
     };
     let (hopper, turing) = (compile("H100"), compile("T4"));
     assert_eq!(hopper, compile("H200"), "one architecture, one program");
@@ -233,7 +233,7 @@ fn a_gpu_newer_than_the_compiler_gets_ptx_of_the_newest_architecture_that_is_kno
     assert_ne!(newer.identity(), newest.identity(), "the folder of programs tells them apart");
     let compile = |compiler: &Nvrtc| {
         let config = kernel.default_config();
-        compile_for(compiler, (&kernel, &problem, &config), &device("sm_990")).unwrap().unwrap()
+        compile_for(compiler, &kernel, &problem, &config, &device("sm_990")).unwrap().unwrap()
     };
     let (finished, ptx) = (compile(&newest), compile(&newer));
     let text = std::str::from_utf8(&ptx.code).unwrap();

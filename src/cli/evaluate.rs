@@ -216,7 +216,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
 /// Bars of every method, as SVG.
 fn bars(report: &Report) -> Result<String> {
     let group = |row: &seqtune_eval::Row| plot::Group {
-        label: row.method.replace(' ', ","),
+        label: row.method.name().replace(' ', ","),
         values: vec![100.0 * row.mean, 100.0 * row.best_of_5],
     };
     let groups: Vec<plot::Group> = report.rows.iter().map(group).collect();

@@ -5,9 +5,9 @@ use clap::Subcommand;
 use seqtune_data::formats::miopen::{Convolution, Export, convolutions_of_lines};
 use seqtune_data::formats::{kernel_tuner, tabular};
 use seqtune_data::{Dataset, Record};
+use seqtune_predict::Query;
 use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::spec::Field;
 use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::model::Model;
@@ -176,7 +176,7 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         let (places, problems) = served(&kernel, &device, &convolutions)?;
         let threads = cores();
         let predictor = Predictor::new(&kernel, &Model::load_for(&args.model, name)?)?;
-        let predicted = predictor.predict(&problems, &device, Objective::Time, (1, args.width), threads)?;
+        let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
         for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
             found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
         }

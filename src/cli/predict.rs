@@ -2,6 +2,7 @@
 
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
+use seqtune_predict::Query;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
@@ -66,22 +67,23 @@ pub fn run(args: Args) -> Result<()> {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
     }
     let say = Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json };
+    let (objective, threads) = (args.objective, args.threads.unwrap_or_else(cores));
+    let query = Query { device: &device, objective, top: args.top, width: args.width, threads };
     if args.pareto {
         for problem in &problems {
-            let candidates = predictor.pareto(problem, &device, args.width)?;
+            let candidates = predictor.pareto(problem, &query)?;
             // as sure as of the fastest: along the front no config is the one best
             let one = std::slice::from_ref(problem);
-            let fastest = predictor.predict(one, &device, Objective::Time, (1, args.width), 1)?;
+            let fastest = predictor.predict(one, &Query { top: 1, objective: Objective::Time, ..query })?;
             let unsure = fastest.iter().any(|candidates| predictor.is_unsure(&device, candidates));
             let nearest = if unsure { say.nearest(problem, &learned, 1) } else { Vec::new() };
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
         return Ok(());
     }
-    let threads = args.threads.unwrap_or_else(cores);
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
-        let answers = predictor.predict(portion, &device, args.objective, (args.top, args.width), threads)?;
+        let answers = predictor.predict(portion, &query)?;
         for (problem, candidates) in portion.iter().zip(answers) {
             let unsure = predictor.is_unsure(&device, &candidates);
             let nearest = if unsure { say.nearest(problem, &learned, args.top) } else { Vec::new() };

@@ -1,10 +1,12 @@
 //! `seqtune space`
 
+use crate::cli::answer::{answer, answer_json};
 use rand::SeedableRng;
 use seqtune_data::Resources;
 use seqtune_measure::compile::{Cached, Compiler, compile_for};
 use seqtune_measure::registry::compiler_for;
 use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::Parameter;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
@@ -62,11 +64,11 @@ impl<'a> CompileQueue<'a> {
     fn show(&self, configs: &[Config]) -> Result<()> {
         let threads = cores();
         let CompileQueue { kernel, problem, device, compiler, .. } = self;
-        let compiled = on_threads(configs, threads, |config| compile_for(compiler, (kernel, problem, config), device))?;
+        let compiled = on_threads(configs, threads, |config| compile_for(compiler, kernel, problem, config, device))?;
         for (config, compiled) in configs.iter().zip(compiled) {
             let text = self.kernel.show_config(config);
             let compiled = compiled.map(|binary| binary.resources);
-            crate::cli::answer::answer(&match (&compiled, self.json) {
+            answer(&match (&compiled, self.json) {
                 (Ok(needs), true) => serde_json::json!({ "config": text, "resources": needs }).to_string(),
                 (Err(fault), true) => serde_json::json!({ "config": text, "failure": fault }).to_string(),
                 (Ok(needs), false) => format!("{text}  {}", describe(needs)),
@@ -112,50 +114,68 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     let problem = kernel.problem(&args.problem)?;
     let device = crate::cli::inputs::device(&args.device)?;
-    let space = ConfigSpace::new(&kernel, &problem, &device);
+    let shown = Shown { kernel: &kernel, problem: &problem, device: &device, args: &args };
     if let Some(text) = &args.check {
-        let config = kernel.config(text)?;
-        let violation = space.violation(&config);
-        if args.json {
-            crate::cli::answer::answer_json(
-                &serde_json::json!({ "legal": violation.is_none(), "violation": violation }),
-            )?;
-        } else {
-            crate::cli::answer::answer(violation.as_ref().map_or("legal", |v| v));
-        }
-        return match violation {
-            None if args.compile => {
-                let programs = CompileQueue::new(&kernel, &problem, &device, args.json)?;
-                programs.show(&[config])?;
-                programs.verdict()
-            }
-            None => Ok(()),
-            Some(_) => input(format!("the config is illegal on {}", device.name)),
-        };
+        shown.check(&kernel.config(text)?)
+    } else if args.list || args.sample.is_some() || args.compile {
+        shown.configs()
+    } else {
+        shown.summary()
     }
-    let mut counter = space.counter();
-    if args.list || args.sample.is_some() || args.compile {
-        let programs = args.compile.then(|| CompileQueue::new(&kernel, &problem, &device, args.json)).transpose()?;
+}
+
+/// A space, and what is shown of it.
+struct Shown<'a> {
+    kernel: &'a Kernel,
+    problem: &'a Problem,
+    device: &'a Device,
+    args: &'a Args,
+}
+
+impl Shown<'_> {
+    fn space(&self) -> ConfigSpace {
+        ConfigSpace::new(self.kernel, self.problem, self.device)
+    }
+
+    fn compile_queue(&self) -> Result<CompileQueue<'_>> {
+        CompileQueue::new(self.kernel, self.problem, self.device, self.args.json)
+    }
+
+    /// Whether a config is legal and, where that is asked for, what it needs when compiled.
+    fn check(&self, config: &Config) -> Result<()> {
+        let violation = self.space().violation(config);
+        if self.args.json {
+            answer_json(&serde_json::json!({ "legal": violation.is_none(), "violation": violation }))?;
+        } else {
+            answer(violation.as_ref().map_or("legal", |v| v));
+        }
+        if violation.is_some() {
+            return input(format!("the config is illegal on {}", self.device.name));
+        }
+        if !self.args.compile {
+            return Ok(());
+        }
+        let programs = self.compile_queue()?;
+        programs.show(std::slice::from_ref(config))?;
+        programs.verdict()
+    }
+
+    /// The sampled configs, the listed ones, or the default one.
+    fn configs(&self) -> Result<()> {
+        let space = self.space();
+        let programs = self.args.compile.then(|| self.compile_queue()).transpose()?;
         let show = |configs: &[Config]| match &programs {
             Some(programs) => programs.show(configs),
             None => {
-                for config in configs {
-                    let text = kernel.show_config(config);
-                    crate::cli::answer::answer(&if args.json {
-                        serde_json::json!({ "config": text }).to_string()
-                    } else {
-                        text
-                    });
-                }
+                configs.iter().for_each(|config| self.line(config));
                 Ok(())
             }
         };
-        let mut shown = Ok(());
-        if let Some(n) = args.sample {
-            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(args.seed);
-            shown = counter.sample_distinct(n, &mut rng).chunks(PORTION).try_for_each(show);
-        } else if args.list {
-            let mut portion = Vec::new();
+        if let Some(n) = self.args.sample {
+            let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.args.seed);
+            space.counter().sample_distinct(n, &mut rng).chunks(PORTION).try_for_each(show)?;
+        } else if self.args.list {
+            let (mut portion, mut shown) = (Vec::new(), Ok(()));
             space.for_each(&mut |config| {
                 portion.push(Config(config.to_vec()));
                 if portion.len() == PORTION {
@@ -163,42 +183,44 @@ pub fn run(args: Args) -> Result<()> {
                 }
                 shown.is_ok()
             });
-            shown = shown.and_then(|()| show(&portion));
+            shown.and_then(|()| show(&portion))?;
         } else {
-            let default = kernel.default_config();
+            let default = self.kernel.default_config();
             if let Some(why) = space.violation(&default) {
-                return input(format!("the default config is illegal on {}: {why}", device.name));
+                return input(format!("the default config is illegal on {}: {why}", self.device.name));
             }
-            shown = show(&[default]);
+            show(&[default])?;
         }
-        shown?;
-        return programs.as_ref().map_or(Ok(()), CompileQueue::verdict);
+        programs.as_ref().map_or(Ok(()), CompileQueue::verdict)
     }
-    let all: u64 = kernel.parameters.iter().map(|p| p.values.len() as u64).product();
-    let legal = counter.total();
-    if args.json {
-        let parameters: Vec<_> = kernel
-            .parameters
-            .iter()
-            .map(|p| serde_json::json!({ "name": p.name, "values": p.values, "default": p.values[p.default], "meaning": p.meaning }))
-            .collect();
-        return crate::cli::answer::answer_json(&serde_json::json!({
-            "kernel": kernel.name, "problem": kernel.show_problem(&problem), "device": device.name,
-            "parameters": parameters, "combinations": all, "legal": legal,
-        }));
+
+    fn line(&self, config: &Config) {
+        let text = self.kernel.show_config(config);
+        answer(&if self.args.json { serde_json::json!({ "config": text }).to_string() } else { text });
     }
-    let mut text =
-        format!("{}: {}\n{} on {}\n\n", kernel.name, kernel.meaning, kernel.show_problem(&problem), device.name);
-    for p in &kernel.parameters {
-        let values: Vec<String> = p
-            .values
-            .iter()
-            .enumerate()
-            .map(|(i, v)| if i == p.default { format!("[{v}]") } else { v.to_string() })
-            .collect();
-        text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), p.meaning);
+
+    /// The parameters with their values, and the number of legal configs.
+    fn summary(&self) -> Result<()> {
+        let Shown { kernel, problem, device, args } = self;
+        let all: u64 = kernel.parameters.iter().map(|p| p.values.len() as u64).product();
+        let legal = self.space().counter().total();
+        if args.json {
+            let parameter = |p: &Parameter| serde_json::json!({ "name": p.name, "values": p.values, "default": p.values[p.default], "meaning": p.meaning });
+            let parameters: Vec<_> = kernel.parameters.iter().map(parameter).collect();
+            return answer_json(&serde_json::json!({
+                "kernel": kernel.name, "problem": kernel.show_problem(problem), "device": device.name,
+                "parameters": parameters, "combinations": all, "legal": legal,
+            }));
+        }
+        let mut text =
+            format!("{}: {}\n{} on {}\n\n", kernel.name, kernel.meaning, kernel.show_problem(problem), device.name);
+        for p in &kernel.parameters {
+            let value = |(i, v): (usize, &i64)| if i == p.default { format!("[{v}]") } else { v.to_string() };
+            let values: Vec<String> = p.values.iter().enumerate().map(value).collect();
+            text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), p.meaning);
+        }
+        text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");
+        answer(&text);
+        Ok(())
     }
-    text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");
-    crate::cli::answer::answer(&text);
-    Ok(())
 }

@@ -1,13 +1,16 @@
 //! `seqtune sweep`
 
+use crate::cli::answer::{answer, answer_json};
 use crate::cli::progress::Bar;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance};
 use seqtune_data::{Dataset, Header, Journal, is_packed_file};
 use seqtune_measure::registry::open;
-use seqtune_measure::sweep::Run;
 use seqtune_measure::sweep::plan::{Choice, plan};
+use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::client::Setup;
+use seqtune_predict::Query;
+use seqtune_predict::acquisition::Acquisition;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
@@ -90,16 +93,11 @@ fn guided(
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
     crate::cli::inputs::warn_of_unseen(&model, device);
-    let threads = cores();
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
-    let guide = Predictor::new(kernel, &model)?.acquire(
-        problems,
-        device,
-        args.objective,
-        (each, args.fresh),
-        (args.seed, threads),
-    )?;
+    let query = Query { objective: args.objective, threads: cores(), ..Query::new(device) };
+    let acquisition = Acquisition { each, fresh: args.fresh, seed: args.seed };
+    let guide = Predictor::new(kernel, &model)?.acquire(problems, &query, acquisition)?;
     let with_default = |(problem, mut configs): (&Problem, Vec<Config>)| {
         configs.retain(|c| *c != default);
         if ConfigSpace::new(kernel, problem, device).is_legal(&default) {
@@ -139,26 +137,14 @@ pub fn run(args: Args) -> Result<()> {
     // who finishes programs by launching them would disturb what is measured
     let ahead = if executor.finishes_at_launch() { 0 } else { AHEAD };
     drop(executor);
-    let standard = Policy::of(&device);
-    let policy = Policy {
-        cache: args.cache.unwrap_or(standard.cache),
-        energy: args.energy || args.objective != Objective::Time,
-        ..standard
-    };
-    let choice = match args.exhaustive {
-        true => Choice::Exhaustive,
-        false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
-    };
-    let header =
-        Header::new(&kernel, &device, args.seed, Provenance::measured(policy), crate::cli::outputs::command_line());
-    let plan = match &args.guided {
-        Some(model) => guided(&args, model, &kernel, &device, &problems)?,
-        None => plan(&kernel, &device, &problems, choice, args.seed),
-    };
-    let planned: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
-    if planned == 0 {
+    let policy = policy(&args, &device);
+    let plan = planned(&args, &kernel, &device, &problems)?;
+    let count: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
+    if count == 0 {
         return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
     }
+    let provenance = Provenance::measured(policy);
+    let header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
     let mut journal = Journal::open(&args.output, header)?;
     let before = journal.dataset.records.len();
     let run = Run {
@@ -173,25 +159,53 @@ pub fn run(args: Args) -> Result<()> {
         budget: args.budget.map(|budget| budget.saturating_sub(began.elapsed()).max(budget / 4)),
         library: args.library,
     };
-    let mut bar = Bar::new("sweep", planned as u64);
+    let mut bar = Bar::new("sweep", count as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
     bar.end();
-    let pack = |journal: &Journal| match (&args.pack, report.stopped) {
-        (Some(path), false) => Dataset::save_packed(&journal.dataset, path),
-        _ => Ok(()),
-    };
     for (problem, reason) in &report.failed {
         eprintln!("seqtune: warning: {problem} could not be measured: {reason}");
     }
     if args.json {
-        crate::cli::answer::answer_json(&report)?;
-        return pack(&journal);
+        answer_json(&report)?;
+    } else {
+        show(&args, &report, &journal, before);
     }
+    match (&args.pack, report.stopped) {
+        (Some(path), false) => Dataset::save_packed(&journal.dataset, path),
+        _ => Ok(()),
+    }
+}
+
+/// How each config is measured.
+fn policy(args: &Args, device: &Device) -> Policy {
+    let standard = Policy::of(device);
+    Policy {
+        cache: args.cache.unwrap_or(standard.cache),
+        energy: args.energy || args.objective != Objective::Time,
+        ..standard
+    }
+}
+
+/// The configs to measure for each problem.
+fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<(Problem, Vec<Config>)>> {
+    let choice = match args.exhaustive {
+        true => Choice::Exhaustive,
+        false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
+    };
+    match &args.guided {
+        Some(model) => guided(args, model, kernel, device, problems),
+        None => Ok(plan(kernel, device, problems, choice, args.seed)),
+    }
+}
+
+/// Shows what the sweep brought; the journal held the first `before` records already.
+fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
+    let records = &journal.dataset.records;
     let rate = report.measured as f64 / report.measure_seconds.max(1e-9);
-    crate::cli::answer::answer(&format!(
+    answer(&format!(
         "{} records: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
          {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",
-        journal.dataset.records.len(),
+        records.len(),
         report.measured,
         report.invalid,
         report.found,
@@ -201,22 +215,18 @@ pub fn run(args: Args) -> Result<()> {
         report.measure_seconds,
         report.overhead * 100.0,
     ));
-    for group in failures(&journal.dataset.records[before..]) {
-        let Failures { kind, reason, count, example: (problem, config) } = group;
+    for Failures { kind, reason, count, example: (problem, config) } in failures(&records[before..]) {
         let kind = format!("{kind:?}").to_lowercase();
-        crate::cli::answer::answer(&format!("{count} failed ({kind}): {reason}\n  such as {config} for {problem}"));
+        answer(&format!("{count} failed ({kind}): {reason}\n  such as {config} for {problem}"));
     }
     if let Some(beside) = journal.dataset.beside_library() {
-        crate::cli::answer::answer(&beside);
+        answer(&beside);
     }
-    if let Some(reason) = journal.dataset.records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
+    if let Some(reason) = records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
         eprintln!("seqtune: warning: no energy was metered: {reason}");
     }
     if report.stopped {
-        eprintln!(
-            "seqtune: the budget is spent at {} of {planned}; the same command goes on",
-            report.found + report.measured + report.invalid
-        );
+        let done = report.found + report.measured + report.invalid;
+        eprintln!("seqtune: the budget is spent at {done} of {}; the same command goes on", report.planned);
     }
-    pack(&journal)
 }

@@ -12,13 +12,14 @@ use seqtune_measure::measuring::roofline::{Peaks, device_fill};
 use seqtune_measure::registry::live_device;
 use seqtune_measure::verify::workload::geometry;
 use seqtune_measure::worker::client::Setup;
+use seqtune_predict::Query;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::model::Model;
-use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -89,7 +90,8 @@ pub fn run(args: Args) -> Result<()> {
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;
     crate::cli::inputs::warn_of_unseen(&model, &device);
-    let predicted = predictor.predict(&problems, &device, args.objective, (args.top, args.top.max(WIDTH)), 1)?;
+    let predicted =
+        predictor.predict(&problems, &Query { objective: args.objective, top: args.top, ..Query::new(&device) })?;
     let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
@@ -122,7 +124,7 @@ pub fn run(args: Args) -> Result<()> {
     bar.end();
     // again: the machine may have been busy at first
     let peaks = before.higher(bench.engine.measurer.peaks()?);
-    validated.answers.iter_mut().for_each(|answer| answer.judge(&kernel, &peaks, policy.cache));
+    validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, &peaks, policy.cache));
     validated.warn(problems.len(), bench.unmetered.as_deref())?;
     let Validated { measured, answers, .. } = &validated;
     if let Some(path) = &args.plot {

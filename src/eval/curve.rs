@@ -2,8 +2,10 @@
 
 use crate::baselines::{Neighbours, expected_of_random};
 use crate::html::escaped;
+use crate::markdown;
 use crate::replay::{Options, Tests, held_out};
 use seqtune_data::MeasuredProblem;
+use seqtune_predict::Query;
 use seqtune_predict::error::Result;
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Config, Kernel, Objective};
@@ -48,7 +50,11 @@ pub fn curve(kernel: &Kernel, model: &Model, table: &seqtune_data::Table, option
     for tried in &tests {
         let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(config, _)| config.clone()).collect();
         let (device, width) = (&table.devices[tried.device], configs.len());
-        let found = predictor.predict_among(&tried.problem, device, objective, (width, width), &configs)?;
+        let found = predictor.predict_among(
+            &tried.problem,
+            &Query { objective, top: width, width, ..Query::new(device) },
+            &configs,
+        )?;
         predicted.push(found.into_iter().map(|candidate| candidate.config).collect::<Vec<Config>>());
     }
     let mut lines =
@@ -97,17 +103,15 @@ fn random(tests: &[&MeasuredProblem], objective: Objective) -> Vec<f64> {
 impl Curve {
     /// A Markdown table, a line per method.
     pub fn table(&self) -> String {
-        let counts: String = COUNTS.iter().map(|count| format!(" {count} |")).collect();
-        let mut text = format!(
-            "Share of the best measured speed in percent after so many measurements per problem, mean of {} problems:\n\n| method |{counts}\n|---|{}\n",
-            self.problems,
-            "---|".repeat(COUNTS.len())
-        );
+        let with = |first: &str, cells: Vec<String>| [vec![first.to_string()], cells].concat();
+        let mut table = markdown::Table::new(&with("method", COUNTS.iter().map(usize::to_string).collect()));
         for Line { method, shares } in &self.lines {
-            let cells: String = shares.iter().map(|share| format!(" {:.1} |", 100.0 * share)).collect();
-            text += &format!("| {method} |{cells}\n");
+            table.row(&with(method, shares.iter().map(|share| format!("{:.1}", 100.0 * share)).collect()));
         }
-        text
+        format!(
+            "Share of the best measured speed in percent after so many measurements per problem, mean of {} problems:\n\n{table}",
+            self.problems
+        )
     }
 
     /// Draws the lines as SVG.

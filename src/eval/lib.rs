@@ -4,6 +4,8 @@ pub mod baselines;
 pub mod curve;
 pub mod html;
 pub mod lightgbm;
+pub mod markdown;
+pub mod method;
 pub mod paired;
 pub mod plot;
 pub mod regrets;

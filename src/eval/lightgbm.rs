@@ -140,8 +140,51 @@ impl LightGbm {
     }
 
     /// Fits trees until the loss on `valid` has not improved for a while.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where LightGBM refuses the samples, [`Error::Unavailable`] where it lacks a function.
     pub fn fit(&self, train: &Samples, valid: &Samples, task: Task, threads: usize, seed: u64) -> Result<Trees> {
-        let (own, outputs, most, patience) = match task {
+        let Recipe { objective, outputs, most, patience } = task.recipe();
+        let parameters = format!(
+            "{objective} feature_fraction=0.7 bagging_fraction=0.8 bagging_freq=1 num_threads={threads} seed={seed} \
+             deterministic=true force_row_wise=true verbosity=-1"
+        );
+        let parameters = CString::new(parameters).map_err(|e| Error::Failed(format!("LightGBM: {e}")))?;
+        let mut trees = Trees {
+            library: self.clone(),
+            booster: null_mut(),
+            train: self.dataset(train, &parameters, null_mut())?,
+            valid: null_mut(),
+            outputs,
+            rounds: 0,
+            columns: train.columns,
+        };
+        trees.valid = self.dataset(valid, &parameters, trees.train)?;
+        let (create, add): (BoosterCreate, AddValid) =
+            (self.function("LGBM_BoosterCreate")?, self.function("LGBM_BoosterAddValidData")?);
+        // SAFETY: the handles were made above and are freed with the trees
+        unsafe {
+            self.check(create(trees.train, parameters.as_ptr(), &mut trees.booster))?;
+            self.check(add(trees.booster, trees.valid))?;
+        }
+        trees.rounds = trees.boost(task, most, patience)?;
+        Ok(trees)
+    }
+}
+
+/// Parameters of a task, and when its fit ends.
+struct Recipe {
+    objective: String,
+    /// Numbers per answer.
+    outputs: usize,
+    /// Rounds at most, and rounds without a better loss.
+    most: c_int,
+    patience: c_int,
+}
+
+impl Task {
+    fn recipe(self) -> Recipe {
+        let (objective, outputs, most, patience) = match self {
             // many classes make a tree each per round; without the penalty on leaves, rare classes run away
             Task::Classes(n) => (
                 format!("objective=multiclass metric=multi_logloss num_class={n} learning_rate=0.06 num_leaves=31 min_data_in_leaf=20 lambda_l2=1"),
@@ -162,39 +205,24 @@ impl LightGbm {
                 100,
             ),
         };
-        let parameters = format!(
-            "{own} feature_fraction=0.7 bagging_fraction=0.8 bagging_freq=1 num_threads={threads} seed={seed} \
-             deterministic=true force_row_wise=true verbosity=-1"
-        );
-        let parameters = CString::new(parameters).map_err(|e| Error::Failed(format!("LightGBM: {e}")))?;
-        let mut trees = Trees {
-            library: self.clone(),
-            booster: null_mut(),
-            train: self.dataset(train, &parameters, null_mut())?,
-            valid: null_mut(),
-            outputs,
-            rounds: 0,
-            columns: train.columns,
-        };
-        trees.valid = self.dataset(valid, &parameters, trees.train)?;
-        let (create, add): (BoosterCreate, AddValid) =
-            (self.function("LGBM_BoosterCreate")?, self.function("LGBM_BoosterAddValidData")?);
+        Recipe { objective, outputs, most, patience }
+    }
+}
+
+impl Trees {
+    /// Adds rounds until the validation loss has not improved for `patience` of them, and returns the best round.
+    fn boost(&self, task: Task, most: c_int, patience: c_int) -> Result<c_int> {
         let (update, eval): (Update, GetEval) =
-            (self.function("LGBM_BoosterUpdateOneIter")?, self.function("LGBM_BoosterGetEval")?);
-        // SAFETY: the handles were made above and are freed with the trees
-        unsafe {
-            self.check(create(trees.train, parameters.as_ptr(), &mut trees.booster))?;
-            self.check(add(trees.booster, trees.valid))?;
-        }
+            (self.library.function("LGBM_BoosterUpdateOneIter")?, self.library.function("LGBM_BoosterGetEval")?);
         let mut best = (f64::INFINITY, 0);
         for round in 1..=most {
             let (mut finished, mut count, mut loss) = (0, 0, [0.0; 4]);
             // SAFETY: one metric was asked for, so one number is written
             unsafe {
-                self.check(update(trees.booster, &mut finished))?;
-                self.check(eval(trees.booster, 1, &mut count, loss.as_mut_ptr()))?;
+                self.library.check(update(self.booster, &mut finished))?;
+                self.library.check(eval(self.booster, 1, &mut count, loss.as_mut_ptr()))?;
             }
-            // of an order the higher is the better
+            // the metric of a ranking rises as it improves
             let loss = if task == Task::Ranking { -loss[0] } else { loss[0] };
             if loss < best.0 {
                 best = (loss, round);
@@ -203,12 +231,9 @@ impl LightGbm {
                 break;
             }
         }
-        trees.rounds = best.1.max(1) as c_int;
-        Ok(trees)
+        Ok(best.1.max(1))
     }
-}
 
-impl Trees {
     /// The answers, row after row: probabilities of the classes, the value, or what orders.
     pub fn predict(&self, rows: &[f64], threads: usize) -> Result<Vec<f64>> {
         let n = rows.len() / self.columns;

@@ -1,5 +1,7 @@
 //! What came of a cross-validation: mean regrets, 1 - best time / chosen time, of the best of the first few, and whose they are.
 
+use crate::markdown;
+use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::Reliability;
 use seqtune_predict::calibration::First;
@@ -10,16 +12,14 @@ use std::collections::BTreeMap;
 /// Sizes of the short lists that are judged.
 pub const TOPS: [usize; 4] = [1, 2, 3, 5];
 
-/// The row of what `predict` does.
-pub const PREDICT: &str = "seqtune, as predict: beam, then all";
-
 /// Shapes that a report names.
 const LOSING: usize = 20;
 
 /// A method's mean regret over the problems of all folds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    pub method: String,
+    /// Method that is measured.
+    pub method: Method,
     /// Mean regret of the best of the first [`TOPS`], and the standard error of the first over shapes.
     pub regret: [f64; 4],
     pub error: f64,
@@ -43,7 +43,7 @@ pub struct Losing {
     pub shape: String,
     pub problems: usize,
     /// Of the trees and of `predict`.
-    pub parts: Vec<(&'static str, [f64; 4])>,
+    pub parts: Vec<(Method, [f64; 4])>,
 }
 
 /// What came of a cross-validation.
@@ -70,7 +70,7 @@ pub struct Report {
 pub struct Judged {
     pub shape: String,
     /// By method the regret of the best of the first [`TOPS`], if there is an answer.
-    pub regrets: Vec<(&'static str, Option<[f64; 4]>)>,
+    pub regrets: Vec<(Method, Option<[f64; 4]>)>,
     /// What the model's first choice was said and found to be worth, and whether it was marked unsure.
     pub first: Option<(First, bool)>,
 }
@@ -79,8 +79,8 @@ pub struct Judged {
 pub fn losing(judged: &[&Judged]) -> Vec<Losing> {
     let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
     for one in judged {
-        let wanted = |(method, _): &&(&'static str, _)| method.starts_with("trees") || *method == PREDICT;
-        let zero = |(method, _): &(&'static str, _)| (*method, [0.0; 4]);
+        let wanted = |(method, _): &&(Method, _)| method.is_light_gbm() || *method == Method::Predict;
+        let zero = |(method, _): &(Method, _)| (*method, [0.0; 4]);
         let losing = shapes.entry(&one.shape).or_insert_with(|| Losing {
             shape: one.shape.clone(),
             problems: 0,
@@ -104,23 +104,23 @@ pub fn losing(judged: &[&Judged]) -> Vec<Losing> {
 pub fn rows(judged: &[&Judged]) -> Vec<Row> {
     // of some problems more is known than of others
     let methods = judged.iter().map(|one| &one.regrets[..]).max_by_key(|regrets| regrets.len()).unwrap_or(&[]);
-    methods.iter().map(|(method, _)| row(method, judged)).filter(|row| row.answered > 0.0).collect()
+    methods.iter().map(|(method, _)| row(*method, judged)).filter(|row| row.answered > 0.0).collect()
 }
 
-fn row(method: &str, judged: &[&Judged]) -> Row {
+fn row(method: Method, judged: &[&Judged]) -> Row {
     let of =
-        |j: &Judged, wanted: &str| j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret);
+        |j: &Judged, wanted: Method| j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret);
     let (mut own, mut less) = (Paired::default(), Paired::default());
     for one in judged {
         let Some(regret) = of(one, method) else { continue };
         own.add(one.shape.clone(), regret);
-        if let (Some(predict), true) = (of(one, PREDICT), method != PREDICT) {
+        if let (Some(predict), true) = (of(one, Method::Predict), method != Method::Predict) {
             less.add(one.shape.clone(), std::array::from_fn(|top| predict[top] - regret[top]));
         }
     }
     let margins = own.margins();
     Row {
-        method: method.into(),
+        method,
         regret: margins.map(|(mean, _)| mean),
         error: margins[0].1,
         predict_less: (less.problems() > 0).then(|| less.margins()),
@@ -134,9 +134,7 @@ impl Report {
         let mut text =
             String::from("\nShapes with the largest part of the mean regret of the best of the first 5, in percent:\n");
         for Losing { shape, problems, parts } in self.shapes.iter().take(count) {
-            let parts = parts.iter().rev().map(|(method, part)| {
-                format!("{:.3} {}", 100.0 * part[3], method.split(':').next().unwrap_or_default())
-            });
+            let parts = parts.iter().rev().map(|(method, part)| format!("{:.3} {method}", 100.0 * part[3]));
             let parts: Vec<String> = parts.collect();
             text += &format!("  {}  {shape}, {problems} problems\n", parts.join("; "));
         }
@@ -145,10 +143,9 @@ impl Report {
 
     /// A Markdown table, regret in percent.
     pub fn table(&self) -> String {
-        let mut text = format!(
+        let text = format!(
             "{} on {}, objective {}: {} problems of {:.0} measured configs each, {}, the same for every row.\n\
-             Mean regret of the best of the first 1, 2, 3 and 5, in percent.\n\n\
-             | method | best of 1 | ± | of 2 | of 3 | of 5 |\n|---|---|---|---|---|---|\n",
+             Mean regret of the best of the first 1, 2, 3 and 5, in percent.\n\n",
             self.kernel,
             self.devices.join(", "),
             self.objective,
@@ -156,22 +153,33 @@ impl Report {
             self.configs_per_problem,
             self.folds
         );
+        let mut table = markdown::Table::new(&["method", "best of 1", "±", "of 2", "of 3", "of 5"]);
         for Row { method, regret, error, answered, .. } in &self.rows {
             let [one, two, three, five] = regret.map(|r| 100.0 * r);
             let name = match *answered < 1.0 {
                 true => format!("{method} ({:.1} % answered)", 100.0 * answered),
-                false => method.clone(),
+                false => method.to_string(),
             };
-            text += &format!("| {name} | {one:.2} | {:.2} | {two:.2} | {three:.3} | {five:.3} |\n", 100.0 * error);
+            table.row(&[
+                name,
+                format!("{one:.2}"),
+                format!("{:.2}", 100.0 * error),
+                format!("{two:.2}"),
+                format!("{three:.3}"),
+                format!("{five:.3}"),
+            ]);
         }
-        let less = self.rows.iter().filter(|row| row.method.starts_with("trees")).filter_map(|row| {
+        let less = self.rows.iter().filter(|row| row.method.is_light_gbm()).filter_map(|row| {
             let [one, two, three, five] =
                 row.predict_less?.map(|(m, e)| format!("{:+.3} ± {:.3}", 100.0 * m, 100.0 * e));
             Some(format!("Predict less {}: {one}, {two}, {three}, {five}\n", row.method))
         });
         let less: String = less.collect();
         let less = if less.is_empty() { less } else { format!("\n{less}") };
-        text + &less + &self.by_device() + &self.sureness.map_or(String::new(), |sureness| sureness.text())
+        text + &table.to_string()
+            + &less
+            + &self.by_device()
+            + &self.sureness.map_or(String::new(), |sureness| sureness.text())
     }
 
     /// A Markdown table with a column for each device that was left out.
@@ -179,22 +187,20 @@ impl Report {
         if self.left_out.is_empty() {
             return String::new();
         }
-        let columns = self.left_out.iter().map(|part| format!(" {}, {} problems |", part.device, part.problems));
-        let mut text = format!(
-            "\nBy the device that was left out, best of 1 (± standard error) / 2 / 3 / 5:\n\n| method |{}\n|---{}|\n",
-            columns.collect::<String>(),
-            "|---".repeat(self.left_out.len())
-        );
+        let columns = self.left_out.iter().map(|part| format!("{}, {} problems", part.device, part.problems));
+        let headings: Vec<String> = std::iter::once("method".to_string()).chain(columns).collect();
+        let mut table = markdown::Table::new(&headings);
         for Row { method, .. } in &self.rows {
             let cell = |part: &LeftOut| match part.rows.iter().find(|row| row.method == *method) {
                 Some(Row { regret, error, .. }) => {
                     let [one, two, three, five] = regret.map(|r| 100.0 * r);
-                    format!(" {one:.2} ± {:.2} / {two:.2} / {three:.2} / {five:.2} |", 100.0 * error)
+                    format!("{one:.2} ± {:.2} / {two:.2} / {three:.2} / {five:.2}", 100.0 * error)
                 }
-                None => " - |".into(),
+                None => "-".into(),
             };
-            text += &format!("| {method} |{}\n", self.left_out.iter().map(cell).collect::<String>());
+            let cells = self.left_out.iter().map(cell);
+            table.row(&std::iter::once(method.to_string()).chain(cells).collect::<Vec<_>>());
         }
-        text
+        format!("\nBy the device that was left out, best of 1 (± standard error) / 2 / 3 / 5:\n\n{table}")
     }
 }

@@ -4,9 +4,12 @@
 //! judged live.
 
 use crate::baselines::{Average, Neighbours, expected_of_random};
+use crate::markdown;
+use crate::method::Method;
 use crate::reliability::Reliability;
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::Query;
 use seqtune_predict::calibration::First;
 use seqtune_predict::candidate::Scored;
 use seqtune_predict::error::{Result, input};
@@ -23,7 +26,8 @@ pub const TOPS: [usize; 4] = [1, 3, 5, 10];
 /// One method's quality over the test problems: shares of the best known speed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    pub method: String,
+    /// Method that is judged.
+    pub method: Method,
     pub mean: f64,
     pub p10: f64,
     pub min: f64,
@@ -60,14 +64,14 @@ pub struct Report {
     pub problems: Vec<(String, f64)>,
 }
 
-/// A name, and what is to be high.
-type Ranker = (&'static str, fn(&Scored) -> f64);
+/// A part of the model, and its score of a config: the higher the better.
+type ModelPart = (Method, fn(&Scored) -> f64);
 
-/// What of the model ranks all measured configs alone.
-const PARTS: [Ranker; 3] = [
-    ("its likelihood alone, all configs", |s| s.log_probability),
-    ("its judge alone, all configs", |s| s.rank),
-    ("its boosted trees alone, all configs", |s| s.trees.iter().sum()),
+/// The parts that rank all measured configs alone.
+const PARTS: [ModelPart; 3] = [
+    (Method::Likelihood, |s| s.log_probability),
+    (Method::Reranker, |s| s.rank),
+    (Method::OwnTrees, |s| s.trees.iter().sum()),
 ];
 
 /// Answers of one method: per test problem a ranking, or nothing.
@@ -117,56 +121,27 @@ pub fn held_out<'t>(
 
 /// Judges `model` and the baselines on the test part of `table`, or on the whole. Baselines learn from the training part only (and the
 /// validation part, which chooses the model's weights, stays out); of a whole none is left for them.
+///
+/// # Errors
+/// [`Error::Input`](seqtune_predict::Error::Input) where nothing is held out, [`Error::Mismatch`](seqtune_predict::Error::Mismatch) where
+/// the model does not fit the kernel or the objective.
 pub fn evaluate(
     kernel: &Kernel,
     model: &Model,
     table: &Table,
-    Options { objective, whole }: Options,
+    options: Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report> {
+    let objective = options.objective;
     let predictor = Predictor::new(kernel, model)?;
     model.check_objective(objective)?;
-    let Tests { learned, tests } = held_out(kernel, model, table, Options { objective, whole })?;
-    let mut judged = Vec::new();
-    let mut judge =
-        |name: &str, rankings: Rankings| judged.push(row(kernel, table, name, &tests, objective, &rankings));
-
+    let Tests { learned, tests } = held_out(kernel, model, table, options)?;
     progress("model");
-    let asked = if predictor.has_trees(objective) { &PARTS[..] } else { &PARTS[..2] };
-    let (mut rankings, mut parts) = (Rankings::new(), vec![Rankings::new(); asked.len()]);
-    let mut firsts = Vec::new();
-    for tried in &tests {
-        let device = &table.devices[tried.device];
-        let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
-        let found = predictor.predict_among(&tried.problem, device, objective, (WIDTH, WIDTH), &configs)?;
-        rankings.push(Some(found.into_iter().map(|c| c.config).collect()));
-        let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
-        firsts.extend(predictor.first(device, &known));
-        for (part, by) in asked.iter().zip(&mut parts) {
-            let mut order: Vec<usize> = (0..configs.len()).collect();
-            order.sort_by(|a, b| part.1(&scored[*b]).total_cmp(&part.1(&scored[*a])));
-            by.push(Some(order.into_iter().map(|i| configs[i].clone()).collect()));
-        }
-    }
-    let problems = worst(kernel, &tests, objective, &rankings);
-    judge("seqtune, as predict", rankings);
-    for ((name, _), rankings) in asked.iter().zip(parts) {
-        judge(name, rankings);
-    }
-
+    let by_model = ModelRankings::new(&predictor, table, &tests, objective)?;
     progress("baselines");
-    let default = kernel.default_config();
-    judge("kernel default", tests.iter().map(|t| measured(t, objective, vec![default.clone()])).collect());
-    if !learned.is_empty() {
-        let average = Average::new(&learned, objective);
-        judge("best on average", tests.iter().map(|t| measured(t, objective, average.ranking())).collect());
-        let neighbours = Neighbours::new(kernel, &learned, objective);
-        judge(
-            "nearest neighbour",
-            tests.iter().map(|t| measured(t, objective, neighbours.ranking(&t.problem))).collect(),
-        );
-    }
-    let mut rows = judged;
+    let methods = by_model.rankings.iter().cloned().chain(baselines(kernel, &learned, &tests, objective));
+    let row = |(method, rankings): (Method, Rankings)| row(kernel, table, method, &tests, objective, &rankings);
+    let mut rows: Vec<Row> = methods.map(row).collect();
     rows.push(random_row(&tests, objective));
     Ok(Report {
         kernel: kernel.name.clone(),
@@ -177,10 +152,67 @@ pub fn evaluate(
         test_problems: tests.len(),
         configs_per_problem: tests.iter().map(|t| t.costs(objective).len()).sum::<usize>() as f64 / tests.len() as f64,
         rows,
-        firsts: firsts.iter().map(|(first, _)| *first).collect(),
-        sureness: Reliability::of(firsts),
-        problems,
+        problems: worst(kernel, &tests, objective, &by_model.rankings[0].1),
+        firsts: by_model.firsts.iter().map(|(first, _)| *first).collect(),
+        sureness: Reliability::of(by_model.firsts),
     })
+}
+
+/// The model's answers to the test problems.
+struct ModelRankings {
+    /// What `predict` answers, then what its parts alone do.
+    rankings: Vec<(Method, Rankings)>,
+    /// What is known of each first choice, and whether it was marked unsure.
+    firsts: Vec<(First, bool)>,
+}
+
+impl ModelRankings {
+    fn new(
+        predictor: &Predictor,
+        table: &Table,
+        tests: &[&MeasuredProblem],
+        objective: Objective,
+    ) -> Result<ModelRankings> {
+        let parts = if predictor.has_trees(objective) { &PARTS[..] } else { &PARTS[..2] };
+        let (mut predicted, mut by_part) = (Rankings::new(), vec![Rankings::new(); parts.len()]);
+        let mut firsts = Vec::new();
+        for tried in tests {
+            let device = &table.devices[tried.device];
+            let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
+            let query = Query { objective, top: WIDTH, ..Query::new(device) };
+            let found = predictor.predict_among(&tried.problem, &query, &configs)?;
+            predicted.push(Some(found.into_iter().map(|c| c.config).collect()));
+            let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
+            firsts.extend(predictor.first(device, &known));
+            for ((_, score), rankings) in parts.iter().zip(&mut by_part) {
+                let mut order: Vec<usize> = (0..configs.len()).collect();
+                order.sort_by(|a, b| score(&scored[*b]).total_cmp(&score(&scored[*a])));
+                rankings.push(Some(order.into_iter().map(|i| configs[i].clone()).collect()));
+            }
+        }
+        let by_part = parts.iter().map(|(method, _)| *method).zip(by_part);
+        Ok(ModelRankings { rankings: std::iter::once((Method::Predict, predicted)).chain(by_part).collect(), firsts })
+    }
+}
+
+/// What the baselines answer: the default, and what was learned where there is anything to learn from.
+fn baselines(
+    kernel: &Kernel,
+    learned: &[&MeasuredProblem],
+    tests: &[&MeasuredProblem],
+    objective: Objective,
+) -> Vec<(Method, Rankings)> {
+    let rankings = |ranking: &dyn Fn(&MeasuredProblem) -> Vec<Config>| {
+        tests.iter().map(|tried| measured(tried, objective, ranking(tried))).collect()
+    };
+    let mut all = vec![(Method::KernelDefault, rankings(&|_| vec![kernel.default_config()]))];
+    if !learned.is_empty() {
+        let average = Average::new(learned, objective);
+        let neighbours = Neighbours::new(kernel, learned, objective);
+        all.push((Method::BestOnAverage, rankings(&|_| average.ranking())));
+        all.push((Method::NearestNeighbour, rankings(&|tried| neighbours.ranking(&tried.problem))));
+    }
+    all
 }
 
 /// The part of a ranking that was measured; `None` where nothing was.
@@ -210,7 +242,7 @@ fn worst(kernel: &Kernel, tests: &[&MeasuredProblem], objective: Objective, rank
 fn row(
     kernel: &Kernel,
     table: &Table,
-    method: &str,
+    method: Method,
     tests: &[&MeasuredProblem],
     objective: Objective,
     rankings: &Rankings,
@@ -230,12 +262,12 @@ fn row(
     summarise(method, of_tops, exact, legal, tests.len())
 }
 
-fn summarise(method: &str, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, legal: f64, tests: usize) -> Row {
+fn summarise(method: Method, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, legal: f64, tests: usize) -> Row {
     let n = of_tops[0].len() as f64;
     let means: Vec<f64> = of_tops.iter().map(|list| list.iter().sum::<f64>() / n).collect();
     of_tops[0].sort_by(f64::total_cmp);
     Row {
-        method: method.into(),
+        method,
         mean: means[0],
         p10: quantile(&of_tops[0], 0.1),
         min: quantile(&of_tops[0], 0.0),
@@ -260,14 +292,14 @@ fn random_row(tests: &[&MeasuredProblem], objective: Objective) -> Row {
         }
         exact += 1.0 / shares.len() as f64;
     }
-    summarise("random (expected)", of_tops, exact, tests.len() as f64, tests.len())
+    summarise(Method::Random, of_tops, exact, tests.len() as f64, tests.len())
 }
 
 impl Report {
     /// The table as text.
     pub fn table(&self) -> String {
         let percent = |x: f64| if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() };
-        let mut text = format!(
+        let text = format!(
             "{} on {}, objective {}: {} held-out problems ({} trained on), {:.0} measured configs each.\n\
              Share of the best measured speed in percent; by replay, the beam masked to the measured configs.\n\n",
             self.kernel,
@@ -277,16 +309,26 @@ impl Report {
             self.train_problems,
             self.configs_per_problem
         );
-        text += "| method | top-1 mean | 10th percentile | minimum | best of 3 | of 5 | of 10 | exact | legal |\n|---|---|---|---|---|---|---|---|---|\n";
+        let mut table = markdown::Table::new(&[
+            "method",
+            "top-1 mean",
+            "10th percentile",
+            "minimum",
+            "best of 3",
+            "of 5",
+            "of 10",
+            "exact",
+            "legal",
+        ]);
         for row in &self.rows {
             let numbers =
                 [row.mean, row.p10, row.min, row.best_of_3, row.best_of_5, row.best_of_10, row.exact, row.legal];
-            let numbers: Vec<String> = numbers.into_iter().map(percent).collect();
             let partly =
                 if row.answered < 1.0 { format!(" ({} % answered)", percent(row.answered)) } else { String::new() };
-            text += &format!("| {}{partly} | {} |\n", row.method, numbers.join(" | "));
+            let cells = numbers.into_iter().map(percent);
+            table.row(&std::iter::once(format!("{}{partly}", row.method)).chain(cells).collect::<Vec<_>>());
         }
-        text + &self.sureness.map_or(String::new(), |sureness| sureness.text())
+        text + &table.to_string() + &self.sureness.map_or(String::new(), |sureness| sureness.text())
     }
 }
 

@@ -3,8 +3,8 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::stats::quantile;
+use seqtune_predict::Query;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::spec::{Field, FieldKind};
 use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::predictor::Predictor;
@@ -122,7 +122,7 @@ pub fn legality(
             served.remove(at);
             continue;
         }
-        let answers = predictor.predict(&problems, device, Objective::Time, (1, 1), threads)?;
+        let answers = predictor.predict(&problems, &Query { width: 1, threads, ..Query::new(device) })?;
         for (problem, answer) in problems.iter().zip(&answers) {
             let space = ConfigSpace::new(kernel, problem, device);
             configs += answer.len();
@@ -157,7 +157,7 @@ pub fn latency(
     // the first few warm up
     for (i, problem) in timed_problems(kernel, device, count + 20, &mut rng)?.iter().enumerate() {
         let began = Instant::now();
-        predictor.predict(std::slice::from_ref(problem), device, Objective::Time, (width, width), 1)?;
+        predictor.predict(std::slice::from_ref(problem), &Query { top: width, width, ..Query::new(device) })?;
         if i >= 20 {
             times.push(began.elapsed().as_secs_f64() * 1e3);
         }
@@ -188,7 +188,7 @@ pub fn throughput(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let problems = timed_problems(kernel, device, count, &mut rng)?;
     let began = Instant::now();
-    predictor.predict(&problems, device, Objective::Time, (width, width), threads)?;
+    predictor.predict(&problems, &Query { top: width, width, threads, ..Query::new(device) })?;
     let seconds = began.elapsed().as_secs_f64();
     Ok(Throughput { problems: count, width, threads, seconds, per_second: count as f64 / seconds })
 }
@@ -216,7 +216,7 @@ pub fn judging(
     let began = Instant::now();
     let mut configs = 0;
     for problem in &problems {
-        configs += predictor.exhaustive(problem, device, Objective::Time, 10, threads)?.judged;
+        configs += predictor.exhaustive(problem, &Query { top: 10, threads, ..Query::new(device) })?.judged;
     }
     let seconds = began.elapsed().as_secs_f64();
     Ok(Judging { problems: count, configs, threads, seconds, per_second: configs as f64 / seconds })

@@ -1,30 +1,42 @@
 //! What to measure next: the budget of a sweep spent where the model expects the best config, or does not know.
 
 use crate::error::Result;
-use crate::kernel::Objective;
-use crate::kernel::{Config, ConfigSpace, Device, Problem};
+use crate::kernel::{Config, ConfigSpace, Problem};
 use crate::predictor::Predictor;
+use crate::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// How the measurements of a sweep are spent.
+#[derive(Clone, Copy, Debug)]
+pub struct Acquisition {
+    /// Configs measured per problem, on average.
+    pub each: usize,
+    /// Share of them drawn at random among all legal configs, 0 to 1.
+    pub fresh: f64,
+    /// Seed of the random configs.
+    pub seed: u64,
+}
 
 /// Candidates per problem, as a multiple of the measurements that it gets on average.
 const WIDER: usize = 4;
 
 impl Predictor {
-    /// Configs to measure for each problem, the most promising first, `each` of them on average: of all pairs of a problem and a config
-    /// that a beam finds, those that are most probably the best of their problem. So a problem whose answer is sure gets few, and one
-    /// whose probability is spread gets many; each gets its first choice. A share `fresh` is drawn at random among all legal
-    /// configs, so that what the model never considers is seen too. The same arguments give the same plan.
+    /// Configs to measure for each problem, the most promising first: of all pairs of a problem and a config that a beam finds, those
+    /// that are most probably the best of their problem. A problem with a sure answer gets few, one whose probability is spread gets
+    /// many, and each gets its first choice. The random ones show what the model never considers. The same arguments give the same plan.
+    /// `query.top` and `query.width` are not used: the beam is four times as wide as `each`.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
     pub fn acquire(
         &self,
         problems: &[Problem],
-        device: &Device,
-        objective: Objective,
-        (each, fresh): (usize, f64),
-        (seed, threads): (u64, usize),
+        query: &Query,
+        Acquisition { each, fresh, seed }: Acquisition,
     ) -> Result<Vec<Vec<Config>>> {
         let width = WIDER * each.max(1);
-        let found = self.predict(problems, device, objective, (width, width), threads)?;
+        let found = self.predict(problems, &Query { top: width, width, ..*query })?;
         let random = (each as f64 * fresh).clamp(0.0, each as f64);
         // the first choices are not to be weighed against each other
         let budget = ((each as f64 - random) * problems.len() as f64).round() as usize;
@@ -42,8 +54,9 @@ impl Predictor {
             let mut rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(i as u64));
             let mut configs: Vec<Config> = candidates.into_iter().take(taken[i]).map(|c| c.config).collect();
             let count = random.floor() as usize + (rng.random::<f64>() < random.fract()) as usize;
-            for config in
-                ConfigSpace::new(&self.featurizer.kernel, problem, device).counter().sample_distinct(count, &mut rng)
+            for config in ConfigSpace::new(&self.featurizer.kernel, problem, query.device)
+                .counter()
+                .sample_distinct(count, &mut rng)
             {
                 if !configs.contains(&config) {
                     configs.push(config);

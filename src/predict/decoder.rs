@@ -7,11 +7,12 @@ use crate::error::{Error, Result};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::Trees;
 use crate::kernel::Objective;
-use crate::kernel::{Choice, Config, Device, Problem};
+use crate::kernel::{Choice, Config, Problem};
 use crate::network::ensemble::{Ensemble, KvCaches};
 use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
 use crate::opinion_pool::{EQUAL, Weights, pooled_score};
+use crate::query::Query;
 use crate::sequence::Sequence;
 
 /// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
@@ -54,11 +55,10 @@ impl Decoder<'_> {
     pub(crate) fn batch(
         self,
         problems: &[Problem],
-        device: &Device,
-        objective: Objective,
-        (top, width): (usize, usize),
+        query: &Query,
         among: Option<&[Config]>,
     ) -> Result<Vec<Vec<Candidate>>> {
+        let Query { device, objective, top, .. } = *query;
         let kernel = &self.featurizer.kernel;
         let instances: Vec<Instance> = problems.iter().map(|p| Instance::new(kernel, p, device)).collect();
         for (instance, problem) in instances.iter().zip(problems) {
@@ -68,7 +68,7 @@ impl Decoder<'_> {
                 return Err(Error::NoLegalConfig(what));
             }
         }
-        let (found, mut caches, histories) = self.search(&instances, objective, width, among)?;
+        let (found, mut caches, histories) = self.search(&instances, objective, query.width.max(top), among)?;
         if !self.ensemble.reranks() {
             return Ok(self.timed(&instances, found, (&mut caches, &histories), top));
         }

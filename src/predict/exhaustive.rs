@@ -3,9 +3,9 @@
 use crate::candidate::Candidate;
 use crate::error::{Result, input};
 use crate::featurizer::Instance;
-use crate::kernel::Objective;
-use crate::kernel::{Choice, Config, Device, Problem};
+use crate::kernel::{Choice, Config, Problem};
 use crate::predictor::Predictor;
+use crate::query::Query;
 use crate::threads::on_threads;
 
 /// What came of an exhaustive search.
@@ -20,18 +20,15 @@ pub struct Exhaustive {
 const PARTS: usize = 16;
 
 impl Predictor {
-    /// Scores every legal config of a problem on `threads` threads, and returns the `top` best.
-    pub fn exhaustive(
-        &self,
-        problem: &Problem,
-        device: &Device,
-        objective: Objective,
-        top: usize,
-        threads: usize,
-    ) -> Result<Exhaustive> {
+    /// Scores every legal config of a problem, and returns the best. `query.width` is not used.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the model has no re-ranker, having learned from tuned configs.
+    pub fn exhaustive(&self, problem: &Problem, query: &Query) -> Result<Exhaustive> {
+        let Query { device, objective, top, threads, .. } = *query;
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        let with = self.with();
-        let caches = with.encode(std::slice::from_ref(&instance), objective);
+        let decoder = self.decoder();
+        let caches = decoder.encode(std::slice::from_ref(&instance), objective);
         if !self.ensemble.reranks() {
             return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
         }
@@ -68,9 +65,9 @@ impl Predictor {
         let mut best: Vec<_> = parts.into_iter().flat_map(|(_, best)| best).collect();
         keep(&mut best, top);
         let configs: Vec<Config> = best.iter().map(|(config, _)| config.clone()).collect();
-        let scored = with.score(&instance, objective, &configs)?;
+        let scored = decoder.score(&instance, objective, &configs)?;
         let candidate = |((config, scores), scored): ((Config, _), &crate::candidate::Scored)| {
-            with.candidate(&instance, config, scored.log_probability, scores)
+            decoder.candidate(&instance, config, scored.log_probability, scores)
         };
         Ok(Exhaustive { judged, best: best.into_iter().zip(&scored).map(candidate).collect() })
     }

@@ -193,7 +193,7 @@ impl Featurizer {
 
     /// Sets a choice in the slots `env`, whose parameters before it are set, and appends the encoding of what it decides: a number for each
     /// of its [`Featurizer::choice_columns`].
-    pub fn decide(&self, instance: &Instance, env: &mut [f64], (at, choice): (usize, Choice), out: &mut Vec<f32>) {
+    pub fn decide(&self, instance: &Instance, env: &mut [f64], at: usize, choice: Choice, out: &mut Vec<f32>) {
         env[at] = self.kernel.parameters[at].values[choice as usize] as f64;
         for i in &self.decided[at] {
             self.kernel_vocab().features[*i].encode(instance.codes[self.late[*i]].eval(env) as f32, out);
@@ -226,7 +226,7 @@ impl Featurizer {
     }
 
     /// What the heads are to say of microseconds and joules; NaN for what is not known.
-    pub fn encode_costs(&self, instance: &Instance, (time_us, joules): (Option<f64>, Option<f64>)) -> [f32; 2] {
+    pub fn encode_costs(&self, instance: &Instance, time_us: Option<f64>, joules: Option<f64>) -> [f32; 2] {
         let spell = |scale: &Option<Scale>, cost: Option<f64>| {
             let per = cost.map_or(f64::NAN, |cost| (instance.flops / cost).ln());
             scale.as_ref().filter(|_| per.is_finite()).map_or(f32::NAN, |scale| scale.apply(per))

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use seqtune_predict::kernel::ConfigSpace;
-//! use seqtune_predict::{Device, Kernel, Model, Objective, Predictor};
+//! use seqtune_predict::{Device, Kernel, Model, Predictor, Query};
 //! use std::path::Path;
 //!
 //! # fn main() -> seqtune_predict::Result<()> {
@@ -27,7 +27,7 @@
 //! // what should be
 //! let model = Model::load(&toy.join("model"))?;
 //! let predictor = Predictor::new(&kernel, &model)?;
-//! let candidates = predictor.predict(&[problem], &device, Objective::Time, (3, 20), 1)?.remove(0);
+//! let candidates = predictor.predict(&[problem], &Query { top: 3, ..Query::new(&device) })?.remove(0);
 //! assert_eq!(kernel.show_config(&candidates[0].config), "tile=32,width=4");
 //! assert!(candidates[0].probability > candidates[1].probability);
 //! # Ok(())
@@ -56,6 +56,7 @@ pub mod network;
 pub mod opinion_pool;
 pub mod pareto;
 pub mod predictor;
+pub mod query;
 pub mod sequence;
 pub mod settings;
 pub mod softmax;
@@ -68,4 +69,5 @@ pub use error::{Error, Result};
 pub use kernel::{Config, Device, Kernel, Objective, Problem};
 pub use model::{Meta, Model};
 pub use predictor::Predictor;
+pub use query::Query;
 pub use settings::{Hparams, Settings};

@@ -3,17 +3,21 @@
 use crate::candidate::Candidate;
 use crate::error::Result;
 use crate::kernel::Objective;
-use crate::kernel::{Config, Device, Problem};
+use crate::kernel::{Config, Problem};
 use crate::predictor::Predictor;
+use crate::query::Query;
 
 impl Predictor {
-    /// The Pareto front of predicted time against predicted energy, fastest first: of what beams of `width` find for each objective,
-    /// the configs that no other is predicted to beat in both.
-    pub fn pareto(&self, problem: &Problem, device: &Device, width: usize) -> Result<Vec<Candidate>> {
+    /// The Pareto front of predicted time against predicted energy, fastest first: of all that a beam finds for each objective,
+    /// the configs that no other is predicted to beat in both. `query.top` and `query.objective` are not used.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Vec<Candidate>> {
         let problems = std::slice::from_ref(problem);
         let mut found: Vec<Candidate> = Vec::new();
         for objective in Objective::ALL {
-            for candidate in self.predict(problems, device, objective, (width, width), 1)?.remove(0) {
+            for candidate in self.predict(problems, &Query { objective, top: query.width, ..*query })?.remove(0) {
                 if !found.iter().any(|c| c.config == candidate.config) {
                     found.push(candidate);
                 }
@@ -21,7 +25,7 @@ impl Predictor {
         }
         // what is compared is predicted in one go: the re-ranker's scores of a config differ a little with what is asked for
         let configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
-        let scored = self.score(problem, device, Objective::Edp, &configs)?;
+        let scored = self.score(problem, query.device, Objective::Edp, &configs)?;
         for (candidate, scored) in found.iter_mut().zip(&scored) {
             (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
         }

@@ -10,6 +10,7 @@ use crate::kernel::{Config, Device, Kernel, Objective, Problem};
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
 use crate::opinion_pool::pooled_score;
+use crate::query::Query;
 use crate::threads::on_threads;
 use std::sync::Arc;
 
@@ -44,36 +45,25 @@ impl Predictor {
         })
     }
 
-    /// The `top` best of the legal configs of each problem that a beam of `width` (at least `top`) finds most probable: likelihood,
-    /// re-ranker and trees together order them. Problems are spread over `threads` threads.
-    pub fn predict(
-        &self,
-        problems: &[Problem],
-        device: &Device,
-        objective: Objective,
-        (top, width): (usize, usize),
-        threads: usize,
-    ) -> Result<Vec<Vec<Candidate>>> {
-        let with = self.with();
+    /// The best legal configs of each problem, of those that the beam finds most probable: likelihood, re-ranker and trees together
+    /// order them.
+    ///
+    /// # Errors
+    /// [`Error::NoLegalConfig`] where the constraints leave a problem none, [`Error::Kernel`] where they are too entangled to look ahead.
+    pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+        let decoder = self.decoder();
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
-        let answers =
-            on_threads(&batches, threads, |batch| with.batch(batch, device, objective, (top, width.max(top)), None))?;
+        let answers = on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?;
         Ok(answers.into_iter().flatten().collect())
     }
 
     /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
     /// still those among all legal configs.
-    pub fn predict_among(
-        &self,
-        problem: &Problem,
-        device: &Device,
-        objective: Objective,
-        (top, width): (usize, usize),
-        configs: &[Config],
-    ) -> Result<Vec<Candidate>> {
-        let problems = std::slice::from_ref(problem);
-        let mut found = self.with().batch(problems, device, objective, (top, width.max(top)), Some(configs))?;
-        Ok(found.remove(0))
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub fn predict_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
+        Ok(self.decoder().batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0))
     }
 
     /// Scores given configs of one problem; each must be legal.
@@ -85,7 +75,7 @@ impl Predictor {
         configs: &[Config],
     ) -> Result<Vec<Scored>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        self.with().score(&instance, objective, configs)
+        self.decoder().score(&instance, objective, configs)
     }
 
     /// Scores configs whose costs are known, and puts the scores beside the costs.
@@ -107,7 +97,7 @@ impl Predictor {
     /// end), or among all. What masking is compared with.
     pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        Ok(self.with().greedy(&instance, unbroken))
+        Ok(self.decoder().greedy(&instance, unbroken))
     }
 
     /// Whether it never saw the device, or the best of `candidates` (all that was asked for, best first) is less probable than what the model
@@ -131,7 +121,7 @@ impl Predictor {
 
     /// What candidates are ranked by, the higher the better: likelihood, re-ranker and trees together.
     pub fn pooled_score(&self, scored: &Scored) -> f64 {
-        pooled_score(&self.with().weights(), &scored.opinions())
+        pooled_score(&self.decoder().weights(), &scored.opinions())
     }
 
     /// Whether it was trained on a device of this name.
@@ -153,7 +143,7 @@ impl Predictor {
         self.featurizer.kernel.parameters.len()
     }
 
-    pub(crate) fn with(&self) -> Decoder<'_> {
+    pub(crate) fn decoder(&self) -> Decoder<'_> {
         Decoder {
             featurizer: &self.featurizer,
             ensemble: &self.ensemble,

@@ -7,10 +7,14 @@ use crate::gbdt::{centred, known};
 use crate::loss::relevance;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::{Average, Neighbours};
-use seqtune_eval::lightgbm::{LightGbm, Samples, Task};
-use seqtune_eval::regrets::{Judged, LeftOut, PREDICT, Report, TOPS, losing, rows};
+use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
+use seqtune_eval::method::Method;
+use seqtune_eval::regrets::{Judged, LeftOut, Report, TOPS, losing, rows};
 use seqtune_eval::reliability::Reliability;
 use seqtune_eval::replay::nothing_to_judge;
+use seqtune_predict::Query;
+use seqtune_predict::calibration::First;
+use seqtune_predict::candidate::Scored;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::featurizer::Instance;
 use seqtune_predict::kernel::Objective;
@@ -61,7 +65,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         tell("training");
         let corpus = [(kernel.clone(), fold.learned.clone())];
         let folder = ask.models.join(fold.name.replace(' ', "-"));
-        let model = train(&corpus, &settings, (&folder, Existing::Replace), &mut |_| {})?;
+        let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {})?;
         tell("judging");
         judge(kernel, fold, &model, ask)
     };
@@ -146,69 +150,130 @@ fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Options) -> Result<()>
     }
 }
 
+/// What ranks the problems of one fold: the model, and what is learned from the same problems beside it.
+struct FoldJudge<'a> {
+    kernel: &'a Kernel,
+    objective: Objective,
+    predictor: Predictor,
+    average: Average,
+    neighbours: Neighbours<'a>,
+    /// With the sign that makes the lowest score the best.
+    light_gbm: Vec<(Method, f64, Trees)>,
+}
+
+/// Places of a problem's measured configs, best first.
+type Ranking = Vec<usize>;
+
 fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Options) -> Result<Vec<Judged>> {
     let table = &fold.learned;
     let part = |part| table.part(kernel, &fold.split, part, ask.objective);
     let (train, valid) = (part(Part::Train), part(Part::Validation));
     let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.tried[*i]).collect();
-    let (average, neighbours) =
-        (Average::new(&learned, ask.objective), Neighbours::new(kernel, &learned, ask.objective));
-    let mut others = Vec::new();
-    for (name, task, sign) in [("trees, regression", Task::Regression, 1.0), ("trees, lambdarank", Task::Ranking, -1.0)]
-    {
-        let Some(library) = ask.library else { break };
-        let (fit, stop) = (samples(kernel, table, &train, ask, task), samples(kernel, table, &valid, ask, task));
-        others.push((name, sign, library.fit(&fit, &stop, task, 1, ask.settings.seed)?));
-    }
-    let predictor = Predictor::new(kernel, model)?;
-    let mut judged = Vec::new();
-    for (tried, device) in &fold.tests {
-        let costs = tried.costs(ask.objective);
+    let judge = FoldJudge {
+        kernel,
+        objective: ask.objective,
+        predictor: Predictor::new(kernel, model)?,
+        average: Average::new(&learned, ask.objective),
+        neighbours: Neighbours::new(kernel, &learned, ask.objective),
+        light_gbm: light_gbm(kernel, table, &train, &valid, ask)?,
+    };
+    fold.tests.iter().map(|(tried, device)| judge.problem(tried, device)).collect()
+}
+
+/// LightGBM's two rankers, fitted; none where the library is left out.
+fn light_gbm(
+    kernel: &Kernel,
+    table: &Table,
+    train: &[usize],
+    valid: &[usize],
+    ask: &Options,
+) -> Result<Vec<(Method, f64, Trees)>> {
+    let Some(library) = ask.library else { return Ok(Vec::new()) };
+    let tasks = [(Method::LightGbmRegression, Task::Regression, 1.0), (Method::LightGbmRanking, Task::Ranking, -1.0)];
+    let fit = |(method, task, sign)| {
+        let (fit, stop) = (samples(kernel, table, train, ask, task), samples(kernel, table, valid, ask, task));
+        Ok((method, sign, library.fit(&fit, &stop, task, 1, ask.settings.seed)?))
+    };
+    tasks.into_iter().map(fit).collect()
+}
+
+impl FoldJudge<'_> {
+    /// The regrets of every method on a problem.
+    fn problem(&self, tried: &MeasuredProblem, device: &Device) -> Result<Judged> {
+        let costs = tried.costs(self.objective);
         let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
-        let places =
-            |ranking: &[Config]| ranking.iter().filter_map(|c| configs.iter().position(|k| k == c)).collect::<Vec<_>>();
-        let by = |score: &dyn Fn(usize) -> f64| {
-            let mut order: Vec<usize> = (0..configs.len()).collect();
-            order.sort_by(|a, b| score(*a).total_cmp(&score(*b)).then(configs[*a].cmp(&configs[*b])));
-            order
-        };
-        let mut rankings: Vec<(&'static str, Vec<usize>)> = vec![
-            ("kernel default", places(&[kernel.default_config()])),
-            ("best on average", places(&average.ranking())),
-            ("nearest neighbour", places(&neighbours.ranking(&tried.problem))),
-        ];
-        let instance = Instance::new(kernel, &tried.problem, device);
-        let rows: Vec<f64> = configs.iter().flat_map(|c| instance.row(c)).map(f64::from).collect();
-        for (name, sign, trees) in &others {
-            let said = trees.predict(&rows, 1)?;
-            rankings.push((name, by(&|i| sign * said[i])));
-        }
-        let (scored, judged_by) = predictor.score_known(&tried.problem, device, ask.objective, &costs)?;
-        let cost = |i: usize| ask.objective.cost_of(Some(scored[i].time_us), Some(scored[i].joules));
-        rankings.push(("seqtune, likelihood alone", by(&|i| -scored[i].log_probability)));
-        rankings.push(("seqtune, predicted cost alone", by(&|i| cost(i).unwrap_or(f64::NAN))));
-        rankings.push(("seqtune, judge alone, all configs", by(&|i| -scored[i].rank)));
-        rankings.push((
-            "seqtune, its networks: likelihood and judge",
-            by(&|i| -scored[i].log_probability - scored[i].rank),
-        ));
-        rankings.push(("seqtune, its trees alone, all configs", by(&|i| -scored[i].trees.iter().sum::<f64>())));
-        rankings.push(("seqtune, networks and trees, all configs", by(&|i| -predictor.pooled_score(&scored[i]))));
-        let found = predictor.predict_among(&tried.problem, device, ask.objective, (WIDTH, WIDTH), &configs)?;
-        let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
-        rankings.push((PREDICT, places(&found)));
-        let regret = |(method, ranking): (&'static str, Vec<usize>)| {
+        let mut rankings = self.baselines(tried, device, &configs)?;
+        let (by_model, first) = self.model(tried, device, &configs)?;
+        rankings.extend(by_model);
+        let regret = |(method, ranking): (Method, Ranking)| {
             let best_of = |top: usize| ranking.iter().take(top).map(|i| costs[*i].1).fold(f64::INFINITY, f64::min);
             (method, (!ranking.is_empty()).then(|| TOPS.map(|top| 1.0 - costs[0].1 / best_of(top))))
         };
         let mut regrets: Vec<_> = rankings.into_iter().map(regret).collect();
-        if let (Objective::Time, Some(us)) = (ask.objective, tried.library_us) {
-            regrets.push(("the vendor's library", Some([1.0 - costs[0].1 / us; TOPS.len()])));
+        if let (Objective::Time, Some(us)) = (self.objective, tried.library_us) {
+            regrets.push((Method::VendorLibrary, Some([1.0 - costs[0].1 / us; TOPS.len()])));
         }
-        let first = predictor.first(device, &judged_by);
-        judged.push(Judged { shape: kernel.shape(&tried.problem), regrets, first });
+        Ok(Judged { shape: self.kernel.shape(&tried.problem), regrets, first })
     }
-    Ok(judged)
+
+    fn baselines(
+        &self,
+        tried: &MeasuredProblem,
+        device: &Device,
+        configs: &[Config],
+    ) -> Result<Vec<(Method, Ranking)>> {
+        let mut rankings = vec![
+            (Method::KernelDefault, places(configs, &[self.kernel.default_config()])),
+            (Method::BestOnAverage, places(configs, &self.average.ranking())),
+            (Method::NearestNeighbour, places(configs, &self.neighbours.ranking(&tried.problem))),
+        ];
+        let instance = Instance::new(self.kernel, &tried.problem, device);
+        let rows: Vec<f64> = configs.iter().flat_map(|c| instance.row(c)).map(f64::from).collect();
+        for (method, sign, trees) in &self.light_gbm {
+            let scores = trees.predict(&rows, 1)?;
+            rankings.push((*method, by_score(configs, |i| sign * scores[i])));
+        }
+        Ok(rankings)
+    }
+
+    /// The rankings of the model and of its parts, and what is known of its first choice.
+    #[allow(clippy::type_complexity)] // the pair that Judged holds
+    fn model(
+        &self,
+        tried: &MeasuredProblem,
+        device: &Device,
+        configs: &[Config],
+    ) -> Result<(Vec<(Method, Ranking)>, Option<(First, bool)>)> {
+        let (predictor, objective) = (&self.predictor, self.objective);
+        let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
+        let cost = |s: &Scored| objective.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
+        let by = |score: &dyn Fn(&Scored) -> f64| by_score(configs, |i| score(&scored[i]));
+        let query = Query { objective, top: WIDTH, ..Query::new(device) };
+        let found = predictor.predict_among(&tried.problem, &query, configs)?;
+        let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
+        let rankings = vec![
+            (Method::Likelihood, by(&|s| -s.log_probability)),
+            (Method::PredictedCost, by(&cost)),
+            (Method::Reranker, by(&|s| -s.rank)),
+            (Method::Networks, by(&|s| -s.log_probability - s.rank)),
+            (Method::OwnTrees, by(&|s| -s.trees.iter().sum::<f64>())),
+            (Method::Pooled, by(&|s| -predictor.pooled_score(s))),
+            (Method::Predict, places(configs, &found)),
+        ];
+        Ok((rankings, predictor.first(device, &known)))
+    }
+}
+
+/// Where the configs of a ranking stand among the measured ones.
+fn places(configs: &[Config], ranking: &[Config]) -> Ranking {
+    ranking.iter().filter_map(|c| configs.iter().position(|k| k == c)).collect()
+}
+
+/// The ranking by a score, the lowest first; ties by the config, so that the order of measuring does not help.
+fn by_score(configs: &[Config], score: impl Fn(usize) -> f64) -> Ranking {
+    let mut order: Vec<usize> = (0..configs.len()).collect();
+    order.sort_by(|a, b| score(*a).total_cmp(&score(*b)).then(configs[*a].cmp(&configs[*b])));
+    order
 }
 
 /// What LightGBM learns of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.

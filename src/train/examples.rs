@@ -51,8 +51,11 @@ pub fn examples(
             let cost: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
             let known = |config: &Config| {
                 let outcome = tried.results.iter().find(|(c, _)| c == config).map(|(_, o)| o);
-                featurizer
-                    .encode_costs(&instance, (outcome.and_then(Outcome::time_us), outcome.and_then(Outcome::joules)))
+                featurizer.encode_costs(
+                    &instance,
+                    outcome.and_then(Outcome::time_us),
+                    outcome.and_then(Outcome::joules),
+                )
             };
             let sequences = costs.iter().map(|(config, _)| Sequence::new(featurizer, &instance, config, true));
             examples.push(Example {
@@ -79,7 +82,7 @@ pub fn tuned_examples(featurizer: &Featurizer, table: &Table, indices: &[usize])
             quantities: featurizer.quantities(&instance, Objective::Time),
             sequences: vec![Sequence::new(featurizer, &instance, config, false)?],
             target: vec![1.0],
-            costs: vec![featurizer.encode_costs(&instance, (outcome.time_us(), None))],
+            costs: vec![featurizer.encode_costs(&instance, outcome.time_us(), None)],
             cost: vec![1.0],
             among_legal: true,
         })

@@ -7,7 +7,7 @@ use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
-use crate::schedule;
+use crate::schedule::EnsembleTraining;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{Table, today};
 use seqtune_predict::calibration::Calibration;
@@ -37,10 +37,11 @@ pub enum Existing {
 pub fn train(
     corpus: &[(Kernel, Table)],
     settings: &Settings,
-    place: (&Path, Existing),
+    folder: &Path,
+    existing: Existing,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
-    fit(None, corpus, settings, place, progress)
+    fit(None, corpus, settings, folder, existing, progress)
 }
 
 /// As [`train`], but goes on from the weights of `model`, with its vocabulary, size and number of networks: a few minutes on what was
@@ -49,18 +50,20 @@ pub fn refine(
     model: &Model,
     corpus: &[(Kernel, Table)],
     settings: &Settings,
-    place: (&Path, Existing),
+    folder: &Path,
+    existing: Existing,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     let settings = Settings { hparams: model.meta.hparams, members: model.meta.members, ..settings.clone() };
-    fit(Some(model), corpus, &settings, place, progress)
+    fit(Some(model), corpus, &settings, folder, existing, progress)
 }
 
 fn fit(
     from: Option<&Model>,
     corpus: &[(Kernel, Table)],
     settings: &Settings,
-    (folder, existing): (&Path, Existing),
+    folder: &Path,
+    existing: Existing,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     keep_memory();
@@ -76,7 +79,15 @@ fn fit(
     });
     let settings = Settings { epochs: Some(epochs), ..plan.settings.clone() };
     let checkpoints = checkpoints(folder, &plan, &settings)?;
-    let trained = schedule::members((&prepared.kernels, &plan.vocab, from), &settings, epochs, &checkpoints, progress)?;
+    let training = EnsembleTraining {
+        kernels: &prepared.kernels,
+        vocab: &plan.vocab,
+        from,
+        settings: &settings,
+        epochs,
+        checkpoints: &checkpoints,
+    };
+    let trained = training.train(progress)?;
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
     model.save(folder)?;

@@ -4,17 +4,19 @@ use crate::batch::Batch;
 use crate::examples::Example;
 use crate::loss;
 use crate::network::adamw::{AdamW, copy};
+use crate::network::init;
 use crate::network::layers::Dropout;
 use crate::network::tensors::{Weights, from_arrays, numbers, to_arrays};
 use crate::network::transformer::Transformer;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::Dtype;
-use seqtune_predict::error::{Error, Result, io};
+use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::features::Scale;
 use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::files::write_whole;
 use seqtune_predict::model::{decode, encode};
+use seqtune_predict::network::weights::RERANKER;
 use seqtune_predict::sequence::Sequence;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
@@ -100,23 +102,23 @@ pub struct MemberTrainer<'a> {
 const WARM_UP: f64 = 50.0;
 
 impl<'a> MemberTrainer<'a> {
-    /// Begins a run, with random weights or those that are given, or goes on from its checkpoint.
+    /// Begins a run with the given weights, or goes on from its checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the checkpoint was made of other data or settings, [`Error::File`] where it cannot be read.
     pub fn begin(
         kernels: &'a [KernelData],
-        (vocab, first): (&Vocab, Option<Weights>),
+        weights: &Weights,
         settings: &'a Settings,
-        (member, checkpoint): (usize, &'a Checkpoint),
+        member: usize,
+        checkpoint: &'a Checkpoint,
     ) -> Result<MemberTrainer<'a>> {
-        let mut sequences = kernels.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
-        let judge = sequences.any(|s| !s.finished.is_empty());
-        let random = || Transformer::init(&settings.hparams, vocab, judge, settings.seed + 7_919 * member as u64);
-        let weights = first.map_or_else(random, |first| copy(&first));
-        let mut run = MemberTrainer {
+        let mut trainer = MemberTrainer {
             kernels,
             settings,
-            optimizer: AdamW::new(&weights),
-            kept: copy(&weights),
-            weights,
+            optimizer: AdamW::new(weights),
+            kept: copy(weights),
+            weights: copy(weights),
             member,
             epoch: 0,
             best: Score { divergence: f64::MAX, ..Score::default() },
@@ -124,37 +126,34 @@ impl<'a> MemberTrainer<'a> {
             checkpoint,
             saved: std::time::Instant::now(),
         };
-        let path = &checkpoint.path;
-        if path.is_file() {
-            let bytes = std::fs::read(path).map_err(io(path))?;
-            let at = |e: Error| e.at(path.display());
-            let (arrays, _, meta) = decode(&bytes).map_err(at)?;
-            let tensors = from_arrays(&arrays);
-            let state: State = serde_json::from_str(meta.get("state").map_or("", String::as_str))
-                .map_err(|_| at(Error::Input("is not a checkpoint of this version; delete it".into())))?;
-            if state.key != checkpoint.key {
-                return Err(at(Error::Input(
-                    "was made with other data or settings; delete it to begin anew, or train into another folder"
-                        .into(),
-                )));
-            }
-            let part = |prefix: &str| -> Weights {
-                let named = tensors.iter().filter_map(|(n, t)| Some((n.strip_prefix(prefix)?.to_string(), t.copy())));
-                named.collect()
-            };
-            (run.weights, run.kept) = (part("weights."), part("kept."));
-            let (first, second, average) = (part("first."), part("second."), part("average."));
-            run.optimizer = AdamW { first, second, average, step: state.step };
-            (run.epoch, run.best) = (state.epoch, state.best);
-            run.latest = run.best;
+        if checkpoint.path.is_file() {
+            let bytes = std::fs::read(&checkpoint.path).map_err(io(&checkpoint.path))?;
+            trainer.resume(&bytes).map_err(|e| e.at(checkpoint.path.display()))?;
         }
-        run.learn();
-        Ok(run)
+        let weights = std::mem::take(&mut trainer.weights);
+        trainer.weights = weights.into_iter().map(|(n, t)| (n, t.set_requires_grad(true))).collect();
+        Ok(trainer)
     }
 
-    fn learn(&mut self) {
-        let weights = std::mem::take(&mut self.weights);
-        self.weights = weights.into_iter().map(|(n, t)| (n, t.set_requires_grad(true))).collect();
+    fn resume(&mut self, bytes: &[u8]) -> Result<()> {
+        let (arrays, _, meta) = decode(bytes)?;
+        let tensors = from_arrays(&arrays);
+        let state: State = serde_json::from_str(meta.get("state").map_or("", String::as_str))
+            .map_err(|_| Error::Input("is not a checkpoint of this version; delete it".into()))?;
+        if state.key != self.checkpoint.key {
+            return input(
+                "was made with other data or settings; delete it to begin anew, or train into another folder",
+            );
+        }
+        let part = |prefix: &str| -> Weights {
+            let named = tensors.iter().filter_map(|(n, t)| Some((n.strip_prefix(prefix)?.to_string(), t.copy())));
+            named.collect()
+        };
+        (self.weights, self.kept) = (part("weights."), part("kept."));
+        let (first, second, average) = (part("first."), part("second."), part("average."));
+        self.optimizer = AdamW { first, second, average, step: state.step };
+        (self.epoch, self.best, self.latest) = (state.epoch, state.best, state.best);
+        Ok(())
     }
 
     /// Updates that one epoch makes.
@@ -190,70 +189,68 @@ impl<'a> MemberTrainer<'a> {
         }
     }
 
-    /// The loss of one update, and the part of it that is likelihood.
-    fn loss(&self, kernel_data: &KernelData, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
-        let Settings { hparams, smoothing, dropout, bf16, pseudo_labels, .. } = self.settings;
+    /// The network of the current weights, with dropout.
+    fn network(&self, seed: u64) -> Result<Transformer> {
+        let Settings { hparams, dropout, bf16, .. } = self.settings;
         let net = if *bf16 {
-            // but for what judges finished configs, whose answers differ in digits that bfloat16 does not have
-            let judges = |name: &str| name.starts_with("head.") || name.starts_with("judge.");
-            let kind = |name: &str| if judges(name) { Kind::Float } else { Kind::BFloat16 };
+            // but for the re-ranker, whose answers differ in digits that bfloat16 does not have
+            let in_full = |name: &str| name.starts_with("head.") || name.starts_with(RERANKER);
+            let kind = |name: &str| if in_full(name) { Kind::Float } else { Kind::BFloat16 };
             let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind(n)))).collect();
             Transformer::new(hparams, &weights)?
         } else {
             Transformer::new(hparams, &self.weights)?
         };
-        let net = net.with_dropout(Dropout::new(*dropout, rng.random()));
-        let (mut sources, mut sequences): (Vec<&[f32]>, Vec<&Sequence>) = Default::default();
-        let (mut target, mut costs, mut relative, mut filler) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for example in chunk.iter().map(|i| &kernel_data.training[*i]) {
-            sources.push(&example.quantities);
-            let chosen = choose(example, kernel_data.rows, rng);
-            let total: f32 = chosen.iter().map(|(_, weight)| weight).sum();
-            filler.extend((0..chosen.len()).map(|at| at >= example.sequences.len()));
-            for (i, weight) in chosen {
-                sequences.push(&example.sequences[i]);
-                target.push(weight / total);
-                costs.push(example.costs[i]);
-                relative.push(example.cost[i] as f32);
-            }
-        }
-        let batch = Batch::new(&kernel_data.featurizer, &sources, kernel_data.rows, &sequences);
+        Ok(net.with_dropout(Dropout::new(*dropout, seed)))
+    }
+
+    /// The loss of one update, and the part of it that is likelihood.
+    fn loss(&self, kernel_data: &KernelData, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
+        let Settings { smoothing, rank, pairwise_weight, head, .. } = self.settings;
+        let net = self.network(rng.random())?;
+        let examples: Vec<&Example> = chunk.iter().map(|i| &kernel_data.training[*i]).collect();
+        let drawn = Drawn::new(&examples, kernel_data.rows, rng);
+        let batch = Batch::new(&kernel_data.featurizer, &drawn.sources, kernel_data.rows, &drawn.sequences);
         let (log, judged) = batch.forward(&net);
         let mut chosen = batch.chosen(&log);
         if *smoothing > 0.0 {
             chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
         }
-        let problems = chunk.len() as i64;
-        let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view([problems, kernel_data.rows as i64]); // (B, R)
-        // among the chosen for measured problems, among all that is legal for those that trees label or a tuner chose:
-        // of what was not measured nothing is known, so nothing is said against it
-        let listwise: Vec<f32> =
-            chunk.iter().map(|i| (!kernel_data.training[*i].among_legal && *pseudo_labels > 0) as u8 as f32).collect();
-        let mut against = chosen.zeros_like().narrow(1, 0, 1);
-        if listwise.contains(&1.0) {
-            against = chosen.logsumexp([1], true) * Tensor::from_slice(&listwise).unsqueeze(1);
-        }
-        let target = Tensor::from_slice(&target).view_as(&chosen);
-        let likelihood = -((chosen - against) * &target).sum(None) / problems as f64;
+        let shape = [chunk.len() as i64, kernel_data.rows as i64];
+        let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view(shape); // (B, R)
+        let target = Tensor::from_slice(&drawn.target).view(shape);
+        let likelihood = -((&chosen - self.against(&chosen, &examples)) * &target).sum(None) / shape[0] as f64;
         let mut loss = likelihood.shallow_clone();
-        if let (Some(rank), true) = (&judged.rank, kernel_data.rows > 1) {
-            let rank = rank.view_as(&target).masked_fill(&Tensor::from_slice(&filler).view_as(&target), loss::FILLER);
-            loss += loss::listwise(&rank, &target) * self.settings.rank;
-            if self.settings.pairwise_weight > 0.0 {
-                let relative = Tensor::from_slice(&relative).view_as(&target);
-                loss += loss::pairwise(&rank, &relative) * self.settings.pairwise_weight;
+        if let (Some(scores), true) = (&judged.rank, kernel_data.rows > 1) {
+            let filler = Tensor::from_slice(&drawn.filler).view(shape);
+            let scores = scores.view(shape).masked_fill(&filler, loss::FILLER);
+            loss += loss::listwise(&scores, &target) * *rank;
+            if *pairwise_weight > 0.0 {
+                loss += loss::pairwise(&scores, &Tensor::from_slice(&drawn.relative).view(shape)) * *pairwise_weight;
             }
         }
         let vocab = &kernel_data.featurizer.vocab;
         let heads = [(judged.time.as_ref(), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
-        for (which, (said, scale)) in heads.into_iter().enumerate() {
-            let (Some(said), Some(scale)) = (said, scale) else { continue };
-            let known: Vec<f32> = costs.iter().map(|c| c[which]).collect();
-            if let Some(error) = loss::costs(said, &known, [problems, kernel_data.rows as i64], scale.deviation) {
-                loss += error * self.settings.head;
+        for (which, (predicted, scale)) in heads.into_iter().enumerate() {
+            let (Some(predicted), Some(scale)) = (predicted, scale) else { continue };
+            let known: Vec<f32> = drawn.costs.iter().map(|c| c[which]).collect();
+            if let Some(error) = loss::costs(predicted, &known, shape, scale.deviation) {
+                loss += error * *head;
             }
         }
         Ok((loss, likelihood.double_value(&[])))
+    }
+
+    /// The normaliser of each problem's log-probabilities (B, R), as (B, 1): among the chosen configs for measured problems, 0 (among
+    /// all legal ones) for those that trees label or a tuner chose. Of what was not measured nothing is known, so nothing is learned
+    /// against it.
+    fn against(&self, chosen: &Tensor, examples: &[&Example]) -> Tensor {
+        let listwise = |e: &&Example| (!e.among_legal && self.settings.pseudo_labels > 0) as u8 as f32;
+        let listwise: Vec<f32> = examples.iter().map(listwise).collect();
+        match listwise.contains(&1.0) {
+            true => chosen.logsumexp([1], true) * Tensor::from_slice(&listwise).unsqueeze(1),
+            false => chosen.zeros_like().narrow(1, 0, 1),
+        }
     }
 
     /// Scores the averaged weights and keeps them if they are the best so far.
@@ -293,6 +290,48 @@ impl<'a> MemberTrainer<'a> {
             &encode(&to_arrays(&tensors)?, &[], HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
         )
     }
+}
+
+/// The sequences of one update, R of each problem, problem after problem.
+#[derive(Default)]
+struct Drawn<'a> {
+    /// By problem, its quantities.
+    sources: Vec<&'a [f32]>,
+    sequences: Vec<&'a Sequence>,
+    /// Share of each sequence in its problem's soft target.
+    target: Vec<f32>,
+    /// Encoded costs of each.
+    costs: Vec<[f32; 2]>,
+    /// Cost of each, as a multiple of its problem's least.
+    relative: Vec<f32>,
+    /// Whether each repeats another one because its problem has too few.
+    filler: Vec<bool>,
+}
+
+impl<'a> Drawn<'a> {
+    fn new(examples: &[&'a Example], rows: usize, rng: &mut ChaCha8Rng) -> Drawn<'a> {
+        let mut drawn = Drawn::default();
+        for example in examples {
+            drawn.sources.push(&example.quantities);
+            let chosen = choose(example, rows, rng);
+            let total: f32 = chosen.iter().map(|(_, weight)| weight).sum();
+            drawn.filler.extend((0..chosen.len()).map(|at| at >= example.sequences.len()));
+            for (i, weight) in chosen {
+                drawn.sequences.push(&example.sequences[i]);
+                drawn.target.push(weight / total);
+                drawn.costs.push(example.costs[i]);
+                drawn.relative.push(example.cost[i] as f32);
+            }
+        }
+        drawn
+    }
+}
+
+/// Random weights of a network: those of the same seed and member are the same.
+pub fn random_weights(kernels: &[KernelData], vocab: &Vocab, settings: &Settings, member: usize) -> Weights {
+    let mut sequences = kernels.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
+    let reranks = sequences.any(|s| !s.finished.is_empty());
+    init::random_weights(&settings.hparams, vocab, reranks, settings.seed + 7_919 * member as u64)
 }
 
 /// Indices and target weights of the configs of one update: those with the most weight, and as many others at random (for

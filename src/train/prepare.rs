@@ -1,7 +1,7 @@
 //! Each kernel's share of the training: its examples, its boosted trees, and the problems that these label.
 
 use crate::examples::{Example, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
-use crate::gbdt;
+use crate::gbdt::TreeFit;
 use crate::member::KernelData;
 use crate::plan::{Plan, Problems, SHARP};
 use crate::progress::Progress;
@@ -11,7 +11,6 @@ use seqtune_data::Table;
 use seqtune_predict::error::Result;
 use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::gbdt::Trees;
-use seqtune_predict::kernel::Objective;
 use seqtune_predict::settings::Settings;
 
 /// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
@@ -74,14 +73,32 @@ fn swept_data(
         if settings.rank == 0.0 || !problems.train.iter().any(known) {
             continue;
         }
-        if settings.wanted(problems.train.len()) > 0 {
-            progress(Progress::Preparing(0, settings.wanted(problems.train.len())));
+        let wanted = settings.wanted(problems.train.len());
+        if wanted > 0 {
+            progress(Progress::Preparing(0, wanted));
         }
+        let fit = TreeFit {
+            kernel: &featurizer.kernel,
+            table,
+            objective: *objective,
+            tau: tau.unwrap_or(SHARP),
+            seed: settings.seed,
+            threads: tch::get_num_threads().max(1) as usize,
+        };
         // trees that are judged by what they are fitted to would never stop
         let held: &[usize] = if plan.nothing_held_out { &[] } else { &problems.validation };
-        let (aim, threads) = ((*objective, tau.unwrap_or(SHARP)), tch::get_num_threads().max(1) as usize);
-        let fitted = gbdt::fit(&featurizer.kernel, table, (&train, held), aim, (settings.seed, threads))?;
-        imagine(&featurizer, (table, &problems.train), (aim.0, tau), &fitted, settings, &mut training, progress)?;
+        let fitted = fit.fit(&train, held)?;
+        if wanted > 0 && problems.train.len() >= 2 {
+            let labels = PseudoLabels {
+                featurizer: &featurizer,
+                table,
+                indices: &problems.train,
+                objective: *objective,
+                trees: &fitted,
+                contenders: &contenders(table, &problems.train, *objective),
+            };
+            training.extend(pseudo_labelled(&labels, wanted, settings, tau, progress)?);
+        }
         trees.push(fitted);
     }
     // no more than a problem has
@@ -91,28 +108,21 @@ fn swept_data(
     Ok((KernelData { featurizer, training, validation, rows, batch }, trees))
 }
 
-/// Adds examples of unmeasured problems that the trees label.
-fn imagine(
-    featurizer: &Featurizer,
-    (table, train): (&Table, &[usize]),
-    (objective, tau): (Objective, Option<f64>),
-    trees: &Trees,
+/// Examples of `wanted` unmeasured problems that the trees label.
+fn pseudo_labelled(
+    labels: &PseudoLabels,
+    wanted: usize,
     settings: &Settings,
-    training: &mut Vec<Example>,
+    tau: Option<f64>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<()> {
-    let wanted = settings.wanted(train.len());
-    if wanted == 0 || train.len() < 2 {
-        return Ok(());
-    }
-    let contenders = contenders(table, train, objective);
-    let imagine = PseudoLabels { featurizer, table, indices: train, objective, trees, contenders: &contenders };
+) -> Result<Vec<Example>> {
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
-    // in portions, so that progress can be told
+    let mut labelled = Vec::new();
+    // in portions, so that progress shows
     for done in (0..wanted).step_by(50) {
         let count = (wanted - done).min(50);
-        training.extend(imagine.examples(count, settings.configs, tau, &mut rng)?);
+        labelled.extend(labels.examples(count, settings.configs, tau, &mut rng)?);
         progress(Progress::Preparing(done + count, wanted));
     }
-    Ok(())
+    Ok(labelled)
 }

@@ -89,7 +89,7 @@ fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() 
 
     let (out, err, code) = run(&["evaluate", &model, &packed]);
     assert_eq!(code, 0, "{err}");
-    for method in ["seqtune", "kernel default", "best on average", "nearest neighbour", "boosted trees", "random"] {
+    for method in ["seqtune", "kernel default", "best on average", "nearest neighbour", "its trees", "random"] {
         assert!(out.contains(method), "{method} in {out}");
     }
     let (out, err, code) =

@@ -6,7 +6,9 @@ mod support;
 
 use common::{toy, toy_dataset, toy_table as table};
 use seqtune_data::{Energy, Outcome, Table};
+use seqtune_eval::method::Method;
 use seqtune_eval::replay;
+use seqtune_predict::Query;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::settings::Settings;
@@ -23,7 +25,7 @@ fn ask(objective: Objective) -> replay::Options {
 }
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
-    train(&[(kernel.clone(), table(kernel))], &settings(epochs), (folder, Existing::Keep), &mut |_| {}).unwrap()
+    train(&[(kernel.clone(), table(kernel))], &settings(epochs), folder, Existing::Keep, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -49,7 +51,8 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         let mut expected: Vec<(&Scored, &Config)> = scored.iter().zip(&legal).collect();
         expected.sort_by(|a, b| predictor.pooled_score(b.0).total_cmp(&predictor.pooled_score(a.0)));
         let problems = [problem.clone()];
-        let found = predictor.predict(&problems, &device, Objective::Time, (100, 100), 1).unwrap().remove(0);
+        let found =
+            predictor.predict(&problems, &Query { top: 100, width: 100, ..Query::new(&device) }).unwrap().remove(0);
         assert_eq!(found.len(), legal.len());
         let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
         assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
@@ -70,9 +73,12 @@ fn batches_and_threads_answer_as_single_predictions_do() {
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let device = Device::described("A100").unwrap();
     let problems: Vec<_> = (1..=130).map(|m| kernel.problem(&format!("M={}", m * 7)).unwrap()).collect();
-    let together = predictor.predict(&problems, &device, Objective::Time, (3, 5), 2).unwrap();
+    let together =
+        predictor.predict(&problems, &Query { top: 3, width: 5, threads: 2, ..Query::new(&device) }).unwrap();
     for (problem, together) in problems.iter().zip(&together) {
-        let alone = predictor.predict(std::slice::from_ref(problem), &device, Objective::Time, (3, 5), 1).unwrap();
+        let alone = predictor
+            .predict(std::slice::from_ref(problem), &Query { top: 3, width: 5, ..Query::new(&device) })
+            .unwrap();
         for (a, b) in alone[0].iter().zip(together) {
             assert!((a.probability - b.probability).abs() < 1e-4);
             assert!(a.config == b.config || (a.probability - b.probability).abs() < 1e-6);
@@ -87,19 +93,19 @@ fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
     let table = table(&kernel);
     let model = fit(&kernel, 60, folder.path());
     let report = seqtune_eval::evaluate(&kernel, &model, &table, ask(Objective::Time), &mut |_| {}).unwrap();
-    let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
-    assert!(row("seqtune").mean > 0.93, "{}", report.table());
-    assert!(row("seqtune").mean > row("best on average").mean, "{}", report.table());
-    assert_eq!(row("seqtune").legal, 1.0);
-    assert!(row("its boosted trees").mean > row("best on average").mean, "{}", report.table());
+    let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
+    assert!(row(Method::Predict).mean > 0.93, "{}", report.table());
+    assert!(row(Method::Predict).mean > row(Method::BestOnAverage).mean, "{}", report.table());
+    assert_eq!(row(Method::Predict).legal, 1.0);
+    assert!(row(Method::OwnTrees).mean > row(Method::BestOnAverage).mean, "{}", report.table());
     assert!(model.trees == Model::load(folder.path()).unwrap().trees && model.trees.len() == 1);
     assert!(model.meta.scores["validation time error (ln)"] < 0.2, "{:?}", model.meta.scores);
-    assert_eq!(row("random").answered, 1.0);
+    assert_eq!(row(Method::Random).answered, 1.0);
     // as if the data were another's: all problems are judged, and nobody learns from them
     let whole = replay::Options { whole: true, ..ask(Objective::Time) };
     let report = seqtune_eval::evaluate(&kernel, &model, &table, whole, &mut |_| {}).unwrap();
     assert_eq!((report.test_problems, report.train_problems), (table.tried.len(), 0));
-    assert!(report.rows.iter().all(|r| r.method != "nearest neighbour"), "{}", report.table());
+    assert!(report.rows.iter().all(|r| r.method != Method::NearestNeighbour), "{}", report.table());
 }
 
 #[test]
@@ -109,14 +115,14 @@ fn interrupted_training_goes_on_to_the_same_weights() {
     let expected = fit(&kernel, 6, whole.path());
     let interrupted = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, (parts.path(), Existing::Keep), &mut |p| {
+        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, parts.path(), Existing::Keep, &mut |p| {
             assert!(!matches!(p, Progress::Epoch(e) if e.epoch >= 3), "interrupted")
         });
     });
     assert!(interrupted.is_err());
     assert!(parts.path().join("checkpoint-0.safetensors").exists());
     let mut first = None;
-    let resumed = train(&[(kernel.clone(), table(&kernel))], &settings(6), (parts.path(), Existing::Keep), &mut |p| {
+    let resumed = train(&[(kernel.clone(), table(&kernel))], &settings(6), parts.path(), Existing::Keep, &mut |p| {
         if let Progress::Epoch(e) = p {
             first.get_or_insert(e.epoch);
         }
@@ -136,7 +142,7 @@ fn networks_that_take_turns_on_two_cores_are_those_of_one() {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { members: 3, ..settings(4) };
         tch::set_num_threads(cores);
-        train(&[(kernel.clone(), table(&kernel))], &settings, (folder.path(), Existing::Keep), &mut |_| {}).unwrap()
+        train(&[(kernel.clone(), table(&kernel))], &settings, folder.path(), Existing::Keep, &mut |_| {}).unwrap()
     };
     let (one, two) = (fit(1), fit(2));
     assert_eq!(one.meta.scores, two.meta.scores);
@@ -151,11 +157,11 @@ fn a_checkpoint_of_other_settings_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let _ = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, (folder.path(), Existing::Keep), &mut |p| {
+        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, folder.path(), Existing::Keep, &mut |p| {
             assert!(!matches!(p, Progress::Epoch(_)), "interrupted")
         });
     });
-    let error = train(&[(kernel.clone(), table(&kernel))], &settings(7), (folder.path(), Existing::Keep), &mut |_| {})
+    let error = train(&[(kernel.clone(), table(&kernel))], &settings(7), folder.path(), Existing::Keep, &mut |_| {})
         .err()
         .unwrap()
         .to_string();
@@ -202,17 +208,17 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
     }
     let table = Table::new(&kernel, &[("toy".into(), dataset)]).unwrap();
     let tables = [(kernel.clone(), table)];
-    let model = train(&tables, &settings(40), (folder.path(), Existing::Keep), &mut |_| {}).unwrap();
+    let model = train(&tables, &settings(40), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
     assert_eq!(model.meta.objectives, Objective::ALL);
     let mut chosen = Vec::new();
     for objective in Objective::ALL {
         let report = seqtune_eval::evaluate(&kernel, &model, &tables[0].1, ask(objective), &mut |_| {}).unwrap();
-        let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
-        assert!(row("seqtune").mean > 0.9, "{objective:?}\n{}", report.table());
+        let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
+        assert!(row(Method::Predict).mean > 0.9, "{objective:?}\n{}", report.table());
         let predictor = Predictor::new(&kernel, &model).unwrap();
         let problem = [kernel.problem("M=700").unwrap()];
         let device = Device::described("A100").unwrap();
-        let found = predictor.predict(&problem, &device, objective, (1, 5), 1).unwrap();
+        let found = predictor.predict(&problem, &Query { objective, width: 5, ..Query::new(&device) }).unwrap();
         chosen.push(kernel.show_config(&found[0][0].config));
     }
     assert!(chosen[0] != chosen[1] && chosen[1].ends_with("width=1"), "time, energy, both: {chosen:?}");
@@ -253,8 +259,8 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     };
     let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
     assert_eq!(report.problems, table.tried.len());
-    let row = |name: &str| report.rows.iter().find(|r| r.method.starts_with(name)).unwrap();
-    let (model, average) = (row("seqtune, as predict"), row("best on average"));
+    let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
+    let (model, average) = (row(Method::Predict), row(Method::BestOnAverage));
     assert!(model.regret[0] < 0.1 && model.regret[0] < average.regret[0], "{}", report.table());
     for row in &report.rows {
         assert!(row.regret.is_sorted_by(|a, b| a >= b) && row.regret[3] >= 0.0, "{row:?}");

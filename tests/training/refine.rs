@@ -6,7 +6,10 @@ mod support;
 
 use common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
 use seqtune_data::{Dataset, Outcome, Table};
+use seqtune_eval::method::Method;
 use seqtune_eval::regrets::Row;
+use seqtune_predict::Query;
+use seqtune_predict::acquisition::Acquisition;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::settings::Settings;
@@ -23,7 +26,7 @@ fn settings(epochs: usize) -> Settings {
 }
 
 fn fit(kernel: &Kernel, folder: &Path) -> Model {
-    train(&[(kernel.clone(), table(kernel))], &settings(15), (folder, Existing::Keep), &mut |_| {}).unwrap()
+    train(&[(kernel.clone(), table(kernel))], &settings(15), folder, Existing::Keep, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
     let folder = tempfile::tempdir().unwrap();
     // one network: several are averaged otherwise where configs are compared
     let one = Settings { members: 1, ..settings(15) };
-    let model = train(&[(kernel.clone(), table(&kernel))], &one, (folder.path(), Existing::Keep), &mut |_| {}).unwrap();
+    let model = train(&[(kernel.clone(), table(&kernel))], &one, folder.path(), Existing::Keep, &mut |_| {}).unwrap();
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let device = Device::described("A100").unwrap();
     for size in [1, 3, 100, 4_096] {
@@ -46,7 +49,7 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
         let mut expected: Vec<(&Config, f64)> = legal.iter().zip(scored.iter().map(|s| s.rank)).collect();
         expected.sort_by(|a, b| b.1.total_cmp(&a.1));
         for threads in [1, 2] {
-            let exhaustive = predictor.exhaustive(&problem, &device, Objective::Time, 5, threads).unwrap();
+            let exhaustive = predictor.exhaustive(&problem, &Query { top: 5, threads, ..Query::new(&device) }).unwrap();
             assert_eq!(exhaustive.judged, legal.len() as u64);
             assert_eq!(exhaustive.best.len(), legal.len().min(5));
             for (found, (config, _)) in exhaustive.best.iter().zip(&expected) {
@@ -64,13 +67,16 @@ fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let device = Device::described("A100").unwrap();
     let problems: Vec<_> = [3, 17, 90, 333, 1_234].iter().map(|m| kernel.problem(&format!("M={m}")).unwrap()).collect();
-    let plan = |fresh| predictor.acquire(&problems, &device, Objective::Time, (4, fresh), (1, 1)).unwrap();
+    let plan =
+        |fresh| predictor.acquire(&problems, &Query::new(&device), Acquisition { each: 4, fresh, seed: 1 }).unwrap();
     let sure = plan(0.0);
     assert_eq!(sure.iter().map(Vec::len).sum::<usize>(), 4 * problems.len());
     let mut taken = Vec::new();
     let mut left = Vec::new();
     for (problem, configs) in problems.iter().zip(&sure) {
-        let found = predictor.predict(std::slice::from_ref(problem), &device, Objective::Time, (16, 16), 1).unwrap();
+        let found = predictor
+            .predict(std::slice::from_ref(problem), &Query { top: 16, width: 16, ..Query::new(&device) })
+            .unwrap();
         let (chosen, rest) = found[0].split_at(configs.len());
         assert!(configs.iter().eq(chosen.iter().map(|c| &c.config)), "the most probable ones, best first");
         taken.extend(chosen.iter().skip(1).map(|c| c.probability));
@@ -94,9 +100,9 @@ fn what_was_measured_since_is_learned_without_forgetting() {
     let (small, all) = (of(sizes().filter(|m| *m < 64).collect()), of(sizes().collect()));
     let whole =
         |epochs| Settings { split: Split { seed: 1, test: 0.0, validation: 0.2, from: 0.0 }, ..settings(epochs) };
-    let first = train(&[(kernel.clone(), small)], &whole(25), (&place("a"), Existing::Keep), &mut |_| {}).unwrap();
+    let first = train(&[(kernel.clone(), small)], &whole(25), &place("a"), Existing::Keep, &mut |_| {}).unwrap();
     let corpus = [(kernel.clone(), all)];
-    let second = refine(&first, &corpus, &whole(10), (&place("b"), Existing::Keep), &mut |_| {}).unwrap();
+    let second = refine(&first, &corpus, &whole(10), &place("b"), Existing::Keep, &mut |_| {}).unwrap();
     assert_eq!(second.meta.vocab, first.meta.vocab);
     assert_eq!(second.meta.parent, Some(first.digest()));
     let lost = |model: &Model, large: bool| {
@@ -107,8 +113,9 @@ fn what_was_measured_since_is_learned_without_forgetting() {
                 let costs = tried.costs(Objective::Time);
                 let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
                 let device = &corpus[0].1.devices[0];
-                let found =
-                    predictor.predict_among(&tried.problem, device, Objective::Time, (1, 20), &configs).unwrap();
+                let found = predictor
+                    .predict_among(&tried.problem, &Query { width: 20, ..Query::new(device) }, &configs)
+                    .unwrap();
                 let cost = costs.iter().find(|(c, _)| **c == found[0].config).unwrap().1;
                 sum += 1.0 - costs[0].1 / cost;
                 count += 1.0;
@@ -149,7 +156,7 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     // each device has a column of its own
     let left_out: Vec<(&str, usize)> = report.left_out.iter().map(|l| (l.device.as_str(), l.problems)).collect();
     assert_eq!(left_out, [("A100", report.problems / 2), ("H200", report.problems / 2)]);
-    let predict = |rows: &[Row]| rows.iter().find(|r| r.method.starts_with("seqtune, as predict")).unwrap().regret[0];
+    let predict = |rows: &[Row]| rows.iter().find(|r| r.method == Method::Predict).unwrap().regret[0];
     let mean = report.left_out.iter().map(|l| predict(&l.rows)).sum::<f64>() / 2.0;
     assert!((mean - predict(&report.rows)).abs() < 1e-12, "{}", report.table());
     assert!(report.table().contains("| method | A100, "), "{}", report.table());

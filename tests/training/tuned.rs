@@ -161,13 +161,13 @@ fn interrupted_training_goes_on_where_no_time_is_known_and_without_validation_pr
     let corpus = [(kernel, table)];
     let path = folder.path().join("model");
     let interrupted = std::panic::catch_unwind(|| {
-        train(&corpus, &settings, (&path, Existing::Keep), &mut |p| {
+        train(&corpus, &settings, &path, Existing::Keep, &mut |p| {
             assert!(!matches!(p, Progress::Epoch(e) if e.epoch == 2), "interrupted")
         })
     });
     assert!(interrupted.is_err() && path.join("checkpoint-0.safetensors").exists());
     let mut epochs = Vec::new();
-    let model = train(&corpus, &settings, (&path, Existing::Keep), &mut |p| {
+    let model = train(&corpus, &settings, &path, Existing::Keep, &mut |p| {
         if let Progress::Epoch(e) = p {
             epochs.push(e.epoch);
         }

@@ -4,7 +4,7 @@ use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
 use seqtune_eval::html::Page;
 use seqtune_eval::plot;
-use seqtune_measure::measuring::roofline::{Bound, Peaks};
+use seqtune_measure::measuring::roofline::{Bound, Peaks, Work};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Device, Kernel, Problem};
@@ -56,12 +56,11 @@ pub struct Predicted {
 
 impl Answer {
     /// Compares the first choice with what the device reaches.
-    pub fn judge(&mut self, kernel: &Kernel, peaks: &Peaks, cache: Cache) {
+    pub fn place(&mut self, kernel: &Kernel, peaks: &Peaks, cache: Cache) {
         let Some(time) = self.first_us() else { return };
         let Ok(source) = kernel.source() else { return };
-        if let Some((compute, memory, bound)) =
-            peaks.judge(source.units, (self.flops, self.bytes, time), self.filled, cache)
-        {
+        let work = Work { flops: self.flops, bytes: self.bytes, time_us: time };
+        if let Some((compute, memory, bound)) = peaks.place(source.units, work, self.filled, cache) {
             (self.compute_share, self.memory_share, self.bound) = (Some(compute), Some(memory), Some(bound));
         }
     }

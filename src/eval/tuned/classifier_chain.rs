@@ -36,7 +36,8 @@ impl<'a> ClassifierChain<'a> {
         asked: &'a TestSet,
         valid: &[&MeasuredProblem],
         featurizer: &'a Featurizer,
-        (threads, seed): (usize, u64),
+        threads: usize,
+        seed: u64,
     ) -> Result<ClassifierChain<'a>> {
         let see = |t: &&MeasuredProblem| Seen::new(featurizer, &spell(asked, t), tuned(t));
         let see_all = |tried: &[&MeasuredProblem]| on_threads(tried, threads, see);

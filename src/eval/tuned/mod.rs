@@ -9,11 +9,14 @@ pub mod classifier_chain;
 pub mod report;
 
 use crate::lightgbm::LightGbm;
+use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
+use seqtune_data::formats::miopen::BATCH;
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::Query;
 use seqtune_predict::calibration::First;
 use seqtune_predict::error::Result;
 use seqtune_predict::featurizer::Featurizer;
@@ -30,16 +33,11 @@ use std::sync::Arc;
 /// What the model and the trees are compared by: [`TOPS`], and nats.
 pub const MEASURES: usize = TOPS.len() + 1;
 
-/// Names of the methods in reports.
-pub const MODEL: &str = "seqtune";
-pub const TREES: &str = "boosted trees, chained";
-pub const NEIGHBOUR: &str = "nearest neighbour";
-pub const MAJORITY: &str = "majority";
-
 /// One method's quality on one kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    pub method: String,
+    /// Method that is judged.
+    pub method: Method,
     /// Share of problems whose tuned config is among the first 1, 5, 10.
     pub exact: [f64; TOPS.len()],
     /// Mean share of parameters that the first choice has right, and by parameter.
@@ -108,21 +106,20 @@ pub fn evaluate(
     progress("model");
     let predictor = Predictor::new(kernel, model)?;
     let by_model = model_answers(&asked, &predictor, ask.threads)?;
-    let mut rows = vec![judge(&asked, MODEL, &by_model)];
+    let mut rows = vec![judge(&asked, Method::Predict, &by_model)];
     let mut paired = None;
     if let Some(library) = ask.library {
         progress("boosted trees");
         let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
         let valid = table.tuned_part(kernel, &model.meta.split, Part::Validation);
         let valid: Vec<&MeasuredProblem> = valid.into_iter().map(|i| &table.tried[i]).collect();
-        let by_trees =
-            ClassifierChain::fit(library, &asked, &valid, &featurizer, (ask.threads, ask.seed))?.answers()?;
-        rows.push(judge(&asked, TREES, &by_trees));
+        let by_trees = ClassifierChain::fit(library, &asked, &valid, &featurizer, ask.threads, ask.seed)?.answers()?;
+        rows.push(judge(&asked, Method::LightGbmChain, &by_trees));
         paired = Some(compare(&asked, &by_model, &by_trees));
     }
     progress("neighbours");
-    rows.push(judge(&asked, NEIGHBOUR, &nearest(&asked, ask.threads)?));
-    rows.push(judge(&asked, MAJORITY, &majority(&asked)));
+    rows.push(judge(&asked, Method::NearestNeighbour, &nearest(&asked, ask.threads)?));
+    rows.push(judge(&asked, Method::Majority, &majority(&asked)));
     let firsts: Vec<First> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
     Ok(Some(Report {
         kernel: kernel.name.clone(),
@@ -185,7 +182,7 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
     let answer = |tried: &&MeasuredProblem| -> Result<Answer> {
         let device = asked.device(tried);
         let problem = std::slice::from_ref(&tried.problem);
-        let found = predictor.predict(problem, device, Objective::Time, (most, most), 1)?.remove(0);
+        let found = predictor.predict(problem, &Query { top: most, width: most, ..Query::new(device) })?.remove(0);
         let scored =
             predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
         Ok(Answer {
@@ -199,7 +196,7 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
 }
 
 /// Judges answers to the test problems.
-pub fn judge(asked: &TestSet, method: &str, answers: &[Answer]) -> Row {
+pub fn judge(asked: &TestSet, method: Method, answers: &[Answer]) -> Row {
     let n = asked.judged.len() as f64;
     let count = asked.kernel.parameters.len();
     let mut exact = [0.0; TOPS.len()];
@@ -225,7 +222,7 @@ pub fn judge(asked: &TestSet, method: &str, answers: &[Answer]) -> Row {
     let forced = answers.iter().all(|a| a.steps.is_some());
     let forced_by_parameter: Vec<f64> = if forced { wrong.iter().map(|w| 1.0 - w).collect() } else { Vec::new() };
     Row {
-        method: method.into(),
+        method,
         exact,
         free: free.iter().sum::<f64>() / count as f64,
         free_by_parameter: free,
@@ -281,7 +278,7 @@ pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
 /// How far labels reproduce.
 pub fn labels(asked: &TestSet) -> Labels {
     let kernel = asked.kernel;
-    let batch = kernel.fields.iter().position(|f| f.name == "N");
+    let batch = kernel.fields.iter().position(|f| f.name == BATCH);
     let mut twins: HashMap<(usize, String), Vec<&MeasuredProblem>> = HashMap::new();
     let mut elsewhere: HashMap<String, Vec<&MeasuredProblem>> = HashMap::new();
     let key = |t: &MeasuredProblem| {

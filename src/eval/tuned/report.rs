@@ -1,15 +1,17 @@
 //! Reports on tuned datasets as Markdown tables.
 
+use crate::markdown;
+use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
-use crate::tuned::{MAJORITY, MEASURES, MODEL, NEIGHBOUR, Report, Row, TREES};
+use crate::tuned::{MEASURES, Report, Row};
 use seqtune_predict::calibration::First;
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
 }
 
-fn row<'r>(report: &'r Report, method: &str) -> Option<&'r Row> {
+fn row(report: &Report, method: Method) -> Option<&Row> {
     report.rows.iter().find(|r| r.method == method)
 }
 
@@ -24,43 +26,80 @@ fn signed([first, five, _, nats]: &[Margin; MEASURES]) -> [String; 3] {
 pub fn text(reports: &[Report]) -> String {
     let mut reports: Vec<&Report> = reports.iter().collect();
     reports.sort_by(|a, b| b.test_problems.cmp(&a.test_problems).then(a.kernel.cmp(&b.kernel)));
-    let mut text = String::from(
-        "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config. Margins are seqtune less trees, with the standard error over shapes.\n\n\
-         | solver | test | shapes | majority | neighbour | trees | trees nats | seqtune | seqtune nats | margin top-1 | margin top-5 | margin nats |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
-    );
+    format!(
+        "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config. Margins are seqtune less trees, with the standard error over shapes.\n\n{}\n\
+         Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
+         in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
+         expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n{}\n\
+         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}",
+        comparison(&reports),
+        details(&reports),
+        by_parameter(&reports),
+        summary(&reports)
+    )
+}
+
+/// The methods' shares of tuned configs by solver, and seqtune's margins over the trees.
+fn comparison(reports: &[&Report]) -> markdown::Table {
+    let mut table = markdown::Table::new(&[
+        "solver",
+        "test",
+        "shapes",
+        "majority",
+        "neighbour",
+        "trees",
+        "trees nats",
+        "seqtune",
+        "seqtune nats",
+        "margin top-1",
+        "margin top-5",
+        "margin nats",
+    ]);
     let tops = |r: Option<&Row>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
     let nats = |r: Option<&Row>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
-    for r in &reports {
+    for r in reports {
+        let (trees, model) = (row(r, Method::LightGbmChain), row(r, Method::Predict));
         let margins = r.margins.as_ref().map_or(["-".into(), "-".into(), "-".into()], signed);
-        let methods = [MAJORITY, NEIGHBOUR, TREES, MODEL].map(|m| row(r, m));
-        text += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-            r.kernel,
-            r.test_problems,
-            r.test_shapes,
-            tops(methods[0]),
-            tops(methods[1]),
-            tops(methods[2]),
-            nats(methods[2]),
-            tops(methods[3]),
-            nats(methods[3]),
-            margins.join(" | ")
-        );
+        let mut cells = vec![
+            r.kernel.clone(),
+            r.test_problems.to_string(),
+            r.test_shapes.to_string(),
+            tops(row(r, Method::Majority)),
+            tops(row(r, Method::NearestNeighbour)),
+            tops(trees),
+            nats(trees),
+            tops(model),
+            nats(model),
+        ];
+        cells.extend(margins);
+        table.row(&cells);
     }
-    text += "\nParameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
-             in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
-             expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n\
-             | solver | free trees | free seqtune | forced trees | forced seqtune | illegal | illegal unmasked | dead ends | twins by batch | by device | calibration error | by chance |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|---|\n";
-    for r in &reports {
-        let (trees, model) = (row(r, TREES), row(r, MODEL));
-        let free = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.free));
-        let forced = |r: Option<&Row>| r.and_then(|r| r.forced).map_or("-".into(), percent);
-        let twins = |(share, n): (f64, usize)| if n == 0 { "-".into() } else { format!("{} of {n}", percent(share)) };
-        text += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-            r.kernel,
+    table
+}
+
+/// Parameters by solver, illegal configs, how far labels reproduce, calibration.
+fn details(reports: &[&Report]) -> markdown::Table {
+    let mut table = markdown::Table::new(&[
+        "solver",
+        "free trees",
+        "free seqtune",
+        "forced trees",
+        "forced seqtune",
+        "illegal",
+        "illegal unmasked",
+        "dead ends",
+        "twins by batch",
+        "by device",
+        "calibration error",
+        "by chance",
+    ]);
+    let free = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.free));
+    let forced = |r: Option<&Row>| r.and_then(|r| r.forced).map_or("-".into(), percent);
+    let twins = |(share, n): (f64, usize)| if n == 0 { "-".into() } else { format!("{} of {n}", percent(share)) };
+    for r in reports {
+        let (trees, model) = (row(r, Method::LightGbmChain), row(r, Method::Predict));
+        table.row(&[
+            r.kernel.clone(),
             free(trees),
             free(model),
             forced(trees),
@@ -71,18 +110,22 @@ pub fn text(reports: &[Report]) -> String {
             twins(r.labels.batch),
             twins(r.labels.device),
             percent(r.trueness.calibration_error),
-            percent(r.trueness.error_by_chance)
-        );
+            percent(r.trueness.error_by_chance),
+        ]);
     }
-    text += "\nParameters right by seqtune in percent, free-running / teacher-forced.\n\n| solver | parameters |\n|---|---|\n";
-    for r in &reports {
-        let Some(model) = row(r, MODEL) else { continue };
+    table
+}
+
+fn by_parameter(reports: &[&Report]) -> markdown::Table {
+    let mut table = markdown::Table::new(&["solver", "parameters"]);
+    for r in reports {
+        let Some(model) = row(r, Method::Predict) else { continue };
         let shares = model.free_by_parameter.iter().zip(&model.forced_by_parameter);
         let each = r.parameters.iter().zip(shares);
         let each: Vec<String> = each.map(|(p, (a, b))| format!("{p} {} / {}", percent(*a), percent(*b))).collect();
-        text += &format!("| {} | {} |\n", r.kernel, each.join(", "));
+        table.row(&[r.kernel.clone(), each.join(", ")]);
     }
-    text + "\n" + &summary(&reports)
+    table
 }
 
 /// Averages over all solvers, the margins over all problems, and who is above 90 % per parameter.
@@ -93,7 +136,7 @@ fn summary(reports: &[&Report]) -> String {
     };
     let above: Vec<&str> = reports
         .iter()
-        .filter(|r| row(r, MODEL).and_then(|m| m.forced).is_some_and(|f| f > 0.9))
+        .filter(|r| row(r, Method::Predict).and_then(|m| m.forced).is_some_and(|f| f > 0.9))
         .map(|r| r.kernel.as_str())
         .collect();
     let mut all = Paired::default();
@@ -112,12 +155,12 @@ fn summary(reports: &[&Report]) -> String {
          First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n\
          Teacher-forced above 90 %: {}.\n",
         reports.len(),
-        mean(&|r| row(r, MODEL).map(|m| m.exact[0])),
-        mean(&|r| row(r, TREES).map(|m| m.exact[0])),
-        mean(&|r| row(r, MODEL).map(|m| m.exact[1])),
-        mean(&|r| row(r, TREES).map(|m| m.exact[1])),
-        mean(&|r| row(r, MODEL).and_then(|m| m.forced)),
-        mean(&|r| row(r, TREES).and_then(|m| m.forced)),
+        mean(&|r| row(r, Method::Predict).map(|m| m.exact[0])),
+        mean(&|r| row(r, Method::LightGbmChain).map(|m| m.exact[0])),
+        mean(&|r| row(r, Method::Predict).map(|m| m.exact[1])),
+        mean(&|r| row(r, Method::LightGbmChain).map(|m| m.exact[1])),
+        mean(&|r| row(r, Method::Predict).and_then(|m| m.forced)),
+        mean(&|r| row(r, Method::LightGbmChain).and_then(|m| m.forced)),
         percent(trueness.calibration_error),
         percent(trueness.error_by_chance),
         if above.is_empty() { "none".into() } else { above.join(", ") }

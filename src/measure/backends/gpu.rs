@@ -97,7 +97,8 @@ impl<D: Driver> Gpu<D> {
         program: ProgramId,
         values: &[KernelArg],
         geometry: &LaunchDims,
-        timing: (usize, Timing),
+        repeat: usize,
+        timing: Timing,
     ) -> DriverResult<Vec<f32>> {
         self.enter()?;
         let (function, local_bytes) = self.function(program)?;
@@ -111,13 +112,14 @@ impl<D: Driver> Gpu<D> {
         };
         let mut words: Vec<u64> = values.iter().map(word).collect();
         let mut arguments: Vec<Handle> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
-        self.timed(timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
+        self.timed(repeat, timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
     }
 
     /// Does something on the device so many times, each between two events where it is timed; microseconds of each.
     fn timed(
         &mut self,
-        (repeat, timing): (usize, Timing),
+        repeat: usize,
+        timing: Timing,
         enqueue: &mut dyn FnMut(&D) -> DriverResult<()>,
     ) -> DriverResult<Vec<f32>> {
         let pairs = if timing == Timing::Untimed { 1 } else { repeat };
@@ -254,7 +256,7 @@ impl<D: Driver> Executor for Gpu<D> {
         repeat: usize,
         timing: Timing,
     ) -> std::result::Result<Vec<f32>, Invalidity> {
-        self.run(program, values, geometry, (repeat, timing)).map_err(|e| self.failure(e))
+        self.run(program, values, geometry, repeat, timing).map_err(|e| self.failure(e))
     }
 
     fn library(&mut self) -> DriverResult<String> {
@@ -274,7 +276,7 @@ impl<D: Driver> Executor for Gpu<D> {
         // taken out while it is in use, because timing needs the device
         let library = self.library.take();
         let times = match (&opened, &library) {
-            (Ok(_), Some(Ok(library))) => self.timed((repeat, timing), &mut |_| library.multiply(product, pointers)),
+            (Ok(_), Some(Ok(library))) => self.timed(repeat, timing, &mut |_| library.multiply(product, pointers)),
             (said, _) => Err(said.clone().err().unwrap_or_default()),
         };
         self.library = library;

@@ -51,7 +51,9 @@ pub trait Compiler: Send + Sync {
 /// A kernel's program for a problem and config, compiled for a device without it.
 pub fn compile_for(
     compiler: &dyn Compiler,
-    (kernel, problem, config): (&Kernel, &Problem, &Config),
+    kernel: &Kernel,
+    problem: &Problem,
+    config: &Config,
     device: &Device,
 ) -> Result<std::result::Result<Binary, Invalidity>> {
     let launch = &kernel.source()?.program;

@@ -80,12 +80,21 @@ fn next_update(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Reci
 
 const CONSTANT: &str = "the counter of energy stands still";
 
+/// What is known of a launch and its device before it is metered.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// Time of a launch in microseconds.
+    pub launch_us: f64,
+    /// Power of the idle device in watts.
+    pub idle_watts: f64,
+}
+
 /// Joules per launch of what `launch` launches so many times, back to back; a launch takes about `launch_us` microseconds.
 pub fn meter(
     meter: &mut dyn EnergyMeter,
     clock: &mut dyn Clock,
     recipe: &Recipe,
-    (launch_us, idle_watts): (f64, f64),
+    Draw { launch_us, idle_watts }: Draw,
     launch: &mut dyn FnMut(usize) -> Result<(), Invalidity>,
 ) -> Result<Energy, Unmetered> {
     let portion = ((recipe.portion * 1e6 / launch_us.max(0.1)) as usize).clamp(1, 10_000);
@@ -212,9 +221,14 @@ mod tests {
                 device.pass(n as f64 * launch_s, watts);
                 Ok(())
             };
-            let found =
-                meter(&mut OfDevice(&device), &mut OfDevice(&device), &recipe, (launch_s * 1e6, idle), &mut launch)
-                    .unwrap();
+            let found = meter(
+                &mut OfDevice(&device),
+                &mut OfDevice(&device),
+                &recipe,
+                Draw { launch_us: launch_s * 1e6, idle_watts: idle },
+                &mut launch,
+            )
+            .unwrap();
             let truth = launch_s * watts;
             assert!((found.joules / truth - 1.0).abs() < 0.015, "{} instead of {truth}", found.joules);
             assert!(found.half_width < 0.05 * truth, "{found:?}");
@@ -239,10 +253,14 @@ mod tests {
             device.pass(n as f64 * 1e-4, 300.0);
             Ok(())
         };
-        let found = meter(&mut Still, &mut OfDevice(&device), &recipe, (100.0, 0.0), &mut launch);
+        let found =
+            meter(&mut Still, &mut OfDevice(&device), &recipe, Draw { launch_us: 100.0, idle_watts: 0.0 }, &mut launch);
         assert_eq!(found, Err(Unmetered::Counter(CONSTANT.into())));
         let broken = Invalidity::new(InvalidityKind::Runtime, "broke");
-        let found = meter(&mut Still, &mut OfDevice(&device), &recipe, (100.0, 0.0), &mut |_| Err(broken.clone()));
+        let found =
+            meter(&mut Still, &mut OfDevice(&device), &recipe, Draw { launch_us: 100.0, idle_watts: 0.0 }, &mut |_| {
+                Err(broken.clone())
+            });
         assert_eq!(found, Err(Unmetered::Config(broken)));
     }
 }

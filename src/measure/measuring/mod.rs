@@ -11,7 +11,7 @@ pub mod trial;
 use crate::batch::{Batch, Contender, Measured, ProgramKey, Step};
 use crate::compile::Job;
 use crate::executor::{Executor, LaunchDims, ProgramId, Timing};
-use crate::measuring::energy::{EnergyMeter, MachineClock, Unmetered, idle_watts};
+use crate::measuring::energy::{Draw, EnergyMeter, MachineClock, Unmetered, idle_watts};
 use crate::measuring::interleave::Interleaved;
 use crate::measuring::monitor::DeviceMonitor;
 use crate::measuring::roofline::Peaks;
@@ -342,7 +342,7 @@ impl Bench {
             monitor.poll(self.executor.as_mut(), candidate);
             Ok(())
         };
-        let metered = energy::meter(meter, &mut clock, &recipe, (launch_us, idle), &mut launch);
+        let metered = energy::meter(meter, &mut clock, &recipe, Draw { launch_us, idle_watts: idle }, &mut launch);
         // waits for the last, whose failure is this config's
         let last = candidate.work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm);
         observed.conditions = candidate.conditions.take().or(observed.conditions);

@@ -32,6 +32,17 @@ pub struct Peaks {
     pub cache_bytes: f64,
 }
 
+/// Work of a launch and the time it took.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    /// Floating-point operations.
+    pub flops: f64,
+    /// Least bytes that are moved.
+    pub bytes: f64,
+    /// Time in microseconds.
+    pub time_us: f64,
+}
+
 /// What keeps a kernel from being faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -77,12 +88,12 @@ impl Peaks {
         }
     }
 
-    /// Shares of both peaks that so much work in so many microseconds is, and what bounds it; `None` where the units' peak is not known.
+    /// Shares of both peaks that a launch reaches, compute and memory, and what bounds it; `None` where the units' peak is not known.
     /// `device_fill`: share of the device's places for work-items that were filled, where it is known.
-    pub fn judge(
+    pub fn place(
         &self,
         units: Units,
-        (flops, bytes, time_us): (f64, f64, f64),
+        Work { flops, bytes, time_us }: Work,
         device_fill: Option<f64>,
         cache: Cache,
     ) -> Option<(f64, f64, Bound)> {
@@ -211,18 +222,31 @@ mod tests {
             cache_gbs: Some(400.0),
             cache_bytes: 1e6,
         };
-        let judge = |flops, bytes, us| peaks.judge(Units::Vector, (flops, bytes, us), None, Cache::Cold).unwrap();
+        let judge = |flops, bytes, us| {
+            peaks.place(Units::Vector, Work { flops, bytes, time_us: us }, None, Cache::Cold).unwrap()
+        };
         // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
         let (compute, memory, bound) = judge(1e9, 1e6, 2e3);
         assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
         assert_eq!(bound, Bound::Compute);
         assert_eq!(judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
         assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
-        assert_eq!(peaks.judge(Units::Matrix, (1e9, 1e6, 2e3), None, Cache::Cold), None);
+        assert_eq!(peaks.place(Units::Matrix, Work { flops: 1e9, bytes: 1e6, time_us: 2e3 }, None, Cache::Cold), None);
         // at half of a peak it depends on whether there were others to work
-        let half = |device_fill| peaks.judge(Units::Vector, (1e9, 1e6, 2e3), Some(device_fill), Cache::Cold).unwrap().2;
+        let half = |device_fill| {
+            peaks
+                .place(Units::Vector, Work { flops: 1e9, bytes: 1e6, time_us: 2e3 }, Some(device_fill), Cache::Cold)
+                .unwrap()
+                .2
+        };
         assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
-        assert_eq!(peaks.judge(Units::Vector, (1e9, 1e6, 1.5e3), Some(0.125), Cache::Cold).unwrap().2, Bound::Compute);
+        assert_eq!(
+            peaks
+                .place(Units::Vector, Work { flops: 1e9, bytes: 1e6, time_us: 1.5e3 }, Some(0.125), Cache::Cold)
+                .unwrap()
+                .2,
+            Bound::Compute
+        );
     }
 
     #[test]
@@ -237,7 +261,9 @@ mod tests {
         let fast = Peaks { f32_gflops: 1_000.0, bandwidth_gbs: 90.0, cache_gbs: Some(400.0), ..slow };
         let peaks = slow.higher(fast);
         assert_eq!((peaks.f32_gflops, peaks.bandwidth_gbs, peaks.cache_gbs), (1_000.0, 100.0, Some(400.0)));
-        let memory = |bytes: f64, cache| peaks.judge(Units::Vector, (1e6, bytes, 10.0), None, cache).unwrap().1;
+        let memory = |bytes: f64, cache| {
+            peaks.place(Units::Vector, Work { flops: 1e6, bytes, time_us: 10.0 }, None, cache).unwrap().1
+        };
         assert!((memory(1e6, Cache::Warm) - 0.25).abs() < 1e-9, "100 GB/s of 400");
         assert!((memory(1e6, Cache::Cold) - 1.0).abs() < 1e-9 && (memory(2e6, Cache::Warm) - 2.0).abs() < 1e-9);
     }

@@ -1,12 +1,12 @@
-//! Measuring many configs of many problems into a journal, in the order of a plan (of each batch what does not compile first), so that an interruption loses no more than the batch that is
-//! being measured.
+//! Measuring many configs of many problems into a journal, in the order of a plan (of each batch what does not compile first), so that an
+//! interruption loses no more than the batch that is being measured.
 
 pub mod plan;
 mod precompile;
 
 use crate::batch::{Batch, Contender, Ending, Measured};
 use crate::engine::Compiled;
-use crate::sweep::precompile::{CompileQueue, compiling};
+use crate::sweep::precompile::{CompileQueue, Precompile, compiling};
 use crate::worker::client::{Client, Setup};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Journal, Observed, Outcome, Record};
@@ -51,16 +51,10 @@ pub struct Report {
     pub failed: Vec<(String, String)>,
 }
 
-/// How a batch of a sweep ended: with the best time known of its problem in microseconds, or with why that cannot be measured.
-enum BatchEnd {
-    Best(f64),
-    Unmeasurable(String),
-}
-
 /// So many problems that fail one after the other are the device's fault.
 const FAILED: usize = 8;
 
-/// Told of progress: records done so far, and what is going on.
+/// Shows progress: records done so far, and the work at hand.
 pub type Progress<'a> = &'a mut dyn FnMut(usize, &str);
 
 /// A batch of the configs of a problem that the journal lacks.
@@ -79,6 +73,10 @@ struct Left<'p> {
 
 impl Run {
     /// Measures what the journal lacks of `plan`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the library is to be measured and there is none, [`Error::Failed`] where a worker cannot be started,
+    /// the journal cannot be written, or one problem after the other fails.
     pub fn run(
         &self,
         kernel: &Kernel,
@@ -90,56 +88,18 @@ impl Run {
         let left = self.left(kernel, plan, &journal.dataset.records);
         let planned = plan.iter().map(|(_, c)| c.len()).sum();
         let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
-        let mut report = Report { planned, found, ..Report::default() };
         let compilers: Vec<Client> = (0..self.compilers.max(1)).map(|_| Client::new(self.setup.clone())).collect();
         let mut measurer = Client::new(self.setup.clone());
         if self.library {
             measurer.library()?.map_err(|reason| Error::Unavailable(format!("--library: {reason}")))?;
         }
         let until = self.budget.map(|budget| began + budget);
-        let is_over = || until.is_some_and(|until| Instant::now() > until);
         let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
-        compiling(kernel, compilers, &todo, (self.ahead, until), |programs| {
-            let (mut best, mut gone, mut in_a_row): (Option<(&str, f64)>, _, usize) = (None, "", 0);
-            for (at, left) in left.iter().enumerate() {
-                if left.text == gone {
-                    continue;
-                }
-                if is_over() {
-                    report.stopped = true;
-                    break;
-                }
-                // of the batches of this problem before
-                let known = best.filter(|(text, _)| *text == left.text).map_or(f64::INFINITY, |(_, us)| us);
-                let waited = Instant::now();
-                programs.wait(at, &mut |n| {
-                    let done = report.found + report.measured + report.invalid;
-                    progress(done, &format!("{}, compiling {n}", left.place))
-                })?;
-                report.compile_seconds += waited.elapsed().as_secs_f64();
-                // what was not compiled in time is for the next run
-                if is_over() {
-                    report.stopped = true;
-                    break;
-                }
-                let best_us = left.best_us.min(known);
-                let measured = self.batch(left, best_us, programs, &mut measurer, (journal, &mut report), progress)?;
-                in_a_row = if matches!(measured, BatchEnd::Best(_)) { 0 } else { in_a_row + 1 };
-                match measured {
-                    BatchEnd::Best(found) => best = Some((&left.text, found)),
-                    BatchEnd::Unmeasurable(reason) if in_a_row == FAILED => {
-                        return Err(Error::Failed(format!(
-                            "{FAILED} problems one after the other failed, the last: {reason}"
-                        )));
-                    }
-                    BatchEnd::Unmeasurable(reason) => {
-                        gone = &left.text;
-                        report.failed.push((kernel.brief_problem(left.problem), reason));
-                    }
-                }
-            }
-            Ok(())
-        })?;
+        let ledger = Ledger { journal, report: Report { planned, found, ..Report::default() }, progress };
+        let mut measuring = Measuring { policy: &self.policy, kernel, measurer, ledger, until };
+        let precompile = Precompile { ahead: self.ahead, until };
+        compiling(kernel, compilers, &todo, precompile, |programs| measuring.measure(&left, programs))?;
+        let mut report = measuring.ledger.report;
         report.seconds = began.elapsed().as_secs_f64();
         match report.failed.first() {
             Some((problem, reason)) if report.measured + report.invalid == 0 => {
@@ -172,27 +132,86 @@ impl Run {
         }
         all
     }
+}
 
-    /// Measures a batch; returns the best time known of its problem then, or why the problem cannot be measured.
-    fn batch(
-        &self,
-        left: &Left,
-        best_us: f64,
-        programs: &CompileQueue,
-        measurer: &mut Client,
-        (journal, report): (&mut Journal, &mut Report),
-        progress: Progress,
-    ) -> Result<BatchEnd> {
-        let Left { kernel, problem, library, .. } = *left;
-        let mut book = |config: &Config, (outcome, observed), report: &mut Report| {
-            match &outcome {
-                Outcome::Measured(_) => report.measured += 1,
-                Outcome::Invalid(_) | Outcome::Tuned(_) => report.invalid += 1,
+/// Where outcomes are booked.
+struct Ledger<'a> {
+    journal: &'a mut Journal,
+    report: Report,
+    progress: Progress<'a>,
+}
+
+impl Ledger<'_> {
+    fn show(&mut self, what: &str) {
+        (self.progress)(self.report.found + self.report.measured + self.report.invalid, what);
+    }
+
+    fn book(&mut self, left: &Left, config: &Config, outcome: Outcome, observed: Observed) -> Result<()> {
+        match &outcome {
+            Outcome::Measured(_) => self.report.measured += 1,
+            Outcome::Invalid(_) | Outcome::Tuned(_) => self.report.invalid += 1,
+        }
+        self.show(&left.place);
+        let (problem, config) = (left.text.clone(), left.kernel.show_config(config));
+        self.journal.append(Record { problem, config, outcome, observed })
+    }
+}
+
+/// A sweep while it measures.
+struct Measuring<'a> {
+    policy: &'a Policy,
+    kernel: &'a Kernel,
+    measurer: Client,
+    ledger: Ledger<'a>,
+    until: Option<Instant>,
+}
+
+impl Measuring<'_> {
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() > until)
+    }
+
+    /// Measures the batches in order, until the time is over. The batches of a problem that cannot be measured are left out.
+    fn measure(&mut self, batches: &[Left], programs: &mut CompileQueue) -> Result<()> {
+        let (mut best, mut gone, mut in_a_row): (Option<(&str, f64)>, _, usize) = (None, "", 0);
+        for (at, left) in batches.iter().enumerate() {
+            if left.text == gone {
+                continue;
             }
-            progress(report.found + report.measured + report.invalid, &left.place);
-            let (problem, config) = (left.text.clone(), kernel.show_config(config));
-            journal.append(Record { problem, config, outcome, observed })
-        };
+            if self.is_over() {
+                self.ledger.report.stopped = true;
+                break;
+            }
+            let waited = Instant::now();
+            programs.wait(at, &mut |n| self.ledger.show(&format!("{}, compiling {n}", left.place)))?;
+            self.ledger.report.compile_seconds += waited.elapsed().as_secs_f64();
+            // what was not compiled in time is for the next run
+            if self.is_over() {
+                self.ledger.report.stopped = true;
+                break;
+            }
+            // of the batches of this problem before
+            let known = best.filter(|(text, _)| *text == left.text).map_or(f64::INFINITY, |(_, us)| us);
+            let (found, ending) = self.batch(left, left.best_us.min(known), programs)?;
+            let Ending::Unmeasurable(reason) = ending else {
+                (best, in_a_row) = (Some((left.text.as_str(), found)), 0);
+                continue;
+            };
+            in_a_row += 1;
+            if in_a_row == FAILED {
+                let what = format!("{FAILED} problems one after the other failed, the last: {reason}");
+                return Err(Error::Failed(what));
+            }
+            gone = &left.text;
+            self.ledger.report.failed.push((self.kernel.brief_problem(left.problem), reason));
+        }
+        Ok(())
+    }
+
+    /// Measures a batch; returns the best time known of its problem then, in microseconds, and how it ended.
+    fn batch(&mut self, left: &Left, best_us: f64, programs: &CompileQueue) -> Result<(f64, Ending)> {
+        let Measuring { policy, kernel, measurer, ledger, .. } = self;
+        let Left { problem, library, .. } = *left;
         let configs: Vec<Config> = left.configs.iter().map(|config| (*config).clone()).collect();
         let batch = Batch { problem, configs: &configs, library, best_us };
         let compiled = Compiled::new(batch, |at| programs.invalidity(problem, &configs[at]).cloned());
@@ -201,35 +220,32 @@ impl Run {
         let (mut waiting, mut next) = (BTreeMap::new(), 0);
         // the last of the batch waits for the library, whose time it is to carry
         let (at_once, mut library_us) = (compiled.sound.len().saturating_sub(library as usize), None);
-        let ending = compiled.measure(measurer, kernel, &self.policy, &mut |measured| {
+        let ending = compiled.measure(measurer, kernel, policy, &mut |measured| {
             let Measured { contender, outcome, observed } = measured;
             let Contender::Config(at) = contender else {
                 library_us = outcome.time_us().map(|us| us as f32);
                 return Ok(());
             };
             if compiled.sound.binary_search(&at).is_err() {
-                return book(&configs[at], (outcome, observed), report);
+                return ledger.book(left, &configs[at], outcome, observed);
             }
             best_of_batch = best_of_batch.min(outcome.time_us().unwrap_or(f64::INFINITY));
             waiting.insert(at, (outcome, observed));
             while next < at_once
-                && let Some(found) = waiting.remove(&compiled.sound[next])
+                && let Some((outcome, observed)) = waiting.remove(&compiled.sound[next])
             {
-                book(&configs[compiled.sound[next]], found, report)?;
+                ledger.book(left, &configs[compiled.sound[next]], outcome, observed)?;
                 next += 1;
             }
             Ok(())
         });
         // what was finished before it failed is kept
         for (at, (outcome, observed)) in waiting {
-            book(&configs[at], (outcome, Observed { library_us, ..observed }), report)?;
+            ledger.book(left, &configs[at], outcome, Observed { library_us, ..observed })?;
         }
-        report.measure_seconds += began.elapsed().as_secs_f64();
+        ledger.report.measure_seconds += began.elapsed().as_secs_f64();
         tracing::debug!("{}: {} configs in {:.2} s", left.place, configs.len(), began.elapsed().as_secs_f64());
-        Ok(match ending? {
-            Ending::Complete => BatchEnd::Best(best_of_batch),
-            Ending::Unmeasurable(reason) => BatchEnd::Unmeasurable(reason),
-        })
+        Ok((best_of_batch, ending?))
     }
 }
 

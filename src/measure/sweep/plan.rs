@@ -24,68 +24,88 @@ pub fn plan(
     choice: Choice,
     seed: u64,
 ) -> Vec<(Problem, Vec<Config>)> {
-    let mut pools: HashMap<ProgramKey, Vec<Config>> = HashMap::new();
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    if let Choice::Sample { pool, .. } = choice {
-        let variant = |p: &Problem| ProgramKey::variant(kernel, p);
+    let planner = Planner { kernel, device, seed };
+    match choice {
+        Choice::Exhaustive => problems.iter().map(|p| (p.clone(), planner.all(p))).collect(),
+        Choice::Sample { configs, pool, fresh } => {
+            let pools = planner.pools(problems, pool);
+            let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
+            problems.iter().map(|p| (p.clone(), planner.sample(p, configs, fresh, pool(p)))).collect()
+        }
+    }
+}
+
+struct Planner<'a> {
+    kernel: &'a Kernel,
+    device: &'a Device,
+    seed: u64,
+}
+
+impl Planner<'_> {
+    fn space(&self, problem: &Problem) -> ConfigSpace {
+        ConfigSpace::new(self.kernel, problem, self.device)
+    }
+
+    /// Every legal config, in random order.
+    fn all(&self, problem: &Problem) -> Vec<Config> {
+        self.space(problem).counter().sample_distinct(usize::MAX, &mut ChaCha8Rng::seed_from_u64(self.seed))
+    }
+
+    /// Pools of about `size` configs, each for the problems that share programs.
+    fn pools(&self, problems: &[Problem], size: usize) -> HashMap<ProgramKey, Vec<Config>> {
         let mut members: Vec<(ProgramKey, Vec<&Problem>)> = Vec::new();
         for problem in problems {
-            let variant = variant(problem);
+            let variant = ProgramKey::variant(self.kernel, problem);
             match members.iter_mut().find(|(v, _)| *v == variant) {
                 Some((_, list)) => list.push(problem),
                 None => members.push((variant, vec![problem])),
             }
         }
-        for (variant, list) in members {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let pool = |(variant, list): (ProgramKey, Vec<&Problem>)| {
             // drawn from the space of a few members each, as spaces may differ between problems
             let sources = list.len().min(8);
             let mut drawn = Vec::new();
             for i in 0..sources {
-                let space = ConfigSpace::new(kernel, list[i * list.len() / sources], device);
-                drawn.extend(space.counter().sample_distinct(pool.div_ceil(sources), &mut rng));
+                let space = self.space(list[i * list.len() / sources]);
+                drawn.extend(space.counter().sample_distinct(size.div_ceil(sources), &mut rng));
             }
             drawn.sort();
             drawn.dedup();
             drawn.shuffle(&mut rng);
-            pools.insert(variant, drawn);
-        }
-    }
-    let configs_of = |problem: &Problem| {
-        let space = ConfigSpace::new(kernel, problem, device);
-        let Choice::Sample { configs, fresh, .. } = choice else {
-            return space.counter().sample_distinct(usize::MAX, &mut ChaCha8Rng::seed_from_u64(seed));
+            (variant, drawn)
         };
+        members.into_iter().map(pool).collect()
+    }
+
+    /// The default, a share of `fresh` configs, then those of the pool, `count` in all as far as there are so many.
+    fn sample(&self, problem: &Problem, count: usize, fresh: f64, mut pool: Vec<Config>) -> Vec<Config> {
+        let space = self.space(problem);
         // its own generator: a problem's configs do not depend on the problems before it
-        let text = kernel.show_problem(problem);
-        let stream = text.bytes().fold(seed, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
+        let text = self.kernel.show_problem(problem);
+        let stream = text.bytes().fold(self.seed, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
         let mut rng = ChaCha8Rng::seed_from_u64(stream);
-        let mut chosen = Vec::new();
-        let mut seen = HashSet::new();
-        let default = kernel.default_config();
+        let (mut chosen, mut seen) = (Vec::new(), HashSet::new());
         let mut add = |config: Config, chosen: &mut Vec<Config>| {
-            if chosen.len() < configs && space.is_legal(&config) && seen.insert(config.clone()) {
+            if chosen.len() < count && space.is_legal(&config) && seen.insert(config.clone()) {
                 chosen.push(config);
             }
         };
-        add(default, &mut chosen);
+        add(self.kernel.default_config(), &mut chosen);
         let mut counter = space.counter();
         // a fraction of a fresh config is drawn with that probability
-        let expected = configs as f64 * fresh;
+        let expected = count as f64 * fresh;
         let fresh = expected.floor() as usize + (rng.random::<f64>() < expected.fract()) as usize;
         for config in counter.sample_distinct(fresh, &mut rng) {
             add(config, &mut chosen);
         }
-        let mut pool = pools.get(&ProgramKey::variant(kernel, problem)).cloned().unwrap_or_default();
         pool.shuffle(&mut rng);
-        for config in pool {
-            add(config, &mut chosen);
-        }
-        if chosen.len() < configs {
-            for config in counter.sample_distinct(configs, &mut rng) {
+        pool.into_iter().for_each(|config| add(config, &mut chosen));
+        if chosen.len() < count {
+            for config in counter.sample_distinct(count, &mut rng) {
                 add(config, &mut chosen);
             }
         }
         chosen
-    };
-    problems.iter().map(|p| (p.clone(), configs_of(p))).collect()
+    }
 }

@@ -35,12 +35,21 @@ pub struct CompileQueue<'p> {
     compiled: HashMap<ProgramKey, Option<Invalidity>>,
 }
 
-/// Compiles on `children` while `measure` runs, which waits for each batch in turn. After `until` no program is begun.
+/// How far compiling goes ahead of measuring.
+#[derive(Clone, Copy, Debug)]
+pub struct Precompile {
+    /// Batches compiled while one is measured.
+    pub ahead: usize,
+    /// Time after which no program is begun.
+    pub until: Option<Instant>,
+}
+
+/// Compiles on `children` while `measure` runs, which waits for each batch in turn.
 pub fn compiling<T>(
     kernel: &Kernel,
     mut children: Vec<Client>,
     todo: &Todo,
-    (ahead, until): (usize, Option<Instant>),
+    Precompile { ahead, until }: Precompile,
     measure: impl FnOnce(&mut CompileQueue) -> Result<T>,
 ) -> Result<T> {
     let (requests, asked) = channel::<usize>();

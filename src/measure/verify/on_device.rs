@@ -35,7 +35,8 @@ impl DeviceComparison {
     pub fn shadows(
         &mut self,
         executor: &mut dyn Executor,
-        (output, format): (BufferId, Format),
+        output: BufferId,
+        format: Format,
         before: &[u8],
         expected: &[u8],
     ) -> Option<ShadowBuffers> {

@@ -95,14 +95,15 @@ pub fn load(
         host.push(kept);
     }
     if let Some(agree) = expecting {
-        expect((executor, agree), kernel, source, &mut workload, &host)?;
+        expect(executor, agree, kernel, source, &mut workload, &host)?;
     }
     Ok(workload)
 }
 
 /// Computes what the kernel has to make of the arguments.
 fn expect(
-    (executor, agree): (&mut dyn Executor, &mut DeviceComparison),
+    executor: &mut dyn Executor,
+    agree: &mut DeviceComparison,
     kernel: &Kernel,
     source: &Source,
     workload: &mut Workload,
@@ -133,7 +134,7 @@ fn expect(
             return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}", kernel.name)));
         }
         let largest = scale(&result, output.format);
-        let shadows = agree.shadows(executor, (output.buffer, output.format), &output.before, &result);
+        let shadows = agree.shadows(executor, output.buffer, output.format, &output.before, &result);
         output.expected = Expected::All(result, largest, shadows);
     }
     Ok(())

@@ -9,7 +9,8 @@ use crate::kernel::exact::Exact;
 use crate::kernel::expr;
 use crate::kernel::expr::Expr;
 use crate::kernel::spec::{
-    ArgumentKind, BaseSpec, Field, FieldKind, GemmSpec, KernelSpec, ProgramSpec, RuleSpec, WorkSpec,
+    ArgumentKind, ArgumentSpec, BaseSpec, ExactSpec, FeatureSpec, Field, FieldKind, GemmSpec, KernelSpec, LibrarySpec,
+    ParameterSpec, ProgramSpec, RuleSpec, WorkSpec,
 };
 use crate::kernel::{device, hex};
 use include_dir::{Dir, include_dir};
@@ -116,6 +117,10 @@ impl Names {
         Expr::parse(text, &|name| self.slots.get(name).cloned())
     }
 
+    fn exprs(&self, texts: Vec<String>) -> Result<Vec<Expr>> {
+        texts.iter().map(|text| self.expr(text)).collect()
+    }
+
     /// [`Names::expr`] with more names.
     fn expr_with(&self, text: &str, more: &BTreeMap<String, Expr>) -> Result<Expr> {
         Expr::parse(text, &|name| more.get(name).or_else(|| self.slots.get(name)).cloned())
@@ -130,69 +135,22 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
             return input(format!("definition `{name}` is already made by the base"));
         }
     }
-    let features = base.feature.into_iter().chain(spec.feature);
-    let rules = base.rule.into_iter().chain(spec.rule).collect();
-    let Some(WorkSpec { flops, bytes, tolerance, units }) = spec.work.or(base.work) else {
-        return input("there is no [work] table");
-    };
-    let parameters = spec.parameter.into_iter().map(|p| {
-        let default = p.values.iter().position(|v| *v == p.default);
-        match default {
-            Some(default) if p.values.len() <= MOST_VALUES => {
-                Ok(Parameter { name: p.name, values: p.values, default, meaning: p.meaning })
-            }
-            Some(_) => input(format!("parameter `{}` has more than {MOST_VALUES} values", p.name)),
-            None => input(format!("parameter `{}`: the default {} is not one of its values", p.name, p.default)),
-        }
-    });
-    let parameters = parameters.collect::<Result<Vec<_>>>()?;
+    let Some(work) = spec.work.or(base.work) else { return input("there is no [work] table") };
+    let parameters = spec.parameter.into_iter().map(parameter).collect::<Result<Vec<_>>>()?;
     let names = names(&parameters, &fields, &define)?;
-    let count = parameters.len();
-    let exprs = |texts: Vec<String>| texts.iter().map(|t| names.expr(t)).collect::<Result<Vec<_>>>();
-    let launch = |p: ProgramSpec| -> Result<Launch> {
-        if !files.contains_key(&p.file) {
-            return input(format!("the source `{}` is not in the kernel's folder", p.file));
-        }
-        let dynamic_local = p.dynamic_local.map(|text| names.expr(&text)).transpose()?;
-        Ok(Launch { file: p.file, entry: p.entry, global: exprs(p.global)?, local: exprs(p.local)?, dynamic_local })
-    };
-    let features = features.map(|f| {
+    let feature = |f: FeatureSpec| {
         let expr = names.expr(&f.expr)?;
-        Ok(Feature { known_after: decided_after(&expr, count), name: f.name, group: f.group, expr })
-    });
-    let arguments = spec.argument.into_iter().map(|a| {
-        let amount = a.length.or(a.value).unwrap_or_default();
-        let element = a.element.unwrap_or("0".into());
-        let bf16 = a.bf16.map(|text| names.expr(&text)).transpose()?;
-        Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, bf16, name: a.name, kind: a.kind })
-    });
-    let source = match (spec.program, spec.reference) {
-        (Some(program), Some(reference)) => {
-            let arguments = arguments.collect::<Result<Vec<_>>>()?;
-            let slots = parameters.len() + fields.len() + LIMIT_NAMES.len();
-            Some(Source {
-                program: launch(program)?,
-                reference: launch(reference)?,
-                tolerance: names.expr(&tolerance.unwrap_or("0".into()))?,
-                units,
-                exact: spec
-                    .exact
-                    .map(|exact| {
-                        Exact::load(
-                            exact,
-                            &|name, kind| Argument::find(&arguments, name, kind),
-                            slots,
-                            &|text, more| names.expr_with(text, more),
-                        )
-                    })
-                    .transpose()?,
-                gemm: spec.library.map(|library| gemm(&names, library.gemm, &arguments)).transpose()?,
-                arguments,
-            })
-        }
-        (None, None) => None,
-        _ => return input("[program] and [reference] belong together: one of them is missing"),
+        Ok(Feature { known_after: decided_after(&expr, parameters.len()), name: f.name, group: f.group, expr })
     };
+    let programs = ProgramSpecs {
+        program: spec.program,
+        reference: spec.reference,
+        argument: spec.argument,
+        exact: spec.exact,
+        library: spec.library,
+    };
+    let slots = parameters.len() + fields.len() + LIMIT_NAMES.len();
+    let source = source(programs, &work, &names, slots, &files)?;
     let constraints = load_constraints(&names, spec.constraint)?;
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
     let space = |source: Option<&String>| {
@@ -203,18 +161,83 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         whole_space: space(whole),
         name: spec.name,
         meaning: spec.meaning,
-        rules: load_constraints(&names, rules)?,
+        rules: load_constraints(&names, base.rule.into_iter().chain(spec.rule).collect())?,
         constraints,
-        features: features.collect::<Result<_>>()?,
-        shape: exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
-        flops: names.expr(&flops)?,
-        bytes: names.expr(&bytes)?,
+        features: base.feature.into_iter().chain(spec.feature).map(feature).collect::<Result<_>>()?,
+        shape: names.exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
+        flops: names.expr(&work.flops)?,
+        bytes: names.expr(&work.bytes)?,
         source,
         database: spec.database,
         fields,
         parameters,
         files,
     }))
+}
+
+fn parameter(p: ParameterSpec) -> Result<Parameter> {
+    match p.values.iter().position(|v| *v == p.default) {
+        Some(default) if p.values.len() <= MOST_VALUES => {
+            Ok(Parameter { name: p.name, values: p.values, default, meaning: p.meaning })
+        }
+        Some(_) => input(format!("parameter `{}` has more than {MOST_VALUES} values", p.name)),
+        None => input(format!("parameter `{}`: the default {} is not one of its values", p.name, p.default)),
+    }
+}
+
+/// The tables of a kernel that has a program.
+struct ProgramSpecs {
+    program: Option<ProgramSpec>,
+    reference: Option<ProgramSpec>,
+    argument: Vec<ArgumentSpec>,
+    exact: Option<ExactSpec>,
+    library: Option<LibrarySpec>,
+}
+
+/// The program, its reference and how results are compared; `None` of a kernel that describes a space alone.
+fn source(
+    specs: ProgramSpecs,
+    work: &WorkSpec,
+    names: &Names,
+    slots: usize,
+    files: &BTreeMap<String, String>,
+) -> Result<Option<Source>> {
+    let (program, reference) = match (specs.program, specs.reference) {
+        (Some(program), Some(reference)) => (program, reference),
+        (None, None) => return Ok(None),
+        _ => return input("[program] and [reference] belong together: one of them is missing"),
+    };
+    let arguments = specs.argument.into_iter().map(|a| argument(names, a)).collect::<Result<Vec<_>>>()?;
+    let exact = specs.exact.map(|exact| {
+        Exact::load(exact, &|name, kind| Argument::find(&arguments, name, kind), slots, &|text, more| {
+            names.expr_with(text, more)
+        })
+    });
+    Ok(Some(Source {
+        program: launch(names, program, files)?,
+        reference: launch(names, reference, files)?,
+        tolerance: names.expr(work.tolerance.as_deref().unwrap_or("0"))?,
+        units: work.units,
+        exact: exact.transpose()?,
+        gemm: specs.library.map(|library| gemm(names, library.gemm, &arguments)).transpose()?,
+        arguments,
+    }))
+}
+
+fn launch(names: &Names, p: ProgramSpec, files: &BTreeMap<String, String>) -> Result<Launch> {
+    if !files.contains_key(&p.file) {
+        return input(format!("the source `{}` is not in the kernel's folder", p.file));
+    }
+    let dynamic_local = p.dynamic_local.map(|text| names.expr(&text)).transpose()?;
+    let (global, local) = (names.exprs(p.global)?, names.exprs(p.local)?);
+    Ok(Launch { file: p.file, entry: p.entry, global, local, dynamic_local })
+}
+
+fn argument(names: &Names, a: ArgumentSpec) -> Result<Argument> {
+    let amount = a.length.or(a.value).unwrap_or_default();
+    let element = a.element.unwrap_or("0".into());
+    let bf16 = a.bf16.map(|text| names.expr(&text)).transpose()?;
+    Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, bf16, name: a.name, kind: a.kind })
 }
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {

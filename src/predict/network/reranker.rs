@@ -135,7 +135,7 @@ impl<'a> BatchScorer<'a> {
         let shared = std::iter::zip(&self.last, config).take_while(|(a, b)| a == b).count();
         for (at, choice) in config.iter().enumerate().skip(shared) {
             self.numbers.clear();
-            self.featurizer.decide(self.instance, &mut self.env, (at, *choice), &mut self.numbers);
+            self.featurizer.decide(self.instance, &mut self.env, at, *choice, &mut self.numbers);
             let (token, columns) = (self.featurizer.token(at, *choice) as usize, self.featurizer.choice_columns(at));
             for (reranker, sums) in self.rerankers.iter().zip(&mut self.sums) {
                 let d = reranker.norm.width();

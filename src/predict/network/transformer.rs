@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::network::dense::{Linear, Norm, add, dot, gelu, get, linears, product};
 use crate::network::reranker::Reranker;
-use crate::network::weights::Weights;
+use crate::network::weights::{Weights, has_reranker};
 use crate::settings::Hparams;
 
 struct FeedForward {
@@ -136,7 +136,7 @@ impl Transformer {
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
-            head: match weights.contains_key("judge.out.weight") {
+            head: match has_reranker(weights) {
                 true => Head::Reranker(Box::new(Reranker::new(weights)?)),
                 false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },

@@ -14,6 +14,14 @@ pub struct Array {
     pub values: Vec<f32>,
 }
 
+/// Beginning of the names of a re-ranker's weights.
+pub const RERANKER: &str = "judge.";
+
+/// Whether a network's weights hold a re-ranker; without one, its time head works on the decoder's last state.
+pub fn has_reranker(weights: &Weights) -> bool {
+    weights.keys().any(|name| name.starts_with(RERANKER))
+}
+
 /// The weights of member `i` of a model: those named `i.…`, without that.
 pub fn member(weights: &Weights, i: usize) -> Weights {
     let prefix = format!("{i}.");

@@ -9,7 +9,9 @@ use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
 use seqtune::cli::progress::Bar;
 use seqtune::cli::train::Args;
+use seqtune_data::Table;
 use seqtune_predict::error::{Result, input, io};
+use seqtune_predict::kernel::Kernel;
 use seqtune_predict::settings::{Hparams, Settings, Target};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Meta, Model};
@@ -18,36 +20,48 @@ use std::path::PathBuf;
 /// Runs `seqtune train`.
 pub fn run(args: Args) -> Result<()> {
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
-    let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
-    if !tuned && (corpus.len() > 1 || corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some()))) {
-        return input("sweeps are learned one kernel at a time, and apart from databases of tuned configs");
-    }
+    let tuned = is_tuned(&corpus)?;
     let from = match (&args.from, &corpus[..]) {
         (Some(_), _) if tuned => return input("--from goes on with sweeps; these datasets hold what tuners chose"),
         (Some(from), [(kernel, _), ..]) => Some(Model::load_for(from, &kernel.name)?),
         _ => None,
     };
-    let default = match &from {
+    let settings = settings(&args, from.as_ref(), tuned)?;
+    let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
+    let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
+    let kernels = corpus.len();
+    let groups = learning(groups(corpus, &args.output, args.together), &settings.split)?;
+    let stale = stale(&args, &groups)?;
+    let existing = existing(&args, &groups, &stale)?;
+    let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
+    eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
+    let models = train_all(&groups, from.as_ref(), &settings, existing, tuned)?;
+    for file in &stale {
+        std::fs::remove_file(file).map_err(io(file))?;
+    }
+    show(&args, &groups, &models)
+}
+
+/// Whether tables hold what tuners chose; an error where they hold that and sweeps, or sweeps of several kernels.
+fn is_tuned(corpus: &[(Kernel, Table)]) -> Result<bool> {
+    let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
+    if !tuned && (corpus.len() > 1 || corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some()))) {
+        return input("sweeps are learned one kernel at a time, and apart from databases of tuned configs");
+    }
+    Ok(tuned)
+}
+
+/// The settings that the options ask for; what they leave open is as in the model that is gone on from, or as usual for the data.
+fn settings(args: &Args, from: Option<&Model>, tuned: bool) -> Result<Settings> {
+    let default = match from {
         Some(model) => Settings { split: model.meta.split, ..Settings::refining() },
         None if tuned => Settings::tuned(),
         None => Settings::default(),
     };
-    let width = args.width.unwrap_or(default.hparams.width);
-    let split = Split {
-        seed: args.split_seed.unwrap_or(default.split.seed),
-        test: args.test.unwrap_or(default.split.test),
-        validation: args.validation.unwrap_or(default.split.validation),
-        from: default.split.from,
-    };
-    if from.is_some() && (split.seed != default.split.seed || split.test > default.split.test) {
-        return input(format!(
-            "--from: what the model learned would be judged as held out; leave out --split-seed, and --test or give at most {}",
-            default.split.test
-        ));
-    }
     if args.tau.is_some() && args.target == Some(Target::Best) {
         return input("--tau is the temperature of the soft target; leave it out with --target best");
     }
+    let width = args.width.unwrap_or(default.hparams.width);
     let settings = Settings {
         hparams: Hparams {
             width,
@@ -66,24 +80,40 @@ pub fn run(args: Args) -> Result<()> {
         bf16: default.bf16 && !args.single,
         pseudo_labels: args.pseudo_labels.unwrap_or(default.pseudo_labels),
         rate: args.rate.unwrap_or(default.rate),
-        split,
+        split: split(args, default.split, from.is_some())?,
         seed: args.seed,
         command: command_line(),
         ..default
     };
     check(&settings)?;
-    let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
-    let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
-    let kernels = corpus.len();
-    let mut groups = groups(corpus, &args.output, args.together);
+    Ok(settings)
+}
+
+/// The split that the options ask for. Going on from a model, nothing that it learned may be held out.
+fn split(args: &Args, default: Split, goes_on: bool) -> Result<Split> {
+    let split = Split {
+        seed: args.split_seed.unwrap_or(default.seed),
+        test: args.test.unwrap_or(default.test),
+        validation: args.validation.unwrap_or(default.validation),
+        from: default.from,
+    };
+    if goes_on && (split.seed != default.seed || split.test > default.test) {
+        return input(format!(
+            "--from: what the model learned would be judged as held out; leave out --split-seed, and --test or give at most {}",
+            default.test
+        ));
+    }
+    Ok(split)
+}
+
+/// The groups that have anything to learn; of several, the others are left out with a warning.
+fn learning(mut groups: Vec<ModelGroup>, split: &Split) -> Result<Vec<ModelGroup>> {
     if groups.len() > 1 {
         groups.retain(|group| {
-            let learns = group.corpus.iter().any(|(k, t)| !t.tuned_part(k, &split, Part::Train).is_empty());
+            let learns = group.corpus.iter().any(|(k, t)| !t.tuned_part(k, split, Part::Train).is_empty());
             if !learns {
-                eprintln!(
-                    "seqtune: warning: {}: no problem shape falls into the training part; left out",
-                    group.name()
-                );
+                let name = group.name();
+                eprintln!("seqtune: warning: {name}: no problem shape falls into the training part; left out");
             }
             learns
         });
@@ -91,32 +121,41 @@ pub fn run(args: Args) -> Result<()> {
     if groups.is_empty() {
         return input("no problem shape falls into the training part of any kernel; give more shapes");
     }
-    let stale = stale(&args, &groups)?;
-    let existing = existing(&args, &groups, &stale)?;
-    let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
-    eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
-    let mut teller = ProgressReporter::new(&groups, tuned);
+    Ok(groups)
+}
+
+/// Trains a model for each group.
+fn train_all(
+    groups: &[ModelGroup],
+    from: Option<&Model>,
+    settings: &Settings,
+    existing: Existing,
+    tuned: bool,
+) -> Result<Vec<Model>> {
+    let mut reporter = ProgressReporter::new(groups, tuned);
     let mut models = Vec::new();
-    for group in &groups {
-        let place = (group.folder.as_path(), existing);
-        let model = match &from {
-            Some(from) => refine(from, &group.corpus, &settings, place, &mut |p| teller.tell(group, p)),
-            None => train(&group.corpus, &settings, place, &mut |p| teller.tell(group, p)),
+    for group in groups {
+        let (corpus, folder) = (&group.corpus, &group.folder);
+        let model = match from {
+            Some(from) => refine(from, corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
+            None => train(corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
         };
         models.push(model.map_err(|e| e.at(group.name()))?);
-        teller.next(group);
+        reporter.next(group);
     }
-    teller.end();
-    for file in &stale {
-        std::fs::remove_file(file).map_err(io(file))?;
-    }
+    reporter.end();
+    Ok(models)
+}
+
+/// Shows where the models are, and their validation scores.
+fn show(args: &Args, groups: &[ModelGroup], models: &[Model]) -> Result<()> {
     if args.json {
-        return match &models[..] {
+        return match models {
             [model] => answer_json(&model.meta),
             _ => answer_json(&models.iter().map(|m| &m.meta).collect::<Vec<_>>()),
         };
     }
-    for (group, model) in groups.iter().zip(&models) {
+    for (group, model) in groups.iter().zip(models) {
         let scores: Vec<String> =
             model.meta.scores.iter().map(|(name, score)| format!("  {name}: {score:.4}")).collect();
         let file = Model::file(&group.folder);
@@ -151,7 +190,7 @@ fn existing(args: &Args, groups: &[ModelGroup], stale: &[PathBuf]) -> Result<Exi
     }
 }
 
-/// Tells how training goes on.
+/// Shows how training goes on.
 struct ProgressReporter {
     tuned: bool,
     groups: usize,
@@ -178,7 +217,7 @@ impl ProgressReporter {
         }
     }
 
-    fn tell(&mut self, group: &ModelGroup, progress: Progress) {
+    fn report(&mut self, group: &ModelGroup, progress: Progress) {
         match progress {
             // the bar over the whole training is there: no second one
             Progress::Preparing(..) if self.passes.is_some() => (),

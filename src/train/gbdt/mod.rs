@@ -23,23 +23,38 @@ enum Aim {
     ListNet(f64),
 }
 
-/// Fits the problems `train` of a table; `held` out ones say when it is enough. `tau` is the temperature of the soft target.
-pub fn fit(
-    kernel: &Kernel,
-    table: &Table,
-    (train, held): (&[usize], &[usize]),
-    (objective, tau): (Objective, f64),
-    (seed, threads): (u64, usize),
-) -> Result<Trees> {
-    let fit = |aim: &Aim| {
-        let of = |problems: &[usize]| samples(kernel, table, problems, objective, *aim);
-        Ok(boosting::fit(&of(train), &of(held), seed))
-    };
-    let forests = on_threads(&[Aim::SquaredError, Aim::ListNet(tau)], threads, fit)?;
-    let [values, lists] = forests
-        .try_into()
-        .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
-    Ok(Trees::new(kernel, objective, tau, (values, lists)))
+/// Boosted trees to fit on a kernel's sweeps.
+pub struct TreeFit<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its measured problems.
+    pub table: &'a Table,
+    /// Quantity that configs are ranked by.
+    pub objective: Objective,
+    /// Temperature of the soft target.
+    pub tau: f64,
+    /// Seed of the row sampling.
+    pub seed: u64,
+    /// Threads; both forests are fitted at once.
+    pub threads: usize,
+}
+
+impl TreeFit<'_> {
+    /// Fits the problems `train` of the table until the loss on the `held` out ones no longer falls.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where a thread panics.
+    pub fn fit(&self, train: &[usize], held: &[usize]) -> Result<Trees> {
+        let fit = |aim: &Aim| {
+            let of = |problems: &[usize]| samples(self.kernel, self.table, problems, self.objective, *aim);
+            Ok(boosting::fit(&of(train), &of(held), self.seed))
+        };
+        let forests = on_threads(&[Aim::SquaredError, Aim::ListNet(self.tau)], self.threads, fit)?;
+        let [values, lists] = forests
+            .try_into()
+            .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
+        Ok(Trees::new(self.kernel, self.objective, self.tau, (values, lists)))
+    }
 }
 
 /// Of each problem the numbers that trees see of its working configs, and these configs' costs; cheapest first.

@@ -6,7 +6,7 @@ use crate::network::transformer::Transformer;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
-use seqtune_predict::network::weights::member;
+use seqtune_predict::network::weights::{has_reranker, member};
 use seqtune_predict::sequence::Sequence;
 use seqtune_predict::{Model, Scored};
 use std::sync::Arc;
@@ -27,13 +27,14 @@ pub fn score_by_libtorch(
     }
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
     let instance = Instance::new(&featurizer.kernel, problem, device);
-    let judged = model.weights.contains_key("0.judge.out.weight");
-    let sequence = |config| Sequence::new(featurizer, &instance, config, judged);
+    let weights = member(&model.weights, 0);
+    let reranks = has_reranker(&weights);
+    let sequence = |config| Sequence::new(featurizer, &instance, config, reranks);
     let sequences = configs.iter().map(sequence).collect::<Result<Vec<_>>>()?;
     let quantities = featurizer.quantities(&instance, objective);
     let rows: Vec<&Sequence> = sequences.iter().collect();
     let batch = Batch::new(featurizer, &[&quantities], rows.len(), &rows);
-    let net = Transformer::new(&model.meta.hparams, &tensors::from_arrays(&member(&model.weights, 0)))?;
+    let net = Transformer::new(&model.meta.hparams, &tensors::from_arrays(&weights))?;
     let (log, judged) = no_grad(|| batch.forward(&net));
     let log = numbers(&batch.chosen(&log).sum_dim_intlist(1, false, Kind::Float))?;
     let or_zeros = |said: Option<Tensor>| said.map_or(Ok(vec![0.0; log.len()]), |said| numbers(&said));

@@ -5,11 +5,9 @@
 
 use crate::network::layers::{CrossAttention, Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use seqtune_predict::error::Result;
+use seqtune_predict::network::weights::RERANKER;
 use seqtune_predict::settings::Hparams;
-use seqtune_predict::vocab::Vocab;
 use std::cell::RefCell;
 use tch::{Kind, Tensor};
 
@@ -153,7 +151,7 @@ impl Transformer {
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
-            head: match weights.contains_key("judge.out.weight") {
+            head: match weights.keys().any(|name| name.starts_with(RERANKER)) {
                 true => Head::Reranker(Reranker::new(weights)?),
                 false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },
@@ -164,73 +162,6 @@ impl Transformer {
     /// The network for training.
     pub fn with_dropout(self, dropout: Option<Dropout>) -> Transformer {
         Transformer { dropout: dropout.map(RefCell::new), ..self }
-    }
-
-    /// Random initial weights, uniform, with a judge or with a head: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1) for
-    /// embeddings.
-    pub fn init(hparams: &Hparams, vocab: &Vocab, judge: bool, seed: u64) -> Weights {
-        let options = (Kind::Float, tch::Device::Cpu);
-        let (d, ff) = (hparams.width as i64, hparams.feed_forward as i64);
-        let mut weights = Weights::new();
-        // not libtorch's generator: that one is shared by all threads, and differs between versions
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut within = |shape: &[i64], bound: f32| {
-            let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-bound..bound)).collect();
-            Tensor::from_slice(&values).reshape(shape)
-        };
-        let bound = |inputs: i64| 1.0 / (inputs as f32).sqrt();
-        let mut add = |name: String, tensor: Tensor| drop(weights.insert(name, tensor));
-        let tokens = vocab.tokens() as i64;
-        add("kernels.weight".into(), within(&[vocab.kernels.len() as i64, d], 0.17));
-        add("tokens.weight".into(), within(&[tokens + 1, d], 0.17));
-        add("positions.weight".into(), within(&[vocab.parameters.len() as i64 + 1, d], 0.17));
-        for (i, width) in vocab.source_widths().into_iter().enumerate() {
-            // most of the numbers of a encoding are 0
-            add(format!("source.{i}.weight"), within(&[d, width as i64], bound(8)));
-            add(format!("source.{i}.bias"), within(&[d], 0.17));
-        }
-        let mut linears: Vec<(String, i64, i64)> = vec![("logits".into(), d, tokens)];
-        let mut norms = vec!["encoder.norm".to_string(), "decoder.norm".to_string()];
-        if judge {
-            add("judge.tokens.weight".into(), within(&[tokens, d], 0.17));
-            linears.extend([("judge.problem".into(), d, d), ("judge.out".into(), d, 3)]);
-            linears.extend([("judge.up".into(), d, ff), ("judge.down".into(), ff, d)]);
-            norms.extend(["judge.norm".to_string(), "judge.norm_out".to_string()]);
-        } else {
-            linears.extend([("head.up".into(), d, d), ("head.down".into(), d, 1)]);
-        }
-        for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
-            linears.push((format!("features.{i}"), step as i64, d));
-            linears.push((format!("weigh.{i}"), d, choice as i64));
-            if judge {
-                linears.push((format!("judge.features.{i}"), choice as i64, d));
-            }
-        }
-        for (side, layers) in [("encoder", hparams.encoder_layers), ("decoder", hparams.decoder_layers)] {
-            for i in 0..layers {
-                let part = |part: &str| format!("{side}.{i}.{part}");
-                linears.push((part("attention.qkv"), d, 3 * d));
-                linears.push((part("attention.out"), d, d));
-                linears.push((part("feed_forward.up"), d, ff));
-                linears.push((part("feed_forward.down"), ff, d));
-                norms.extend([part("attention.norm"), part("feed_forward.norm")]);
-                if side == "decoder" {
-                    linears.push((part("cross.q"), d, d));
-                    linears.push((part("cross.kv"), d, 2 * d));
-                    linears.push((part("cross.out"), d, d));
-                    norms.push(part("cross.norm"));
-                }
-            }
-        }
-        for (name, inputs, outputs) in linears {
-            add(format!("{name}.weight"), within(&[outputs, inputs], bound(inputs.max(1))));
-            add(format!("{name}.bias"), Tensor::zeros([outputs], options));
-        }
-        for name in norms {
-            add(format!("{name}.weight"), Tensor::ones([d], options));
-            add(format!("{name}.bias"), Tensor::zeros([d], options));
-        }
-        weights
     }
 
     /// Encodes sources (B, W of all tokens) of one kernel.

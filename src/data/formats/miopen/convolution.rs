@@ -20,9 +20,26 @@ pub struct Convolution {
     pub beyond: String,
 }
 
+/// Field of the batch size.
+pub const BATCH: &str = "N";
+
 /// Fields of the sizes.
-pub const SIZES: [&str; 14] =
-    ["N", "C", "H", "W", "K", "R", "S", "pad_h", "pad_w", "stride_h", "stride_w", "dilation_h", "dilation_w", "groups"];
+pub const SIZES: [&str; 14] = [
+    BATCH,
+    "C",
+    "H",
+    "W",
+    "K",
+    "R",
+    "S",
+    "pad_h",
+    "pad_w",
+    "stride_h",
+    "stride_w",
+    "dilation_h",
+    "dilation_w",
+    "groups",
+];
 
 /// Largest size that is believed: products of three of them still fit 64 bits.
 pub(crate) const MOST: u32 = 1 << 20;

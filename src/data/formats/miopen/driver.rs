@@ -3,7 +3,7 @@
 
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::convolution::{MOST, SIZES};
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Error, Result};
 
 /// An option's short and long name, and its default.
 const OPTIONS: [(&str, &str, u32); 15] = [
@@ -24,8 +24,17 @@ const OPTIONS: [(&str, &str, u32); 15] = [
     ("-F", "--forw", 0),
 ];
 
+/// The options of a command line.
+struct Options<'a> {
+    values: [u32; OPTIONS.len()],
+    layout: &'a str,
+}
+
 /// The convolutions that `MIOpenDriver conv… options` stands for: one per direction that `-F` asks for (1 forward, 2 backward
 /// data, 4 backward weights, 0 all). Options that do not change the convolution are passed over.
+///
+/// # Errors
+/// [`Error::Input`] where the line is no such command, or describes another kind of convolution.
 pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -39,36 +48,7 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
         Some("convint8") => "INT8",
         other => return Err(bad(format!("`{}` is not conv, convfp16, convbfp16 or convint8", other.unwrap_or("")))),
     };
-    let mut values = OPTIONS.map(|(_, _, default)| default);
-    let mut layout = "NCHW";
-    let mut rest = words[at + 2..].iter();
-    while let Some(word) = rest.next() {
-        // both `--in_h 32` and `--in_h=32`
-        let (name, joined) = word.split_once('=').map_or((*word, None), |(n, v)| (n, Some(v)));
-        let mut value = || joined.or_else(|| rest.next().copied()).unwrap_or_default();
-        match name {
-            "-m" | "--mode" if value() != "conv" => return input(format!("`{line}`: only the mode conv is described")),
-            "-m" | "--mode" => {}
-            "-_" | "--spatial_dim" if value() != "2" => {
-                return input(format!("`{line}`: only 2 dimensions are described"));
-            }
-            "-_" | "--spatial_dim" => {}
-            "-I" | "--in_layout" => layout = value(),
-            _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
-                Some(i) => {
-                    let text = value();
-                    let number = text.parse().ok().filter(|n| *n <= MOST);
-                    values[i] = number.ok_or_else(|| bad(format!("{name} `{text}` is not a number up to {MOST}")))?;
-                }
-                // every option of the driver takes a value
-                None if name.starts_with('-') => drop(value()),
-                None => return Err(bad(format!("`{name}` is not an option"))),
-            },
-        }
-    }
-    if !["NCHW", "NHWC"].contains(&layout) {
-        return Err(bad(format!("layout `{layout}` is not NCHW or NHWC")));
-    }
+    let Options { values, layout } = options(&words[at + 2..]).map_err(bad)?;
     let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions] = values;
     let size = |x: u32, taps: u32, pad: u32, stride: u32, dilation: u32| {
         let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
@@ -92,6 +72,39 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     };
     let asked = |(_, bit): &(&str, u32)| directions == 0 || directions & bit != 0;
     Ok([("F", 1), ("B", 2), ("W", 4)].into_iter().filter(asked).map(|(d, _)| convolution(d)).collect())
+}
+
+/// Reads the options behind the driver's name; the sentence where one cannot be read.
+fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
+    let mut values = OPTIONS.map(|(_, _, default)| default);
+    let mut layout = "NCHW";
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        // both `--in_h 32` and `--in_h=32`
+        let (name, joined) = word.split_once('=').map_or((*word, None), |(n, v)| (n, Some(v)));
+        let mut value = || joined.or_else(|| rest.next().copied()).unwrap_or_default();
+        match name {
+            "-m" | "--mode" if value() != "conv" => return Err("only the mode conv is described".into()),
+            "-m" | "--mode" => {}
+            "-_" | "--spatial_dim" if value() != "2" => return Err("only 2 dimensions are described".into()),
+            "-_" | "--spatial_dim" => {}
+            "-I" | "--in_layout" => layout = value(),
+            _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
+                Some(i) => {
+                    let text = value();
+                    let number = text.parse().ok().filter(|n| *n <= MOST);
+                    values[i] = number.ok_or_else(|| format!("{name} `{text}` is not a number up to {MOST}"))?;
+                }
+                // every option of the driver takes a value
+                None if name.starts_with('-') => drop(value()),
+                None => return Err(format!("`{name}` is not an option")),
+            },
+        }
+    }
+    match layout {
+        "NCHW" | "NHWC" => Ok(Options { values, layout }),
+        _ => Err(format!("layout `{layout}` is not NCHW or NHWC")),
+    }
 }
 
 /// The convolutions of lines in any of the notations; empty lines and `#` comments are skipped.

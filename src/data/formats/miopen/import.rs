@@ -10,7 +10,7 @@ use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Checker, Config, Device, Kernel, Problem};
 use serde::Serialize;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What to import and how.
 pub struct Import<'a> {
@@ -60,86 +60,128 @@ fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
 
 /// Reads `databases` (each with its name in messages and its device) into datasets. A row that no kernel describes, or that
 /// breaks a rule of its kernel, is left out and counted. Of several rows for one problem on one device the last one stays.
+///
+/// # Errors
+/// [`Error::Kernel`](seqtune_predict::Error::Kernel) where a solver's kernel cannot be read.
 pub fn import(
     databases: &[(String, Device, Vec<Row>)],
     ask: &Import,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Imported> {
-    let mut kernels: BTreeMap<String, Option<Kernel>> = BTreeMap::new();
-    for (_, _, rows) in databases {
-        for row in rows {
-            let name = plain(&row.solver).0;
-            if !kernels.contains_key(name) {
-                kernels.insert(name.into(), Kernel::find(name)?);
-            }
-        }
-    }
+    let kernels = kernels(databases)?;
     let mut solvers: HashMap<&str, Solver> = HashMap::new();
-    for (name, kernel) in kernels.iter().filter_map(|(name, kernel)| Some((name, kernel.as_ref()?))) {
+    for (name, kernel) in &kernels {
         let solver = Solver { kernel, columns: Columns::new(kernel)?, checker: Checker::new(kernel) };
         solvers.insert(name, solver);
     }
-    let mut imported = Imported::default();
-    let mut places: HashMap<(&str, &str, String), usize> = HashMap::new();
+    let mut importer = Importer { ask, solvers, places: HashMap::new(), imported: Imported::default() };
     let none = Times::new();
     for (place, device, rows) in databases {
         let times = ask.times.get(&device.name).unwrap_or(&none);
-        let by_input = by_input(times);
+        let database = Database { place, device, times, by_input: by_input(times) };
         for row in rows {
-            let (name, argument) = plain(&row.solver);
-            if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
-                continue;
+            importer.add(&database, row);
+            let rows = importer.imported.rows;
+            if rows.is_multiple_of(5_000) && rows > 0 {
+                progress(rows);
             }
-            imported.rows += 1;
-            if imported.rows.is_multiple_of(5_000) {
-                progress(imported.rows);
+        }
+    }
+    let mut imported = importer.imported;
+    let records = imported.datasets.values().flat_map(|d| &d.records);
+    imported.timed = records.filter(|r| r.outcome.time_us().is_some()).count();
+    Ok(imported)
+}
+
+/// The kernels that describe any of the rows' solvers.
+fn kernels(databases: &[(String, Device, Vec<Row>)]) -> Result<BTreeMap<String, Kernel>> {
+    let rows = databases.iter().flat_map(|(_, _, rows)| rows);
+    let names: BTreeSet<&str> = rows.map(|row| plain(&row.solver).0).collect();
+    let found = names.into_iter().map(|name| Ok((name.to_string(), Kernel::find(name)?)));
+    let found: Vec<(String, Option<Kernel>)> = found.collect::<Result<_>>()?;
+    Ok(found.into_iter().filter_map(|(name, kernel)| Some((name, kernel?))).collect())
+}
+
+/// Where rows come from.
+struct Database<'a> {
+    place: &'a str,
+    device: &'a Device,
+    /// Milliseconds by convolution and solver.
+    times: &'a Times,
+    by_input: HashMap<(Convolution, &'a str), Option<f64>>,
+}
+
+impl Database<'_> {
+    /// Milliseconds of a row's config, where the find database knows them.
+    fn ms(&self, row: &Row) -> Option<f64> {
+        match row.convolution.output {
+            Some(_) => self.times.get(&(row.convolution.clone(), row.solver.clone())).copied(),
+            None => self.by_input.get(&(row.convolution.clone(), row.solver.as_str())).copied().flatten(),
+        }
+    }
+}
+
+/// The datasets while they are filled.
+struct Importer<'a> {
+    ask: &'a Import<'a>,
+    solvers: HashMap<&'a str, Solver<'a>>,
+    /// By device, solver and problem, the place in its dataset.
+    places: HashMap<(String, String, String), usize>,
+    imported: Imported,
+}
+
+impl Importer<'_> {
+    /// Adds a row to its dataset, or counts why it is left out.
+    fn add(&mut self, database: &Database, row: &Row) {
+        let (name, argument) = plain(&row.solver);
+        let Importer { ask, solvers, imported, .. } = self;
+        if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
+            return;
+        }
+        imported.rows += 1;
+        let found = match solvers.get(name) {
+            Some(solver) => solver.read(row, argument, database.device).map(|found| (solver.kernel, found)),
+            None => Err("no kernel describes this solver".into()),
+        };
+        match found {
+            Ok((kernel, (problem, config))) => {
+                let time_us = database.ms(row).map(|ms| (ms * 1e3) as f32);
+                let record = Record {
+                    problem: kernel.show_problem(&problem),
+                    config: kernel.show_config(&config),
+                    outcome: Outcome::Tuned(Tuned { time_us }),
+                    observed: Default::default(),
+                };
+                self.record(database, kernel, name, record);
             }
-            let found = match solvers.get(name) {
-                Some(solver) => solver.read(row, argument, device).map(|found| (solver.kernel, found)),
-                None => Err("no kernel describes this solver".into()),
-            };
-            let (kernel, (problem, config)) = match found {
-                Ok(found) => found,
-                Err(reason) => {
-                    let counts = imported.left_out.entry((name.into(), reason)).or_default();
-                    counts.rows += 1;
-                    if counts.example.is_empty() {
-                        let Convolution { direction, dtype, sizes, .. } = &row.convolution;
-                        counts.example =
-                            format!("{place}: {direction} {dtype} {sizes:?} {}:{}", row.solver, row.params);
-                    }
-                    continue;
-                }
-            };
-            let ms = match row.convolution.output {
-                Some(_) => times.get(&(row.convolution.clone(), row.solver.clone())).copied(),
-                None => by_input.get(&(row.convolution.clone(), row.solver.as_str())).copied().flatten(),
-            };
-            let dataset = imported
-                .datasets
-                .entry((device.name.clone(), name.to_string()))
-                .or_insert_with(|| Dataset { header: header(kernel, device, place, ask), records: Vec::new() });
-            let record = Record {
-                problem: kernel.show_problem(&problem),
-                config: kernel.show_config(&config),
-                outcome: Outcome::Tuned(Tuned { time_us: ms.map(|ms| (ms * 1e3) as f32) }),
-                observed: Default::default(),
-            };
-            match places.entry((&device.name, name, record.problem.clone())) {
-                Entry::Occupied(at) => {
-                    imported.replaced += 1;
-                    dataset.records[*at.get()] = record;
-                }
-                Entry::Vacant(at) => {
-                    at.insert(dataset.records.len());
-                    dataset.records.push(record);
+            Err(reason) => {
+                let counts = imported.left_out.entry((name.into(), reason)).or_default();
+                counts.rows += 1;
+                if counts.example.is_empty() {
+                    let Convolution { direction, dtype, sizes, .. } = &row.convolution;
+                    let (place, params) = (database.place, &row.params);
+                    counts.example = format!("{place}: {direction} {dtype} {sizes:?} {}:{params}", row.solver);
                 }
             }
         }
     }
-    let records = imported.datasets.values().flat_map(|d| &d.records);
-    imported.timed = records.filter(|r| r.outcome.time_us().is_some()).count();
-    Ok(imported)
+
+    /// Adds a record; it takes the place of an earlier one of the same problem.
+    fn record(&mut self, database: &Database, kernel: &Kernel, solver: &str, record: Record) {
+        let device = &database.device.name;
+        let new = || Dataset { header: header(kernel, database.device, database.place, self.ask), records: Vec::new() };
+        let dataset = self.imported.datasets.entry((device.clone(), solver.to_string())).or_insert_with(new);
+        match self.places.entry((device.clone(), solver.to_string(), record.problem.clone())) {
+            Entry::Occupied(at) => {
+                self.imported.replaced += 1;
+                dataset.records[*at.get()] = record;
+            }
+            Entry::Vacant(at) => {
+                at.insert(dataset.records.len());
+                dataset.records.push(record);
+            }
+        }
+    }
 }
 
 fn header(kernel: &Kernel, device: &Device, place: &str, ask: &Import) -> Header {

@@ -22,7 +22,7 @@ mod rows;
 mod sqlite;
 mod text;
 
-pub use convolution::Convolution;
+pub use convolution::{BATCH, Convolution};
 pub use driver::{convolutions_of_command, convolutions_of_lines};
 pub use export::{Export, solver_name};
 pub use files::{read, read_times};

@@ -1,0 +1,34 @@
+//! The options of a prediction.
+
+use crate::kernel::{Device, Objective};
+
+/// What configs are wanted, and how they are searched for. [`Query::new`] asks for the fastest one:
+///
+/// ```
+/// use seqtune_predict::{Device, Objective, Query};
+///
+/// let device = Device::described("gfx906")?;
+/// let query = Query { top: 5, objective: Objective::Energy, ..Query::new(&device) };
+/// assert_eq!((query.top, query.width), (5, seqtune_predict::predictor::WIDTH));
+/// # Ok::<(), seqtune_predict::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Query<'a> {
+    /// Device whose limits configs have to keep.
+    pub device: &'a Device,
+    /// Quantity that configs are ranked by.
+    pub objective: Objective,
+    /// Candidates returned per problem, best first.
+    pub top: usize,
+    /// Hypotheses of the beam; searched with at least `top`.
+    pub width: usize,
+    /// Threads that problems are spread over.
+    pub threads: usize,
+}
+
+impl<'a> Query<'a> {
+    /// The fastest config, by a beam of the usual width, on one thread.
+    pub fn new(device: &'a Device) -> Query<'a> {
+        Query { device, objective: Objective::Time, top: 1, width: crate::predictor::WIDTH, threads: 1 }
+    }
+}
