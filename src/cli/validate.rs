@@ -1,30 +1,27 @@
 //! `seqtune validate`
 
+use crate::cli::answer::{answer as print, answer_json};
 use crate::cli::progress::Bar;
-use answer::{Answer, Predicted, draw, page, table};
+use answer::{Answer, draw, page, table};
+use bench::{Bench, Validation};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
-use seqtune_data::{Header, Journal, Observed, Outcome, Record};
-use seqtune_measure::batch::{Batch, Contender, Ending};
+use seqtune_data::{Header, Journal};
 use seqtune_measure::engine::Engine;
-use seqtune_measure::measuring::roofline::{Peaks, device_fill};
+use seqtune_measure::measuring::roofline::Peaks;
 use seqtune_measure::registry::live_device;
-use seqtune_measure::verify::workload::geometry;
 use seqtune_measure::worker::client::Setup;
-use seqtune_predict::Query;
-use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use seqtune_predict::model::Model;
-use seqtune_predict::predictor::Predictor;
+use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
 use seqtune_predict::threads::cores;
+use seqtune_predict::{Model, Predictor, Query};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 mod answer;
+mod bench;
 
 /// Measures the top K predicted configs on the live device, interleaved, beside the kernel's default
 #[derive(clap::Args)]
@@ -76,12 +73,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
-    if args.top == 0 {
-        return input("--top must be at least 1");
-    }
-    for file in [&args.plot, &args.html].into_iter().flatten() {
-        crate::cli::outputs::check_writable(file)?;
-    }
+    check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
     let model = Model::load_for(&args.model, &kernel.name)?;
@@ -90,16 +82,9 @@ pub fn run(args: Args) -> Result<()> {
     model.check_objective(args.objective)?;
     let device = live_device(&args.device)?;
     crate::cli::inputs::warn_of_unseen(&model, &device);
-    let predicted =
-        predictor.predict(&problems, &Query { objective: args.objective, top: args.top, ..Query::new(&device) })?;
-    let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
-    let energy = args.energy || args.objective != Objective::Time;
-    let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(&device) };
-    let header =
-        Header::new(&kernel, &device, args.seed, Provenance::measured(policy), crate::cli::outputs::command_line());
-    let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
-    let mut bench = Bench::new(setup, policy, args.objective, (args.search, args.seed));
-    bench.learn = learn;
+    let query = Query { objective: args.objective, top: args.top, ..Query::new(&device) };
+    let predicted = predictor.predict(&problems, &query)?;
+    let mut bench = bench(&args, &kernel, &device)?;
     let before = bench.engine.measurer.peaks()?;
     let library = bench.engine.measurer.library()?;
     bench.library = library.clone().ok();
@@ -112,8 +97,8 @@ pub fn run(args: Args) -> Result<()> {
         bar.at(i, &kernel.brief_problem(problem));
         validated.seen += 1;
         match bench.problem(&kernel, &device, problem, candidates)? {
-            Ok(answer) => validated.add(problem, answer),
-            Err(reason) => {
+            Validation::Measured(answer) => validated.add(problem, *answer),
+            Validation::Unmeasurable(reason) => {
                 let failed = format!("{} could not be measured: {reason}", kernel.brief_problem(problem));
                 validated.failed.push(failed);
                 continue;
@@ -124,25 +109,37 @@ pub fn run(args: Args) -> Result<()> {
     bar.end();
     // again: the machine may have been busy at first
     let peaks = before.higher(bench.engine.measurer.peaks()?);
-    validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, &peaks, policy.cache));
+    validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, &peaks, bench.policy.cache));
     validated.warn(problems.len(), bench.unmetered.as_deref())?;
-    let Validated { measured, answers, .. } = &validated;
-    if let Some(path) = &args.plot {
-        write_whole(path, draw(&kernel, measured, answers, &device)?.as_bytes())?;
+    validated.save(&args, &kernel, &model, &device)?;
+    validated.show(&args, &kernel, &peaks, library.err())
+}
+
+/// Refuses options that cannot work, before anything is measured.
+fn check(args: &Args) -> Result<()> {
+    if args.top == 0 {
+        return input("--top must be at least 1");
     }
-    if let Some(path) = &args.html {
-        let model = format!("{}, {}", args.model.display(), model.digest());
-        page(&kernel, measured, answers, &device, model)?.write(path)?;
-    }
-    if args.json {
-        return answers.iter().try_for_each(crate::cli::answer::answer_json);
-    }
-    crate::cli::answer::answer(&table(&kernel, measured, answers));
-    if let (true, Err(reason)) = (kernel.source()?.gemm.is_some(), &library) {
-        crate::cli::answer::answer(&format!("Nothing of the vendor's is measured beside it: {reason}."));
-    }
-    crate::cli::answer::answer(&roofline(&peaks, answers.iter().any(|a| a.filled.is_some())));
-    Ok(())
+    [&args.plot, &args.html].into_iter().flatten().try_for_each(|file| crate::cli::outputs::check_writable(file))
+}
+
+/// What measures, with the journal that is to be learned from.
+fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
+    let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
+    let energy = args.energy || args.objective != Objective::Time;
+    let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(device) };
+    let provenance = Provenance::measured(policy);
+    let header = Header::new(kernel, device, args.seed, provenance, crate::cli::outputs::command_line());
+    Ok(Bench {
+        engine: Engine::new(setup, cores()),
+        policy,
+        objective: args.objective,
+        search: args.search,
+        rng: ChaCha8Rng::seed_from_u64(args.seed),
+        learn: args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?,
+        library: None,
+        unmetered: None,
+    })
 }
 
 /// What the device reaches at best, how that was measured, and how a bound is told from it.
@@ -200,171 +197,31 @@ impl Validated {
         }
         Ok(())
     }
-}
 
-/// What is measured of each problem, and by what.
-struct Bench {
-    engine: Engine,
-    policy: Policy,
-    objective: Objective,
-    /// Random configs per problem.
-    search: usize,
-    rng: ChaCha8Rng,
-    /// Where what is measured is kept.
-    learn: Option<Journal>,
-    /// The vendor's library, where there is one.
-    library: Option<String>,
-    /// Why a config has no energy where it was asked for.
-    unmetered: Option<String>,
-}
-
-/// What was measured for a problem: its configs with what came of each.
-struct Found {
-    configs: Vec<Config>,
-    results: Vec<Option<(Outcome, Observed)>>,
-    library: Option<Outcome>,
-}
-
-impl Found {
-    fn outcome(&self, config: &Config) -> Option<&Outcome> {
-        let at = self.configs.iter().position(|c| c == config)?;
-        self.results[at].as_ref().map(|(outcome, _)| outcome)
-    }
-
-    fn time(&self, config: &Config) -> Option<f64> {
-        self.outcome(config).and_then(Outcome::time_us)
-    }
-
-    fn joules(&self, config: &Config) -> Option<f64> {
-        self.outcome(config).and_then(Outcome::joules)
-    }
-
-    /// The cheapest of these configs.
-    fn best(&self, among: &[Config], objective: Objective) -> Option<Config> {
-        let known = among.iter().filter_map(|c| Some((c, self.outcome(c)?.cost(objective)?)));
-        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config.clone())
-    }
-}
-
-impl Bench {
-    fn new(setup: Setup, policy: Policy, objective: Objective, (search, seed): (usize, u64)) -> Bench {
-        Bench {
-            engine: Engine::new(setup, cores()),
-            policy,
-            objective,
-            search,
-            rng: ChaCha8Rng::seed_from_u64(seed),
-            learn: None,
-            library: None,
-            unmetered: None,
+    /// Writes the plot and the page that were asked for.
+    fn save(&self, args: &Args, kernel: &Kernel, model: &Model, device: &Device) -> Result<()> {
+        let Validated { measured, answers, .. } = self;
+        if let Some(path) = &args.plot {
+            write_whole(path, draw(kernel, measured, answers, device)?.as_bytes())?;
         }
-    }
-
-    /// Measures a problem; the reason where its data or reference cannot be made.
-    fn problem(
-        &mut self,
-        kernel: &Kernel,
-        device: &Device,
-        problem: &Problem,
-        candidates: &[Candidate],
-    ) -> Result<std::result::Result<Answer, String>> {
-        let space = ConfigSpace::new(kernel, problem, device);
-        let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
-        let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
-        let random = space.counter().sample_distinct(self.search, &mut self.rng);
-        for config in default.iter().chain(&random) {
-            if !configs.contains(config) {
-                configs.push(config.clone());
-            }
-        }
-        let found = match self.measure(kernel, problem, configs)? {
-            Ok(found) => found,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        self.keep(kernel, problem, &found)?;
-        let filled = candidates.first().and_then(|first| filled(kernel, device, problem, &first.config, &found));
-        let (searched, best) = (found.best(&random, self.objective), found.best(&found.configs, self.objective));
-        let time = |config: Option<&Config>| config.and_then(|config| found.time(config));
-        let joules = |config: Option<&Config>| config.and_then(|config| found.joules(config));
-        Ok(Ok(Answer {
-            problem: kernel.show_problem(problem),
-            device: device.name.clone(),
-            objective: self.objective,
-            predictions: candidates.iter().map(|candidate| predicted(kernel, candidate, &found)).collect(),
-            default_us: time(default.as_ref()),
-            default_joules: joules(default.as_ref()),
-            search_config: searched.as_ref().map(|c| kernel.show_config(c)),
-            search_us: time(searched.as_ref()),
-            search_joules: joules(searched.as_ref()),
-            best_us: time(best.as_ref()),
-            best_joules: joules(best.as_ref()),
-            library: self.library.clone(),
-            library_us: found.library.as_ref().and_then(Outcome::time_us),
-            library_joules: found.library.as_ref().and_then(Outcome::joules),
-            flops: kernel.flops(problem),
-            bytes: kernel.bytes(problem),
-            compute_share: None,
-            memory_share: None,
-            bound: None,
-            filled,
-        }))
-    }
-
-    fn measure(
-        &mut self,
-        kernel: &Kernel,
-        problem: &Problem,
-        configs: Vec<Config>,
-    ) -> Result<std::result::Result<Found, String>> {
-        let mut results = vec![None; configs.len()];
-        let (mut by_library, unmetered) = (None, &mut self.unmetered);
-        let batch = Batch { problem, configs: &configs, library: self.library.is_some(), best_us: f64::INFINITY };
-        let ending = self.engine.measure(kernel, batch, &self.policy, &mut |measured| {
-            *unmetered = unmetered.take().or(measured.observed.unmetered.clone());
-            match measured.contender {
-                Contender::Config(at) => results[at] = Some((measured.outcome, measured.observed)),
-                Contender::Library => by_library = Some(measured.outcome),
-            }
-            Ok(())
-        })?;
-        Ok(match ending {
-            Ending::Complete => Ok(Found { configs, results, library: by_library }),
-            Ending::Unmeasurable(reason) => Err(reason),
-        })
-    }
-
-    /// Appends what was found to the journal that is learned from, where one was named.
-    fn keep(&mut self, kernel: &Kernel, problem: &Problem, found: &Found) -> Result<()> {
-        let Some(journal) = &mut self.learn else { return Ok(()) };
-        let library_us = found.library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
-        for (config, result) in found.configs.iter().zip(&found.results) {
-            let Some((outcome, observed)) = result.clone() else { continue };
-            let (problem, config) = (kernel.show_problem(problem), kernel.show_config(config));
-            journal.append(Record { problem, config, outcome, observed: Observed { library_us, ..observed } })?;
+        if let Some(path) = &args.html {
+            let model = format!("{}, {}", args.model.display(), model.digest());
+            page(kernel, measured, answers, device, model)?.write(path)?;
         }
         Ok(())
     }
-}
 
-/// Share of the device's places for work-items that a config fills, where the compiler tells what it needs.
-fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, found: &Found) -> Option<f64> {
-    let at = found.configs.iter().position(|c| c == config)?;
-    let resources = found.results[at].as_ref()?.1.resources.as_ref()?;
-    let groups = geometry(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
-    Some(device_fill(resources, groups, device.limits.compute_units?))
-}
-
-/// A prediction beside what was measured of it.
-fn predicted(kernel: &Kernel, candidate: &Candidate, found: &Found) -> Predicted {
-    Predicted {
-        config: kernel.show_config(&candidate.config),
-        probability: candidate.probability,
-        predicted_us: candidate.time_us,
-        measured_us: found.time(&candidate.config),
-        measured_joules: found.joules(&candidate.config),
-        failure: match found.outcome(&candidate.config) {
-            Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),
-            _ => None,
-        },
+    /// Shows the table, why no library stands beside it, and the peaks.
+    fn show(&self, args: &Args, kernel: &Kernel, peaks: &Peaks, no_library: Option<String>) -> Result<()> {
+        let Validated { measured, answers, .. } = self;
+        if args.json {
+            return answers.iter().try_for_each(answer_json);
+        }
+        print(&table(kernel, measured, answers));
+        if let (true, Some(reason)) = (kernel.source()?.gemm.is_some(), no_library) {
+            print(&format!("Nothing of the vendor's is measured beside it: {reason}."));
+        }
+        print(&roofline(peaks, answers.iter().any(|a| a.filled.is_some())));
+        Ok(())
     }
 }

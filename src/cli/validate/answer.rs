@@ -3,6 +3,7 @@
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
 use seqtune_eval::html::Page;
+use seqtune_eval::markdown;
 use seqtune_eval::plot;
 use seqtune_measure::measuring::roofline::{Bound, Peaks, Work};
 use seqtune_predict::error::Result;
@@ -108,43 +109,72 @@ fn mean(values: impl Iterator<Item = Option<f64>>) -> String {
     if known.is_empty() { "-".into() } else { format!("{:.1}", known.iter().sum::<f64>() / known.len() as f64) }
 }
 
+fn show(x: Option<f64>, digits: usize) -> String {
+    x.map_or("-".to_string(), |x| format!("{x:.digits$}"))
+}
+
+/// Percent of the speed of the best config found that a cost is.
+fn share(a: &Answer, cost: Option<f64>) -> Option<f64> {
+    Some(100.0 * a.best_cost()? / cost?)
+}
+
+/// Percent of the library's speed that the first choice reaches.
+fn of_library(a: &Answer) -> Option<f64> {
+    Some(100.0 * a.library_cost()? / a.first_cost()?)
+}
+
 /// A line per problem, and the means.
 pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
-    let show = |x: Option<f64>, digits: usize| x.map_or("-".to_string(), |x| format!("{x:.digits$}"));
-    let metered = answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some());
-    let library = answers.iter().find_map(|a| a.library.as_ref());
-    let share = |a: &Answer, cost: Option<f64>| Some(100.0 * a.best_cost()? / cost?);
-    let of_library = |a: &Answer| Some(100.0 * a.library_cost()? / a.first_cost()?);
-    let mut columns: Vec<String> = [
-        "problem",
-        "first choice",
-        "predicted us",
-        "measured us",
-        "GFLOP/s",
-        "GB/s",
-        "of peak, %",
-        "bound by",
-        "x default",
-        "% of best found",
-        "best of top, %",
-    ]
-    .map(String::from)
-    .into();
-    columns.extend(library.map(|name| format!("% of {name}")));
-    let filled = answers.iter().any(|a| a.filled.is_some());
-    if filled {
-        columns.push("device filled, %".into());
-    }
-    if metered {
-        columns.extend(["mJ", "of the default's, %"].map(String::from));
-    }
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let mut text = line(&columns) + &format!("|{}\n", "---|".repeat(columns.len()));
+    let columns = Columns {
+        library: answers.iter().find_map(|a| a.library.clone()),
+        filled: answers.iter().any(|a| a.filled.is_some()),
+        metered: answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some()),
+    };
+    let mut table = markdown::Table::new(&columns.headings());
     for (problem, answer) in problems.iter().zip(answers) {
-        let Some(first) = answer.predictions.first() else { continue };
+        if let Some(first) = answer.predictions.first() {
+            table.row(&columns.cells(kernel.brief_problem(problem), answer, first));
+        }
+    }
+    format!("{table}\n{}", means(answers, columns.library.as_deref()))
+}
+
+/// The columns of the table that not every validation has.
+struct Columns {
+    library: Option<String>,
+    filled: bool,
+    metered: bool,
+}
+
+impl Columns {
+    fn headings(&self) -> Vec<String> {
+        let mut headings: Vec<String> = [
+            "problem",
+            "first choice",
+            "predicted us",
+            "measured us",
+            "GFLOP/s",
+            "GB/s",
+            "of peak, %",
+            "bound by",
+            "x default",
+            "% of best found",
+            "best of top, %",
+        ]
+        .map(String::from)
+        .into();
+        headings.extend(self.library.iter().map(|name| format!("% of {name}")));
+        headings.extend(self.filled.then(|| "device filled, %".into()));
+        if self.metered {
+            headings.extend(["mJ", "of the default's, %"].map(String::from));
+        }
+        headings
+    }
+
+    fn cells(&self, problem: String, answer: &Answer, first: &Predicted) -> Vec<String> {
         let time = answer.first_us();
         let mut cells = vec![
-            kernel.brief_problem(problem),
+            problem,
             first.config.clone(),
             format!("{:.1}", first.predicted_us),
             match &first.failure {
@@ -159,19 +189,19 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
             show(share(answer, answer.first_cost()), 1),
             show(share(answer, answer.best_predicted_cost()), 1),
         ];
-        if library.is_some() {
-            cells.push(show(of_library(answer), 1));
-        }
-        if filled {
-            cells.push(show(answer.filled.map(|f| 100.0 * f), 0));
-        }
-        if metered {
+        cells.extend(self.library.iter().map(|_| show(of_library(answer), 1)));
+        cells.extend(self.filled.then(|| show(answer.filled.map(|f| 100.0 * f), 0)));
+        if self.metered {
             let joules = answer.first_joules();
             cells.push(show(joules.map(|j| 1e3 * j), 3));
             cells.push(show(joules.zip(answer.default_joules).map(|(j, d)| 100.0 * j / d), 1));
         }
-        text += &line(&cells);
+        cells
     }
+}
+
+/// The means over all problems, in a sentence.
+fn means(answers: &[Answer], library: Option<&str>) -> String {
     let speed_up = |a: &Answer| Some((a.default_cost()? / a.first_cost()?).ln());
     let logs: Vec<f64> = answers.iter().filter_map(speed_up).collect();
     let speed_up = match logs.is_empty() {
@@ -185,13 +215,12 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
         Some(Objective::Energy) => ", by energy",
         Some(Objective::Edp) => ", by energy times time",
     };
-    text += &format!(
-        "\n{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found, best of the top {} %{beside}.",
+    format!(
+        "{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found, best of the top {} %{beside}.",
         answers.len(),
         mean(answers.iter().map(|a| share(a, a.first_cost()))),
         mean(answers.iter().map(|a| share(a, a.best_predicted_cost()))),
-    );
-    text
+    )
 }
 
 /// Bars of every problem, as SVG.
@@ -216,8 +245,8 @@ pub fn draw(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &
 
 /// The validation as a page, the largest loss first.
 pub fn page(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device, model: String) -> Result<Page> {
-    let show = |x: Option<f64>| x.map_or("-".to_string(), |x| format!("{x:.1}"));
-    let share = |a: &Answer| Some(100.0 * a.best_cost()? / a.first_cost()?);
+    let show = |x: Option<f64>| show(x, 1);
+    let share = |a: &Answer| share(a, a.first_cost());
     let mut order: Vec<usize> = (0..answers.len()).collect();
     order.sort_by(|a, b| share(&answers[*a]).unwrap_or(0.0).total_cmp(&share(&answers[*b]).unwrap_or(0.0)));
     let row = |at: usize| {
@@ -234,7 +263,7 @@ pub fn page(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &
     let columns = ["problem", "% of best found", "first choice, us", "default, us", "best found, us", "first choice"];
     Ok(Page {
         title: format!("{} on {}", kernel.name, device.name),
-        headline: table(kernel, problems, answers).lines().last().unwrap_or_default().to_string(),
+        headline: means(answers, answers.iter().find_map(|a| a.library.as_deref())),
         facts: vec![
             ("command".into(), crate::cli::outputs::command_line()),
             ("model".into(), model),

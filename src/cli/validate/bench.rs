@@ -1,0 +1,167 @@
+//! The measurements of a validation: predicted configs, the default and random ones, interleaved.
+
+use crate::cli::validate::answer::{Answer, Predicted};
+use rand_chacha::ChaCha8Rng;
+use seqtune_data::recipe::Policy;
+use seqtune_data::{Journal, Observed, Outcome, Record};
+use seqtune_measure::batch::{Batch, Contender, Ending};
+use seqtune_measure::engine::Engine;
+use seqtune_measure::measuring::roofline::device_fill;
+use seqtune_measure::verify::workload::geometry;
+use seqtune_predict::Candidate;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
+
+/// What is measured of each problem, and by what.
+pub struct Bench {
+    pub engine: Engine,
+    pub policy: Policy,
+    pub objective: Objective,
+    /// Random configs per problem.
+    pub search: usize,
+    pub rng: ChaCha8Rng,
+    /// Where what is measured is kept.
+    pub learn: Option<Journal>,
+    /// The vendor's library, where there is one.
+    pub library: Option<String>,
+    /// Why a config has no energy where it was asked for.
+    pub unmetered: Option<String>,
+}
+
+/// What came of a problem.
+pub enum Validation {
+    /// What was measured.
+    Measured(Box<Answer>),
+    /// Why its data or reference cannot be made.
+    Unmeasurable(String),
+}
+
+/// What was measured for a problem: its configs with what came of each.
+struct Found {
+    configs: Vec<Config>,
+    results: Vec<Option<(Outcome, Observed)>>,
+    library: Option<Outcome>,
+}
+
+impl Found {
+    fn outcome(&self, config: &Config) -> Option<&Outcome> {
+        let at = self.configs.iter().position(|c| c == config)?;
+        self.results[at].as_ref().map(|(outcome, _)| outcome)
+    }
+
+    fn time(&self, config: &Config) -> Option<f64> {
+        self.outcome(config).and_then(Outcome::time_us)
+    }
+
+    fn joules(&self, config: &Config) -> Option<f64> {
+        self.outcome(config).and_then(Outcome::joules)
+    }
+
+    /// The cheapest of these configs.
+    fn best(&self, among: &[Config], objective: Objective) -> Option<Config> {
+        let known = among.iter().filter_map(|c| Some((c, self.outcome(c)?.cost(objective)?)));
+        known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(config, _)| config.clone())
+    }
+}
+
+impl Bench {
+    /// Measures a problem's candidates beside the default and the random configs.
+    pub fn problem(
+        &mut self,
+        kernel: &Kernel,
+        device: &Device,
+        problem: &Problem,
+        candidates: &[Candidate],
+    ) -> Result<Validation> {
+        let space = ConfigSpace::new(kernel, problem, device);
+        let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
+        let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
+        let random = space.counter().sample_distinct(self.search, &mut self.rng);
+        for config in default.iter().chain(&random) {
+            if !configs.contains(config) {
+                configs.push(config.clone());
+            }
+        }
+        let (found, ending) = self.measure(kernel, problem, configs)?;
+        if let Ending::Unmeasurable(reason) = ending {
+            return Ok(Validation::Unmeasurable(reason));
+        }
+        self.keep(kernel, problem, &found)?;
+        let filled = candidates.first().and_then(|first| filled(kernel, device, problem, &first.config, &found));
+        let (searched, best) = (found.best(&random, self.objective), found.best(&found.configs, self.objective));
+        let time = |config: Option<&Config>| config.and_then(|config| found.time(config));
+        let joules = |config: Option<&Config>| config.and_then(|config| found.joules(config));
+        Ok(Validation::Measured(Box::new(Answer {
+            problem: kernel.show_problem(problem),
+            device: device.name.clone(),
+            objective: self.objective,
+            predictions: candidates.iter().map(|candidate| predicted(kernel, candidate, &found)).collect(),
+            default_us: time(default.as_ref()),
+            default_joules: joules(default.as_ref()),
+            search_config: searched.as_ref().map(|c| kernel.show_config(c)),
+            search_us: time(searched.as_ref()),
+            search_joules: joules(searched.as_ref()),
+            best_us: time(best.as_ref()),
+            best_joules: joules(best.as_ref()),
+            library: self.library.clone(),
+            library_us: found.library.as_ref().and_then(Outcome::time_us),
+            library_joules: found.library.as_ref().and_then(Outcome::joules),
+            flops: kernel.flops(problem),
+            bytes: kernel.bytes(problem),
+            compute_share: None,
+            memory_share: None,
+            bound: None,
+            filled,
+        })))
+    }
+
+    fn measure(&mut self, kernel: &Kernel, problem: &Problem, configs: Vec<Config>) -> Result<(Found, Ending)> {
+        let mut results = vec![None; configs.len()];
+        let (mut by_library, unmetered) = (None, &mut self.unmetered);
+        let batch = Batch { problem, configs: &configs, library: self.library.is_some(), best_us: f64::INFINITY };
+        let ending = self.engine.measure(kernel, batch, &self.policy, &mut |measured| {
+            *unmetered = unmetered.take().or(measured.observed.unmetered.clone());
+            match measured.contender {
+                Contender::Config(at) => results[at] = Some((measured.outcome, measured.observed)),
+                Contender::Library => by_library = Some(measured.outcome),
+            }
+            Ok(())
+        })?;
+        Ok((Found { configs, results, library: by_library }, ending))
+    }
+
+    /// Appends what was found to the journal that is learned from, where one was named.
+    fn keep(&mut self, kernel: &Kernel, problem: &Problem, found: &Found) -> Result<()> {
+        let Some(journal) = &mut self.learn else { return Ok(()) };
+        let library_us = found.library.as_ref().and_then(Outcome::time_us).map(|us| us as f32);
+        for (config, result) in found.configs.iter().zip(&found.results) {
+            let Some((outcome, observed)) = result.clone() else { continue };
+            let (problem, config) = (kernel.show_problem(problem), kernel.show_config(config));
+            journal.append(Record { problem, config, outcome, observed: Observed { library_us, ..observed } })?;
+        }
+        Ok(())
+    }
+}
+
+/// Share of the device's places for work-items that a config fills, where the compiler tells what it needs.
+fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, found: &Found) -> Option<f64> {
+    let at = found.configs.iter().position(|c| c == config)?;
+    let resources = found.results[at].as_ref()?.1.resources.as_ref()?;
+    let groups = geometry(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
+    Some(device_fill(resources, groups, device.limits.compute_units?))
+}
+
+/// A prediction beside what was measured of it.
+fn predicted(kernel: &Kernel, candidate: &Candidate, found: &Found) -> Predicted {
+    Predicted {
+        config: kernel.show_config(&candidate.config),
+        probability: candidate.probability,
+        predicted_us: candidate.time_us,
+        measured_us: found.time(&candidate.config),
+        measured_joules: found.joules(&candidate.config),
+        failure: match found.outcome(&candidate.config) {
+            Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),
+            _ => None,
+        },
+    }
+}
