@@ -1,4 +1,4 @@
-//! A dataset: what was measured of one kernel on one device, with where it comes from.
+//! Datasets: records of one kernel on one device, with their provenance.
 
 use crate::recipe::Provenance;
 use crate::record::Record;
@@ -12,31 +12,32 @@ use std::collections::BTreeMap;
 /// Name and version of the format, the first field of every header.
 pub const FORMAT: &str = "seqtune-dataset-2";
 
-/// What is known about all records of a dataset.
+/// Header of a dataset, common to all its records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
+    /// Name and version of the format, which is [`FORMAT`].
     pub format: String,
-    /// Kernel name.
+    /// Name of the kernel.
     pub kernel: String,
-    /// [`seqtune_predict::kernel::Kernel::space_hash_on`] the device, of the kernel when it was measured.
+    /// Hash of the config space at the time of measurement, by [`Kernel::space_hash_on`].
     pub space: String,
-    /// The device with its driver.
+    /// Device with its driver.
     pub device: Device,
-    /// Version of seqtune that measured.
+    /// Version of seqtune that created the dataset.
     pub tool: String,
     /// Seed of the sampling.
     pub seed: u64,
-    /// How it was measured, or where it was read from.
+    /// Measurement policy, or external tool.
     pub provenance: Provenance,
-    /// Command line.
+    /// Command line that created the dataset.
     pub command: String,
-    /// Day it was begun, UTC, `YYYY-MM-DD`.
+    /// Start date in UTC, `YYYY-MM-DD`.
     pub date: String,
 }
 
 impl Header {
-    /// The header of what this version begins to record today of `kernel` on `device`.
+    /// Creates the header of a dataset that this version begins today.
     pub fn new(kernel: &Kernel, device: &Device, seed: u64, provenance: Provenance, command: String) -> Header {
         Header {
             format: FORMAT.into(),
@@ -53,10 +54,10 @@ impl Header {
 }
 
 impl Header {
-    /// Reads the header of a dataset.
+    /// Parses the header of a dataset.
     ///
     /// # Errors
-    /// [`Error::Input`] for text that is none, and for a header of another format.
+    /// [`Error::Input`] where the text is not a header or has another format.
     pub(crate) fn parse(text: &str) -> Result<Header> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -71,16 +72,19 @@ impl Header {
     }
 }
 
-/// A header with its records, in the order they were made.
+/// Records of one kernel on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
+    /// Header common to all records.
     pub header: Header,
+    /// Records in the order of measurement.
     pub records: Vec<Record>,
 }
 
 impl Dataset {
-    /// Hash of what was measured where: of the kernel's name and space, the device's name and the records; the same for both forms, and for the same
-    /// data imported again on another day or by another version.
+    /// Hash of kernel name, space, device name and records, in hexadecimal.
+    ///
+    /// It does not depend on the form of the file, the date or the version of seqtune.
     pub fn hash(&self) -> String {
         let Header { kernel, space, device, .. } = &self.header;
         let mut sha = Sha256::new();
@@ -89,7 +93,7 @@ impl Dataset {
         hex(&sha.finalize()[..8])
     }
 
-    /// Speed of the best found beside the vendor's library, in a sentence; `None` where that was not measured.
+    /// Summary of the best configs' speed relative to the vendor's library; `None` where the library was not measured.
     pub fn beside_library(&self) -> Option<String> {
         let mut problems: BTreeMap<&str, (f64, Option<f64>)> = BTreeMap::new();
         for record in &self.records {
@@ -110,13 +114,13 @@ impl Dataset {
     }
 }
 
-/// A line of a journal, with its end.
+/// Serialises a value as a line of a journal, with its newline.
 pub fn line(value: &impl Serialize) -> String {
     // strings, numbers and lists: nothing in them can fail to serialise
     serde_json::to_string(value).unwrap_or_default() + "\n"
 }
 
-/// Day of now in UTC, `YYYY-MM-DD` (civil-from-days of the proleptic Gregorian calendar).
+/// Current date in UTC, `YYYY-MM-DD` (civil-from-days of the proleptic Gregorian calendar).
 pub fn today() -> String {
     let seconds = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let days = (seconds / 86_400) as i64 + 719_468;
@@ -130,7 +134,7 @@ pub fn today() -> String {
     format!("{:04}-{month:02}-{day:02}", year_of_era + era * 400 + carry)
 }
 
-/// The error of a file that cannot be what it begins as.
+/// Error of a truncated or damaged file.
 pub(crate) fn damaged(what: &str) -> Error {
     Error::Input(format!("{what}: the file is truncated or damaged; fetch or make it again"))
 }

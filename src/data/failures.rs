@@ -1,22 +1,22 @@
-//! Failures of a sweep, grouped by their reason.
+//! Failures of a sweep, grouped by reason.
 
 use crate::record::{InvalidityKind, Outcome, Record};
 use serde::Serialize;
 
-/// Configs that failed for one reason.
+/// Group of configs that failed for the same reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failures {
-    /// When it failed.
+    /// Category of the failure.
     pub kind: InvalidityKind,
-    /// The first line of what was reported, numbers as `#`.
+    /// First line of the message, with numbers replaced by `#`.
     pub reason: String,
-    /// How many configs.
+    /// Number of configs.
     pub count: usize,
-    /// The problem and the config of the first.
+    /// Problem and config of the first failure.
     pub example: (String, String),
 }
 
-/// The reasons for which configs failed, the most frequent first.
+/// Groups failed records by reason, the most frequent first.
 pub fn failures<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Failures> {
     let mut groups: Vec<Failures> = Vec::new();
     for record in records {
@@ -36,7 +36,7 @@ pub fn failures<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Failur
     groups
 }
 
-/// A text with each number as `#`: the same fault at another place is the same fault.
+/// Replaces each number by `#`, so that the same failure at different elements is one reason.
 fn without_numbers(text: &str) -> String {
     let mut plain = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The append-only form: a header line, then one JSON line per record, flushed after each.
+//! Journal form of a dataset: a header line, then one JSON line per record, flushed after each.
 
 use crate::dataset::{Dataset, Header, line};
 use crate::packed;
@@ -8,19 +8,22 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A journal open for appending, locked against a second writer.
+/// Journal open for appending, locked against a second writer.
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// What it held when it was opened.
+    /// Header and records, including appended ones.
     pub dataset: Dataset,
 }
 
 impl Journal {
-    /// Opens a journal to go on with it, or begins it with `header`.
+    /// Opens a journal for appending, or creates it with `header`.
     ///
-    /// A last line without its end (the writer was killed while writing) is cut off. A journal of another
-    /// kernel, space, device or seed is refused.
+    /// An incomplete last line of an interrupted writer is removed. An existing header has to agree in kernel, space, device, driver,
+    /// provenance and seed.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the file is locked, packed, malformed or of another header, else the I/O error of the file.
     pub fn open(path: &Path, header: Header) -> Result<Journal> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(io(folder))?;
@@ -74,6 +77,9 @@ impl Journal {
     }
 
     /// Appends a record and flushes it.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the record cannot be written.
     pub fn append(&mut self, record: Record) -> Result<()> {
         self.write(&line(&record))?;
         self.dataset.records.push(record);
@@ -85,12 +91,12 @@ impl Journal {
     }
 }
 
-/// How a dataset was measured, for a message.
+/// Provenance as JSON, for error messages.
 fn recipe(header: &Header) -> String {
     line(&header.provenance).trim_end().to_string()
 }
 
-/// The whole journal as text.
+/// Encodes a dataset as a journal.
 pub fn encode(dataset: &Dataset) -> Vec<u8> {
     let mut text = line(&dataset.header);
     for record in &dataset.records {
@@ -99,7 +105,10 @@ pub fn encode(dataset: &Dataset) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Reads a whole journal; a fault is named with its line.
+/// Decodes a journal.
+///
+/// # Errors
+/// [`Error::Input`] with the line number, where a line is malformed or cut off.
 pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::Input("is not a dataset: not text".into()))?;
     let mut lines = text.split_inclusive('\n').enumerate();

@@ -1,7 +1,7 @@
-//! What has happened before? Records of sweeps, on disk and in memory.
+//! Records of kernel measurements, on disk and in memory.
 //!
-//! On disk a dataset is either a journal (JSON lines, appended while a sweep runs) or packed (for training
-//! and shipping); each converts into the other without loss. In memory it becomes a [`Table`].
+//! On disk a dataset is either a journal (JSON lines, appended during a sweep) or packed (for training and shipping).
+//! Each form converts into the other without loss. In memory datasets become a [`Table`].
 
 pub mod dataset;
 pub mod failures;

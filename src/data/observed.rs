@@ -1,54 +1,58 @@
-//! What was observed beside an outcome: what the program needs, and how the device was.
+//! Observations beside an outcome: resources of the program and state of the device.
 
 use serde::{Deserialize, Serialize};
 
-/// What the compiler says that a program needs, per work-item and per work-group.
+/// Resources and occupancy of a compiled program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// 32-bit registers of a work-item.
+    /// 32-bit registers per work-item.
     pub registers: u32,
-    /// Registers that the work-items of a wave share (AMD).
+    /// Scalar registers per wave (AMD).
     #[serde(default)]
     pub scalar_registers: u32,
-    /// Bytes of local (shared) memory that the program declares.
+    /// Local (shared) memory that the program declares, in bytes per work-group.
     pub local_bytes: u32,
-    /// Bytes of local memory that the launch adds.
+    /// Dynamic local memory that the launch adds, in bytes per work-group.
     pub dynamic_local_bytes: u32,
-    /// Bytes of a work-item's registers that are spilled to memory.
+    /// Spilled registers in bytes per work-item.
     pub spill_bytes: u32,
-    /// Bytes of a work-item's stack.
+    /// Stack in bytes per work-item.
     pub stack_bytes: u32,
-    /// Work-groups that a compute unit holds at once; 0: none, the launch fails.
+    /// Resident work-groups per compute unit; 0 where the launch fails.
     pub groups_per_unit: u32,
-    /// Share of a compute unit's work-items that these occupy, in percent.
+    /// Occupancy of a compute unit in percent.
     pub occupancy: u32,
 }
 
-/// How a device was when a config was measured.
+/// State of a device during a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// Clock of the compute units and of the memory in MHz.
+    /// Clock of the compute units in MHz.
     pub clock_mhz: u32,
+    /// Clock of the memory in MHz; 0 where unknown.
     pub memory_clock_mhz: u32,
-    /// Degrees Celsius.
+    /// Temperature in degrees Celsius.
     pub temperature: u32,
-    /// Why the device ran below the clock that it could have had, in the driver's names.
+    /// Throttling reasons, as the driver names them.
     pub throttled: Vec<String>,
 }
 
-/// What was observed beside an outcome.
+/// Observations beside an outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
+    /// Resources of the program, where the API reports them.
     pub resources: Option<Resources>,
+    /// State of the device, where the API reports it.
     pub conditions: Option<Conditions>,
-    /// Why there is no energy where it was asked for.
+    /// Reason for missing energy, where energy was requested.
     pub unmetered: Option<String>,
-    /// Time of the vendor's library for the same problem in microseconds, where it was measured beside: a reference, no config.
+    /// Time of the vendor's library for the same problem in microseconds, where measured.
     #[serde(default)]
     pub library_us: Option<f32>,
 }
 
 impl Observed {
+    /// Checks whether nothing was observed.
     pub fn is_empty(&self) -> bool {
         *self == Observed::default()
     }

@@ -1,4 +1,4 @@
-//! The compressed form: problems and configs once each, records as indices into them. bincode stays behind this file.
+//! Packed form of a dataset: compressed bincode, with records as indices into tables of distinct problems and configs.
 
 use crate::dataset::{Dataset, Header, damaged};
 use crate::observed::Observed;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-/// First bytes of a packed file, and of one whose records told nothing observed.
+/// First bytes of a packed file, and of its older version without observations.
 const MAGIC: &[u8] = b"SEQTUNE2";
 const OLD_MAGIC: &[u8] = b"SEQTUNE1";
 
-/// Indices of problem and config, and the rest.
+/// Record of a packed file: indices of problem and config, outcome and observations.
 type Line = (u32, u32, Outcome, Observed);
 type OldLine = (u32, u32, Outcome);
 
@@ -25,7 +25,7 @@ struct Packed<L> {
     records: Vec<L>,
 }
 
-/// Whether a file begins like a packed one.
+/// Checks whether bytes start like a packed file.
 pub fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.starts_with(OLD_MAGIC)
 }
@@ -47,6 +47,10 @@ impl Interned {
     }
 }
 
+/// Encodes a dataset in the packed form.
+///
+/// # Errors
+/// [`Error::Failed`] where serialisation or compression fails.
 pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("packing a dataset: {e}"));
     let mut problems = Interned { texts: Vec::new(), index: HashMap::new() };
@@ -62,6 +66,10 @@ pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
     encoder.write_all(&plain).and_then(|()| encoder.finish()).map_err(|e| failed(&e))
 }
 
+/// Decodes bytes that [`is_packed`] recognises.
+///
+/// # Errors
+/// [`Error::Input`] where the data is damaged or the header has another format.
 pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     let mut plain = Vec::new();
     ZlibDecoder::new(&bytes[MAGIC.len()..]).read_to_end(&mut plain).map_err(|_| damaged("packed dataset"))?;

@@ -1,32 +1,32 @@
-//! How a dataset came to be: the recipe of measuring, or the tool that it was read from.
+//! Provenance of a dataset: the measurement policy, or the external tool.
 
 use seqtune_predict::kernel::Device;
 use serde::{Deserialize, Serialize};
 
-/// Where the outcomes of a dataset come from. A sweep goes on only with the same.
+/// Origin of the outcomes of a dataset. A sweep resumes only with the same provenance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// Measured by seqtune.
     Measured {
-        /// Time.
+        /// Policy of the time measurement.
         policy: Policy,
-        /// Energy, where it was metered.
+        /// Recipe of the energy measurement, where energy was measured.
         energy: Option<Recipe>,
     },
-    /// Read from files of another tool.
+    /// Imported from files of another tool.
     Imported {
-        /// The tool, and how it measured as far as that is known.
+        /// Name of the tool, with what is known of its method.
         tool: String,
-        /// Where it was read from.
+        /// Paths of the imported files.
         files: Vec<String>,
     },
-    /// A sentence: of versions whose recipes had no fields.
+    /// Free-text description of older versions.
     Described(String),
 }
 
 impl Provenance {
-    /// Measured by this version.
+    /// Creates the provenance of a measurement by this version.
     pub fn measured(policy: Policy) -> Provenance {
         Provenance::Measured { policy, energy: policy.energy.then(Recipe::default) }
     }
@@ -36,28 +36,30 @@ impl Provenance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// As the launch before left them.
+    /// Caches as the previous launch left them.
     Warm,
-    /// Twice the last-level cache is overwritten before each launch.
+    /// Caches flushed by overwriting twice the size of the last-level cache.
     Cold,
 }
 
-/// How long and how often to measure. Times in milliseconds.
+/// Policy of a time measurement. Durations are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
+    /// State of the caches before each timed launch.
     pub cache: Cache,
-    /// Launches before the first sample go on for this long.
+    /// Duration of the warm-up before the first sample.
     pub warm_up_ms: f64,
-    /// A config has enough when its timed launches took this long in all.
+    /// Total time of a config's samples after which it is done.
     pub budget_ms: f64,
+    /// Least number of samples per config; fewer suffice for slow configs with long launches.
     pub min_samples: usize,
-    /// A config has enough of so many.
+    /// Number of samples after which a config is done.
     pub max_samples: usize,
-    /// A config has enough when the 95 % interval of its median is within this share of it; those that compete are measured until all have.
+    /// Relative half-width of the median's 95 % interval at which a config is done. Competing configs continue until all are done.
     pub tight: f64,
-    /// A config this many times slower than the best known gets no warm-up and `min_samples`, or one turn, only; fewer where they are long.
+    /// Ratio to the best known time beyond which a config gets no warm-up and only about `min_samples` samples.
     pub slow: f64,
-    /// Meter the energy of each config too, which takes seconds.
+    /// Whether to measure energy too, which takes seconds per config.
     pub energy: bool,
 }
 
@@ -77,28 +79,31 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The standard recipe for a device. On a GPU caches are cold: in use, other kernels run in between, and warm figures of small
-    /// problems flatter by up to 40 %.
+    /// Returns the standard policy for a device, with warm caches on a CPU and cold caches on a GPU.
+    ///
+    /// In use other kernels run in between, so that warm caches understate times of small problems by up to 40 %.
     pub fn of(device: &Device) -> Policy {
         let cache = if device.limits.is_cpu == Some(1.0) { Cache::Warm } else { Cache::Cold };
         Policy { cache, ..Policy::default() }
     }
 }
 
-/// How long to meter. Times in seconds.
+/// Recipe of an energy measurement. Durations are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recipe {
-    /// Launches before anything counts: clocks and power settle.
+    /// Duration of the launches before a window, in which clocks and power settle.
     pub ramp: f64,
-    /// Least time and least updates of the counter of a window.
+    /// Least duration of a window.
     pub window: f64,
+    /// Least number of counter updates in a window.
     pub updates: usize,
-    /// Longest time of a window.
+    /// Greatest duration of a window.
     pub limit: f64,
-    /// Time of the launches between two looks at the counter.
+    /// Duration of the launches between two reads of the counter.
     pub portion: f64,
-    /// Time that the idle device is looked at, and that it rests before.
+    /// Duration of the measurement of idle power.
     pub idle: f64,
+    /// Pause before the measurement of idle power.
     pub rest: f64,
 }
 

@@ -1,29 +1,36 @@
-//! What a config did: a stored line of a sweep.
+//! Records of a dataset: problem, config and outcome.
 
 use crate::observed::Observed;
 use crate::stats;
 use seqtune_predict::Objective;
 use serde::{Deserialize, Serialize};
 
-/// Why a config has no measurement: the categories of the auto-tuning community's T4 format.
+/// Category of a failure, as in the T4 format of the auto-tuning community.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum InvalidityKind {
+    /// Violation of a constraint of the config space.
     Constraints,
+    /// Compilation error, or a program that exceeds the launch limits.
     Compile,
+    /// Launch error, or death of the worker process.
     Runtime,
+    /// Silence of the worker process beyond its time limit.
     Timeout,
+    /// Result that deviates from the reference, or a write out of bounds.
     Correctness,
 }
 
-/// A failure of one config, with what was said about it.
+/// Failure of one config.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Invalidity {
+    /// Category of the failure.
     pub kind: InvalidityKind,
+    /// Message of the compiler, the driver or the verification.
     pub detail: String,
 }
 
 impl Invalidity {
-    /// A failure of `kind` with what was said about it.
+    /// Creates a failure from its category and message.
     pub fn new(kind: InvalidityKind, detail: impl Into<String>) -> Invalidity {
         Invalidity { kind, detail: detail.into() }
     }
@@ -34,18 +41,18 @@ impl Invalidity {
 pub struct Energy {
     /// Joules per launch.
     pub joules: f64,
-    /// Half-width of its 95 % interval in joules.
+    /// Half-width of the 95 % confidence interval in joules.
     pub half_width: f64,
     /// Power of the idle device in watts.
     pub idle_watts: f64,
 }
 
-/// Timings of a config that works.
+/// Timings of a valid config.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurement {
-    /// Device time of single launches in microseconds, in the order they were taken.
+    /// Device times of single launches in microseconds, in the order of measurement.
     pub samples_us: Vec<f32>,
-    /// `None` where the device has no energy counter or the pass was not asked for.
+    /// Energy per launch; `None` where the device has no energy counter or energy was not requested.
     pub energy: Option<Energy>,
 }
 
@@ -55,34 +62,39 @@ impl Measurement {
         stats::unsorted_quantile(&self.samples_us, q)
     }
 
-    /// Median in microseconds: the figure that configs are compared by.
+    /// Median in microseconds, by which configs are compared.
     pub fn median_us(&self) -> f64 {
         self.quantile_us(0.5)
     }
 }
 
-/// The config that somebody's tuner chose: what it was compared with is not known.
+/// Choice of an external tuner, whose alternatives are not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
-    /// Microseconds, where they were recorded.
+    /// Time in microseconds, where recorded.
     pub time_us: Option<f32>,
 }
 
-/// What a config did.
+/// Result of evaluating a config.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
+    /// Timings of a valid config.
     Measured(Measurement),
+    /// Failure of an invalid config.
     Invalid(Invalidity),
+    /// Choice of an external tuner.
     Tuned(Tuned),
 }
 
 impl Outcome {
-    /// The failure `kind` with its detail.
+    /// Creates an [`Outcome::Invalid`] from its category and message.
     pub fn invalid(kind: InvalidityKind, detail: impl Into<String>) -> Outcome {
         Outcome::Invalid(Invalidity::new(kind, detail))
     }
 
-    /// What is wrong with a measurement that cannot be one. A coarse clock may find single launches that take no time, not most of them.
+    /// Returns the fault of an impossible value, such as a median time of 0.
+    ///
+    /// Single samples may be 0 on a coarse clock.
     pub fn fault(&self) -> Option<&'static str> {
         let impossible = |us: f64| !(us.is_finite() && us > 0.0);
         match self {
@@ -97,7 +109,7 @@ impl Outcome {
         }
     }
 
-    /// Median time in microseconds; `None` where the config failed.
+    /// Median time in microseconds; `None` where the config failed or its time is unknown.
     pub fn time_us(&self) -> Option<f64> {
         match self {
             Outcome::Measured(m) => Some(m.median_us()),
@@ -106,12 +118,12 @@ impl Outcome {
         }
     }
 
-    /// What `objective` minimises; `None` where it was not measured.
+    /// Cost under `objective`; `None` where it was not measured.
     pub fn cost(&self, objective: Objective) -> Option<f64> {
         objective.cost_of(self.time_us(), self.joules())
     }
 
-    /// Joules per launch, where measured.
+    /// Energy per launch in joules, where measured.
     pub fn joules(&self) -> Option<f64> {
         match self {
             Outcome::Measured(m) => m.energy.map(|e| e.joules),
@@ -120,13 +132,16 @@ impl Outcome {
     }
 }
 
-/// One line of a dataset: problem and config in their written form.
+/// Outcome of one config for one problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// Problem as `name=value` pairs.
     pub problem: String,
+    /// Config as `name=value` pairs.
     pub config: String,
+    /// Timings, failure or tuner's choice.
     pub outcome: Outcome,
-    /// What was observed beside it.
+    /// Resources, device conditions and library time.
     #[serde(default, skip_serializing_if = "Observed::is_empty")]
     pub observed: Observed,
 }

@@ -1,18 +1,18 @@
 //! Medians, quantiles and means.
 
-/// Median of numbers in any order; NaN where there are none.
+/// Median of unsorted values; NaN where there are none.
 pub fn median(samples: &[f32]) -> f64 {
     unsorted_quantile(samples, 0.5)
 }
 
-/// Quantile `q` in [0, 1] of numbers in any order.
+/// Quantile `q` in [0, 1] of unsorted values, linear between neighbours; NaN where there are none.
 pub fn unsorted_quantile(samples: &[f32], q: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f32::total_cmp);
     quantile(&sorted, q)
 }
 
-/// Quantile of sorted values, linear between neighbours; NaN where there are none.
+/// Quantile `q` in [0, 1] of sorted values, linear between neighbours; NaN where there are none.
 pub fn quantile<T: Copy + Into<f64>>(sorted: &[T], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = q * last as f64;
@@ -20,7 +20,7 @@ pub fn quantile<T: Copy + Into<f64>>(sorted: &[T], q: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
-/// Geometric mean of positive numbers; NaN of none.
+/// Geometric mean of positive values; NaN where there are none.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp()
 }

@@ -1,4 +1,4 @@
-//! Datasets as files: read in whichever form they are, and written in either.
+//! Datasets as files, in journal or packed form.
 
 use crate::dataset::Dataset;
 use crate::{journal, packed};
@@ -8,7 +8,10 @@ use std::io::Read;
 use std::path::Path;
 
 impl Dataset {
-    /// Reads a journal or a packed file, whichever it is.
+    /// Loads a dataset from a journal or a packed file.
+    ///
+    /// # Errors
+    /// `Error::File` where the file is missing, `Error::Input` where its content is malformed or holds an impossible value.
     pub fn load(path: &Path) -> Result<Dataset> {
         let bytes = std::fs::read(path).map_err(io(path))?;
         let place = path.display();
@@ -21,18 +24,27 @@ impl Dataset {
         }
     }
 
-    /// Writes the packed form, whole or not at all.
+    /// Writes the packed form atomically.
+    ///
+    /// # Errors
+    /// `Error::File` or `Error::Input` where the path cannot be a file, `Error::Failed` where encoding or the disk fails.
     pub fn save_packed(&self, path: &Path) -> Result<()> {
         write_whole(path, &packed::encode(self)?)
     }
 
-    /// Writes the journal form, whole or not at all.
+    /// Writes the journal form atomically.
+    ///
+    /// # Errors
+    /// `Error::File` or `Error::Input` where the path cannot be a file, `Error::Failed` where the disk fails.
     pub fn save_journal(&self, path: &Path) -> Result<()> {
         write_whole(path, &journal::encode(self))
     }
 }
 
-/// Whether a file holds the packed form, by how it begins.
+/// Checks by its first bytes whether a file holds the packed form.
+///
+/// # Errors
+/// `Error::File` where the file is missing, `Error::Failed` where it cannot be read.
 pub fn is_packed_file(path: &Path) -> Result<bool> {
     let mut start = Vec::new();
     std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut start)).map_err(io(path))?;

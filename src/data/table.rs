@@ -1,4 +1,4 @@
-//! Datasets in memory: per problem and device everything that was tried, and the split by shape.
+//! Datasets in memory: results by problem and device, and their split by shape.
 
 use crate::dataset::Dataset;
 use crate::record::Outcome;
@@ -9,44 +9,51 @@ use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::split::{Part, Split};
 use std::collections::{BTreeSet, HashMap};
 
-/// All that was tried for one problem on one device.
+/// Results of one problem on one device.
 #[derive(Clone, Debug)]
 pub struct MeasuredProblem {
+    /// Problem of the kernel.
     pub problem: Problem,
     /// Index into [`Table::devices`].
     pub device: usize,
     /// Index into [`Table::hashes`].
     pub dataset: usize,
+    /// Configs with their outcomes.
     pub results: Vec<(Config, Outcome)>,
-    /// Time of the vendor's library in microseconds, where it was measured.
+    /// Time of the vendor's library in microseconds, where measured.
     pub library_us: Option<f64>,
 }
 
 impl MeasuredProblem {
-    /// The working configs with what `objective` makes of them, cheapest first.
+    /// Valid configs with their cost under `objective`, the cheapest first.
     pub fn costs(&self, objective: Objective) -> Vec<(&Config, f64)> {
         let mut costs: Vec<_> = self.results.iter().filter_map(|(c, o)| Some((c, o.cost(objective)?))).collect();
         costs.sort_by(|a, b| a.1.total_cmp(&b.1));
         costs
     }
 
-    /// The config that a tuner chose, with its outcome, where the problem was not swept.
+    /// Config of an external tuner with its outcome; `None` where the problem was swept.
     pub fn tuned(&self) -> Option<&(Config, Outcome)> {
         self.results.iter().find(|(_, o)| matches!(o, Outcome::Tuned(_)))
     }
 }
 
-/// One kernel's datasets, read for learning.
+/// Datasets of one kernel, by problem.
 #[derive(Clone, Debug)]
 pub struct Table {
+    /// Distinct devices of the datasets.
     pub devices: Vec<Device>,
+    /// Measured problems, in the order of the datasets.
     pub tried: Vec<MeasuredProblem>,
-    /// Hashes of the datasets it was read from.
+    /// Hashes of the datasets, in their order.
     pub hashes: Vec<String>,
 }
 
 impl Table {
-    /// Reads datasets of `kernel`; one of another kernel or another space is refused, a record that `kernel` cannot read too.
+    /// Builds a table from datasets of `kernel`, each with its path for messages.
+    ///
+    /// # Errors
+    /// `Error::Input` for a dataset of another kernel or space, `Error::Problem` or `Error::Config` for a record that `kernel` rejects.
     pub fn new(kernel: &Kernel, datasets: &[(String, Dataset)]) -> Result<Table> {
         let mut table = Table { devices: Vec::new(), tried: Vec::new(), hashes: Vec::new() };
         for (place, dataset) in datasets {
@@ -106,7 +113,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The table of some of its problems, with the devices and datasets that these are of only.
+    /// Copies the table with only the given problems, their devices and their datasets.
     pub fn of(&self, tried: Vec<&MeasuredProblem>) -> Table {
         let used = |of: fn(&MeasuredProblem) -> usize| -> Vec<usize> {
             let used: BTreeSet<usize> = tried.iter().map(|t| of(t)).collect();
@@ -131,8 +138,10 @@ impl Table {
         self.tried.iter().map(|t| t.results.len()).sum()
     }
 
-    /// How uncertain a config's time is: the median over configs measured three times or more of the quartiles' distance, relative to the
-    /// median and divided by the root of their number. `None` where nothing was measured so often.
+    /// Relative uncertainty of a typical config's time; `None` where no config has three samples.
+    ///
+    /// It is the median, over configs of three samples or more, of the interquartile range divided by the median time and the square root
+    /// of the number of samples.
     pub fn spread(&self) -> Option<f64> {
         let mut spreads = Vec::new();
         for (_, outcome) in self.tried.iter().flat_map(|t| &t.results) {
@@ -147,18 +156,18 @@ impl Table {
         (!spreads.is_empty()).then(|| quantile(&spreads, 0.5))
     }
 
-    /// Whether it holds what tuners chose, not what sweeps measured.
+    /// Checks whether every problem holds the choice of a tuner instead of a sweep.
     pub fn is_tuned(&self) -> bool {
         self.tried.iter().all(|t| t.tuned().is_some())
     }
 
-    /// Indices of the problems whose shape falls into `part` and that a tuner chose a config for.
+    /// Indices of the problems in `part` of the split that have a tuner's choice.
     pub fn tuned_part(&self, kernel: &Kernel, split: &Split, part: Part) -> Vec<usize> {
         let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();
         (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
     }
 
-    /// Indices of the problems whose shape falls into `part` and of which `objective` was measured for two configs or more.
+    /// Indices of the problems in `part` of the split with two or more configs measured for `objective`.
     pub fn part(&self, kernel: &Kernel, split: &Split, part: Part, objective: Objective) -> Vec<usize> {
         let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.costs(objective).len() >= 2;
         (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()

@@ -1,91 +1,91 @@
-//! What is measured together, and what comes of it.
+//! Batches of configs that are measured together, and their results.
 
 use seqtune_data::{Invalidity, Observed, Outcome};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use serde::{Deserialize, Serialize};
 
-/// What competes in a batch.
+/// Candidate of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Contender {
-    /// A config, by its place in the batch.
+    /// Config, by its index in the batch.
     Config(usize),
-    /// The vendor's library.
+    /// Library of the vendor.
     Library,
 }
 
-/// Configs of a problem that are measured interleaved.
+/// Configs of one problem that are measured interleaved.
 #[derive(Clone, Copy)]
 pub struct Batch<'a> {
-    /// The problem.
+    /// Problem to measure.
     pub problem: &'a Problem,
-    /// The configs.
+    /// Configs to measure.
     pub configs: &'a [Config],
-    /// Whether the vendor's library is measured beside them.
+    /// Whether to measure the vendor's library too.
     pub library: bool,
-    /// Best time known for the problem in microseconds; infinite where none is.
+    /// Best known time of the problem in microseconds; infinite where there is none.
     pub best_us: f64,
 }
 
 impl Batch<'_> {
-    /// The configs in order, then the library.
+    /// Lists the configs in order, then the library.
     pub fn contenders(&self) -> Vec<Contender> {
         let configs = (0..self.configs.len()).map(Contender::Config);
         configs.chain(self.library.then_some(Contender::Library)).collect()
     }
 }
 
-/// What came of a contender.
+/// Result of a contender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// Which one.
+    /// Contender that was measured.
     pub contender: Contender,
-    /// Times, or why there are none.
+    /// Timings or failure.
     pub outcome: Outcome,
-    /// What was observed beside it.
+    /// Resources of the program and state of the device.
     pub observed: Observed,
 }
 
 impl Measured {
-    /// A contender that failed.
+    /// Creates the result of a failed contender.
     pub fn invalid(contender: Contender, invalidity: Invalidity) -> Measured {
         Measured { contender, outcome: Outcome::Invalid(invalidity), observed: Observed::default() }
     }
 }
 
-/// What happens while a batch is measured.
+/// Progress of a batch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Step {
-    /// A contender is about to run.
+    /// Start of a contender.
     Begin(Contender),
-    /// A contender is finished.
+    /// Result of a contender.
     Finished(Measured),
 }
 
-/// How measuring a batch ended.
+/// End of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {
-    /// Every contender has its outcome.
+    /// Every contender has an outcome.
     Complete,
-    /// The problem's data or reference cannot be made, for this reason; another problem may do.
+    /// Data or reference of the problem cannot be computed, for this reason. Other problems may work.
     Unmeasurable(String),
 }
 
-/// What tells a compiled program from the others of a kernel: its definitions.
+/// Identity of a compiled program among those of a kernel: its preprocessor definitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProgramKey(Vec<(String, String)>);
 
 impl ProgramKey {
-    /// The program that a config of a problem runs.
+    /// Key of the program that a config of a problem runs.
     pub fn of(kernel: &Kernel, problem: &Problem, config: &Config) -> ProgramKey {
         ProgramKey(kernel.defines(problem, config))
     }
 
-    /// What all programs of a problem share: its data type and layout.
+    /// Key that all programs of a problem share: its data type and layout.
     pub fn variant(kernel: &Kernel, problem: &Problem) -> ProgramKey {
         ProgramKey(kernel.field_defines(problem))
     }
 
-    /// The definitions, as a compiler takes them.
+    /// Preprocessor definitions as name and value.
     pub fn defines(&self) -> &[(String, String)] {
         &self.0
     }

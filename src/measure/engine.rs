@@ -1,4 +1,4 @@
-//! One way to measure a batch, for sweeps and for validation: what does not compile is booked, the rest is measured interleaved.
+//! Measurement of a batch for sweeps and validation: failures to compile are recorded, other configs are measured interleaved.
 
 use crate::batch::{Batch, Contender, Ending, Measured};
 use crate::worker::client::{Client, Setup, compile_all};
@@ -7,17 +7,17 @@ use seqtune_data::recipe::Policy;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 
-/// A batch whose programs were compiled.
+/// Batch with compiled programs.
 pub struct Compiled<'a> {
     batch: Batch<'a>,
-    /// Places of the configs that do not compile, and why.
+    /// Indices of configs that do not compile, with their failures.
     broken: Vec<(usize, Invalidity)>,
-    /// Places of the others.
+    /// Indices of configs that compile.
     pub sound: Vec<usize>,
 }
 
 impl<'a> Compiled<'a> {
-    /// A batch with why each of its configs does not compile; `None` for those that do.
+    /// Creates a batch from the compile failure of each config by its index; `None` where it compiles.
     pub fn new(batch: Batch<'a>, invalidity: impl Fn(usize) -> Option<Invalidity>) -> Compiled<'a> {
         let (mut broken, mut sound) = (Vec::new(), Vec::new());
         for at in 0..batch.configs.len() {
@@ -29,10 +29,10 @@ impl<'a> Compiled<'a> {
         Compiled { batch, broken, sound }
     }
 
-    /// Gives `finish` what came of each contender once: first the configs that do not compile, then the others as they are measured.
+    /// Measures the batch and passes each result to `finish` once, failures to compile first.
     ///
     /// # Errors
-    /// Where no worker can be started, or `finish` fails.
+    /// `Error::Unavailable` or `Error::Failed` where no worker can be started, else the error of `finish`.
     pub fn measure(
         &self,
         measurer: &mut Client,
@@ -55,23 +55,23 @@ impl<'a> Compiled<'a> {
     }
 }
 
-/// Workers that compile and measure one batch after the other.
+/// Workers that compile and measure batches in turn.
 pub struct Engine {
     compilers: Vec<Client>,
-    /// The worker that measures.
+    /// Worker that measures.
     pub measurer: Client,
 }
 
 impl Engine {
-    /// An engine with so many compiling processes, which are started when they are needed.
+    /// Creates an engine with `compilers` compiling processes, which start on demand.
     pub fn new(setup: Setup, compilers: usize) -> Engine {
         Engine { compilers: (0..compilers).map(|_| Client::new(setup.clone())).collect(), measurer: Client::new(setup) }
     }
 
-    /// Compiles a batch, then measures it, as [`Compiled::measure`].
+    /// Compiles a batch, then measures it by [`Compiled::measure`].
     ///
     /// # Errors
-    /// Where no worker can be started, or `finish` fails.
+    /// `Error::Unavailable` or `Error::Failed` where no worker can be started, else the error of `finish`.
     pub fn measure(
         &mut self,
         kernel: &Kernel,

@@ -1,4 +1,4 @@
-//! A device that is open: what it takes to compile, run and time a config.
+//! Interface of an open device: compilation, buffers, launches and timing.
 
 use crate::compile::Job;
 use crate::measuring::energy::EnergyMeter;
@@ -7,68 +7,91 @@ use seqtune_data::{Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Device;
 
-/// A compiled program, an allocated buffer: handles of the executor that made them.
+/// Handle of a compiled program, for the executor that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramId(pub usize);
+/// Handle of an allocated buffer, for the executor that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferId(pub usize);
 
-/// An argument of a launch.
+/// Argument of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum KernelArg {
+    /// Buffer on the device.
     Buffer(BufferId),
+    /// 32-bit integer.
     Int(i32),
+    /// 32-bit floating-point number.
     Float(f32),
 }
 
-/// A device that is open.
+/// Open device.
 pub trait Executor {
-    /// The device with its limits.
+    /// Description of the device with its limits.
     fn device(&self) -> &Device;
 
     /// Compiles a kernel.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where the source does not compile, or the program exceeds the launch limits.
     fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity>;
 
-    /// Whether a program is finished by its first launch only, as some OpenCL drivers do.
+    /// Whether programs are completed at their first launch only, as by some OpenCL drivers.
     fn finishes_at_launch(&self) -> bool {
         true
     }
 
-    /// Whether launches compute: the tests' double only pretends to.
+    /// Whether launches compute, which the double for tests does not.
     fn computes(&self) -> bool {
         true
     }
 
-    /// What a program needs, where the API tells.
+    /// Resources of a program, where the API reports them.
     fn resources(&self, _program: ProgramId) -> Option<Resources> {
         None
     }
 
-    /// How the device is now, where the API tells.
+    /// Current state of the device, where the API reports it.
     fn conditions(&mut self) -> Option<Conditions> {
         None
     }
 
-    /// The device's counter of energy; a sentence where there is none.
+    /// Opens the energy counter of the device.
+    ///
+    /// # Errors
+    /// A message where the device has no working counter.
     fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String>;
 
-    /// Forgets a program.
+    /// Releases a program.
     fn release(&mut self, program: ProgramId);
 
-    /// Allocates `bytes` of device memory with undefined content.
+    /// Allocates `bytes` bytes of device memory with undefined content.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the memory cannot be allocated.
     fn alloc(&mut self, bytes: usize) -> Result<BufferId>;
 
     /// Frees every buffer.
     fn free_all(&mut self);
 
-    /// Copies to the device; returns when done.
+    /// Copies `data` to the device and waits.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the copy fails.
     fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()>;
 
-    /// Copies from the device; returns when done.
+    /// Copies from the device into `data` and waits.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the copy fails.
     fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()>;
 
-    /// Launches `repeat` times, one after the other, and gives the device time of each launch in microseconds, if timed.
-    /// An empty `local` leaves the choice to the API.
+    /// Launches a program `repeat` times in sequence and returns the device time of each timed launch in microseconds.
+    ///
+    /// An empty `local` leaves the work-group size to the API.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where a launch fails.
     fn launch(
         &mut self,
         program: ProgramId,
@@ -78,12 +101,18 @@ pub trait Executor {
         timing: Timing,
     ) -> std::result::Result<Vec<f32>, Invalidity>;
 
-    /// Name and version of the vendor's library of tuned routines; a sentence where there is none.
+    /// Name and version of the vendor's library of tuned routines.
+    ///
+    /// # Errors
+    /// A message where there is no such library.
     fn library(&mut self) -> std::result::Result<String, String> {
         Err("there is no vendor's library that works through this API".into())
     }
 
-    /// [`Executor::launch`] for a product by the vendor's library.
+    /// Computes a matrix product by the vendor's library, repeated and timed as by [`Executor::launch`].
+    ///
+    /// # Errors
+    /// [`Invalidity`] where the library is missing or fails.
     fn multiply(
         &mut self,
         _product: &GemmCall,
@@ -93,59 +122,63 @@ pub trait Executor {
         Err(Invalidity::new(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
     }
 
-    /// Whether a failure has spoilt everything that this process has on the device, so that another process has to go on.
+    /// Whether a failure has invalidated the device context, so that another process has to continue.
     fn is_poisoned(&self) -> bool {
         false
     }
 }
 
-/// How launches are timed.
+/// Timing mode of launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Each by itself, with the caches as the launch before left them.
+    /// Time per launch, with caches as the previous launch left them.
     Warm,
-    /// Each by itself, after the device's caches were overwritten.
+    /// Time per launch, after the device's caches were overwritten.
     Cold,
-    /// Not at all, so that nothing stands between them: returns while the last are still at work, which the next call goes on from. What
-    /// fails is told by a later call.
+    /// No times: launches are enqueued back to back, and the call may return before the last of them end. A later call reports their
+    /// failures.
     Untimed,
 }
 
-/// Work-items of a launch per dimension: in all, and per work-group.
+/// Dimensions of a launch in work-items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchDims {
+    /// Global size per dimension.
     pub global: Vec<usize>,
+    /// Size of a work-group per dimension; empty where the API chooses.
     pub local: Vec<usize>,
 }
 
 impl LaunchDims {
-    /// Work-groups, where the launch says how large they are.
+    /// Number of work-groups; 1 where `local` is empty.
     pub fn groups(&self) -> usize {
         std::iter::zip(&self.global, &self.local).map(|(global, local)| global / local.max(&1)).product()
     }
 }
 
-/// A product of row-major matrices, `C = alpha op(A) op(B) + beta C`.
+/// Product of row-major matrices, `C = alpha op(A) op(B) + beta C`.
 #[derive(Clone, Debug)]
 pub struct GemmCall {
-    /// Rows of C, columns of C, and the length of the sums.
+    /// M, N and K: rows of C, columns of C, and length of the sums.
     pub sizes: [i32; 3],
-    /// Whether A is stored as k x m, and B as n x k.
+    /// Whether A is stored as K x M, and B as N x K.
     pub transposed: [bool; 2],
-    /// alpha and beta.
+    /// Factors alpha and beta.
     pub factors: [f32; 2],
+    /// Format of all matrices.
     pub format: Format,
-    /// A, B and C.
+    /// Buffers of A, B and C.
     pub matrices: [BufferId; 3],
 }
 
-/// A device that can be opened here, or why an API has none.
+/// Device that can be opened on this machine.
 pub struct Found {
-    /// Name for `--device`: `opencl:0`.
+    /// Id for `--device`, such as `opencl:0`.
     pub id: String,
+    /// Description of the device.
     pub device: Device,
-    /// Address on the bus, `0000:1b:00.0`, where the API tells.
+    /// PCI bus address such as `0000:1b:00.0`, where the API reports it.
     pub bus: Option<String>,
-    /// The same device through another API, listed before.
+    /// Id of the same device through an API listed before.
     pub same_as: Option<String>,
 }

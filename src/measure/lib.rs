@@ -1,7 +1,7 @@
-//! What happens if a config is chosen? Devices that compile, verify, time and meter kernels, and sweeps over them.
+//! Devices that compile, verify and time kernels and measure their energy, and sweeps over configs.
 //!
-//! One trait ([`Executor`]), one backend per API. Everything that runs a kernel runs in a child process ([`worker`]), because
-//! a wrong kernel can kill or hang the process that it runs in.
+//! Each API has a backend behind the trait [`Executor`]. Kernels run in a child process ([`worker`]), because a faulty kernel can
+//! kill or hang its process.
 
 pub mod backends;
 pub mod batch;

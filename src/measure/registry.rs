@@ -1,4 +1,4 @@
-//! The APIs, the devices that open here, and the compiler for each device: the one place that names them all.
+//! Registry of APIs, their devices, and the compiler for each device.
 
 use crate::backends::cuda::nvrtc::Nvrtc;
 use crate::backends::{cuda, fake, hip, opencl};
@@ -7,19 +7,20 @@ use crate::executor::{Executor, Found};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
 
-/// Lists the devices of an API.
+/// Function that lists the devices of an API.
 type List = fn() -> Result<Vec<Found>>;
 
-/// GPUs' own APIs stand before OpenCL, which sees some of the same devices.
+/// APIs by priority. Native APIs of GPUs precede OpenCL, which lists some of the same devices.
 const APIS: [List; 3] = [cuda::devices, hip::devices, opencl::devices];
 
-/// Everything that opens here, and a sentence for each API that does not.
+/// Lists all devices of this machine, with a message for each unavailable API.
 pub fn devices() -> (Vec<Found>, Vec<String>) {
     devices_until(|_| false)
 }
 
-/// [`devices`] of one API after the other, until one that is looked for is among them. The later APIs are not even opened then:
-/// a CPU's OpenCL and AMD's compiler, each with an LLVM of its own, do not get on in this order in one process.
+/// Lists the devices of one API after another, until a wanted device is found.
+///
+/// Later APIs stay closed: OpenCL for a CPU and AMD's compiler, each with its own LLVM, conflict in this order in one process.
 fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<String>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for list in APIS {
@@ -41,8 +42,9 @@ fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<String>) {
     (found, missing)
 }
 
-/// What has one address on the bus is one device: it is described as the API found first does, which tells more, so that data measured
-/// through either are of one device; the driver is each one's own.
+/// Gives devices with the same bus address the description of the API listed first, which is more detailed.
+///
+/// Data measured through either API then belong to one device. Each keeps its own driver.
 fn unify(found: &mut [Found]) {
     for i in 1..found.len() {
         let (before, rest) = found.split_at_mut(i);
@@ -55,17 +57,22 @@ fn unify(found: &mut [Found]) {
     }
 }
 
-/// Whether `name` is written like the id of a live device.
+/// Checks whether `name` has the form of a live device's id.
 pub fn is_live(name: &str) -> bool {
     name == "live" || name == fake::ID || ["cuda:", "hip:", "opencl:"].iter().any(|api| name.starts_with(api))
 }
 
-/// The API that a device's id names first.
+/// Name of the API in a device's id.
 fn api(id: &str) -> &str {
     id.split(':').next().unwrap_or_default()
 }
 
-/// Opens a device by id: `live` is the first one found, `cuda:N`, `hip:N` and `opencl:N` the N-th of an API, `fake` the tests' double.
+/// Opens a device by id.
+///
+/// `live` is the first device found, `cuda:N`, `hip:N` and `opencl:N` are the N-th of an API, `fake` is a double for tests.
+///
+/// # Errors
+/// [`Error::Unavailable`] where the API has no device, [`Error::Input`] where the id is unknown, [`Error::Failed`] where the driver fails.
 pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     if id == fake::ID {
         return Ok(Box::new(fake::Fake::from_environment()));
@@ -91,12 +98,18 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     }
 }
 
-/// The description of a live device, without keeping it open.
+/// Describes a live device, without keeping it open.
+///
+/// # Errors
+/// The error of [`open`].
 pub fn live_device(id: &str) -> Result<Device> {
     Ok(open(id)?.device().clone())
 }
 
-/// The compiler for a device, live or described, with its programs on disk.
+/// Opens the compiler for a live or described device, with a cache of programs on disk.
+///
+/// # Errors
+/// [`Error::Unavailable`] where the compiler is not installed or does not support the architecture.
 pub fn compiler_for(device: &Device) -> Result<Cached<Box<dyn Compiler>>> {
     match device.architecture.as_str() {
         sm if sm.starts_with("sm_") => Ok(Cached::new(Box::new(Nvrtc::open(sm)?), Store::standard())),

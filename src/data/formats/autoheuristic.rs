@@ -1,7 +1,7 @@
-//! Measurements of PyTorch's AutoHeuristic: a line of JSON that says what was measured on what, then CSV with a row per config and run.
+//! Measurements of PyTorch's AutoHeuristic: a line of JSON metadata, then CSV with a row per config and run.
 //!
-//! The columns before `choice` are the problem, `choice` is a config of Triton's (`type=triton_BLOCK-M=64_…`) or a kernel of a vendor's
-//! library (`extern_…`), `feedback` is milliseconds.
+//! The columns before `choice` are the problem. `choice` is a Triton config (`type=triton_BLOCK-M=64_…`) or a kernel of the vendor's
+//! library (`extern_…`). `feedback` is the time in milliseconds.
 
 use crate::dataset::{Dataset, Header};
 use crate::observed::Observed;
@@ -12,44 +12,50 @@ use seqtune_predict::kernel::{Device, Kernel};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// First line of a file.
+/// Metadata in the first line of a file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Head {
-    /// Bytes of shared memory that a work-group may ask for.
+    /// Most shared memory of a work-group in bytes.
     shared_memory: f64,
     /// Compute capability.
     device_capa: (u32, u32),
+    /// Name of the kernel.
     name: String,
 }
 
-/// What came of an import.
+/// Result of an import.
 pub struct Imported {
+    /// Kernel of the records.
     pub kernel: Kernel,
+    /// Imported records.
     pub dataset: Dataset,
-    /// Rows read, and those that an earlier row repeats to the letter.
+    /// Number of rows in the files.
     pub rows: usize,
+    /// Number of rows identical to an earlier row, which are skipped.
     pub repeated: usize,
-    /// Configs that failed, and problems with a time of the vendor's library.
+    /// Number of configs without a finite time.
     pub failed: usize,
+    /// Number of problems with a time of the vendor's library.
     pub references: usize,
-    /// Rows of configs outside the kernel's space, by the reason.
+    /// Number of rows with configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
 }
 
-/// Everything measured for one problem.
+/// Times of one problem.
 #[derive(Default)]
 struct Measured {
-    /// Configs as the kernel writes them, in the order met, with milliseconds.
+    /// Configs as text with times in milliseconds, in order of appearance.
     configs: Vec<(String, Vec<f64>)>,
+    /// Times of the vendor's library in milliseconds.
     library: Vec<f64>,
 }
 
-/// All rows of some files.
+/// Rows of all files.
 #[derive(Default)]
 struct Rows {
     head: Option<Head>,
     columns: String,
-    /// Problems as the kernel writes them, in the order met.
+    /// Problems as text, in order of appearance.
     order: Vec<String>,
     measured: HashMap<String, Measured>,
     rows: usize,
@@ -121,8 +127,12 @@ impl Rows {
     }
 }
 
-/// Reads files of one kernel, `(place, text)` each. `device`: the one that they were measured on, where the head does not tell it by its
-/// limits.
+/// Imports files of one kernel, given as pairs of path and text.
+///
+/// Without `device` the metadata has to identify one of the described devices.
+///
+/// # Errors
+/// [`Error::Input`] where a file is malformed or no kernel or device fits, [`Error::Problem`] or [`Error::Config`] for a rejected row.
 pub fn import(files: &[(String, String)], device: Option<Device>, command: String) -> Result<Imported> {
     let (mut read, mut seen) = (Rows::default(), HashSet::new());
     for (place, text) in files {
@@ -183,7 +193,7 @@ impl Imported {
     }
 }
 
-/// `type=triton_BLOCK-M=16_BLOCK-K=-1_numwarps=2` as pairs; what is -1 is no parameter of the kernel.
+/// Parses `type=triton_BLOCK-M=16_BLOCK-K=-1_numwarps=2` into `name=value` pairs, without parameters of value -1.
 fn config(choice: &str) -> Option<String> {
     let pairs = choice.strip_prefix("type=triton_")?.split('_').map(|pair| pair.split_once('='));
     let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
@@ -191,7 +201,7 @@ fn config(choice: &str) -> Option<String> {
     Some(own.map(|(name, value)| format!("{}={value}", name.replace('-', "_"))).collect::<Vec<_>>().join(","))
 }
 
-/// The described device with the limits that a head tells.
+/// Finds the described device with the architecture and shared memory of the metadata.
 fn device_of(head: &Head) -> Result<Device> {
     let architecture = format!("sm_{}{}", head.device_capa.0, head.device_capa.1);
     let fits = |d: &Device| d.architecture == architecture && d.limits.local_memory_opt_in == Some(head.shared_memory);

@@ -1,5 +1,5 @@
-//! Sweeps in the auto-tuning community's formats: cache files of Kernel Tuner's, and results in T4 ("Towards a Benchmarking Suite for Kernel
-//! Tuners", Torring et al. 2023).
+//! Sweeps in the auto-tuning community's formats: cache files of Kernel Tuner, and T4 results ("Towards a Benchmarking Suite for
+//! Kernel Tuners", Torring et al. 2023).
 
 use crate::dataset::{Dataset, Header};
 use crate::recipe::Provenance;
@@ -10,30 +10,36 @@ use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A config with what came of it.
+/// Config with its outcome.
 struct MeasuredProblem {
-    /// `name=value` pairs.
+    /// Config as `name=value` pairs.
     config: String,
     outcome: Outcome,
 }
 
-/// What a file holds.
+/// Content of a file.
 pub struct Sweep {
-    /// As the file names them, where it does.
+    /// Name of the device, where the file has one.
     pub device: Option<String>,
+    /// Sizes of the problem; empty where the file has none.
     pub sizes: Vec<u64>,
     tried: Vec<MeasuredProblem>,
 }
 
-/// What came of an import.
+/// Result of an import.
 pub struct Imported {
+    /// Imported records.
     pub dataset: Dataset,
+    /// Number of failed configs.
     pub failed: usize,
-    /// Configs outside the kernel's space, by the reason.
+    /// Number of configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
 }
 
-/// Reads a cache file of Kernel Tuner's; one that an interrupted run left open is closed.
+/// Parses a cache file of Kernel Tuner, also one that an interrupted run left incomplete.
+///
+/// # Errors
+/// [`Error::Input`] where the text is not a cache file, or an entry lacks a parameter or its times.
 pub fn read_cache(text: &str) -> Result<Sweep> {
     let closed = || format!("{}}}}}", text.trim_end().trim_end_matches(','));
     let file: Value = serde_json::from_str(text)
@@ -63,7 +69,10 @@ pub fn read_cache(text: &str) -> Result<Sweep> {
     Ok(Sweep { device, sizes, tried: tried.collect::<Result<_>>()? })
 }
 
-/// Reads results in the T4 format, which tell neither device nor problem.
+/// Parses results in the T4 format, which names neither device nor problem.
+///
+/// # Errors
+/// [`Error::Input`] where the text is not a T4 file, or a result lacks a field.
 pub fn read_t4(text: &str) -> Result<Sweep> {
     let file: Value = serde_json::from_str(text).map_err(|e| Error::Input(format!("is no file of T4 results: {e}")))?;
     let Some(results) = file["results"].as_array() else { return input("is no file of T4 results: it has no results") };
@@ -81,14 +90,14 @@ pub fn read_t4(text: &str) -> Result<Sweep> {
     Ok(Sweep { device: None, sizes: Vec::new(), tried: tried.collect::<Result<_>>()? })
 }
 
-/// Times in milliseconds. The first is dropped where there are more: it is the cold one.
+/// Converts times in milliseconds, without the first of several, which is cold.
 fn measured(times: &Value) -> Option<Outcome> {
     let times: Vec<f32> = times.as_array()?.iter().map(|t| Some((t.as_f64()? * 1e3) as f32)).collect::<Option<_>>()?;
     let samples_us = if times.len() > 1 { times[1..].to_vec() } else { times };
     (!samples_us.is_empty()).then_some(Outcome::Measured(Measurement { samples_us, energy: None }))
 }
 
-/// The category of a failure by its name in either format.
+/// Category of a failure, by its name in either format.
 fn kind(failure: &str) -> InvalidityKind {
     match failure.to_lowercase() {
         f if f.contains("compil") => InvalidityKind::Compile,
@@ -100,7 +109,10 @@ fn kind(failure: &str) -> InvalidityKind {
 }
 
 impl Sweep {
-    /// The problem of the kernel that has the file's sizes, in the order of its size fields.
+    /// Problem of the kernel with the file's sizes, in the order of its size fields.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the file and the kernel differ in their number of sizes, or have none.
     pub fn problem(&self, kernel: &Kernel) -> Result<String> {
         let fields: Vec<&str> =
             kernel.fields.iter().filter(|f| f.kind == FieldKind::Size).map(|f| f.name.as_str()).collect();
@@ -116,7 +128,10 @@ impl Sweep {
         }
     }
 
-    /// The dataset of a kernel's problem on a device.
+    /// Converts the content into a dataset of `problem` on `device`.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] or [`Error::Config`] where the kernel rejects the problem or a config.
     pub fn dataset(
         self,
         kernel: &Kernel,
@@ -145,7 +160,10 @@ impl Sweep {
     }
 }
 
-/// A dataset of one problem as results in the T4 format, which has no place for the problem.
+/// Encodes records of one problem in the T4 format, which does not hold the problem itself.
+///
+/// # Errors
+/// [`Error::Config`] where the kernel rejects a config, [`Error::Failed`] where serialisation fails.
 pub fn write_t4(kernel: &Kernel, records: &[&Record]) -> Result<String> {
     let result = |record: &&Record| {
         let config = kernel.config(&record.config)?;
@@ -172,6 +190,7 @@ pub fn write_t4(kernel: &Kernel, records: &[&Record]) -> Result<String> {
     serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing T4: {e}")))
 }
 
+/// Name of a category in the T4 format.
 pub(crate) fn name_of(kind: InvalidityKind) -> &'static str {
     match kind {
         InvalidityKind::Constraints => "constraints",

@@ -1,4 +1,4 @@
-//! Formats of others: read into datasets, and written from them.
+//! Import and export of external dataset formats.
 
 pub mod autoheuristic;
 pub mod kernel_tuner;

@@ -1,4 +1,4 @@
-//! A dataset as a table of columns, for other programs: comma-separated values, or Apache Parquet.
+//! Datasets as tables for other programs: comma-separated values, or Apache Parquet.
 
 use crate::formats::kernel_tuner::name_of;
 use crate::record::{Outcome, Record};
@@ -12,21 +12,29 @@ use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::spec::FieldKind;
 use std::sync::Arc;
 
-/// A column's values, by record.
+/// Values of a column, one per record; `None` where unknown.
 pub enum Values {
+    /// Strings.
     Text(Vec<Option<String>>),
+    /// Integers.
     Whole(Vec<Option<i64>>),
+    /// Floating-point numbers.
     Real(Vec<Option<f64>>),
 }
 
-/// A named column.
+/// Named column of a table.
 pub struct Column {
     name: String,
     values: Values,
 }
 
-/// The columns of a kernel's records: the problem's fields, the parameters, what came of the config, median and quartiles in microseconds,
-/// samples, joules, what its program needs, and the time of the vendor's library.
+/// Builds the columns of a kernel's records.
+///
+/// They are problem fields, parameters, outcome, median and quartiles in microseconds, number of samples, joules, registers, local memory
+/// in bytes, and library time in microseconds.
+///
+/// # Errors
+/// [`Error::Problem`] or [`Error::Config`] where the kernel rejects a record.
 pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
     let problems = records.iter().map(|r| kernel.problem(&r.problem)).collect::<Result<Vec<_>>>()?;
     let configs = records.iter().map(|r| kernel.config(&r.config)).collect::<Result<Vec<_>>>()?;
@@ -84,7 +92,7 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-/// Comma-separated values with a head.
+/// Encodes columns as comma-separated values with a header row.
 pub fn write_csv(columns: &[Column]) -> Vec<u8> {
     let quoted = |text: &str| match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"").replace('\n', " ")),
@@ -104,7 +112,10 @@ pub fn write_csv(columns: &[Column]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Apache Parquet, one row group, compressed by Snappy; what is not known is null.
+/// Encodes columns as Apache Parquet: one row group, Snappy compression, null for unknown values.
+///
+/// # Errors
+/// [`Error::Failed`] where the Parquet encoder fails.
 pub fn write_parquet(columns: &[Column]) -> Result<Vec<u8>> {
     parquet_of(columns).map_err(|e| Error::Failed(format!("writing Parquet: {e}")))
 }

@@ -1,8 +1,8 @@
-//! A device for tests (`--device fake`, not listed): times are a function of the config, failures are injected by it.
+//! Fake device for tests (`--device fake`, not listed), whose times and injected failures are functions of the config.
 //!
 //! It computes nothing: kernel and reference leave the same bytes, unless a wrong result is injected.
-//! `SEQTUNE_FAKE` chooses: `faults` injects failures, `energy` has a counter of energy, `slow=MS` sleeps that long at each launch,
-//! `hot` tells that it is throttled after each launch, `refuse=N` launches no reference of N work-items.
+//! `SEQTUNE_FAKE` selects modes: `faults` injects failures, `energy` adds an energy counter, `slow=MS` sleeps for MS milliseconds at each
+//! launch, `hot` reports throttling after each launch, `refuse=N` rejects references of N work-items.
 
 use crate::compile::Job;
 use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
@@ -12,6 +12,7 @@ use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Limits};
 use sha2::{Digest, Sha256};
 
+/// Id of the fake device.
 pub const ID: &str = "fake";
 
 struct Program {
@@ -19,6 +20,7 @@ struct Program {
     is_reference: bool,
 }
 
+/// Fake device for tests.
 pub struct Fake {
     device: Device,
     programs: Vec<Option<Program>>,
@@ -32,6 +34,7 @@ pub struct Fake {
 }
 
 impl Fake {
+    /// Creates a device with the modes of `SEQTUNE_FAKE`.
     pub fn from_environment() -> Fake {
         let mode = std::env::var("SEQTUNE_FAKE").unwrap_or_default();
         let number = |name: &str| mode.split(',').find_map(|m| m.strip_prefix(name)?.parse().ok());
@@ -92,7 +95,7 @@ impl Executor for Fake {
     }
 
     fn conditions(&mut self) -> Option<Conditions> {
-        // hot for as long as it works: who asks twice after a launch asks too late
+        // hot for as long as it works: a second query after a launch is too late
         let throttled = std::mem::take(&mut self.worked).then(|| "hot".to_string());
         let told = Conditions { clock_mhz: 1_000, throttled: throttled.into_iter().collect(), ..Conditions::default() };
         self.hot.then_some(told)
@@ -179,7 +182,7 @@ impl Executor for Fake {
     }
 }
 
-/// Goes on by a joule at each look.
+/// Counter that adds a joule at each read.
 struct Counter(f64);
 
 impl EnergyMeter for Counter {

@@ -1,6 +1,6 @@
-//! A GPU through its maker's own API: what CUDA and HIP have in common, which is everything but the names of the calls.
+//! Executor on a GPU's native API, common to CUDA and HIP.
 //!
-//! A device is described and programs are compiled without a context: the processes that only compile take no memory of the GPU.
+//! Description and compilation need no context, so that processes that only compile take no memory of the GPU.
 
 use crate::backends::driver::{Driver, DriverResult, Handle, Library, failed};
 use crate::compile::{Binary, Cached, Compiler, Job};
@@ -11,21 +11,21 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
 use std::ffi::CString;
 
-/// One GPU.
+/// GPU through its native API.
 pub struct Gpu<D> {
     device: Device,
     driver: D,
     compiler: Cached<Box<dyn Compiler>>,
     programs: Vec<Option<Program>>,
     buffers: Vec<u64>,
-    /// What is overwritten to flush the caches, and its bytes.
+    /// Address and bytes of the memory that is overwritten to flush the caches.
     scratch: Option<(u64, usize)>,
-    /// Pairs of events, made as they are needed.
+    /// Pairs of events, created on demand.
     events: Vec<(Handle, Handle)>,
     /// Whether the process has a context on the device.
     open: bool,
     poisoned: bool,
-    /// Opened at the first use.
+    /// Library of the vendor, opened at the first use.
     library: Option<DriverResult<Box<dyn Library>>>,
 }
 
@@ -33,12 +33,12 @@ struct Program {
     binary: Binary,
     entry: CString,
     dynamic_local_bytes: u32,
-    /// Module and function, made at the first launch.
+    /// Module and function, loaded at the first launch.
     loaded: Option<(Handle, Handle)>,
 }
 
 impl<D: Driver> Gpu<D> {
-    /// A GPU that is described, its driver, and what compiles for it.
+    /// Creates an executor from a device, its driver and its compiler.
     pub fn new(device: Device, driver: D, compiler: Cached<Box<dyn Compiler>>) -> Gpu<D> {
         Gpu {
             compiler,
@@ -67,7 +67,7 @@ impl<D: Driver> Gpu<D> {
         self.driver.allocate(bytes.max(1))
     }
 
-    /// Overwrites twice the last-level cache, in the order of the launches.
+    /// Enqueues an overwrite of twice the last-level cache.
     fn flush(&mut self) -> DriverResult<()> {
         let (pointer, bytes) = match self.scratch {
             Some(scratch) => scratch,
@@ -80,7 +80,7 @@ impl<D: Driver> Gpu<D> {
         self.driver.overwrite(pointer, bytes)
     }
 
-    /// The function of a program, loaded at its first use, and the local memory that a launch adds.
+    /// Function of a program, loaded at its first use, and its dynamic local memory in bytes.
     fn function(&mut self, program: ProgramId) -> DriverResult<(Handle, u32)> {
         let Some(program) = &mut self.programs[program.0] else { return Err("the program was released".into()) };
         let bytes = program.dynamic_local_bytes;
@@ -91,7 +91,7 @@ impl<D: Driver> Gpu<D> {
         Ok((function, bytes))
     }
 
-    /// Launches a program; microseconds of each launch.
+    /// Launches a program and returns the time of each launch in microseconds.
     fn run(
         &mut self,
         program: ProgramId,
@@ -115,7 +115,7 @@ impl<D: Driver> Gpu<D> {
         self.timed(repeat, timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
     }
 
-    /// Does something on the device so many times, each between two events where it is timed; microseconds of each.
+    /// Enqueues work `repeat` times, each between two events where timed, and returns the times in microseconds.
     fn timed(
         &mut self,
         repeat: usize,
@@ -148,20 +148,21 @@ impl<D: Driver> Gpu<D> {
         self.events[..repeat].iter().map(|(start, end)| self.driver.elapsed(*start, *end).map(|ms| ms * 1e3)).collect()
     }
 
-    /// What a failed launch is booked as; notes whether the context is lost.
+    /// Converts the message of a failed launch, and records whether the context is lost.
     fn failure(&mut self, sentence: String) -> Invalidity {
         self.poisoned = self.open && self.driver.synchronise().is_err();
         Invalidity::new(InvalidityKind::Runtime, sentence)
     }
 }
 
-/// Work-groups of a launch that the APIs allow in a dimension.
+/// Most work-groups of a launch in a dimension.
 fn most_groups(dimension: usize) -> usize {
     if dimension == 0 { i32::MAX as usize } else { 65_535 }
 }
 
-/// Work-items of a work-group per dimension. Where the API is to choose, the largest divisors up to 256 in all, but first what brings the
-/// work-groups of each dimension below its limit.
+/// Size of a work-group per dimension.
+///
+/// Where the API has to choose, the sizes are divisors of up to 256 work-items in all that keep the work-groups within their limit.
 fn local(geometry: &LaunchDims) -> Vec<usize> {
     let needed = |(at, &global): (usize, &usize)| match geometry.local.get(at) {
         Some(local) => *local,
@@ -176,7 +177,7 @@ fn local(geometry: &LaunchDims) -> Vec<usize> {
     local
 }
 
-/// Work-groups and work-items of a launch per dimension.
+/// Number of work-groups and size of a work-group, per dimension.
 fn grid(geometry: &LaunchDims) -> DriverResult<[[u32; 3]; 2]> {
     let (mut groups, mut items) = ([1u32; 3], [1u32; 3]);
     for (at, (global, local)) in std::iter::zip(&geometry.global, local(geometry)).enumerate() {

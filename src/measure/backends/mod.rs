@@ -1,4 +1,4 @@
-//! Devices, an API each.
+//! Backends, one per API.
 
 pub mod cuda;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! OpenCL through opencl3, which opens libOpenCL.so.1 at run time.
+//! OpenCL devices through opencl3, which opens libOpenCL.so.1 at run time.
 
 use crate::compile::Job;
 use crate::executor::Found;
@@ -16,7 +16,7 @@ use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Limits};
 
-/// One OpenCL device with a profiling queue.
+/// OpenCL device with a profiling queue.
 pub struct OpenCl {
     device: Device,
     // dropped in this order: kernels and buffers before their context
@@ -54,7 +54,10 @@ fn cl_devices() -> Result<Vec<ClDevice>> {
     Ok(devices)
 }
 
-/// Every OpenCL device.
+/// Lists all OpenCL devices.
+///
+/// # Errors
+/// [`Error::Unavailable`] where there is no OpenCL or no device, [`Error::Failed`] where a device cannot be described.
 pub fn devices() -> Result<Vec<Found>> {
     let describe = |(i, d): (usize, &ClDevice)| {
         let device = describe(d).map_err(failed("asking a device"))?;
@@ -63,7 +66,7 @@ pub fn devices() -> Result<Vec<Found>> {
     cl_devices()?.iter().enumerate().map(describe).collect()
 }
 
-/// A GPU's address on the bus, as the makers' extensions tell it; the first two leave out the domain.
+/// PCI bus address of a GPU by extensions, of which those of AMD and NVIDIA lack the domain.
 fn bus(d: &ClDevice) -> Option<String> {
     if d.dev_type().ok()? & CL_DEVICE_TYPE_CPU != 0 {
         return None;
@@ -87,7 +90,7 @@ fn bus(d: &ClDevice) -> Option<String> {
     Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
 }
 
-/// Bytes of the machine's memory. PoCL tells of a CPU what is left of it, which would make it another device each time.
+/// Memory of the machine in bytes. PoCL reports the free memory of a CPU, which would make it another device each time.
 fn physical_memory() -> Option<f64> {
     // SAFETY: asks for two numbers
     let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
@@ -104,7 +107,7 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
         max_items_1: size(1),
         max_items_2: size(2),
         local_memory: Some(d.local_mem_size()? as f64),
-        // OpenCL does not tell registers; a CPU spills to its stack instead
+        // OpenCL does not report registers; a CPU spills to its stack instead
         group_registers: None,
         item_registers: None,
         sub_group: is_cpu.then_some(1.0),
@@ -118,7 +121,7 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
         local_memory_opt_in: None,
     };
     let name = d.name()?.trim().to_string();
-    // AMD tells the architecture for a name, and the name of the board besides
+    // AMD reports the architecture as the name, and the name of the board besides
     let architecture = name.split(':').next().filter(|n| n.starts_with("gfx")).unwrap_or_default().to_string();
     let board = if architecture.is_empty() { None } else { d.board_name_amd().ok() };
     Ok(Device {
@@ -133,7 +136,10 @@ fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
 }
 
 impl OpenCl {
-    /// Opens `opencl:N`, which is described so.
+    /// Opens `opencl:N` with its description.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no such device, [`Error::Failed`] where its context or queue cannot be created.
     pub fn open(id: &str, described: Device) -> Result<OpenCl> {
         let index = id.strip_prefix("opencl:").and_then(|n| n.parse::<usize>().ok());
         let device = index.and_then(|i| cl_devices().ok()?.into_iter().nth(i));

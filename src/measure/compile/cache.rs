@@ -1,4 +1,4 @@
-//! Programs that were compiled before, on disk.
+//! Cache of compiled programs on disk.
 
 use crate::compile::job::{Binary, Compiler, Job};
 use crate::compile::prelude::as_cpp;
@@ -10,18 +10,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// A compiler that looks up what it compiled before.
+/// Compiler with a cache of its programs.
 pub struct Cached<C> {
     compiler: C,
     store: Option<Store>,
 }
 
 impl<C> Cached<C> {
+    /// Adds a cache to a compiler; there is none without a store.
     pub fn new(compiler: C, store: Option<Store>) -> Cached<C> {
         Cached { compiler, store }
     }
 
-    /// The compiler itself.
+    /// Compiler without the cache.
     pub fn inner(&self) -> &C {
         &self.compiler
     }
@@ -47,7 +48,7 @@ impl<C: Compiler> Compiler for Cached<C> {
     }
 }
 
-/// Everything that a program depends on, this version of seqtune included, whose prelude is a part of the source.
+/// Hash of everything that a program depends on, including the version of seqtune, whose prelude is a part of the source.
 fn key(compiler: &impl Compiler, job: &Job) -> String {
     let Job { file, source, entry, defines, items, dynamic_local_bytes } = job;
     let text = as_cpp(file, source);
@@ -55,42 +56,45 @@ fn key(compiler: &impl Compiler, job: &Job) -> String {
     hex(&Sha256::digest(format!("{} {REVISION} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
 }
 
-/// Revision of what is computed and stored beside a program, such as its occupancy. It is part of a program's key: raise it
-/// where that computation changes.
+/// Revision of the data that are computed and stored with a program, such as its occupancy. It is part of a program's key: raise
+/// it where the computation changes.
 const REVISION: u32 = 2;
 
-/// Programs on disk, a file each: a line of JSON with what the program needs, then the program. Files are written whole under a name
-/// of their own and renamed, and a reader that finds none or a damaged one compiles, so that any number of processes may share a folder.
+/// Folder of compiled programs, with a file each: a line of JSON with the resources, then the binary.
+///
+/// Files are written under a unique name and renamed. Damaged files count as missing, so that any number of processes may share a
+/// folder.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
-    /// Most bytes of all files; the ones used longest ago are removed beyond it.
+    /// Size limit of all files in bytes; the least recently used files are removed beyond it.
     most_bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Head {
     resources: Resources,
-    /// Hash of the program.
+    /// Hash of the binary.
     hash: String,
 }
 
-/// Bytes that the standard store keeps at most.
+/// Size limit of the standard store in bytes.
 const MOST_BYTES: u64 = 2 << 30;
-/// A file's time is set anew when it is used, but not more often than this.
+/// Least age of a file's modification time before a use renews it.
 const TOUCH: Duration = Duration::from_secs(3_600);
 
 impl Store {
+    /// Creates a store in `folder` of about `most_bytes` bytes at most.
     pub fn new(folder: PathBuf, most_bytes: u64) -> Store {
         Store { folder, most_bytes }
     }
 
-    /// `programs` in [`cache_folder`].
+    /// Store in the subfolder `programs` of [`cache_folder`]; `None` where that is unknown.
     pub fn standard() -> Option<Store> {
         Some(Store::new(cache_folder()?.join("programs"), MOST_BYTES))
     }
 
-    /// What was made of a job before.
+    /// Reads the program of a key; `None` where it is missing or damaged.
     pub fn get(&self, key: &str) -> Option<Binary> {
         let path = self.folder.join(key);
         let bytes = std::fs::read(&path).ok()?;
@@ -109,7 +113,7 @@ impl Store {
         Some(Binary { code, resources: head.resources })
     }
 
-    /// Keeps what was made. A disk that is full or read-only costs time later, not the run.
+    /// Stores the program of a key. Failures of the disk are ignored.
     pub fn put(&self, key: &str, made: &Binary) {
         let head = Head { resources: made.resources, hash: hash(&made.code) };
         let Ok(mut bytes) = serde_json::to_vec(&head) else { return };
@@ -132,7 +136,7 @@ impl Store {
         }
     }
 
-    /// Removes the files used longest ago until nine tenths of the limit are left.
+    /// Removes the least recently used files of a store beyond its limit, down to nine tenths of the limit.
     pub fn trim(&self) {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let file = |e: std::fs::DirEntry| {
@@ -160,7 +164,7 @@ fn hash(code: &[u8]) -> String {
     hex(&Sha256::digest(code)[..8])
 }
 
-/// Where compiled programs are kept: `$SEQTUNE_CACHE`, else `~/.cache/seqtune`; `None` where neither is known.
+/// Folder of the cache: `$SEQTUNE_CACHE`, else `~/.cache/seqtune`; `None` where neither is known.
 pub fn cache_folder() -> Option<PathBuf> {
     let own = std::env::var_os("SEQTUNE_CACHE").map(PathBuf::from);
     own.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/seqtune")))

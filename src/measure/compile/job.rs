@@ -1,32 +1,36 @@
-//! What is compiled, and what comes of it.
+//! Jobs and results of compilers.
 
 use seqtune_data::{Invalidity, Resources};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 
-/// A finished program for one architecture, and what it needs.
+/// Compiled program for one architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binary {
+    /// Bytes of the cubin, PTX or AMD code object.
     pub code: Vec<u8>,
+    /// Resources and occupancy of the program.
     pub resources: Resources,
 }
 
-/// What is to be compiled.
+/// Source of a program with its definitions.
 pub struct Job<'a> {
-    /// Name of the source's file: its ending says the language.
+    /// Name of the source file, whose extension selects the language.
     pub file: &'a str,
+    /// Text of the source.
     pub source: &'a str,
-    /// The kernel's function.
+    /// Name of the kernel function.
     pub entry: &'a str,
-    /// `-D` definitions.
+    /// Preprocessor definitions as name and value.
     pub defines: &'a [(String, String)],
-    /// Work-items of a work-group, and bytes of local memory that the launch adds.
+    /// Work-items per work-group.
     pub items: u32,
+    /// Dynamic local memory that the launch adds, in bytes per work-group.
     pub dynamic_local_bytes: u32,
 }
 
 impl<'a> Job<'a> {
-    /// A kernel's program or its reference; `env` is [`Kernel::env_of`] or, for the reference, [`Kernel::env`].
+    /// Creates the job of a kernel's program, with `env` of [`Kernel::env_of`], or of its reference, with `env` of [`Kernel::env`].
     pub fn new(kernel: &'a Kernel, launch: &'a Launch, defines: &'a [(String, String)], env: &[f64]) -> Job<'a> {
         Job {
             file: &launch.file,
@@ -39,16 +43,22 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A compiler for one architecture.
+/// Compiler for one architecture.
 pub trait Compiler: Send + Sync {
-    /// Name, version, architecture and options: what a program depends on beside its job.
+    /// Name, version, architecture and options of the compiler, on which programs depend.
     fn identity(&self) -> String;
 
-    /// Compiles; what cannot be launched on the architecture is a fault, like what cannot be compiled.
+    /// Compiles a job.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where the source does not compile, or the architecture cannot launch the program.
     fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity>;
 }
 
-/// A kernel's program for a problem and config, compiled for a device without it.
+/// Compiles a kernel's program for a problem and config, without the device. The inner result holds a failure to compile.
+///
+/// # Errors
+/// `Error::Input` where the kernel has no source.
 pub fn compile_for(
     compiler: &dyn Compiler,
     kernel: &Kernel,

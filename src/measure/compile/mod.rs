@@ -1,4 +1,4 @@
-//! Compilers that make finished programs without a device, and the programs they made before.
+//! Compilers that need no device, and the cache of their programs.
 
 mod cache;
 mod job;

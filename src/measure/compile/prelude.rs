@@ -1,10 +1,12 @@
-//! Kernel sources for APIs that do not take OpenCL C: the same text behind a prelude that says it in C++.
+//! Conversion of OpenCL C sources to CUDA C++ and HIP C++ by a prelude of macros.
 
-/// What stands before a source.
+/// Prelude before a source.
 const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// An OpenCL C source as CUDA C++ or HIP C++. Macros say everything but one thing: `__local` declares an array in shared memory
-/// and qualifies a pointer alike, so declarations of arrays are renamed in the text. A source that is C++ already is left as it is.
+/// Converts OpenCL C to CUDA C++ or HIP C++; other sources are returned unchanged.
+///
+/// Macros suffice except for `__local`, which declares arrays in shared memory and qualifies pointers alike: declarations of arrays
+/// are renamed in the text.
 pub fn as_cpp(file: &str, source: &str) -> String {
     if !file.ends_with(".cl") {
         return source.into();
@@ -23,7 +25,7 @@ pub fn as_cpp(file: &str, source: &str) -> String {
     text
 }
 
-/// Whether `declaration` is `type name[…]`.
+/// Checks whether `declaration` is `type name[…]`.
 fn is_array(declaration: &str) -> bool {
     let name = declaration.split('[').next().unwrap_or_default();
     name.len() < declaration.len() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ' ')

@@ -7,23 +7,28 @@
 use seqtune_data::recipe::Recipe;
 use seqtune_data::{Energy, Invalidity};
 
-/// A counter of the joules that a device has used.
+/// Cumulative energy counter of a device.
 pub trait EnergyMeter {
-    /// Joules since some moment in the past.
+    /// Reads the energy in joules since an arbitrary moment.
+    ///
+    /// # Errors
+    /// A message where the counter cannot be read.
     fn joules(&mut self) -> Result<f64, String>;
 }
 
-/// Where time comes from: the clock of the machine, or a test's.
+/// Source of time: the clock of the machine, or a simulated one.
 pub trait Clock {
-    /// Seconds since some moment in the past.
+    /// Reads the time in seconds since an arbitrary moment.
     fn now(&mut self) -> f64;
+    /// Waits for `seconds` seconds.
     fn sleep(&mut self, seconds: f64);
 }
 
-/// The machine's clock.
+/// Clock of the machine.
 pub struct MachineClock(std::time::Instant);
 
 impl MachineClock {
+    /// Starts the clock at 0.
     pub fn new() -> MachineClock {
         MachineClock(std::time::Instant::now())
     }
@@ -45,14 +50,19 @@ impl Clock for MachineClock {
     }
 }
 
-/// Why there is no energy: the counter, or the config.
+/// Reason for missing energy.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unmetered {
+    /// Failure of the counter, with a message.
     Counter(String),
+    /// Failure of the config.
     Config(Invalidity),
 }
 
-/// Watts of the idle device.
+/// Measures the power of the idle device in watts.
+///
+/// # Errors
+/// A message where the counter cannot be read or stands still.
 pub fn idle_watts(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Recipe) -> Result<f64, String> {
     clock.sleep(recipe.rest);
     let (began, first) = next_update(meter, clock, recipe)?;
@@ -63,7 +73,7 @@ pub fn idle_watts(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &R
     Ok((last.1 - first) / (last.0 - began))
 }
 
-/// Waits for the counter's next update.
+/// Waits for the counter's next update, and returns its time in seconds and its joules.
 fn next_update(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Recipe) -> Result<(f64, f64), String> {
     let (began, before) = (clock.now(), meter.joules()?);
     loop {
@@ -89,7 +99,12 @@ pub struct Draw {
     pub idle_watts: f64,
 }
 
-/// Joules per launch of what `launch` launches so many times, back to back; a launch takes about `launch_us` microseconds.
+/// Measures the energy per launch in joules.
+///
+/// `launch` launches back to back as often as requested.
+///
+/// # Errors
+/// [`Unmetered::Config`] where a launch fails, [`Unmetered::Counter`] where the counter cannot be read or stands still.
 pub fn meter(
     meter: &mut dyn EnergyMeter,
     clock: &mut dyn Clock,
@@ -131,10 +146,10 @@ pub fn meter(
     Ok(Energy { joules, half_width, idle_watts })
 }
 
-/// Parts that a window is divided into for its interval.
+/// Parts of a window, whose scatter gives the interval.
 const PARTS: usize = 8;
 
-/// Joules per launch over the whole window, and half the width of the 95 % interval from the scatter of its parts.
+/// Joules per launch over the whole window, and half-width of the 95 % interval from the scatter of its parts.
 fn ratio(updates: &[(f64, f64)]) -> (f64, f64) {
     let (first, last) = (updates[0], updates[updates.len() - 1]);
     let whole = (last.0 - first.0) / (last.1 - first.1);
@@ -146,7 +161,7 @@ fn ratio(updates: &[(f64, f64)]) -> (f64, f64) {
     (whole, student(parts - 1) * (variance / parts as f64).sqrt())
 }
 
-/// The 97.5 % quantile of Student's distribution.
+/// 97.5 % quantile of Student's t-distribution.
 fn student(freedom: usize) -> f64 {
     const QUANTILES: [f64; PARTS] = [f64::INFINITY, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36];
     QUANTILES[freedom.min(PARTS - 1)]

@@ -1,43 +1,44 @@
-//! Which samples of configs that were measured in rounds count.
+//! Selection of undisturbed samples from interleaved rounds.
 //!
-//! A machine that is shared changes its speed from one moment to the next. Configs that are measured a turn each, round after round, meet
-//! the same moments; where the neighbours in time too were slower than they usually are, it was the moment and not the config.
+//! A shared machine changes its speed from one moment to the next. Configs that take turns meet the same moments. Where the neighbours
+//! in time were slower than usual too, the moment was disturbed.
 
 use seqtune_data::stats::{median, quantile};
 
-/// One config's launches in one round.
+/// Launches of one config in one round.
 struct Turn {
-    /// Place of the config among those that are measured together.
+    /// Index of the config among those measured together.
     candidate: usize,
-    /// Microseconds.
+    /// Times in microseconds.
     samples: Vec<f32>,
     median: f64,
 }
 
-/// The turns of configs that are measured together, in the order of time.
+/// Turns of configs that are measured together, in the order of time.
 #[derive(Default)]
 pub struct Interleaved(Vec<Turn>);
 
-/// Turns of other configs before and after one that tell its moment.
+/// Number of neighbouring turns of other configs, before and after a turn.
 const NEIGHBOURS: usize = 4;
 
-/// How much slower than usual a moment is that does not count.
+/// Slowdown of the neighbours beyond which a moment is disturbed.
 const DISTURBED: f64 = 1.1;
 
 impl Interleaved {
-    /// Adds a turn of a config: the microseconds of its launches.
+    /// Adds a turn of a config, with times in microseconds.
     pub fn add(&mut self, candidate: usize, samples: Vec<f32>) {
         let median = median(&samples);
         self.0.push(Turn { candidate, samples, median });
     }
 
-    /// Microseconds of all launches of a config.
+    /// Times of all launches of a config in microseconds.
     pub fn all(&self, candidate: usize) -> impl Iterator<Item = f32> {
         self.0.iter().filter(move |t| t.candidate == candidate).flat_map(|t| &t.samples).copied()
     }
 
-    /// By config the samples that count: of moments in which others were as fast as they usually are. All of them where that leaves a config
-    /// less than half of its turns: a machine that is disturbed most of the time has no usual speed.
+    /// Samples of undisturbed moments by config, in microseconds.
+    ///
+    /// A config keeps all samples where fewer than half of its turns are undisturbed, because such a machine has no usual speed.
     pub fn undisturbed(&self, candidates: usize) -> Vec<Vec<f32>> {
         let mut turns = vec![Vec::new(); candidates];
         self.0.iter().for_each(|turn| turns[turn.candidate].push(turn.median));
@@ -62,8 +63,9 @@ impl Interleaved {
         kept.collect()
     }
 
-    /// How much slower than usual the nearest turns of other configs were; a config is not its own witness, or its slow samples would
-    /// be left out because they are slow. 1 where there is hardly another near.
+    /// Median slowdown of the nearest turns of other configs; 1 where there are too few.
+    ///
+    /// Turns of the same config are left out, or its slow samples would be dropped because they are slow.
     fn neighbour_slowdown(&self, at: usize, slower: &[f64]) -> f64 {
         let other = |i: &usize| self.0[*i].candidate != self.0[at].candidate;
         let (first, last) = (at.saturating_sub(2 * NEIGHBOURS), (at + 1 + 2 * NEIGHBOURS).min(self.0.len()));

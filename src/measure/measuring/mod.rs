@@ -1,6 +1,4 @@
-//! The recipe: compile, check against the reference once, warm up by time, then time in rounds that interleave the
-//! candidates until the interval of each that competes is tight or its budget is spent. Raw samples are kept, but for those of moments in
-//! which everything was slower.
+//! Measurement of batches: check against the reference, warm-up, interleaved rounds until intervals are tight, energy.
 
 pub mod energy;
 pub mod interleave;
@@ -25,19 +23,17 @@ use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// Programs kept compiled, about: what is measured together is kept beyond.
+/// Number of programs above which all are released before the next configs.
 const PROGRAMS: usize = 1_024;
 
-/// Microseconds that a round may take, where more than [`FEW`] configs are measured together: what is measured together is lost together
-/// when a sweep is interrupted.
+/// Limit of a round in microseconds for more than [`FEW`] configs, which are lost together when a sweep is interrupted.
 const ROUND_US: f64 = 2e6;
 const FEW: usize = 16;
 
-/// Most configs that are measured together, because their programs are kept until all are done.
+/// Most configs of a round, because their programs are kept until all are done.
 const MANY: usize = 512;
 
-/// Takes stock after a round: what is hopeless is done, and what competes is done together, so that it was measured in the same moments.
-/// Returns the places of what is done now.
+/// Finishes trials after a round, hopeless ones singly and competing ones together; returns the indices of those that are done now.
 fn finish_round(running: &mut [Trial], rounds: &Interleaved, policy: &Policy, best_us: f64) -> Vec<usize> {
     let counted = rounds.undisturbed(running.len());
     for (candidate, samples) in running.iter_mut().zip(counted).filter(|(c, _)| !c.done) {
@@ -56,7 +52,7 @@ fn finish_round(running: &mut [Trial], rounds: &Interleaved, policy: &Policy, be
     done
 }
 
-/// A device with the data of one problem on it, and programs compiled so far.
+/// Device with the data of one problem and compiled programs.
 pub struct Bench {
     kernel: Kernel,
     source: Source,
@@ -67,11 +63,10 @@ pub struct Bench {
     meter: Option<Meter>,
 }
 
-/// A batch while it is measured.
+/// Batch under measurement.
 struct Pass<'a> {
     batch: &'a Batch<'a>,
     policy: &'a Policy,
-    /// Best time known so far in microseconds.
     best_us: f64,
     report: &'a mut dyn FnMut(Step),
 }
@@ -86,17 +81,19 @@ impl Pass<'_> {
     }
 }
 
-/// The counter of energy with the idle device's watts, or why there is none.
+/// Energy counter with the idle power in watts, or the reason for its absence.
 type Meter = std::result::Result<(Box<dyn EnergyMeter>, f64), String>;
 
 impl Bench {
-    /// Refuses a kernel without a source.
+    /// Prepares an open device for a kernel.
+    /// # Errors
+    /// `Error::Input` where the kernel has no source.
     pub fn new(kernel: &Kernel, executor: Box<dyn Executor>) -> Result<Bench> {
         let (source, programs, agree) = (kernel.source()?.clone(), HashMap::new(), DeviceComparison::default());
         Ok(Bench { kernel: kernel.clone(), source, executor, programs, workload: None, agree, meter: None })
     }
 
-    /// The compiled program of `config` for `problem`'s data type and layout.
+    /// Compiled program of `config` for the data type and layout of `problem`.
     fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Invalidity> {
         let key = ProgramKey::of(&self.kernel, problem, config);
         if let Some(program) = self.programs.get(&key) {
@@ -108,7 +105,7 @@ impl Bench {
         Ok(program)
     }
 
-    /// Releases all programs where they are many. None may be in use.
+    /// Releases all programs where they are many; none may be in use.
     fn make_room(&mut self) {
         if self.programs.len() >= PROGRAMS {
             for (_, program) in self.programs.drain() {
@@ -117,8 +114,9 @@ impl Bench {
         }
     }
 
-    /// Compiles `config` all the way, where need be by one launch on the smallest problem of the same data type and layout: some
-    /// drivers finish a program only then. What they cache on disk is then there for the measuring process.
+    /// Compiles `config` into the cache on disk, where needed by a launch on a smallest problem; returns a failure to compile.
+    /// # Errors
+    /// `Error::Failed` where the data of the smallest problem cannot be loaded.
     pub fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {
         self.make_room();
         let program = match self.program(problem, config) {
@@ -138,7 +136,9 @@ impl Bench {
         Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
     }
 
-    /// Puts random data on the device, and computes what is expected of them.
+    /// Loads random data and computes the expected results.
+    /// # Errors
+    /// `Error::Failed` where memory is short, or the reference fails or deviates from double precision.
     pub fn load(&mut self, problem: &Problem) -> Result<()> {
         if !self.workload.as_ref().is_some_and(|l| l.expects(problem)) {
             self.workload = None;
@@ -151,7 +151,9 @@ impl Bench {
         geometry(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
     }
 
-    /// What the device reaches at best. The data of a problem is to be loaded anew.
+    /// Measures the peaks of the device, after which a problem has to be loaded again.
+    /// # Errors
+    /// `Error::Failed` where a benchmark kernel fails.
     pub fn peaks(&mut self) -> Result<Peaks> {
         self.workload = None;
         let failed = |fault: Invalidity| {
@@ -160,7 +162,9 @@ impl Bench {
         roofline::measure(self.executor.as_mut(), self.source.units).map_err(failed)
     }
 
-    /// Name and version of the vendor's library that does what the kernel does, or why there is none.
+    /// Name and version of the vendor's library for the kernel's routine.
+    /// # Errors
+    /// A message where there is no such library or routine.
     pub fn library(&mut self) -> std::result::Result<String, String> {
         match self.source.gemm {
             Some(_) => self.executor.library(),
@@ -170,16 +174,14 @@ impl Bench {
         }
     }
 
-    /// Whether the device is lost to this process; what was not finished then is to be measured by another.
+    /// Whether this process has lost the device, so that another has to measure the remaining configs.
     pub fn is_poisoned(&self) -> bool {
         self.executor.is_poisoned()
     }
 
-    /// Measures a batch for the loaded problem, reporting each contender before anything of it runs, and its outcome. Ends early where the
-    /// device is lost.
-    ///
+    /// Measures a batch of the loaded problem, reporting the start and the result of each contender; ends early where the device is lost.
     /// # Errors
-    /// Where no problem is loaded, or the device fails beyond one config.
+    /// `Error::Failed` where no problem is loaded, or copies to or from the device fail.
     pub fn measure(&mut self, batch: &Batch, policy: &Policy, report: &mut dyn FnMut(Step)) -> Result<()> {
         let Some(workload) = self.workload.take() else {
             return Err(seqtune_predict::error::Error::Failed("no problem is loaded".into()));
@@ -203,7 +205,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Checks the first of the contenders `left`, as many as take seconds in a round, and returns those that work and how many were taken.
+    /// Checks the first of the contenders `left`, as many as fit a round, and returns the valid ones and the number taken.
     fn admit(&mut self, workload: &Workload, left: &[Contender], pass: &mut Pass) -> Result<(Vec<Trial>, usize)> {
         self.make_room();
         let mut running: Vec<Trial> = Vec::new();
@@ -216,7 +218,7 @@ impl Bench {
             pass.begin(*contender);
             match self.check(workload, *contender, pass.batch.configs)? {
                 Ok(trial) => {
-                    // who competes is compared with the best config: the library may compute in other units
+                    // configs compete with the best config: the library may compute on other units
                     if trial.work.program().is_some() {
                         pass.best_us = pass.best_us.min(trial.estimate_us);
                     }
@@ -229,7 +231,7 @@ impl Bench {
         Ok((running, taken))
     }
 
-    /// Launches what competes for as long as the policy says.
+    /// Warms up competing trials for the duration of the policy.
     fn warm_up(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
         let (policy, best_us) = (pass.policy, pass.best_us);
         for trial in running.iter_mut().filter(|trial| !trial.seems_hopeless(policy, best_us)) {
@@ -247,7 +249,7 @@ impl Bench {
         }
     }
 
-    /// Times all in rounds until each has enough, or is hopeless.
+    /// Times all trials in rounds until each has enough samples or is hopeless.
     fn sample(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
         let timing = if pass.policy.cache == Cache::Cold { Timing::Cold } else { Timing::Warm };
         let (mut rounds, mut monitor) = (Interleaved::default(), DeviceMonitor::default());
@@ -285,7 +287,7 @@ impl Bench {
         }
     }
 
-    /// Meters what was timed: a pass of its own, after all times were taken, because it heats the device.
+    /// Measures the energy of timed trials in a separate pass, because it heats the device.
     fn meter_all(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
         for trial in running.iter_mut().filter(|trial| !trial.samples.is_empty()) {
             if self.executor.is_poisoned() {
@@ -296,7 +298,6 @@ impl Bench {
         }
     }
 
-    /// What was observed of a candidate so far.
     fn observed(&self, candidate: &Trial) -> Observed {
         Observed {
             resources: candidate.work.program().and_then(|p| self.executor.resources(p)),
@@ -305,7 +306,7 @@ impl Bench {
         }
     }
 
-    /// The outcome of a candidate that was timed, with its energy, or why it has none.
+    /// Outcome of a timed trial with its energy, or with the reason for its absence.
     fn meter(
         &mut self,
         workload: &Workload,
@@ -333,7 +334,7 @@ impl Bench {
         let mut told = Instant::now();
         let launch_us = candidate.estimate_us;
         let mut launch = |repeat: usize| {
-            // what is metered is at work for seconds, and is not to be taken for hanging
+            // launches for energy take seconds, and must not count as silence
             if told.elapsed().as_secs() >= 1 {
                 told = Instant::now();
                 begin(candidate.contender);
@@ -343,7 +344,7 @@ impl Bench {
             Ok(())
         };
         let metered = energy::meter(meter, &mut clock, &recipe, Draw { launch_us, idle_watts: idle }, &mut launch);
-        // waits for the last, whose failure is this config's
+        // waits for the last launch, whose failure belongs to this config
         let last = candidate.work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm);
         observed.conditions = candidate.conditions.take().or(observed.conditions);
         let metered = last.map_err(Unmetered::Config).and(metered);
@@ -358,7 +359,7 @@ impl Bench {
         (Outcome::Measured(Measurement { samples_us, energy }), observed)
     }
 
-    /// First launch of a config, or without one of the library: compiled, compared with what is expected, and timed a second time for an estimate.
+    /// Compiles a contender, compares the result of its first launch with the expected one, and times a second launch.
     fn check(
         &mut self,
         workload: &Workload,

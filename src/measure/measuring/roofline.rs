@@ -1,4 +1,4 @@
-//! What a device reaches at best, measured, and what bounds a kernel beside it: the roofline (Williams, Waterman and Patterson 2009).
+//! Roofline model: measured peaks of a device, and the bound of a kernel (Williams, Waterman and Patterson 2009).
 
 use crate::compile::Job;
 use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
@@ -13,22 +13,21 @@ const MATRIX_SOURCE: &str = include_str!("roofline_matrix.cu");
 const MATRIX_FLOPS: f64 = 8.0 * 2.0 * 16.0 * 8.0 * 16.0 / 32.0;
 const GROUP: usize = 256;
 const CHAINS: f64 = 8.0;
-/// Launches of each, of which the fastest counts.
+/// Launches per benchmark kernel, of which the fastest counts.
 const TRIES: usize = 10;
 
-/// What a device reaches at best.
+/// Measured peaks of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peaks {
-    /// Multiply-adds of f32 in GFLOP/s; each is two operations.
+    /// Peak of f32 multiply-adds in GFLOP/s, of two operations each.
     pub f32_gflops: f64,
-    /// The same of f16 on tensor cores, by the instructions that kernels here use (`mma.sync`). `None` where there are none, or
-    /// nobody asked.
+    /// Peak of f16 on tensor cores by `mma.sync` in GFLOP/s; `None` where there are none or it was not requested.
     pub matrix_gflops: Option<f64>,
-    /// Bytes read and written in GB/s, beyond the caches.
+    /// Bandwidth of the memory beyond the caches in GB/s, read and written.
     pub bandwidth_gbs: f64,
-    /// The same within the last-level cache, where the device states how large that is.
+    /// Bandwidth of the last-level cache in GB/s, read and written, where its size is known.
     pub cache_gbs: Option<f64>,
-    /// Bytes of problems that stay within that cache.
+    /// Largest size in bytes of a problem that stays in that cache.
     pub cache_bytes: f64,
 }
 
@@ -43,32 +42,35 @@ pub struct Work {
     pub time_us: f64,
 }
 
-/// What keeps a kernel from being faster.
+/// Bound of a kernel's speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
+    /// Arithmetic throughput.
     Compute,
+    /// Memory or cache bandwidth.
     Memory,
-    /// Neither is near its peak: work-items wait, or are too few.
+    /// Latency: both are far from their peak, because work-items wait or are too few.
     Latency,
 }
 
-/// Below this share of both peaks a kernel is bound by latency: work-items wait for what they asked for.
+/// Share of both peaks below which a kernel is bound by latency.
 const NEAR: f64 = 0.4;
-/// Where less than a share of a device's places for work-items is filled, there are few to work while others wait, and less than so much of
-/// both peaks is latency too. What is nearer to a peak hides it otherwise, by work-items that do several things at a time.
+/// Fill of a device below which [`NEAR_IF_SPARSE`] applies, because few work-items are left to hide latency.
 const SPARSE: f64 = 0.25;
+/// Share of both peaks below which a kernel on a sparsely filled device is bound by latency.
 const NEAR_IF_SPARSE: f64 = 0.6;
 
-/// Share of a device's places for work-items that a launch of so many work-groups fills at most: the occupancy, less where there are not
-/// enough work-groups for all units.
+/// Share of a device's places for work-items that a launch of `groups` work-groups fills at most.
+///
+/// It is the occupancy, reduced where there are too few work-groups for `units` compute units.
 pub fn device_fill(needs: &Resources, groups: usize, units: f64) -> f64 {
     let places = (needs.groups_per_unit as f64 * units).max(1.0);
     needs.occupancy as f64 / 100.0 * (groups as f64 / places).min(1.0)
 }
 
 impl Peaks {
-    /// The higher of each of two measurements: a moment in which the machine was busy makes a peak too low.
+    /// Combines two measurements into the higher of each peak, because a busy machine lowers peaks.
     pub fn higher(self, other: Peaks) -> Peaks {
         let of = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
         Peaks {
@@ -80,7 +82,7 @@ impl Peaks {
         }
     }
 
-    /// The bandwidth that bounds a problem of so many bytes: that of the cache where caches are warm and hold it.
+    /// Bandwidth in GB/s for a problem of `bytes` bytes: that of the cache where it is warm and holds the problem.
     fn bandwidth(&self, bytes: f64, cache: Cache) -> f64 {
         match self.cache_gbs {
             Some(gbs) if cache == Cache::Warm && bytes <= self.cache_bytes => gbs.max(self.bandwidth_gbs),
@@ -88,8 +90,9 @@ impl Peaks {
         }
     }
 
-    /// Shares of both peaks that a launch reaches, compute and memory, and what bounds it; `None` where the units' peak is not known.
-    /// `device_fill`: share of the device's places for work-items that were filled, where it is known.
+    /// Computes the shares of the compute and memory peaks that a launch reaches, and its bound.
+    ///
+    /// The fill of the device is that of [`device_fill`], where it is known. `None` where the peak of `units` is unknown.
     pub fn place(
         &self,
         units: Units,
@@ -112,7 +115,10 @@ impl Peaks {
     }
 }
 
-/// Measures what a kernel that computes on `units` is judged by, on buffers of its own; all others are freed.
+/// Measures the peaks of a device for kernels that compute on `units`; all buffers of the executor are freed.
+///
+/// # Errors
+/// [`Invalidity`] where memory is short, or a benchmark kernel does not compile or run.
 pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result<Peaks, Invalidity> {
     let limits = executor.device().limits.clone();
     let (compute_units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
@@ -143,7 +149,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
         Units::Vector => None,
         Units::Matrix => {
             let job = Job { file: "roofline_matrix.cu", source: MATRIX_SOURCE, entry: "peak_matrix", ..job("") };
-            // a device without such units does not compile it
+            // it does not compile for a device without such units
             match executor.compile(&job) {
                 Ok(program) => {
                     let values = [KernelArg::Int(rounds), KernelArg::Buffer(out)];
@@ -174,7 +180,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
     })
 }
 
-/// GB/s read and written by a copy of about so many bytes, on buffers of its own.
+/// Bandwidth in GB/s, read and written, of a copy of about `wanted` bytes; all buffers of the executor are freed.
 fn copy(executor: &mut dyn Executor, job: &Job, wanted: f64) -> std::result::Result<f64, Invalidity> {
     let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
     let bytes = (wanted as usize / (16 * GROUP)).max(1) * (16 * GROUP);

@@ -1,4 +1,4 @@
-//! A config while it is measured, and when it has been measured enough.
+//! Trials: configs under measurement, and their stopping rule.
 
 use crate::batch::Contender;
 use crate::executor::{Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
@@ -6,15 +6,19 @@ use seqtune_data::recipe::Policy;
 use seqtune_data::stats::quantile;
 use seqtune_data::{Conditions, Invalidity};
 
-/// What is launched.
+/// Work of a launch.
 pub enum Work {
+    /// Program of a config, with its launch dimensions.
     Config(ProgramId, LaunchDims),
-    /// The same by the vendor's library.
+    /// Matrix product by the vendor's library.
     Library(GemmCall),
 }
 
 impl Work {
-    /// Microseconds of each of `repeat` launches, if timed.
+    /// Launches the work `repeat` times and returns the time of each timed launch in microseconds.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where a launch fails.
     pub fn launch(
         &self,
         executor: &mut dyn Executor,
@@ -28,7 +32,7 @@ impl Work {
         }
     }
 
-    /// The program, where it is one.
+    /// Program of a config; `None` for the library.
     pub fn program(&self) -> Option<ProgramId> {
         match self {
             Work::Config(program, _) => Some(*program),
@@ -37,35 +41,38 @@ impl Work {
     }
 }
 
-/// One config of a measurement, or the library.
+/// Config or library under measurement.
 pub struct Trial {
+    /// Contender of the batch.
     pub contender: Contender,
+    /// Work to launch.
     pub work: Work,
-    /// Microseconds of the fastest launch so far.
+    /// Time of the fastest launch so far in microseconds.
     pub estimate_us: f64,
-    /// Microseconds of the launches that count.
+    /// Times of undisturbed launches in microseconds.
     pub samples: Vec<f32>,
-    /// How the device was then, where it tells.
+    /// State of the device, where the API reports it.
     pub conditions: Option<Conditions>,
+    /// Whether no more samples are taken.
     pub done: bool,
 }
 
-/// How far a config is that competes.
+/// Stage of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// It is to be measured on.
+    /// More samples are needed.
     Open,
-    /// Its interval is tight or its budget spent. It goes on only because others do.
+    /// The interval is tight or the budget is spent. Sampling continues only because of other trials.
     Enough,
-    /// It is so much slower than the best that nothing more is asked of it.
+    /// The config is too slow to compete.
     Hopeless,
 }
 
-/// Share of the budget that samples of a hopeless config take at most once there is one.
+/// Share of the time budget after which a hopeless config needs no more samples.
 const LONG: f64 = 0.2;
 
 impl Trial {
-    /// Adds how the device was: as it is now, with every reason to run slower that there was before.
+    /// Records the current state of the device, with all earlier throttling reasons.
     pub fn record_conditions(&mut self, now: &Conditions) {
         let before = self.conditions.replace(now.clone()).map_or(Vec::new(), |c| c.throttled);
         let met = self.conditions.iter_mut();
@@ -74,27 +81,27 @@ impl Trial {
         });
     }
 
-    /// Whether its fastest launch so far says that it will not compete.
+    /// Checks whether even the fastest launch so far is too slow to compete.
     pub fn seems_hopeless(&self, policy: &Policy, best_us: f64) -> bool {
         self.estimate_us > policy.slow * best_us
     }
 
-    /// How far it is; `all` holds the microseconds of the launches that do not count too.
+    /// Stage of the trial; `all` yields the times of all launches in microseconds, including disturbed ones.
     pub fn stage(&self, policy: &Policy, best_us: f64, all: impl Iterator<Item = f32>) -> Stage {
         let (launches, spent_us) = all.fold((0, 0.0), |(n, us), sample| (n + 1, us + sample as f64));
-        // moments that do not count are measured again, for as long again
+        // disturbed samples are replaced by new ones, up to twice the limits
         let over = launches >= 2 * policy.max_samples || spent_us >= 2e3 * policy.budget_ms;
         let n = self.samples.len();
         let mut sorted = self.samples.clone();
         sorted.sort_by(f32::total_cmp);
         let median = quantile(&sorted, 0.5);
         let spent_us: f64 = self.samples.iter().map(|s| *s as f64).sum();
-        // where launches are long, one sample and the launches before it tell as much
+        // where launches are long, one sample and the launches before it suffice
         let few = n < policy.min_samples && !(n > 0 && spent_us >= LONG * policy.budget_ms * 1e3);
         if few {
             return if over && launches >= 2 * policy.min_samples { Stage::Enough } else { Stage::Open };
         }
-        // nor was any launch of it fast: one slow moment at the beginning is no proof
+        // nor was any launch fast: one slow moment at the beginning is no proof
         if median > policy.slow * best_us && self.seems_hopeless(policy, best_us) {
             return Stage::Hopeless;
         }

@@ -1,4 +1,4 @@
-//! Compiling on all cores: for the batch of configs that is measured next and, where that disturbs nothing, for some behind it in the meantime.
+//! Parallel compilation of the next batch of a sweep and, where it does not disturb the measurement, of batches ahead.
 
 use crate::batch::ProgramKey;
 use crate::worker::client::{Client, compile_all};
@@ -10,24 +10,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-/// What is to be compiled: batches in the order in which they are measured, each of some configs of a problem.
+/// Batches to compile in the order of measurement, each with configs of one problem.
 pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
 
-/// What the compiling thread tells.
+/// Message of the compiling thread.
 enum Told {
     Compiled(ProgramKey, Option<Invalidity>),
-    /// Nothing of a batch is left, or the time is over.
+    /// A batch is finished, or the time is over.
     Done,
     Failed(Error),
 }
 
-/// What was compiled so far.
+/// Queue of batches that are compiled in the background.
 pub struct CompileQueue<'p> {
     kernel: &'p Kernel,
     todo: &'p Todo<'p>,
-    /// Batches compiled in the meantime.
+    /// Number of batches compiled ahead.
     ahead: usize,
-    /// Batches asked for, and finished.
+    /// Number of batches requested, and number finished.
     asked: usize,
     done: usize,
     requests: Sender<usize>,
@@ -45,6 +45,9 @@ pub struct Precompile {
 }
 
 /// Compiles on `children` while `measure` runs, which waits for each batch in turn.
+///
+/// # Errors
+/// The error of `measure`.
 pub fn compiling<T>(
     kernel: &Kernel,
     mut children: Vec<Client>,
@@ -57,7 +60,7 @@ pub fn compiling<T>(
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // owned here, so that who waits is told should this thread come to an end
+            // owned here, so that a waiting receiver fails where this thread ends
             let tell = tell;
             let mut begun = HashSet::new();
             let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
@@ -77,7 +80,7 @@ pub fn compiling<T>(
         let compiled = HashMap::new();
         let mut programs = CompileQueue { kernel, todo, ahead, asked: 0, done: 0, requests, told, compiled };
         let measured = measure(&mut programs);
-        // dropping what asks ends the thread
+        // dropping the sender of requests ends the thread
         is_over.store(true, Ordering::Relaxed);
         drop(programs);
         measured
@@ -85,7 +88,10 @@ pub fn compiling<T>(
 }
 
 impl CompileQueue<'_> {
-    /// Waits until a batch is compiled; `progress` is told how many are left.
+    /// Waits until a batch is compiled; `progress` receives the number of programs left.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the device does not open, [`Error::Failed`] where a worker or the compiling thread fails.
     pub fn wait(&mut self, at: usize, progress: &mut dyn FnMut(usize)) -> Result<()> {
         let gone = || Error::Failed("the compiling thread ended".into());
         while self.asked < self.todo.len().min(at + 1 + self.ahead) {
@@ -110,7 +116,7 @@ impl CompileQueue<'_> {
         Ok(())
     }
 
-    /// Why a config does not compile.
+    /// Compile failure of a config; `None` where it compiles or was not compiled.
     pub fn invalidity(&self, problem: &Problem, config: &Config) -> Option<&Invalidity> {
         self.compiled.get(&ProgramKey::of(self.kernel, problem, config))?.as_ref()
     }

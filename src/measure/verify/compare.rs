@@ -1,19 +1,19 @@
-//! Random input, and the comparison of a result with the reference's.
+//! Random input, and the comparison of a result with the reference.
 
 use crate::verify::format::Format;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes behind each output buffer that a correct kernel leaves alone.
+/// Number of bytes behind each output that a correct kernel leaves unchanged.
 pub const CANARY: usize = 256;
 const CANARY_BYTE: u8 = 0xA5;
 
-/// What is put behind an output buffer.
+/// Bytes that are placed behind an output.
 pub fn canary() -> [u8; CANARY] {
     [CANARY_BYTE; CANARY]
 }
 
-/// `count` random values in [-1, 1).
+/// Generates `count` random values in [-1, 1).
 pub fn random_data(count: usize, format: Format, rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut data = Vec::with_capacity(count * format.bytes() + CANARY);
     for _ in 0..count {
@@ -31,20 +31,20 @@ pub fn random_data(count: usize, format: Format, rng: &mut ChaCha8Rng) -> Vec<u8
     data
 }
 
-/// The largest magnitude of a result: what errors are relative to.
+/// Largest magnitude of a result, to which errors are relative.
 pub fn scale(result: &[u8], format: Format) -> f64 {
     let values = result[..result.len() - CANARY].chunks_exact(format.bytes());
     values.map(|b| format.read(b).abs()).fold(0.0, f64::max)
 }
 
-/// What is wrong with a result: a value that is off by more than `most`, or a broken canary.
+/// Finds an error of a result: a value that deviates by more than `most`, or a changed canary.
 pub fn difference(found: &[u8], expected: &[u8], format: Format, most: f64) -> Option<String> {
     if let Some(broken) = overrun(found) {
         return Some(broken);
     }
     let data = found.len() - CANARY;
     let (found, expected) = (&found[..data], &expected[..data]);
-    // results of megabytes are compared for every config: whole blocks first, which the compiler makes vectors of
+    // results of megabytes are compared for every config: whole blocks first, which the compiler vectorises
     let block = 4_096 * format.bytes();
     let wrong = |(f, e): &(&[u8], &[u8])| f != e && !blocks_agree(f, e, format, most);
     let (at, (f, e)) = found.chunks(block).zip(expected.chunks(block)).enumerate().find(|(_, pair)| wrong(pair))?;
@@ -66,7 +66,7 @@ fn blocks_agree(found: &[u8], expected: &[u8], format: Format, most: f64) -> boo
     }
 }
 
-/// [`difference`] where only some elements are known, by their places.
+/// Finds an error of a result as [`difference`], where only some elements are known by their indices.
 pub fn deviation(found: &[u8], expected: &[(usize, f64)], format: Format, tolerance: f64) -> Option<String> {
     if let Some(broken) = overrun(found) {
         return Some(broken);

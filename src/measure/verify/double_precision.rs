@@ -1,28 +1,31 @@
-//! Some elements of a result, computed on the host in double precision: what the reference kernel is held against, and what
-//! takes its place where it would take long.
+//! Samples of a result in double precision, computed on the host. They check the reference kernel, and replace it where it is slow.
 
 use crate::verify::format::Format;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Exact;
 
-/// Elements computed at least and at most, and the products that they may take in all.
+/// Least and greatest number of elements, and limit of their products in all.
 const FEWEST: f64 = 256.0;
 const MOST: f64 = 4_096.0;
 const PRODUCTS: f64 = 3.3e7;
 
-/// Some elements of an output.
+/// Sample of an output's elements.
 pub struct Sample {
-    /// Which argument.
+    /// Index of the output among the arguments.
     pub output: usize,
-    /// Places of the elements, and what belongs there.
+    /// Indices of the elements, with their values.
     pub elements: Vec<(usize, f64)>,
 }
 
-/// Data of an argument on the host.
+/// Data of an argument on the host, with its format.
 pub type Data<'a> = (&'a [u8], Format);
 
-/// Computes a sample spread evenly over the output, its corners included. `env`: the kernel's slots for the problem; `data`: each
-/// argument's buffer before a launch, `None` for numbers.
+/// Computes a sample that is spread evenly over the output, including its corners.
+///
+/// `env` holds the kernel's slots for the problem, `data` each argument's buffer before a launch, `None` for numbers.
+///
+/// # Errors
+/// [`Error::Failed`] where `[exact]` names a number as a buffer, reads beyond a buffer, or has unequal steps along the last index.
 pub fn sample(exact: &Exact, env: &[f64], data: &[Option<Data>]) -> Result<Sample> {
     let counts =
         |exprs: &[seqtune_predict::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(env) as usize).collect::<Vec<_>>();
@@ -64,7 +67,7 @@ pub fn sample(exact: &Exact, env: &[f64], data: &[Option<Data>]) -> Result<Sampl
     Ok(Sample { output: exact.output, elements })
 }
 
-/// The sum of products along the last index.
+/// Sum of products along the last index.
 fn run(exact: &Exact, env: &mut [f64], slot: usize, count: usize, inputs: &[Data]) -> Result<f64> {
     let mut lines = Vec::with_capacity(inputs.len());
     for (_, place) in &exact.product {
@@ -97,8 +100,9 @@ fn element((bytes, format): Data, at: usize) -> Result<f64> {
     found.ok_or_else(|| Error::Failed(format!("[exact]: element {at} lies beyond its buffer")))
 }
 
-/// About `wanted` index tuples: the corners, and one near the middle of each cell of an even grid, so that no tile of the output much
-/// larger than a cell goes unvisited. All tuples where there are no more than wanted.
+/// Chooses about `wanted` index tuples, or all where there are no more.
+///
+/// They are the corners, and one near the middle of each cell of an even grid, so that every tile much larger than a cell is visited.
 fn points(counts: &[usize], wanted: usize) -> Vec<Vec<usize>> {
     let all = counts.iter().product::<usize>();
     let tuples = |counts: &[usize]| {

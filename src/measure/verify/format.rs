@@ -1,15 +1,18 @@
-//! How numbers are stored in buffers.
+//! Formats of numbers in buffers.
 
-/// How an element of a buffer is stored.
+/// Format of a buffer's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
+    /// IEEE single precision.
     F32,
+    /// IEEE half precision.
     F16,
+    /// Brain floating point (bfloat16).
     Bf16,
 }
 
 impl Format {
-    /// The format of an element of so many bytes.
+    /// Format of an element of `bytes` bytes.
     pub fn of(bytes: usize, is_bf16: bool) -> Format {
         match (bytes, is_bf16) {
             (2, true) => Format::Bf16,
@@ -18,11 +21,12 @@ impl Format {
         }
     }
 
+    /// Size of an element in bytes.
     pub fn bytes(self) -> usize {
         if self == Format::F32 { 4 } else { 2 }
     }
 
-    /// The value of an element.
+    /// Decodes an element.
     pub fn read(self, bytes: &[u8]) -> f64 {
         match self {
             Format::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as f64,

@@ -1,4 +1,4 @@
-//! Whether a config computes what the kernel's reference does.
+//! Verification of a config's results against the kernel's reference.
 
 pub mod compare;
 pub mod double_precision;

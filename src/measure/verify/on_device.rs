@@ -1,5 +1,6 @@
-//! Outputs on the device itself: put back before a launch and compared after it. The host, which it takes tens of milliseconds to look at
-//! results of megabytes, sees only those that are found wrong.
+//! Restoring and comparing of outputs on the device itself.
+//!
+//! The host needs tens of milliseconds for results of megabytes, and checks only those that the device finds wrong.
 
 use crate::compile::Job;
 use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
@@ -12,14 +13,14 @@ const SOURCE: &str = include_str!("on_device.cl");
 const GROUP: usize = 256;
 /// Work-items are numbered in 32 bits.
 const MOST_WORDS: usize = 1 << 30;
-/// What the device's f32 may make of a difference, so that nothing passes that the host would not let pass.
+/// Margin for the rounding of a difference to f32 on the device, so that nothing passes that the host would reject.
 const SLACK: f64 = 1.0 - 1e-6;
 
-/// The programs that restore and compare, by format.
+/// Programs that restore and compare outputs, by format.
 #[derive(Default)]
 pub struct DeviceComparison(HashMap<Format, Option<[ProgramId; 2]>>);
 
-/// What an output held before, and what it is to hold, beside it on the device.
+/// Copies on the device of an output's initial and expected content.
 pub struct ShadowBuffers {
     before: BufferId,
     expected: BufferId,
@@ -30,8 +31,9 @@ pub struct ShadowBuffers {
 }
 
 impl DeviceComparison {
-    /// Copies both to the device, canaries included, and tries what will be done on `output`. `None` where the host does as well (a CPU), or
-    /// where the device cannot.
+    /// Copies the initial and expected content with canaries to the device, and tests both programs on `output`.
+    ///
+    /// `None` on a CPU, where the host is as fast, or where the device fails.
     pub fn shadows(
         &mut self,
         executor: &mut dyn Executor,
@@ -90,13 +92,19 @@ impl ShadowBuffers {
         executor.launch(program, values, &geometry, 1, Timing::Warm).map(drop)
     }
 
-    /// Puts an output back.
+    /// Restores the initial content of an output.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where the launch fails.
     pub fn restore(&self, executor: &mut dyn Executor, output: BufferId) -> Result<(), Invalidity> {
         let [from, to, flag] = [self.before, output, self.flag].map(KernelArg::Buffer);
         self.launch(executor, self.programs[0], &[KernelArg::Int(self.words() as i32), from, to, flag])
     }
 
-    /// Whether an output, put back before it was written, is within `most` of what it is to be; the host is asked where it is not.
+    /// Checks whether an output is within `most` of its expected content; the host has to check one that is not.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where the launch fails.
     pub fn agrees(&self, executor: &mut dyn Executor, output: BufferId, most: f64) -> Result<bool, Invalidity> {
         let count = (self.bytes - CANARY) / self.format.bytes();
         let [found, expected, flag] = [output, self.expected, self.flag].map(KernelArg::Buffer);
@@ -104,7 +112,7 @@ impl ShadowBuffers {
         let values = [KernelArg::Int(count as i32), KernelArg::Int(self.words() as i32), most, found, expected, flag];
         self.launch(executor, self.programs[1], &values)?;
         let mut told = [1; 4];
-        // what cannot be read is not agreed
+        // a flag that cannot be read counts as a difference
         Ok(executor.read(self.flag, &mut told).is_ok() && told == [0; 4])
     }
 }

@@ -1,4 +1,4 @@
-//! The data of one problem on a device, and what its kernel has to make of them.
+//! Data of one problem on a device, with the expected results of its kernel.
 
 use crate::compile::Job;
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, Timing};
@@ -13,40 +13,44 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::kernel::{Config, Device, Gemm, Kernel, Launch, Problem, Source};
 
-/// The reference is launched where it is expected to take less than this many seconds, at the rate that a plain kernel reaches about.
+/// Longest expected time in seconds of a reference that is launched, at the rates in FLOP/s of a plain kernel.
 const REFERENCE_SECONDS: f64 = 2.0;
 const GPU_FLOPS: f64 = 1e12;
 const CPU_FLOPS: f64 = 2e9;
 
-/// A problem's arguments, with random content.
+/// Arguments of a problem, with random content.
 pub struct Workload {
+    /// Problem of the kernel.
     pub problem: Problem,
+    /// Arguments of a launch.
     pub values: Vec<KernelArg>,
     outputs: Vec<Output>,
     tolerance: f64,
 }
 
 struct Output {
-    /// Which argument.
+    /// Index of the output among the arguments.
     argument: usize,
     buffer: BufferId,
     format: Format,
-    /// What the buffer holds before each checked launch.
+    /// Content of the buffer before each checked launch.
     before: Vec<u8>,
     expected: Expected,
 }
 
 enum Expected {
-    /// Nothing was computed yet.
+    /// No expected result yet.
     Nothing,
-    /// What the reference leaves in the buffer, its largest magnitude, and where the device compares by itself.
+    /// Result of the reference, its largest magnitude, and its copies for a comparison on the device.
     All(Vec<u8>, f64, Option<ShadowBuffers>),
     /// Some elements in double precision.
     Some(Sample),
 }
 
-/// Allocates and fills the arguments of `problem`; every other buffer is freed. With `expecting`, also computes what the kernel has to make
-/// of them.
+/// Allocates and fills the arguments of `problem`, and computes the expected results with `expecting`; all other buffers are freed.
+///
+/// # Errors
+/// `Error::Input` where the kernel has no source, [`Error::Failed`] where the device or the reference fails.
 pub fn load(
     executor: &mut dyn Executor,
     kernel: &Kernel,
@@ -59,7 +63,7 @@ pub fn load(
     let mut rng = ChaCha8Rng::seed_from_u64(0x5e97);
     let tolerance = source.tolerance.eval(&env);
     let mut workload = Workload { problem: problem.clone(), values: Vec::new(), outputs: Vec::new(), tolerance };
-    // what the inputs hold
+    // content of the inputs
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, argument) in source.arguments.iter().enumerate() {
         let amount = argument.amount.eval(&env);
@@ -100,7 +104,7 @@ pub fn load(
     Ok(workload)
 }
 
-/// Computes what the kernel has to make of the arguments.
+/// Computes the expected results.
 fn expect(
     executor: &mut dyn Executor,
     agree: &mut DeviceComparison,
@@ -155,7 +159,7 @@ fn refer(executor: &mut dyn Executor, kernel: &Kernel, source: &Source, workload
     Ok(())
 }
 
-/// Work-items of a launch.
+/// Computes the dimensions of a launch.
 pub fn geometry(
     kernel: &Kernel,
     device: &Device,
@@ -172,12 +176,12 @@ pub fn geometry(
 }
 
 impl Workload {
-    /// Whether results for this problem can be checked.
+    /// Checks whether the expected results of this problem are known.
     pub fn expects(&self, problem: &Problem) -> bool {
         self.problem == *problem && self.outputs.iter().all(|o| !matches!(o.expected, Expected::Nothing))
     }
 
-    /// What the vendor's library is asked for.
+    /// Builds the matrix product for the vendor's library.
     pub fn product(&self, kernel: &Kernel, gemm: &Gemm) -> GemmCall {
         let env = kernel.env(&self.problem, None);
         let buffer = |argument: &usize| match self.values[*argument] {
@@ -195,7 +199,10 @@ impl Workload {
         }
     }
 
-    /// Puts the outputs back as they are before a launch.
+    /// Restores the outputs to their content before a launch.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where a copy to the device or its restoring launch fails.
     pub fn reset(&self, executor: &mut dyn Executor) -> Result<()> {
         self.outputs.iter().try_for_each(|output| match &output.expected {
             Expected::All(_, _, Some(shadows)) => shadows
@@ -205,7 +212,10 @@ impl Workload {
         })
     }
 
-    /// What is wrong with the results on the device.
+    /// Checks the results on the device and returns a failure; `None` where they are correct.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where a result cannot be read.
     pub fn wrong(&self, executor: &mut dyn Executor) -> Result<Option<Invalidity>> {
         for output in &self.outputs {
             if let Expected::All(_, largest, Some(shadows)) = &output.expected {

@@ -1,4 +1,4 @@
-//! The parent's side of a worker process: requests, events, time limits, restarts.
+//! Client of a worker process: requests, events, time limits and restarts.
 
 use crate::batch::{Batch, Contender, Ending, Measured, Step};
 use crate::measuring::roofline::Peaks;
@@ -14,21 +14,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How to start workers.
+/// Parameters for starting workers.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The seqtune program.
+    /// Path of the seqtune program.
     pub program: PathBuf,
     /// Kernel name or folder, as [`Kernel::open`] takes it.
     pub kernel: String,
     /// Device id, as [`crate::registry::open`] takes it.
     pub device: String,
-    /// A config that tells nothing for this long is booked as [`InvalidityKind::Timeout`].
+    /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`].
     pub limit: Duration,
 }
 
 impl Setup {
-    /// Workers of the running program.
+    /// Creates parameters for workers of the running program.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the path of the running program is unknown.
     pub fn new(kernel: &str, device: &str, limit: Duration) -> Result<Setup> {
         let program =
             std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
@@ -40,11 +43,11 @@ impl Setup {
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 const LOAD_LIMIT: Duration = Duration::from_secs(1_800);
 
-/// A worker that is started when first needed and restarted after a death.
+/// Worker process that starts on demand and restarts after its death.
 pub struct Client {
     setup: Setup,
     running: Option<Running>,
-    /// Config that the running request is at.
+    /// Contender at which the running request is.
     at: Option<Contender>,
     heard: Instant,
     loading: bool,
@@ -55,11 +58,11 @@ struct Running {
     stdin: ChildStdin,
     events: Receiver<Event>,
     words: LastWords,
-    /// Whether it said that the device is open.
+    /// Whether the device is open.
     ready: bool,
 }
 
-/// What a worker wrote on standard error: shown by `--verbose`, and the last of it where the worker is lost.
+/// Last line of a worker's standard error, all of which `--verbose` shows.
 #[derive(Clone, Default)]
 struct LastWords(Arc<Mutex<String>>);
 
@@ -81,7 +84,7 @@ impl LastWords {
         words
     }
 
-    /// The last line, as the end of a sentence.
+    /// Last line as the end of a message.
     fn text(&self) -> String {
         // what it wrote as it died may still be on its way
         std::thread::sleep(Duration::from_millis(20));
@@ -97,21 +100,22 @@ impl Drop for Running {
     }
 }
 
-/// What came of waiting for a worker.
+/// Result of waiting for a worker.
 enum Reply {
     Event(Event),
-    /// Nothing yet.
+    /// No event within the wait.
     Nothing,
-    /// The worker died or was killed; the fault of the config it was at.
+    /// Death of the worker, as a failure of its contender.
     Lost(Invalidity),
 }
 
 impl Client {
+    /// Creates a client whose worker starts with the first request.
     pub fn new(setup: Setup) -> Client {
         Client { setup, running: None, at: None, heard: Instant::now(), loading: false }
     }
 
-    /// Begins to start the worker, without waiting for it.
+    /// Starts the worker without waiting for its device.
     fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
             let Setup { program, kernel, device, .. } = &self.setup;
@@ -175,7 +179,7 @@ impl Client {
         Err(Error::Failed("workers die before they take a request".into()))
     }
 
-    /// Waits up to `wait` for the next event; kills a worker that has been silent beyond its limit.
+    /// Waits up to `wait` for the next event; kills a worker that is silent beyond its limit.
     fn receive(&mut self, wait: Duration) -> Reply {
         let Some(running) = &mut self.running else {
             return Reply::Lost(Invalidity::new(InvalidityKind::Runtime, "the worker is gone"));
@@ -212,7 +216,7 @@ impl Client {
         }
     }
 
-    /// Asks what takes one event to answer.
+    /// Sends a request with a single answer, and waits for it.
     fn question<T>(
         &mut self,
         request: &Request,
@@ -233,7 +237,10 @@ impl Client {
         }
     }
 
-    /// What the device reaches at best.
+    /// Measures the peaks of the device.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the device does not open, [`Error::Failed`] where the measurement or the worker fails.
     pub fn peaks(&mut self) -> Result<Peaks> {
         let found = self.question(&Request::Peaks, |event| match event {
             Event::Peaks(peaks) => Some(peaks),
@@ -242,7 +249,10 @@ impl Client {
         found.map_err(|fault| Error::Failed(format!("measuring the device's peaks: {}", fault.detail)))
     }
 
-    /// Name and version of the vendor's library that does what the kernel does, or why there is none.
+    /// Name and version of the vendor's library for the kernel's routine, or the reason for its absence.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the device does not open, [`Error::Failed`] where no worker starts or answers.
     pub fn library(&mut self) -> Result<std::result::Result<String, String>> {
         let found = self.question(&Request::Library, |event| match event {
             Event::Library(library) => Some(library),
@@ -252,10 +262,10 @@ impl Client {
         Ok(found.unwrap_or_else(|fault| Err(fault.detail)))
     }
 
-    /// Measures a batch, giving `finish` what came of each contender once, also through crashes and hangs.
+    /// Measures a batch and passes each result to `finish` once, also after crashes and hangs.
     ///
     /// # Errors
-    /// Where no worker can be started, or `finish` fails.
+    /// [`Error::Unavailable`] or [`Error::Failed`] where no worker can be started, else the error of `finish`.
     pub fn measure(
         &mut self,
         kernel: &Kernel,
@@ -303,7 +313,7 @@ impl Client {
     }
 }
 
-/// Asks for those contenders of a batch that are left.
+/// Request for the contenders `left` of a batch.
 fn request(kernel: &Kernel, batch: &Batch, left: &[Contender], policy: &Policy) -> Request {
     let config = |contender: &Contender| match contender {
         Contender::Config(at) => Some(kernel.show_config(&batch.configs[*at])),
@@ -319,7 +329,7 @@ fn request(kernel: &Kernel, batch: &Batch, left: &[Contender], policy: &Policy) 
     }
 }
 
-/// The place among those `left` of what a worker names: it counts the configs that it was sent.
+/// Index among those `left` of a contender that a worker names, which counts the configs of its request.
 fn place(left: &[Contender], named: Contender) -> usize {
     match named {
         Contender::Config(at) => at,
@@ -327,7 +337,10 @@ fn place(left: &[Contender], named: Contender) -> usize {
     }
 }
 
-/// Compiles every job on all children at once; `done` is told each result, in the order they come. No job is begun once `go_on` says no.
+/// Compiles jobs on all children in parallel and passes each result to `done`; no job starts once `go_on` returns false.
+///
+/// # Errors
+/// [`Error::Unavailable`] where the device does not open, [`Error::Failed`] where no worker starts or a worker rejects a job.
 pub fn compile_all(
     children: &mut [Client],
     kernel: &Kernel,

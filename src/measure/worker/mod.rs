@@ -1,4 +1,4 @@
-//! Child processes that run kernels, and the parent's side of them.
+//! Child processes that run kernels, and their clients.
 
 pub mod client;
 pub mod protocol;

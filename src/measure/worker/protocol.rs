@@ -1,4 +1,4 @@
-//! What the parent and its worker tell each other, one line of JSON each.
+//! Messages between a parent and its worker, one line of JSON each.
 
 use crate::batch::Step;
 use crate::measuring::roofline::Peaks;
@@ -6,38 +6,62 @@ use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
 use serde::{Deserialize, Serialize};
 
-/// What the parent asks.
+/// Request of the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
     /// Compile configs for the data type and layout of `problem`.
-    Compile { problem: String, configs: Vec<String> },
-    /// Measure what the device reaches at best.
+    Compile {
+        /// Problem as text.
+        problem: String,
+        /// Configs as text.
+        configs: Vec<String>,
+    },
+    /// Measure the peaks of the device.
     Peaks,
-    /// Measure configs for `problem`, interleaved, with `library` the vendor's as one more.
-    Measure { problem: String, configs: Vec<String>, library: bool, policy: Policy, best_us: f64 },
-    /// Tell the vendor's library.
+    /// Measure configs for `problem`, interleaved.
+    Measure {
+        /// Problem as text.
+        problem: String,
+        /// Configs as text.
+        configs: Vec<String>,
+        /// Whether to measure the vendor's library too.
+        library: bool,
+        /// Policy of the measurement.
+        policy: Policy,
+        /// Best known time in microseconds; 1e300 where there is none.
+        best_us: f64,
+    },
+    /// Query the vendor's library.
     Library,
 }
 
-/// What the child tells.
+/// Event of the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {
     /// The device is open.
     Ready,
-    /// Data and reference results are being made.
+    /// A request has begun that may take long without further events.
     Loading,
-    /// How the batch goes on.
+    /// Progress of the batch.
     Step(Step),
-    /// Config `0` of the request is about to be compiled.
+    /// Index in the request of the config that is about to be compiled.
     Compiling(usize),
-    /// Config `index` was compiled.
-    Compiled { index: usize, fault: Option<Invalidity> },
-    /// What the device reaches at best.
+    /// A config was compiled.
+    Compiled {
+        /// Index of the config in the request.
+        index: usize,
+        /// Failure to compile; `None` where it succeeded.
+        fault: Option<Invalidity>,
+    },
+    /// Measured peaks of the device.
     Peaks(Peaks),
-    /// Name and version of the vendor's library, or why there is none.
+    /// Name and version of the vendor's library, or the reason for its absence.
     Library(std::result::Result<String, String>),
     /// The request is done.
     End,
-    /// The run cannot go on.
-    Error { sentence: String },
+    /// The device does not open, or the request has failed.
+    Error {
+        /// Message of the failure.
+        sentence: String,
+    },
 }

@@ -1,4 +1,4 @@
-//! The child process: opens the device, then answers requests from standard input, one JSON line each.
+//! Worker process: opens the device, then serves requests from standard input, one JSON line each.
 
 use crate::batch::Batch;
 use crate::measuring::Bench;
@@ -9,6 +9,9 @@ use seqtune_predict::kernel::{Kernel, Problem};
 use std::io::{BufRead, Write};
 
 /// Serves requests until standard input ends.
+///
+/// # Errors
+/// The error of [`Kernel::open`], [`open`] or [`Bench::new`].
 pub fn serve(kernel: &str, device: &str) -> Result<()> {
     die_with_parent();
     let kernel = Kernel::open(kernel)?;
@@ -75,7 +78,7 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
     }
 }
 
-/// A line on standard output, flushed. Where nobody reads it the parent is gone, and so is the reason to go on.
+/// Writes a line to standard output and flushes it; exits where the parent no longer reads.
 fn emit(event: &Event) {
     let mut out = std::io::stdout().lock();
     let line = serde_json::to_string(event).unwrap_or_default();
@@ -84,7 +87,7 @@ fn emit(event: &Event) {
     }
 }
 
-/// Asks the system to kill this process when its parent dies: a hanging kernel never reads the end of its input.
+/// Requests a kill by the system when the parent dies, because a hanging kernel never reads the end of its input.
 fn die_with_parent() {
     #[cfg(target_os = "linux")]
     // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory

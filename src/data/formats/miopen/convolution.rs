@@ -1,29 +1,29 @@
-//! A convolution as MIOpen's databases key it, and as a problem of the kernels that share `kernels/miopen/convolution.toml`.
+//! Convolutions as keys of MIOpen's databases, and as problems of the kernels that share `kernels/miopen/convolution.toml`.
 
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Kernel, Problem};
 
-/// What a database calls a row: for the directions B and W the columns are the kernel's side (`C`, `H`, `W` of dy).
+/// Key of a database row. For the directions B and W, `C`, `H` and `W` are those of dy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Convolution {
-    /// `F`, `B` or `W`.
+    /// `F` (forward), `B` (backward data) or `W` (backward weights).
     pub direction: String,
     /// `FP32`, `FP16`, `BF16`, `INT8`.
     pub dtype: String,
     /// `NCHW` or `NHWC`.
     pub layout: String,
-    /// In the order of [`SIZES`].
+    /// Sizes in the order of `SIZES`, from `N` to `groups`.
     pub sizes: [u32; 14],
-    /// Rows and columns of the kernel's output, where the database states them: text does, SQLite does not.
+    /// Rows and columns of the output; `None` for rows of SQLite databases, which lack them.
     pub output: Option<(u32, u32)>,
-    /// What no kernel describes, in words: 3 dimensions, a bias. Empty for an ordinary convolution.
+    /// Feature that no kernel supports, such as 3 dimensions or a bias; empty where there is none.
     pub beyond: String,
 }
 
 /// Field of the batch size.
 pub const BATCH: &str = "N";
 
-/// Fields of the sizes.
+/// Names of the sizes.
 pub const SIZES: [&str; 14] = [
     BATCH,
     "C",
@@ -41,12 +41,14 @@ pub const SIZES: [&str; 14] = [
     "groups",
 ];
 
-/// Largest size that is believed: products of three of them still fit 64 bits.
+/// Largest accepted size, so that products of three sizes fit 64 bits.
 pub(crate) const MOST: u32 = 1 << 20;
 
 impl Convolution {
-    /// Reads a key: `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, and `_gG` for
-    /// groups.
+    /// Parses a key `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, with `_gG` for groups.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the key is malformed.
     pub fn parse(key: &str) -> Result<Convolution> {
         let bad = |what: &str| Error::Input(format!("key `{key}`: {what}"));
         let (key_part, groups) = match key.rsplit_once("_g") {
@@ -93,7 +95,7 @@ impl Convolution {
         })
     }
 
-    /// The key, as [`Convolution::parse`] reads it. `output` must be known.
+    /// Formats the key, as [`Convolution::parse`] reads it. `output` must be known.
     pub fn key(&self) -> String {
         let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups] = self.sizes;
         let (oh, ow) = self.output.unwrap_or_default();
@@ -104,7 +106,10 @@ impl Convolution {
         )
     }
 
-    /// Refuses what no convolution of two dimensions is, and what the kernels do not describe.
+    /// Checks direction, data type, layout and sizes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where a value is out of range, or the convolution has an unsupported feature.
     pub fn check(&self) -> Result<()> {
         let known = |what: &str, value: &str, all: &[&str]| match all.contains(&value) {
             true => Ok(()),
@@ -125,12 +130,15 @@ impl Convolution {
         }
     }
 
-    /// The convolution without its output's size: what SQLite tells of it.
+    /// Copies the convolution without its output size, as SQLite databases hold it.
     pub fn without_output(&self) -> Convolution {
         Convolution { output: None, ..self.clone() }
     }
 
-    /// The problem of `kernel`; `argument` is the `x` of a solver `Name<x>`.
+    /// Converts the convolution to a problem of `kernel`; `argument` is the `x` of a solver `Name<x>`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where a value is not allowed by its field, or `kernel` has a field that is unknown here.
     pub fn problem(&self, kernel: &Kernel, argument: Option<&str>) -> Result<Problem> {
         let value = |field: &seqtune_predict::kernel::spec::Field| match field.name.as_str() {
             "direction" => field.value(&self.direction),
@@ -146,7 +154,7 @@ impl Convolution {
         Ok(Problem { values: kernel.fields.iter().map(value).collect::<Result<_>>()? })
     }
 
-    /// Rows and columns of the output: of a forward convolution exactly, else those of the smallest image that fits.
+    /// Rows and columns of the output: exact for a forward convolution, else of the smallest image that fits.
     pub(crate) fn smallest_output(&self) -> (u32, u32) {
         let [_, _, h, w, _, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, _] =
             self.sizes.map(i64::from);

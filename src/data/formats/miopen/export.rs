@@ -1,18 +1,21 @@
-//! Configs as a user database: one line per convolution.
+//! Export of configs as a user database, with one line per convolution.
 
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::params::Columns;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 
-/// Lines of a user database, in the order of their convolutions.
+/// User database, with convolutions in the order of insertion.
 #[derive(Default)]
 pub struct Export {
     lines: Vec<(String, Vec<String>)>,
 }
 
 impl Export {
-    /// Adds a solver's config; a convolution's solvers share its line.
+    /// Adds a config of a solver; solvers of one convolution share a line.
+    ///
+    /// # Errors
+    /// `Error::Input` where the kernel's `[database] columns` name an unknown parameter or field.
     pub fn add(
         &mut self,
         convolution: &Convolution,
@@ -29,13 +32,13 @@ impl Export {
         Ok(())
     }
 
-    /// The file.
+    /// Formats the database as text.
     pub fn text(&self) -> String {
         self.lines.iter().map(|(key, entries)| format!("{key}={}\n", entries.join(";"))).collect()
     }
 }
 
-/// The solver as MIOpen calls it: with its argument, where it has one.
+/// Name of the solver in MIOpen, with its argument where it has one.
 pub fn solver_name(kernel: &Kernel, problem: &Problem) -> String {
     let argument =
         kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().position(|f| f.name == *name));

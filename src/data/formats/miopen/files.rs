@@ -1,4 +1,4 @@
-//! MIOpen's database files, whichever form they have.
+//! Database files of MIOpen, in SQLite or text form.
 
 use crate::formats::miopen::rows::{Row, Times};
 use crate::formats::miopen::{sqlite, text};
@@ -6,7 +6,10 @@ use seqtune_predict::error::{Error, Result, input, io};
 use std::io::Read;
 use std::path::Path;
 
-/// Reads a performance database, whichever form it has. A file that is damaged is refused whole.
+/// Reads a performance database in SQLite or text form.
+///
+/// # Errors
+/// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
 pub fn read(path: &Path) -> Result<Vec<Row>> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
@@ -16,14 +19,17 @@ pub fn read(path: &Path) -> Result<Vec<Row>> {
     }
 }
 
-/// Reads a find database into `times`.
+/// Adds the times of a find database to `times`.
+///
+/// # Errors
+/// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
 pub fn read_times(path: &Path, times: &mut Times) -> Result<()> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
     text::read_times(utf8(&bytes).map_err(at)?, times).map_err(at)
 }
 
-/// The bytes of a file, unpacked if it is bzip2.
+/// Reads the bytes of a file, decompressed where it is bzip2.
 fn contents(path: &Path) -> Result<Vec<u8>> {
     let bytes = std::fs::read(path).map_err(io(path))?;
     if !bytes.starts_with(b"BZh") {

@@ -1,8 +1,8 @@
 //! MIOpen's databases: tuned configs by convolution and solver, read and written.
 //!
 //! A performance database is SQLite (`.db`) or text (`.db.txt`: `key=solver:params;solver:params`), a find database is text
-//! (`.fdb.txt`: `key=algorithm:solver,ms,workspace,…;…`); each may be compressed (`.bz2`). The parameters of a solver stand in
-//! the order of its kernel, unless the kernel's `[database] columns` say what stands where:
+//! (`.fdb.txt`: `key=algorithm:solver,ms,workspace,…;…`). Each may be compressed (`.bz2`). The parameters of a solver are in
+//! the order of its kernel, unless the kernel's `[database] columns` define another layout:
 //!
 //! | column | read | written |
 //! |---|---|---|

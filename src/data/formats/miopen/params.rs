@@ -1,28 +1,31 @@
-//! Configs as databases write them.
+//! Conversion between configs and their text in databases.
 
 use crate::dataset::damaged;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Choice, Config, Kernel, Problem};
 
-/// What stands in a column.
+/// Content of a column.
 enum Column<'k> {
     Parameter(usize),
     Literal(&'k str),
-    /// The field's index, and the text of each of its labels.
+    /// Index of a field, and the text of each of its labels.
     Field(usize, Vec<&'k str>),
     Ignored,
-    /// A parameter in brackets at the end, left out where it is 0.
+    /// Parameter in brackets at the end, omitted where it is 0.
     Optional(usize),
 }
 
-/// How a kernel's configs are written.
+/// Layout of a kernel's configs in a database.
 pub struct Columns<'k> {
     kernel: &'k Kernel,
     columns: Vec<Column<'k>>,
 }
 
 impl<'k> Columns<'k> {
-    /// Errors where the kernel's `columns` name what it does not have.
+    /// Resolves the layout of a kernel.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where `[database] columns` name an unknown parameter or field.
     pub fn new(kernel: &'k Kernel) -> Result<Columns<'k>> {
         let parameter = |name: &str| match kernel.parameters.iter().position(|p| p.name == name) {
             Some(i) => Ok(i),
@@ -51,7 +54,10 @@ impl<'k> Columns<'k> {
         Ok(Columns { kernel, columns })
     }
 
-    /// Reads a config; the error says what is wrong with it in general terms, for counting.
+    /// Parses a config.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with a general reason, so that equal reasons can be counted.
     pub fn read(&self, problem: &Problem, params: &str) -> Result<Config> {
         let mut texts: Vec<&str> = params.split(',').map(str::trim).collect();
         let mut choices: Vec<Option<Choice>> = vec![None; self.kernel.parameters.len()];
@@ -96,7 +102,7 @@ impl<'k> Columns<'k> {
         Ok(Config(choices.ok_or_else(|| damaged("[database] columns"))?))
     }
 
-    /// The config as MIOpen reads it.
+    /// Formats a config, as MIOpen reads it.
     pub fn write(&self, problem: &Problem, config: &Config) -> String {
         let value = |i: usize| self.kernel.parameters[i].values[config.0[i] as usize];
         let text = |column: &Column| match column {

@@ -3,26 +3,28 @@
 use crate::formats::miopen::convolution::Convolution;
 use std::collections::HashMap;
 
-/// A row of a performance database.
+/// Row of a performance database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Key of the row.
     pub convolution: Convolution,
-    /// With its argument, as in `ConvOclBwdWrW2<4>`.
+    /// Name of the solver with its argument, such as `ConvOclBwdWrW2<4>`.
     pub solver: String,
+    /// Config, as the database writes it.
     pub params: String,
 }
 
 impl Row {
-    /// Whether it is of `solver`, whatever the argument.
+    /// Checks whether the row belongs to `solver`, with any argument.
     pub fn is_of(&self, solver: &str) -> bool {
         plain(&self.solver).0 == solver
     }
 }
 
-/// Best milliseconds by convolution and solver, from one device's find databases.
+/// Best times in milliseconds by convolution and solver, from the find databases of one device.
 pub type Times = HashMap<(Convolution, String), f64>;
 
-/// A solver's name without its argument, and the argument.
+/// Splits a solver into its name and its argument.
 pub fn plain(solver: &str) -> (&str, Option<&str>) {
     match solver.split_once('<') {
         Some((name, rest)) => (name, Some(rest.trim_end_matches('>'))),

@@ -1,4 +1,4 @@
-//! The SQLite form of a performance database.
+//! Performance databases in SQLite form.
 
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::rows::Row;
@@ -13,7 +13,10 @@ const QUERY: &str = "SELECT solver, params, direction, data_type, layout, \
     dilation_h, dilation_w, group_count, spatial_dim, bias \
     FROM perf_db LEFT JOIN config ON perf_db.config = config.id ORDER BY perf_db.id";
 
-/// All rows, in the order of their ids.
+/// Reads all rows, in the order of their ids.
+///
+/// # Errors
+/// [`Error::Input`] where the database is damaged, or a column is missing or of the wrong type.
 pub fn read(bytes: &[u8]) -> Result<Vec<Row>> {
     let failed =
         |e: rusqlite::Error| Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"));

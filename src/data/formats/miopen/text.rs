@@ -1,10 +1,10 @@
-//! The text forms: `key=solver:params;solver:params`, and the find database.
+//! Databases in text form: performance databases (`key=solver:params;solver:params`) and find databases.
 
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::rows::{Row, Times};
 use seqtune_predict::error::{Error, Result, input};
 
-/// A line: its number, its key, and its entries' names before the colon with the rest after it.
+/// Line of a database: its number, its key, and its entries as name and rest.
 type Line<'t> = (usize, Convolution, Vec<(&'t str, &'t str)>);
 
 fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>>> {
@@ -24,7 +24,10 @@ fn lines(text: &str) -> impl Iterator<Item = Result<Line<'_>>> {
     })
 }
 
-/// All rows of a performance database.
+/// Reads all rows of a performance database.
+///
+/// # Errors
+/// [`Error::Input`] where a line is malformed or there is no row.
 pub fn read(text: &str) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for line in lines(text) {
@@ -41,7 +44,10 @@ pub fn read(text: &str) -> Result<Vec<Row>> {
     }
 }
 
-/// Milliseconds of a find database. Both generations are read: `algorithm:solver,ms,…` and `solver:ms,…`.
+/// Adds the times of a find database in milliseconds, of either generation: `algorithm:solver,ms,…` or `solver:ms,…`.
+///
+/// # Errors
+/// [`Error::Input`] where a line is malformed or an entry has no time.
 pub fn read_times(text: &str, times: &mut Times) -> Result<()> {
     for line in lines(text) {
         let (number, convolution, entries) = line?;

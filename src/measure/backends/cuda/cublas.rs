@@ -1,4 +1,4 @@
-//! NVIDIA's library of matrix products, opened at run time: what a prediction is measured beside.
+//! NVIDIA's library of matrix products (cuBLAS), opened at run time.
 
 use crate::backends::driver::{DriverResult, Library};
 use crate::executor::GemmCall;
@@ -9,7 +9,7 @@ use cudarc::cublas::sys::{
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
-/// The library on one device.
+/// cuBLAS on one device.
 pub struct Cublas {
     handle: sys::cublasHandle_t,
     name: String,
@@ -26,6 +26,9 @@ fn check(status: Status) -> DriverResult<()> {
 
 impl Cublas {
     /// Opens the library in the current context.
+    ///
+    /// # Errors
+    /// A message where the library does not open.
     pub fn open() -> DriverResult<Cublas> {
         // SAFETY: opens a library, whose initialisers are those of any user of it
         if !unsafe { sys::is_culib_present() } {
@@ -48,7 +51,7 @@ impl Library for Cublas {
         self.name.clone()
     }
 
-    /// GradientSums are f32, and f32 is not shortened to TF32.
+    /// Accumulates in f32, without rounding of f32 inputs to TF32.
     fn multiply(&self, product: &GemmCall, [a, b, c]: [u64; 3]) -> DriverResult<()> {
         let kind = match product.format {
             Format::F32 => sys::cudaDataType::CUDA_R_32F,

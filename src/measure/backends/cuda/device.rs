@@ -1,4 +1,4 @@
-//! Which NVIDIA GPUs there are, and what each is: asked of the driver without a context.
+//! Discovery and description of NVIDIA GPUs through the driver, without a context.
 
 use crate::backends::cuda::nvml;
 use crate::backends::driver::failed;
@@ -8,7 +8,10 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Limits};
 use std::ffi::{CStr, c_char};
 
-/// What the driver says of a code that is not success.
+/// Checks a status code of the driver.
+///
+/// # Errors
+/// The driver's message for a code other than success.
 pub fn check(code: CUresult) -> std::result::Result<(), String> {
     if code == CUresult::CUDA_SUCCESS {
         return Ok(());
@@ -23,7 +26,10 @@ pub fn check(code: CUresult) -> std::result::Result<(), String> {
     }
 }
 
-/// Number of devices, once the driver is up.
+/// Initialises the driver and counts its devices.
+///
+/// # Errors
+/// [`Error::Unavailable`] where the driver is not installed, fails or finds no device.
 pub fn count() -> Result<i32> {
     // SAFETY: opens the driver's library, whose initialisers are those of any user of it
     if !unsafe { sys::is_culib_present() } {
@@ -39,7 +45,10 @@ pub fn count() -> Result<i32> {
     }
 }
 
-/// Every NVIDIA GPU.
+/// Lists all NVIDIA GPUs.
+///
+/// # Errors
+/// [`Error::Unavailable`] where there is no driver or no device, [`Error::Failed`] where a device cannot be described.
 pub fn devices() -> Result<Vec<Found>> {
     let found = |i| {
         let device = describe(i).map_err(failed("asking a GPU"))?;
@@ -56,7 +65,7 @@ fn lanes(capability: i32) -> f64 {
     }
 }
 
-/// The newest version of CUDA that the driver knows.
+/// Newest version of CUDA that the driver supports, as major and minor.
 pub fn driver_version() -> (i32, i32) {
     let mut version = 0;
     // SAFETY: writes one number; an error leaves it as it is
@@ -64,7 +73,10 @@ pub fn driver_version() -> (i32, i32) {
     (version / 1_000, version % 1_000 / 10)
 }
 
-/// A device as data.
+/// Describes a device.
+///
+/// # Errors
+/// The driver's message where the device does not exist or a query fails.
 pub fn describe(ordinal: i32) -> std::result::Result<Device, String> {
     let mut handle = 0;
     let mut name = [0u8; 256];
@@ -96,7 +108,7 @@ pub fn describe(ordinal: i32) -> std::result::Result<Device, String> {
         max_items_2: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
         local_memory: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
         group_registers: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK),
-        // of every architecture since 3.5; the driver does not tell
+        // the same on all architectures since 3.5; the driver does not report it
         item_registers: Some(255.0),
         sub_group: ask(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE),
         compute_units: units,
@@ -125,7 +137,10 @@ pub fn describe(ordinal: i32) -> std::result::Result<Device, String> {
     })
 }
 
-/// A device's address on the bus, `0000:1b:00.0`.
+/// PCI bus address of a device, such as `0000:1b:00.0`.
+///
+/// # Errors
+/// The driver's message where the device does not exist or the query fails.
 pub fn bus(ordinal: i32) -> std::result::Result<String, String> {
     let (mut handle, mut text) = (0, [0u8; 32]);
     // SAFETY: writes at most the length given

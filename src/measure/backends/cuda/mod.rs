@@ -21,14 +21,17 @@ mod occupancy;
 
 pub use device::devices;
 
-/// One GPU's driver.
+/// CUDA driver of one GPU.
 pub struct Cuda {
     ordinal: i32,
-    /// What NVML knows of it.
+    /// Handle of NVML for the GPU.
     gpu: DriverResult<Nvml>,
 }
 
-/// Opens `cuda:N`.
+/// Opens `cuda:N` with its compiler.
+///
+/// # Errors
+/// `Error::Unavailable` where CUDA or the compiler is missing, `Error::Input` where there is no such device.
 pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Cuda>> {
     let ordinal = ordinal(id, "cuda", count()?)?;
     let device = describe(ordinal).map_err(failed("asking a GPU"))?;

@@ -1,4 +1,4 @@
-//! NVIDIA's management library, opened at run time: counter of energy, clocks, temperature, reasons of throttling. It only reads.
+//! NVIDIA's management library (NVML), opened at run time: energy counter, clocks, temperature and throttling reasons, all read only.
 
 use crate::measuring::energy::EnergyMeter;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
@@ -8,24 +8,30 @@ use nvml_wrapper::{Device, Nvml};
 use seqtune_data::Conditions;
 use std::sync::{Arc, OnceLock};
 
-/// The library, opened once for the process.
+/// Library, opened once for the process.
 fn library() -> Result<&'static Nvml, String> {
     static LIBRARY: OnceLock<Result<Nvml, String>> = OnceLock::new();
     let opened = LIBRARY.get_or_init(|| Nvml::init().map_err(|e| format!("NVML: {e}")));
     opened.as_ref().map_err(Clone::clone)
 }
 
-/// Version of NVIDIA's driver, `580.159.03`.
+/// Version of NVIDIA's driver, such as `580.159.03`.
+///
+/// # Errors
+/// The message of NVML, where it is not installed or the query fails.
 pub fn driver_version() -> Result<String, String> {
     library()?.sys_driver_version().map_err(|e| format!("NVML: {e}"))
 }
 
-/// The GPU at a bus address as the driver writes it.
+/// GPU by its PCI bus address.
 #[derive(Clone)]
 pub struct Gpu(Arc<Device<'static>>);
 
 impl Gpu {
-    /// The driver's and the library's numbers of devices differ: the bus address is what both know.
+    /// Opens the GPU at a PCI bus address, because CUDA and NVML number devices differently.
+    ///
+    /// # Errors
+    /// The message of NVML, where it is not installed or does not know the address.
     pub fn at(bus: &str) -> Result<Gpu, String> {
         let device = library()?.device_by_pci_bus_id(bus).map_err(|e| format!("NVML: {e}"))?;
         Ok(Gpu(Arc::new(device)))
@@ -35,11 +41,11 @@ impl Gpu {
         ask(&self.0).map_err(|e| format!("NVML: {e}"))
     }
 
-    /// Clocks, temperature and throttling now.
+    /// Current clocks, temperature and throttling reasons; `None` where a query fails.
     pub fn conditions(&self) -> Option<Conditions> {
         let asked = self.ask(|device| {
             let reasons = device.current_throttle_reasons()?;
-            // that nothing runs at the moment of asking throttles nothing
+            // idleness at the moment of the query is no throttling
             let named = (reasons - ThrottleReasons::GPU_IDLE).iter_names().map(|(name, _)| name.to_string());
             Ok(Conditions {
                 clock_mhz: device.clock_info(Clock::SM)?,

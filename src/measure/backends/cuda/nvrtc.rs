@@ -1,4 +1,4 @@
-//! NVIDIA's run-time compiler, opened at run time: programs and what they need, with or without a GPU.
+//! NVIDIA's run-time compiler (NVRTC), opened at run time, with or without a GPU.
 
 use crate::backends::cuda::occupancy::ComputeUnit;
 use crate::compile::prelude;
@@ -13,26 +13,28 @@ use std::sync::OnceLock;
 
 /// NVRTC for one architecture.
 ///
-/// A GPU that is newer than the library gets PTX of the newest architecture before its own that the library knows; the driver
-/// finishes it when it is loaded. What such a program needs is told of that older architecture.
+/// A GPU that is newer than the library gets PTX of the newest architecture that the library supports, which the driver compiles at
+/// load time. Resources of such a program are those of the older architecture.
 pub struct Nvrtc {
-    /// What is compiled for.
+    /// Architecture of the programs.
     target: String,
-    /// Whether the device is another, which takes PTX only.
+    /// Whether the device has a newer architecture, which takes PTX only.
     as_ptx: bool,
     version: (i32, i32),
-    /// The device's multiprocessor.
+    /// Multiprocessor of the device.
     unit: Option<ComputeUnit>,
 }
 
-/// Folders in which the library is looked for before the system's, the first of them named by the user.
+/// Folders searched for the library before the system's, the first of them named by the user.
 fn folders() -> Vec<PathBuf> {
     let named = std::env::var_os("SEQTUNE_NVRTC").map(PathBuf::from);
     let toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("lib64"));
     named.into_iter().chain([".nvrtc".into()]).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
 }
 
-/// Opens the library of the first folder that has one and what it opens itself, by path, for the whole process; cudarc then finds it by name.
+/// Opens the library and its built-ins by path from the first folder that has both, for the whole process.
+///
+/// cudarc then finds the library by name.
 fn is_there() -> bool {
     static THERE: OnceLock<bool> = OnceLock::new();
     *THERE.get_or_init(|| {
@@ -65,7 +67,10 @@ fn open_for_ever(path: &Path) -> bool {
 }
 
 impl Nvrtc {
-    /// Refuses an architecture that is older than those that the installed version knows.
+    /// Opens the compiler for an architecture such as `sm_90`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where NVRTC is not installed, or supports newer architectures only.
     pub fn open(architecture: &str) -> Result<Nvrtc> {
         if !is_there() {
             return Err(Error::Unavailable(
@@ -91,7 +96,7 @@ impl Nvrtc {
         Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::of(architecture) })
     }
 
-    /// Options beside the definitions.
+    /// Compiler options without definitions.
     fn options(&self) -> Vec<String> {
         vec![
             format!("--gpu-architecture={}", self.target),
@@ -104,7 +109,7 @@ impl Nvrtc {
     }
 }
 
-/// Version of the library, which is there.
+/// Version of the library, which has to be open.
 fn version() -> (i32, i32) {
     let mut version = (0, 0);
     // SAFETY: the library is there; both arguments outlive the call
@@ -112,7 +117,7 @@ fn version() -> (i32, i32) {
     version
 }
 
-/// What a driver of the given CUDA version may have against a program that it refuses.
+/// Message for a program that a driver of the given CUDA version rejects; `None` where NVRTC is not newer than the driver.
 pub fn newer_than(driver: (i32, i32)) -> Option<String> {
     let (major, minor) = if is_there() { version() } else { return None };
     ((major, minor) > driver).then(|| {
@@ -123,7 +128,7 @@ pub fn newer_than(driver: (i32, i32)) -> Option<String> {
     })
 }
 
-/// Compute capabilities that the installed version compiles for, as 90 for 9.0.
+/// Compute capabilities that the installed version supports, such as 90 for 9.0; empty where it is not installed.
 pub fn architectures() -> Vec<i32> {
     if !is_there() {
         return Vec::new();
@@ -195,7 +200,7 @@ type SizeOf = unsafe fn(sys::nvrtcProgram, *mut usize) -> sys::nvrtcResult;
 type Fill = unsafe fn(sys::nvrtcProgram, *mut c_char) -> sys::nvrtcResult;
 
 impl Program {
-    /// What a pair of calls gives, the first of which tells its length.
+    /// Result of a pair of calls, the first of which returns its length.
     unsafe fn text(&self, size_of: SizeOf, fill: Fill) -> Vec<u8> {
         let mut size = 0;
         // SAFETY: the buffer has the length that the library asked for
@@ -217,7 +222,7 @@ fn check(code: sys::nvrtcResult) -> std::result::Result<(), Invalidity> {
     Err(Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {}", said.to_string_lossy())))
 }
 
-/// What the assembler's log says of an entry: `Used 80 registers, used 1 barriers, 5632 bytes smem`.
+/// Parses the resources of an entry from the assembler's log: `Used 80 registers, used 1 barriers, 5632 bytes smem`.
 fn read_log(log: &str, entry: &str) -> Option<Resources> {
     let (_, own) = log.split_once(&format!("Compiling entry function '{entry}'"))?;
     let own = own.split("Compiling entry function").next()?;

@@ -1,28 +1,28 @@
-//! How many work-groups of a program a compute unit holds, and why it may hold none.
+//! Occupancy of a program on an NVIDIA GPU, and reasons for programs that cannot launch.
 //!
-//! NVIDIA: CUDA C++ Programming Guide, tables of features and technical specifications per compute capability; the units in which
-//! registers and shared memory are handed out are those of the CUDA Occupancy Calculator.
+//! Limits are those of the CUDA C++ Programming Guide, technical specifications per compute capability. Allocation units of registers and
+//! shared memory are those of the CUDA Occupancy Calculator.
 
 use seqtune_data::Resources;
 
-/// What a multiprocessor of an architecture shares among its work-groups.
+/// Resources that a multiprocessor shares among its work-groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComputeUnit {
-    /// Work-items, and work-groups, that it holds at most.
+    /// Most resident work-items, and most resident work-groups.
     items: u32,
     groups: u32,
     /// 32-bit registers.
     registers: u32,
-    /// Bytes of shared memory, and what each work-group costs besides its own.
+    /// Shared memory in bytes, and the reserved bytes of each work-group.
     local: u32,
     reserved: u32,
-    /// Most bytes of shared memory of one work-group, asked for at launch.
+    /// Most shared memory of one work-group in bytes, by opt-in at launch.
     pub group_local: u32,
 }
 
-/// Bytes of shared memory that a program may declare, and that it gets without asking.
+/// Most shared memory in bytes that a program may declare, and that needs no opt-in.
 const STATIC_LOCAL: u32 = 48 << 10;
-/// Work-items of a warp; registers are handed out to a warp in steps of so many, shared memory in steps of so many bytes.
+/// Work-items of a warp, allocation unit of its registers, and allocation unit of shared memory in bytes.
 const WARP: u32 = 32;
 const REGISTER_STEP: u32 = 256;
 const LOCAL_STEP: u32 = 128;
@@ -32,7 +32,7 @@ const MOST_REGISTERS: u32 = 255;
 const MOST_ITEMS: u32 = 1_024;
 
 impl ComputeUnit {
-    /// The multiprocessor of an architecture named `sm_90`; `None` for one that is not known.
+    /// Multiprocessor of an architecture such as `sm_90`; `None` where it is unknown.
     pub fn of(architecture: &str) -> Option<ComputeUnit> {
         let capability: u32 = architecture.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()?;
         let unit = |items, groups, local_kib: u32, reserved: u32| ComputeUnit {
@@ -57,7 +57,10 @@ impl ComputeUnit {
         })
     }
 
-    /// Fills in how many work-groups of `items` work-items it holds; what a launch would fail of, in words.
+    /// Computes the occupancy of a program with work-groups of `items` work-items.
+    ///
+    /// # Errors
+    /// The reason why the program cannot launch.
     pub fn fit(&self, needs: &mut Resources, items: u32) -> Result<(), String> {
         let local = needs.local_bytes + needs.dynamic_local_bytes;
         let wrong = if needs.local_bytes > STATIC_LOCAL {

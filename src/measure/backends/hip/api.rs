@@ -1,7 +1,7 @@
-//! HIP's functions, looked up when the program runs, with the prototypes of hip-sys.
+//! Functions of HIP, looked up at run time, with the prototypes of hip-sys.
 //!
-//! Nothing is linked: [`function`] is given a closure that it never calls, whose result has the type of the function. So one program
-//! runs on machines with and without ROCm, and no symbol of its own stands before the library's.
+//! Nothing is linked: [`function`] takes a closure that it never calls, whose result has the type of the function. So one program
+//! runs on machines with and without ROCm, and none of its symbols shadows the library's.
 
 use crate::backends::driver::DriverResult;
 use crate::backends::hip::library::LIBRARIES;
@@ -11,9 +11,11 @@ use libloading::Library;
 use std::ffi::{CStr, c_char};
 use std::sync::OnceLock;
 
-/// A function of HIP's that says how it went. hip-sys has its answer as an enumeration of the codes of HIP 5.4; newer versions
-/// have more, which are no values of that, so that the answer is taken for the number it is.
+/// Function of HIP that returns a status code.
+///
+/// hip-sys declares the code as an enumeration of HIP 5.4. Newer versions have more codes, so that it is read as a number.
 pub trait Prototype {
+    /// Type of the function with a number as status code.
     type Raw: Copy;
 }
 
@@ -26,16 +28,19 @@ macro_rules! prototypes {
 }
 prototypes! { () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E, F, G, H, I, J, K) }
 
-/// The library, if it is installed.
+/// Library of HIP; `None` where it is not installed.
 pub fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<&'static Library>> = OnceLock::new();
     *LIBRARY.get_or_init(|| open(&LIBRARIES))
 }
 
-/// Where a function is, once it was looked up: a launch between two events is not to wait for that.
+/// Cached address of a function, so that a timed launch does not wait for the lookup.
 pub type Found = OnceLock<DriverResult<usize>>;
 
-/// The function `name` of the type that the closure would give.
+/// Looks up the function `name` with the type that the closure would return.
+///
+/// # Errors
+/// A message where the library is not installed or lacks the function.
 pub fn function<P: Prototype>(found: &Found, _prototype: impl FnOnce() -> P, name: &str) -> DriverResult<P::Raw> {
     let address = found.get_or_init(|| {
         let library = library().ok_or("HIP: libamdhip64.so, AMD's run-time library, is not installed")?;
@@ -46,7 +51,10 @@ pub fn function<P: Prototype>(found: &Found, _prototype: impl FnOnce() -> P, nam
     address.clone().map(|address| unsafe { std::mem::transmute_copy(&address) })
 }
 
-/// What HIP says of a code that is not success.
+/// Checks a status code of HIP.
+///
+/// # Errors
+/// The message of HIP for a code other than success.
 pub fn check(code: u32) -> DriverResult<()> {
     if code == 0 {
         return Ok(());
@@ -62,7 +70,7 @@ pub fn check(code: u32) -> DriverResult<()> {
     Err(text.map_or_else(|| format!("HIP error {code}"), |text| format!("HIP: {text}")))
 }
 
-/// Calls a function of HIP's by its name, with what it takes.
+/// Calls a function of HIP by its name, with its arguments.
 macro_rules! hip {
     (@any $argument:expr) => { _ };
     ($name:ident $(, $argument:expr)* $(,)?) => {{

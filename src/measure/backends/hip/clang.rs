@@ -1,5 +1,6 @@
-//! Programs for AMD GPUs by clang alone, where hipRTC is missing or does not know the architecture: neither headers nor libraries of
-//! ROCm's are needed.
+//! Compiler for AMD GPUs by clang alone, where hipRTC is missing or does not support the architecture.
+//!
+//! Neither headers nor libraries of ROCm are needed.
 
 use crate::backends::hip::program::{OPTIONS, finish};
 use crate::compile::prelude;
@@ -10,14 +11,14 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// clang for one architecture.
+/// Compiler clang for one architecture.
 pub struct Clang {
     program: String,
     version: String,
     architecture: String,
 }
 
-/// Where clang may be, and under which names: `$SEQTUNE_CLANG` before all.
+/// Candidate paths and names of clang, with `$SEQTUNE_CLANG` first.
 fn names() -> Vec<String> {
     let named = std::env::var("SEQTUNE_CLANG").ok();
     let versions = (17..=24).rev().map(|v| format!("clang-{v}"));
@@ -25,7 +26,10 @@ fn names() -> Vec<String> {
 }
 
 impl Clang {
-    /// The first clang that makes a program for the architecture.
+    /// Opens the first clang that compiles for the architecture.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where no clang is installed or none compiles for the architecture.
     pub fn open(architecture: &str) -> Result<Clang> {
         let mut said = None;
         for program in names() {
@@ -44,7 +48,7 @@ impl Clang {
         }))
     }
 
-    /// The code object of a source; clang's words where there is none.
+    /// Compiles a source to a code object; the error is clang's message.
     fn make(&self, source: &str, defines: &[String]) -> std::result::Result<Vec<u8>, String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let own = format!("seqtune-{}-{}.co", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -63,7 +67,7 @@ impl Clang {
             .spawn()
             .map_err(|e| format!("starting {}: {e}", self.program))?;
         if let Some(mut stdin) = process.stdin.take() {
-            // a compiler that gives up early says why itself
+            // a compiler that ends early writes the reason itself
             let _ = stdin.write_all(source.as_bytes());
         }
         let done = process.wait_with_output().map_err(|e| format!("{}: {e}", self.program))?;

@@ -1,5 +1,5 @@
-//! What a program for an AMD GPU needs, read from the metadata of its code object (LLVM's "User Guide for AMDGPU Backend", code object
-//! metadata: a note with a MessagePack map).
+//! Resources of a program for an AMD GPU, from the metadata of its code object: a note with a MessagePack map (LLVM's "User Guide for
+//! AMDGPU Backend").
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType};
@@ -7,7 +7,7 @@ use object::read::elf::{FileHeader, SectionHeader};
 use seqtune_data::Resources;
 use serde::Deserialize;
 
-/// Type of the note of the name `AMDGPU`.
+/// Type of the note named `AMDGPU`.
 const NT_AMDGPU_METADATA: NoteType = NoteType(32);
 
 #[derive(Deserialize)]
@@ -32,7 +32,12 @@ struct KernelMetadata {
     spilled_registers: u32,
 }
 
-/// What `entry` needs. Private memory is the stack, what is spilled included; spilled vector registers are four bytes of it each.
+/// Reads the resources of `entry`.
+///
+/// The stack is the private memory, including four bytes for each spilled vector register.
+///
+/// # Errors
+/// A message where the code object is malformed, or lacks metadata or the kernel.
 pub fn read(code: &[u8], entry: &str) -> Result<Resources, String> {
     let metadata = note(code).map_err(|e| format!("the code object is not understood: {e}"))?;
     let metadata = metadata.ok_or("the code object has no metadata")?;

@@ -1,4 +1,4 @@
-//! Which AMD GPUs there are, and what each is.
+//! Discovery and description of AMD GPUs.
 
 use crate::backends::driver::{DriverResult, failed};
 use crate::backends::hip::api::{check, hip, library};
@@ -10,6 +10,9 @@ use seqtune_predict::kernel::{Device, Limits};
 use std::ffi::{CStr, c_int};
 
 /// Number of devices.
+///
+/// # Errors
+/// [`Error::Unavailable`] where HIP is not installed or finds no device.
 pub fn count() -> Result<i32> {
     if library().is_none() {
         return Err(Error::Unavailable("HIP: libamdhip64.so, AMD's run-time library, is not installed".into()));
@@ -23,7 +26,10 @@ pub fn count() -> Result<i32> {
     }
 }
 
-/// Every AMD GPU.
+/// Lists all AMD GPUs.
+///
+/// # Errors
+/// [`Error::Unavailable`] where HIP is not installed or finds no device, [`Error::Failed`] where a device cannot be described.
 pub fn devices() -> Result<Vec<Found>> {
     let found = |i| {
         let device = describe(i).map_err(failed("asking a GPU"))?;
@@ -32,8 +38,10 @@ pub fn devices() -> Result<Vec<Found>> {
     (0..count()?).map(found).collect()
 }
 
-/// The architecture, `gfx90a`. The structure of properties that tells it has another layout in HIP 6 than before, and grows; so it is taken for
-/// the bytes that it is, more of them than any version writes, and the name is looked for in them.
+/// Architecture of a device, such as `gfx90a`.
+///
+/// The structure of its properties has another layout in HIP 6 than before, and grows. So it is read as bytes, more of them than any
+/// version writes, and the name is searched in them.
 fn architecture(ordinal: i32) -> DriverResult<String> {
     type Properties = unsafe extern "C" fn(*mut u8, c_int) -> u32;
     let library = library().ok_or("HIP is not installed")?;
@@ -58,7 +66,10 @@ fn lanes(architecture: &str) -> f64 {
     }
 }
 
-/// A device as data.
+/// Describes a device.
+///
+/// # Errors
+/// The message of HIP where the device does not exist or a query fails.
 pub fn describe(ordinal: i32) -> DriverResult<Device> {
     let mut handle = 0;
     let mut name = [0u8; 256];
@@ -78,7 +89,7 @@ pub fn describe(ordinal: i32) -> DriverResult<Device> {
         asked.map(|()| value as f64).ok().filter(|v| *v > 0.0)
     };
     let architecture = architecture(ordinal)?;
-    // some GPUs count pairs of units as one, unless they are asked for all physical ones
+    // some GPUs count pairs of units as one, unless the physical ones are queried
     let units = ask(Attribute::hipDeviceAttributePhysicalMultiProcessorCount)
         .or_else(|| ask(Attribute::hipDeviceAttributeMultiprocessorCount));
     let clock = ask(Attribute::hipDeviceAttributeClockRate).map(|khz| khz / 1e3);
@@ -120,7 +131,10 @@ pub fn describe(ordinal: i32) -> DriverResult<Device> {
     })
 }
 
-/// A device's address on the bus, `0000:1b:00.0`.
+/// PCI bus address of a device, such as `0000:1b:00.0`.
+///
+/// # Errors
+/// The message of HIP where the device does not exist or the query fails.
 pub fn bus(ordinal: i32) -> DriverResult<String> {
     let mut text = [0u8; 64];
     // SAFETY: writes at most the length given

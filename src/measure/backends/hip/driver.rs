@@ -1,4 +1,4 @@
-//! One AMD GPU's driver.
+//! HIP driver of one AMD GPU.
 
 use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, failed, ordinal};
 use crate::backends::gpu::Gpu;
@@ -12,13 +12,16 @@ use seqtune_predict::error::Result;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
-/// One GPU's driver.
+/// HIP driver of one GPU.
 pub struct Hip {
     ordinal: i32,
     bus: DriverResult<String>,
 }
 
-/// Opens `hip:N`.
+/// Opens `hip:N` with its compiler.
+///
+/// # Errors
+/// `Error::Unavailable` where HIP or the compiler is missing, `Error::Input` where there is no such device.
 pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Hip>> {
     let ordinal = ordinal(id, "hip", count()?)?;
     let device = describe(ordinal).map_err(failed("asking a GPU"))?;
@@ -66,7 +69,7 @@ impl Driver for Hip {
         unsafe { hip!(hipMemsetD8Async, pointer as Handle, 1, bytes, null_mut()) }
     }
 
-    /// Local memory beyond what a program declares needs no asking: all that there is can be had at launch.
+    /// Loads a program; dynamic local memory needs no opt-in.
     fn load(&self, code: &[u8], entry: &CStr, _dynamic_local_bytes: u32) -> DriverResult<(Handle, Handle)> {
         let (mut module, mut function): (hipModule_t, hipFunction_t) = (null_mut(), null_mut());
         // SAFETY: the code object is one that a compiler made

@@ -1,10 +1,10 @@
-//! How an AMD GPU is now, from what the kernel's driver says in sysfs (Linux, "GPU Power/Thermal Controls and Monitoring", amdgpu), whose
-//! names do not change with ROCm. It tells no reasons of throttling.
+//! State of an AMD GPU from sysfs (Linux, "GPU Power/Thermal Controls and Monitoring", amdgpu), whose names do not depend on ROCm.
+//! There are no throttling reasons.
 
 use seqtune_data::Conditions;
 use std::path::Path;
 
-/// Clocks and temperature of the GPU at a bus address, `0000:c3:00.0`.
+/// Clocks and temperature of the GPU at a PCI bus address such as `0000:c3:00.0`; `None` where there are no sensors.
 pub fn conditions(bus: &str) -> Option<Conditions> {
     conditions_in(&Path::new("/sys/bus/pci/devices").join(bus))
 }

@@ -1,10 +1,11 @@
-//! ROCm's libraries, opened at run time.
+//! Libraries of ROCm, opened at run time.
 
 use libloading::Library;
 use std::path::{Path, PathBuf};
 
-/// Opens the first of `names` that is found: as the system finds libraries, then where ROCm is installed by itself. Newer names come first.
-/// What is open stays open: ROCm's libraries do not survive being closed.
+/// Opens the first of `names` that the system finds, or that is in a folder of ROCm.
+///
+/// Libraries stay open, because those of ROCm do not survive being closed.
 pub fn open(names: &[&str]) -> Option<&'static Library> {
     let roots = std::env::var_os("ROCM_PATH").map(PathBuf::from).into_iter().chain([PathBuf::from("/opt/rocm")]);
     let folders: Vec<PathBuf> = roots.map(|root| root.join("lib")).collect();
@@ -18,7 +19,10 @@ fn open_at(place: &Path) -> Option<Library> {
     unsafe { Library::new(place) }.ok()
 }
 
-/// A function of a library by its name.
+/// Looks up a function of a library by its name.
+///
+/// # Errors
+/// A message where the library lacks the function.
 ///
 /// # Safety
 /// `F` must be the type of that function.
@@ -28,5 +32,5 @@ pub unsafe fn find<F: Copy>(library: &Library, name: &str) -> Result<F, String> 
     found.map(|f| *f).map_err(|_| format!("the installed ROCm has no {name}"))
 }
 
-/// HIP's library, by its names of ROCm 7, 6 and 5.
+/// Names of HIP's library in ROCm 7, 6 and 5.
 pub const LIBRARIES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];

@@ -1,27 +1,27 @@
-//! How many work-groups of a program a compute unit of an AMD GPU holds, and why it may hold none.
+//! Occupancy of a program on an AMD GPU, and reasons for programs that cannot launch.
 //!
 //! The figures are those that LLVM's AMDGPU backend counts with (AMDGPUBaseInfo). From gfx10 on the unit is the work-group processor, two
 //! compute units that share local memory, because that is where work-groups are placed.
 
 use seqtune_data::Resources;
 
-/// What a compute unit shares among its work-groups.
+/// Resources that a compute unit shares among its work-groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComputeUnit {
-    /// Work-items of a wave that programs are compiled for.
+    /// Work-items of a wave, as programs are compiled.
     wave: u32,
     simds: u32,
-    /// Waves that a SIMD holds at most.
+    /// Most resident waves of a SIMD.
     waves: u32,
-    /// Vector registers of a SIMD for one lane, handed out to a wave in steps of so many, and the most of one wave.
+    /// Vector registers of a SIMD per lane, their allocation unit, and the most of one wave.
     registers: u32,
     step: u32,
     most_registers: u32,
     /// Whether waves share a file of scalar registers.
     shares_scalars: bool,
-    /// Work-groups of more than one wave.
+    /// Most resident work-groups of more than one wave.
     groups: u32,
-    /// Bytes of local memory, and the most of one work-group.
+    /// Local memory in bytes, and the most of one work-group.
     local: u32,
     group_local: u32,
 }
@@ -30,7 +30,7 @@ const LOCAL_STEP: u32 = 512;
 const MOST_ITEMS: u32 = 1_024;
 
 impl ComputeUnit {
-    /// The unit of an architecture named `gfx90a` or `gfx90a:sramecc+:xnack-`; `None` for one that is not known.
+    /// Compute unit of an architecture such as `gfx90a` or `gfx90a:sramecc+:xnack-`; `None` where it is unknown.
     pub fn of(architecture: &str) -> Option<ComputeUnit> {
         let gcn = ComputeUnit {
             wave: 64,
@@ -67,7 +67,10 @@ impl ComputeUnit {
         })
     }
 
-    /// Fills in how many work-groups of `items` work-items it holds; what a launch would fail of, in words.
+    /// Computes the occupancy of a program with work-groups of `items` work-items.
+    ///
+    /// # Errors
+    /// The reason why the program cannot launch.
     pub fn fit(&self, needs: &mut Resources, items: u32) -> Result<(), String> {
         let local = needs.local_bytes + needs.dynamic_local_bytes;
         let waves_of_group = items.div_ceil(self.wave).max(1);
@@ -95,7 +98,7 @@ impl ComputeUnit {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// Waves of a SIMD that so many scalar registers leave.
+    /// Most waves of a SIMD for a number of scalar registers.
     fn by_scalars(&self, scalars: u32) -> u32 {
         match scalars {
             _ if !self.shares_scalars => self.waves,

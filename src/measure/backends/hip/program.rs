@@ -1,14 +1,17 @@
-//! A program for an AMD GPU, as both compilers finish it.
+//! Common last step of both compilers for AMD GPUs.
 
 use crate::backends::hip::code_object;
 use crate::backends::hip::occupancy::ComputeUnit;
 use crate::compile::{Binary, Job};
 use seqtune_data::{Invalidity, InvalidityKind};
 
-/// What both compilers are told.
+/// Options of both compilers.
 pub const OPTIONS: [&str; 4] = ["-O3", "-std=c++17", "-ffast-math", "-w"];
 
-/// A program as its code object says; what the device cannot launch is a fault.
+/// Completes a program with the resources of its code object and its occupancy.
+///
+/// # Errors
+/// [`Invalidity`] where the code object is not understood or the device cannot launch the program.
 pub fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> std::result::Result<Binary, Invalidity> {
     let bad = |what: String| Invalidity::new(InvalidityKind::Compile, what);
     let mut resources = code_object::read(&code, job.entry).map_err(bad)?;

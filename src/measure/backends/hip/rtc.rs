@@ -1,4 +1,4 @@
-//! AMD's run-time compiler, opened at run time: programs with or without a GPU.
+//! AMD's run-time compiler (hipRTC), opened at run time, with or without a GPU.
 
 use crate::backends::hip::library::LIBRARIES;
 use crate::backends::hip::library::{find, open};
@@ -12,7 +12,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};
 
-/// hipRTC has a library of its own since ROCm 5.5, and was a part of HIP's before.
+/// Names of hipRTC's own library since ROCm 5.5; it was a part of HIP's before.
 const RTC_LIBRARIES: [&str; 4] = ["libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"];
 const COMGR_LIBRARIES: [&str; 4] = ["libamd_comgr.so.4", "libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so"];
 
@@ -31,11 +31,13 @@ type Fill = unsafe extern "C" fn(Program, *mut c_char) -> u32;
 type Destroy = unsafe extern "C" fn(*mut Program) -> u32;
 type ErrorString = unsafe extern "C" fn(u32) -> *const c_char;
 
-/// Held while hipRTC compiles: its code object manager resets and reads LLVM's options, which are the process's own, without a lock, and two
-/// threads that compile at once end the process (three of ten runs on HIP 5.2). Processes do not disturb each other.
+/// Lock of compilations by hipRTC.
+///
+/// Its code object manager changes the process-wide options of LLVM without a lock, so that two threads that compile at once end the
+/// process (three of ten runs on HIP 5.2). Processes do not disturb each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// hipRTC for one architecture.
+/// Compiler hipRTC for one architecture.
 pub struct HipRtc {
     architecture: String,
     version: String,
@@ -47,8 +49,12 @@ pub struct HipRtc {
     code: (SizeOf, Fill),
 }
 
-/// Architectures that the installed compiler knows. It ends the process where it is given another one, so its code object manager, which
-/// is what compiles, is asked before.
+/// Architectures that the installed compiler supports.
+///
+/// The compiler ends the process where it gets another one, so that its code object manager is queried before.
+///
+/// # Errors
+/// A message where ROCm's code object manager is missing or lacks a function.
 pub fn architectures() -> std::result::Result<Vec<String>, String> {
     let comgr = open(&COMGR_LIBRARIES).ok_or("ROCm's code object manager (libamd_comgr.so) is not installed")?;
     // SAFETY: types of amd_comgr.h, the same in its versions 2 and 3; every call writes what it is given room for
@@ -70,7 +76,10 @@ pub fn architectures() -> std::result::Result<Vec<String>, String> {
 }
 
 impl HipRtc {
-    /// Refuses an architecture that the installed version does not know.
+    /// Opens the compiler for an architecture such as `gfx90a`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where hipRTC is not installed or does not support the architecture.
     pub fn open(architecture: &str) -> Result<HipRtc> {
         let unavailable = |e: String| Error::Unavailable(format!("HIP: {e}"));
         let Some(library) = open(&RTC_LIBRARIES).or_else(|| open(&LIBRARIES)) else {

@@ -1,4 +1,4 @@
-//! AMD's management libraries, opened at run time: the counter of energy. AMD SMI is asked first, ROCm SMI where there is no other.
+//! Energy counter by AMD's management libraries, opened at run time: AMD SMI, or else ROCm SMI.
 
 use crate::backends::driver::{DriverResult, Handle};
 use crate::backends::hip::library::{find, open};
@@ -9,22 +9,24 @@ use std::ptr::null_mut;
 const AMD_SMI: [&str; 4] = ["libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so"];
 const ROCM_SMI: [&str; 5] =
     ["librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5", "librocm_smi64.so.1", "librocm_smi64.so"];
-/// Of amdsmi_init: GPUs are asked for.
+/// Flag of amdsmi_init that selects GPUs.
 const AMD_GPUS: u64 = 2;
-/// How long a counter may stand still before it is taken for one that never moves: AMD's are updated every millisecond, but some drivers
-/// of MI100 give a constant.
+/// Time without an update after which a counter is rejected. AMD's are updated every millisecond, but some drivers of MI100 return a
+/// constant.
 const STILL: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// Both libraries' call: counter, microjoules of one count, and when, in nanoseconds.
+/// Call of both libraries, which writes the counter, microjoules per count, and the time in nanoseconds.
 type EnergyCount<D> = unsafe extern "C" fn(D, *mut u64, *mut f32, *mut u64) -> u32;
 
-/// One GPU's counter.
+/// Energy counter of one GPU.
 pub enum Counter {
+    /// Call and processor of AMD SMI.
     AmdSmi(EnergyCount<Handle>, Handle),
+    /// Call and device index of ROCm SMI.
     RocmSmi(EnergyCount<u32>, u32),
 }
 
-/// What the libraries know a bus address as: function, device and bus in the low 16 bits, the domain in the high 32.
+/// PCI bus address as a number: function, device and bus in the low 16 bits, the domain in the high 32.
 fn bdf(bus: &str) -> Option<u64> {
     let (domain, rest) = bus.split_once(':')?;
     let (bus, rest) = rest.split_once(':')?;
@@ -33,14 +35,17 @@ fn bdf(bus: &str) -> Option<u64> {
     Some(hex(domain)? << 32 | hex(bus)? << 8 | hex(device)? << 3 | hex(function)?)
 }
 
-/// Addresses agree but for the partition, which newer versions of ROCm SMI write into bits 28 to 31.
+/// Checks whether addresses agree apart from the partition, which newer versions of ROCm SMI write into bits 28 to 31.
 fn same(asked: u64, told: u64) -> bool {
     const PARTITION: u64 = 0xf << 28;
     asked & !PARTITION == told & !PARTITION
 }
 
 impl Counter {
-    /// The counter of the GPU at a bus address as HIP writes it; a sentence where there is none that moves.
+    /// Opens the counter of the GPU at a PCI bus address.
+    ///
+    /// # Errors
+    /// A message where neither library is installed, or the counter is missing or stands still.
     pub fn at(bus: &str) -> DriverResult<Counter> {
         let address = bdf(bus).ok_or_else(|| format!("the bus address {bus} is not understood"))?;
         let counting = |found: DriverResult<Counter>| found.and_then(|mut counter| counter.joules().map(|_| counter));
@@ -64,7 +69,7 @@ impl Counter {
     }
 }
 
-/// What a library says of a code that is not success. Both count from 0, and 2 is "not supported".
+/// Checks a status code of a library; in both 0 is success and 2 is "not supported".
 fn check(library: &str, code: u32) -> DriverResult<()> {
     match code {
         0 => Ok(()),
