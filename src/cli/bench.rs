@@ -5,7 +5,8 @@ use seqtune_eval::speed::{judging, latency, legality, throughput};
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel};
 use seqtune_predict::model::Model;
-use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 

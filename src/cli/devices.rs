@@ -32,6 +32,7 @@ struct Live {
 pub fn run(args: Args) -> Result<()> {
     let (found, missing) = devices();
     let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
+    let missing = missing.into_iter().map(|missing| missing.reason).collect();
     let answer = Answer { live, missing, described: Device::shipped()? };
     if args.json {
         return crate::cli::answer::answer_json(&answer);

@@ -6,7 +6,7 @@ use seqtune_measure::compile::{Compiler, cache_folder};
 use seqtune_measure::registry::{compiler_for, devices};
 use seqtune_predict::Model;
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::kernel::{Api, Device, Kernel};
 use std::path::Path;
 use std::process::Command;
 
@@ -104,21 +104,21 @@ fn compiler((name, purpose, device): (&str, &str, &str)) -> Check {
 /// Devices that open, an API each.
 fn apis() -> Vec<Check> {
     let (found, missing) = devices();
-    let api = |(name, prefix, remedy): (&str, &str, Option<&str>)| {
+    let check = |api: Api, remedy: &str| {
         let own: Vec<String> = found
             .iter()
-            .filter(|f| f.id.starts_with(prefix))
+            .filter(|f| Api::of_id(&f.id) == Some(api))
             .map(|f| format!("{} {} ({})", f.id, f.device.name, f.device.driver))
             .collect();
-        let reason = missing.iter().find(|reason| reason.starts_with(name));
-        let reason = || reason.cloned().unwrap_or_else(|| "no device".into());
+        let reason = missing.iter().find(|missing| missing.api == api);
+        let reason = || reason.map_or("no device".to_string(), |missing| missing.reason.clone());
         let found = if own.is_empty() { Err(reason()) } else { Ok(own.join(", ")) };
-        Check::new((name, "kernels are measured there"), found, remedy)
+        Check::new((api.name(), "kernels are measured there"), found, Some(remedy))
     };
     vec![
-        api(("CUDA", "cuda:", Some("an NVIDIA GPU with its driver"))),
-        api(("HIP", "hip:", Some("an AMD GPU with ROCm"))),
-        api(("OpenCL", "opencl:", Some("scripts/setup.sh (PoCL: the processor as a device)"))),
+        check(Api::Cuda, "an NVIDIA GPU with its driver"),
+        check(Api::Hip, "an AMD GPU with ROCm"),
+        check(Api::OpenCl, "scripts/setup.sh (PoCL: the processor as a device)"),
     ]
 }
 

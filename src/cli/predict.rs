@@ -8,7 +8,8 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::model::Model;
-use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 

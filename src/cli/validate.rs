@@ -8,6 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
 use seqtune_data::{Header, Journal};
+use seqtune_measure::batch::VendorLibrary;
 use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
 use seqtune_measure::registry::live_device;
@@ -87,7 +88,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut bench = bench(&args, &kernel, &device)?;
     let before = bench.engine.measurer.peaks()?;
     let library = bench.engine.measurer.library()?;
-    bench.library = library.clone().ok();
+    bench.library = library.name().map(String::from);
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut validated = Validated::default();
     for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
@@ -112,7 +113,7 @@ pub fn run(args: Args) -> Result<()> {
     validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, &peaks, bench.policy.cache));
     validated.warn(problems.len(), bench.unmetered.as_deref())?;
     validated.save(&args, &kernel, &model, &device)?;
-    validated.show(&args, &kernel, &peaks, library.err())
+    validated.show(&args, &kernel, &peaks, &library)
 }
 
 /// Refuses options that cannot work, before anything is measured.
@@ -212,13 +213,13 @@ impl Validated {
     }
 
     /// Shows the table, why no library stands beside it, and the peaks.
-    fn show(&self, args: &Args, kernel: &Kernel, peaks: &Peaks, no_library: Option<String>) -> Result<()> {
+    fn show(&self, args: &Args, kernel: &Kernel, peaks: &Peaks, library: &VendorLibrary) -> Result<()> {
         let Validated { measured, answers, .. } = self;
         if args.json {
             return answers.iter().try_for_each(answer_json);
         }
         print(&table(kernel, measured, answers));
-        if let (true, Some(reason)) = (kernel.source()?.gemm.is_some(), no_library) {
+        if let (true, VendorLibrary::Absent(reason)) = (kernel.source()?.gemm.is_some(), library) {
             print(&format!("Nothing of the vendor's is measured beside it: {reason}."));
         }
         print(&roofline(peaks, answers.iter().any(|a| a.filled.is_some())));

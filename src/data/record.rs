@@ -36,6 +36,9 @@ impl Invalidity {
     }
 }
 
+/// What comes of trying a config. A failure is data about the config, not an error of the run.
+pub type Attempt<T> = Result<T, Invalidity>;
+
 /// Energy of one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Energy {

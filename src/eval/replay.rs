@@ -16,7 +16,8 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Kernel};
 use seqtune_predict::model::Model;
-use seqtune_predict::predictor::{Predictor, WIDTH};
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::query::WIDTH;
 use seqtune_predict::split::{Part, Split};
 use serde::Serialize;
 

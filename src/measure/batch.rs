@@ -61,6 +61,25 @@ pub enum Step {
     Finished(Measured),
 }
 
+/// The vendor's library for a kernel's routine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum VendorLibrary {
+    /// Its name and version.
+    Named(String),
+    /// Why there is none.
+    Absent(String),
+}
+
+impl VendorLibrary {
+    /// Name and version, where there is one.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            VendorLibrary::Named(name) => Some(name),
+            VendorLibrary::Absent(_) => None,
+        }
+    }
+}
+
 /// End of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ending {

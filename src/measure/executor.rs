@@ -3,7 +3,7 @@
 use crate::compile::Job;
 use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
-use seqtune_data::{Conditions, Invalidity, InvalidityKind, Resources};
+use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Device;
 
@@ -34,7 +34,7 @@ pub trait Executor {
     ///
     /// # Errors
     /// [`Invalidity`] where the source does not compile, or the program exceeds the launch limits.
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity>;
+    fn compile(&mut self, job: &Job) -> Attempt<ProgramId>;
 
     /// Whether programs are completed at their first launch only, as by some OpenCL drivers.
     fn finishes_at_launch(&self) -> bool {
@@ -99,7 +99,7 @@ pub trait Executor {
         geometry: &LaunchDims,
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity>;
+    ) -> Attempt<Vec<f32>>;
 
     /// Name and version of the vendor's library of tuned routines.
     ///
@@ -113,12 +113,7 @@ pub trait Executor {
     ///
     /// # Errors
     /// [`Invalidity`] where the library is missing or fails.
-    fn multiply(
-        &mut self,
-        _product: &GemmCall,
-        _repeat: usize,
-        _timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity> {
+    fn multiply(&mut self, _product: &GemmCall, _repeat: usize, _timing: Timing) -> Attempt<Vec<f32>> {
         Err(Invalidity::new(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
     }
 

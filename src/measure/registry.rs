@@ -5,33 +5,45 @@ use crate::backends::{cuda, fake, hip, opencl};
 use crate::compile::{Cached, Compiler, Store};
 use crate::executor::{Executor, Found};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_predict::kernel::{Api, Device};
 
-/// Function that lists the devices of an API.
-type List = fn() -> Result<Vec<Found>>;
+/// API without a device on this machine.
+#[derive(Clone, Debug)]
+pub struct MissingApi {
+    /// The API.
+    pub api: Api,
+    /// Message that says why.
+    pub reason: String,
+}
 
-/// APIs by priority. Native APIs of GPUs precede OpenCL, which lists some of the same devices.
-const APIS: [List; 3] = [cuda::devices, hip::devices, opencl::devices];
+/// Lists the devices of an API.
+fn list(api: Api) -> Result<Vec<Found>> {
+    match api {
+        Api::Cuda => cuda::devices(),
+        Api::Hip => hip::devices(),
+        Api::OpenCl => opencl::devices(),
+    }
+}
 
-/// Lists all devices of this machine, with a message for each unavailable API.
-pub fn devices() -> (Vec<Found>, Vec<String>) {
+/// Lists all devices of this machine, and the APIs without any.
+pub fn devices() -> (Vec<Found>, Vec<MissingApi>) {
     devices_until(|_| false)
 }
 
 /// Lists the devices of one API after another, until a wanted device is found.
 ///
 /// Later APIs stay closed: OpenCL for a CPU and AMD's compiler, each with its own LLVM, conflict in this order in one process.
-fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<String>) {
+fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<MissingApi>) {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for list in APIS {
-        match list() {
+    for api in Api::ALL {
+        match list(api) {
             Ok(devices) => {
                 devices.iter().for_each(|f| tracing::debug!("{} is {} ({})", f.id, f.device.name, f.device.driver));
                 found.extend(devices);
             }
             Err(reason) => {
                 tracing::debug!("{reason}");
-                missing.push(reason.to_string());
+                missing.push(MissingApi { api, reason: reason.to_string() });
             }
         }
         if found.iter().any(&wanted) {
@@ -59,12 +71,7 @@ fn unify(found: &mut [Found]) {
 
 /// Checks whether `name` has the form of a live device's id.
 pub fn is_live(name: &str) -> bool {
-    name == "live" || name == fake::ID || ["cuda:", "hip:", "opencl:"].iter().any(|api| name.starts_with(api))
-}
-
-/// Name of the API in a device's id.
-fn api(id: &str) -> &str {
-    id.split(':').next().unwrap_or_default()
+    name == "live" || name == fake::ID || Api::of_id(name).is_some()
 }
 
 /// Opens a device by id.
@@ -78,20 +85,22 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
         return Ok(Box::new(fake::Fake::from_environment()));
     }
     let wanted = |f: &Found| id == "live" || f.id == id;
-    let (found, reasons) = devices_until(wanted);
-    let wanted = found.iter().find(|f| wanted(f));
-    match wanted {
-        Some(f) if f.id.starts_with("cuda:") => Ok(Box::new(cuda::open(&f.id, compiler_for)?)),
-        Some(f) if f.id.starts_with("hip:") => Ok(Box::new(hip::open(&f.id, compiler_for)?)),
-        Some(f) => Ok(Box::new(opencl::OpenCl::open(&f.id, f.device.clone())?)),
-        None if found.is_empty() => Err(Error::Unavailable(format!(
-            "no device opens here ({}); scripts/setup.sh installs an OpenCL CPU device",
-            reasons.join("; ")
+    let (found, missing) = devices_until(wanted);
+    if let Some(found) = found.iter().find(|f| wanted(f)) {
+        return match Api::of_id(&found.id) {
+            Some(Api::Cuda) => Ok(Box::new(cuda::open(&found.id, compiler_for)?)),
+            Some(Api::Hip) => Ok(Box::new(hip::open(&found.id, compiler_for)?)),
+            _ => Ok(Box::new(opencl::OpenCl::open(&found.id, found.device.clone())?)),
+        };
+    }
+    let reasons = missing.into_iter().map(|missing| missing.reason).collect::<Vec<_>>().join("; ");
+    let has = |api: Api| found.iter().any(|f| Api::of_id(&f.id) == Some(api));
+    match Api::of_id(id) {
+        _ if found.is_empty() => Err(Error::Unavailable(format!(
+            "no device opens here ({reasons}); scripts/setup.sh installs an OpenCL CPU device"
         ))),
-        None if !found.iter().any(|f| api(&f.id) == api(id)) => {
-            Err(Error::Unavailable(format!("no {} device opens here ({})", api(id), reasons.join("; "))))
-        }
-        None => Err(Error::Input(format!(
+        Some(api) if !has(api) => Err(Error::Unavailable(format!("no {} device opens here ({reasons})", api.id()))),
+        _ => Err(Error::Input(format!(
             "no live device `{id}`: use `live` or one of {}",
             found.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(", ")
         ))),

@@ -23,9 +23,6 @@ pub struct Predictor {
     devices: Vec<String>,
 }
 
-/// Width of the beam that is searched where nothing else is asked for.
-pub const WIDTH: usize = 20;
-
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
 const BATCH: usize = 12;
 

@@ -2,6 +2,9 @@
 
 use crate::kernel::{Device, Objective};
 
+/// Width of the beam that is searched where nothing else is asked for.
+pub const WIDTH: usize = 20;
+
 /// What configs are wanted, and how they are searched for. [`Query::new`] asks for the fastest one:
 ///
 /// ```
@@ -9,7 +12,7 @@ use crate::kernel::{Device, Objective};
 ///
 /// let device = Device::described("gfx906")?;
 /// let query = Query { top: 5, objective: Objective::Energy, ..Query::new(&device) };
-/// assert_eq!((query.top, query.width), (5, seqtune_predict::predictor::WIDTH));
+/// assert_eq!((query.top, query.width), (5, seqtune_predict::query::WIDTH));
 /// # Ok::<(), seqtune_predict::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +32,6 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// The fastest config, by a beam of the usual width, on one thread.
     pub fn new(device: &'a Device) -> Query<'a> {
-        Query { device, objective: Objective::Time, top: 1, width: crate::predictor::WIDTH, threads: 1 }
+        Query { device, objective: Objective::Time, top: 1, width: WIDTH, threads: 1 }
     }
 }

@@ -7,7 +7,7 @@
 use crate::compile::Job;
 use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
-use seqtune_data::{Conditions, Invalidity, InvalidityKind};
+use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Limits};
 use sha2::{Digest, Sha256};
@@ -78,7 +78,7 @@ impl Executor for Fake {
         &self.device
     }
 
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity> {
+    fn compile(&mut self, job: &Job) -> Attempt<ProgramId> {
         let entry = job.entry;
         let digest = Sha256::digest(format!("{:?}", job.defines));
         let seed = digest.iter().take(4).fold(0, |x, b| x << 8 | *b as u64);
@@ -131,7 +131,7 @@ impl Executor for Fake {
         geometry: &LaunchDims,
         repeat: usize,
         _timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity> {
+    ) -> Attempt<Vec<f32>> {
         std::thread::sleep(self.slow);
         self.worked = true;
         if self.poisoned {

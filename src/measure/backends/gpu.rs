@@ -6,7 +6,7 @@ use crate::backends::driver::{Driver, DriverResult, Handle, Library, failed};
 use crate::compile::{Binary, Cached, Compiler, Job};
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
-use seqtune_data::{Conditions, Invalidity, InvalidityKind, Resources};
+use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
 use std::ffi::CString;
@@ -198,7 +198,7 @@ impl<D: Driver> Executor for Gpu<D> {
         &self.device
     }
 
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity> {
+    fn compile(&mut self, job: &Job) -> Attempt<ProgramId> {
         let binary = self.compiler.compile(job)?;
         let entry = CString::new(job.entry)
             .map_err(|_| Invalidity::new(InvalidityKind::Compile, "the entry holds a zero byte"))?;
@@ -256,7 +256,7 @@ impl<D: Driver> Executor for Gpu<D> {
         geometry: &LaunchDims,
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity> {
+    ) -> Attempt<Vec<f32>> {
         self.run(program, values, geometry, repeat, timing).map_err(|e| self.failure(e))
     }
 
@@ -266,12 +266,7 @@ impl<D: Driver> Executor for Gpu<D> {
         library.as_ref().map(|library| library.name()).map_err(String::clone)
     }
 
-    fn multiply(
-        &mut self,
-        product: &GemmCall,
-        repeat: usize,
-        timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity> {
+    fn multiply(&mut self, product: &GemmCall, repeat: usize, timing: Timing) -> Attempt<Vec<f32>> {
         let pointers = product.matrices.map(|matrix| self.buffers[matrix.0]);
         let opened = Executor::library(self);
         // taken out while it is in use, because timing needs the device

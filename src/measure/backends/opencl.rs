@@ -12,7 +12,7 @@ use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
-use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Limits};
 
@@ -171,7 +171,7 @@ impl Executor for OpenCl {
         &self.device
     }
 
-    fn compile(&mut self, job: &Job) -> std::result::Result<ProgramId, Invalidity> {
+    fn compile(&mut self, job: &Job) -> Attempt<ProgramId> {
         let entry = job.entry;
         if !job.file.ends_with(".cl") {
             return Err(Invalidity::new(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
@@ -228,7 +228,7 @@ impl Executor for OpenCl {
         geometry: &LaunchDims,
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity> {
+    ) -> Attempt<Vec<f32>> {
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
             if timing == Timing::Cold {

@@ -2,7 +2,7 @@
 
 use crate::compile::job::{Binary, Compiler, Job};
 use crate::compile::prelude::as_cpp;
-use seqtune_data::{Invalidity, Resources};
+use seqtune_data::{Attempt, Resources};
 use seqtune_predict::kernel::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ impl<C: Compiler> Compiler for Cached<C> {
         self.compiler.identity()
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+    fn compile(&self, job: &Job) -> Attempt<Binary> {
         let Some(store) = &self.store else { return self.compiler.compile(job) };
         let key = key(&self.compiler, job);
         if let Some(found) = store.get(&key) {

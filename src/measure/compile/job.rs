@@ -1,6 +1,6 @@
 //! Jobs and results of compilers.
 
-use seqtune_data::{Invalidity, Resources};
+use seqtune_data::{Attempt, Resources};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 
@@ -52,7 +52,7 @@ pub trait Compiler: Send + Sync {
     ///
     /// # Errors
     /// [`Invalidity`] where the source does not compile, or the architecture cannot launch the program.
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity>;
+    fn compile(&self, job: &Job) -> Attempt<Binary>;
 }
 
 /// Compiles a kernel's program for a problem and config, without the device. The inner result holds a failure to compile.
@@ -65,7 +65,7 @@ pub fn compile_for(
     problem: &Problem,
     config: &Config,
     device: &Device,
-) -> Result<std::result::Result<Binary, Invalidity>> {
+) -> Result<Attempt<Binary>> {
     let launch = &kernel.source()?.program;
     let env = kernel.env_of(problem, Some(device), config);
     let defines = kernel.defines(problem, config);
@@ -77,7 +77,7 @@ impl Compiler for Box<dyn Compiler> {
         (**self).identity()
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+    fn compile(&self, job: &Job) -> Attempt<Binary> {
         (**self).compile(job)
     }
 }

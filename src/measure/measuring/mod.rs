@@ -17,7 +17,7 @@ use crate::measuring::trial::{Stage, Trial, Work};
 use crate::verify::on_device::DeviceComparison;
 use crate::verify::workload::{Workload, geometry, load};
 use seqtune_data::recipe::{Cache, Policy, Recipe};
-use seqtune_data::{Invalidity, InvalidityKind, Measurement, Observed, Outcome};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind, Measurement, Observed, Outcome};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
@@ -94,7 +94,7 @@ impl Bench {
     }
 
     /// Compiled program of `config` for the data type and layout of `problem`.
-    fn program(&mut self, problem: &Problem, config: &Config) -> std::result::Result<ProgramId, Invalidity> {
+    fn program(&mut self, problem: &Problem, config: &Config) -> Attempt<ProgramId> {
         let key = ProgramKey::of(&self.kernel, problem, config);
         if let Some(program) = self.programs.get(&key) {
             return Ok(*program);
@@ -360,12 +360,7 @@ impl Bench {
     }
 
     /// Compiles a contender, compares the result of its first launch with the expected one, and times a second launch.
-    fn check(
-        &mut self,
-        workload: &Workload,
-        contender: Contender,
-        configs: &[Config],
-    ) -> Result<std::result::Result<Trial, Invalidity>> {
+    fn check(&mut self, workload: &Workload, contender: Contender, configs: &[Config]) -> Result<Attempt<Trial>> {
         let config = match contender {
             Contender::Config(at) => Some(&configs[at]),
             Contender::Library => None,

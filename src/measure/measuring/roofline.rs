@@ -3,7 +3,7 @@
 use crate::compile::Job;
 use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
 use seqtune_data::recipe::Cache;
-use seqtune_data::{Invalidity, InvalidityKind, Resources};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::kernel::spec::Units;
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,7 @@ impl Peaks {
 ///
 /// # Errors
 /// [`Invalidity`] where memory is short, or a benchmark kernel does not compile or run.
-pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result<Peaks, Invalidity> {
+pub fn measure(executor: &mut dyn Executor, units: Units) -> Attempt<Peaks> {
     let limits = executor.device().limits.clone();
     let (compute_units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
     let vectors = [("VECTORS".to_string(), "1".to_string())];
@@ -181,7 +181,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> std::result::Result
 }
 
 /// Bandwidth in GB/s, read and written, of a copy of about `wanted` bytes; all buffers of the executor are freed.
-fn copy(executor: &mut dyn Executor, job: &Job, wanted: f64) -> std::result::Result<f64, Invalidity> {
+fn copy(executor: &mut dyn Executor, job: &Job, wanted: f64) -> Attempt<f64> {
     let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
     let bytes = (wanted as usize / (16 * GROUP)).max(1) * (16 * GROUP);
     let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);

@@ -4,7 +4,7 @@ use crate::batch::Contender;
 use crate::executor::{Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use seqtune_data::recipe::Policy;
 use seqtune_data::stats::quantile;
-use seqtune_data::{Conditions, Invalidity};
+use seqtune_data::{Attempt, Conditions};
 
 /// Work of a launch.
 pub enum Work {
@@ -25,7 +25,7 @@ impl Work {
         values: &[KernelArg],
         repeat: usize,
         timing: Timing,
-    ) -> std::result::Result<Vec<f32>, Invalidity> {
+    ) -> Attempt<Vec<f32>> {
         match self {
             Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, timing),
             Work::Library(product) => executor.multiply(product, repeat, timing),

@@ -4,7 +4,7 @@
 pub mod plan;
 mod precompile;
 
-use crate::batch::{Batch, Contender, Ending, Measured};
+use crate::batch::{Batch, Contender, Ending, Measured, VendorLibrary};
 use crate::engine::Compiled;
 use crate::sweep::precompile::{CompileQueue, Precompile, compiling};
 use crate::worker::client::{Client, Setup};
@@ -90,8 +90,10 @@ impl Run {
         let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
         let compilers: Vec<Client> = (0..self.compilers.max(1)).map(|_| Client::new(self.setup.clone())).collect();
         let mut measurer = Client::new(self.setup.clone());
-        if self.library {
-            measurer.library()?.map_err(|reason| Error::Unavailable(format!("--library: {reason}")))?;
+        if self.library
+            && let VendorLibrary::Absent(reason) = measurer.library()?
+        {
+            return Err(Error::Unavailable(format!("--library: {reason}")));
         }
         let until = self.budget.map(|budget| began + budget);
         let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();

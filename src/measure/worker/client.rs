@@ -1,10 +1,10 @@
 //! Client of a worker process: requests, events, time limits and restarts.
 
-use crate::batch::{Batch, Contender, Ending, Measured, Step};
+use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::recipe::Policy;
-use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::io::{BufRead, BufReader, Write};
@@ -217,11 +217,7 @@ impl Client {
     }
 
     /// Sends a request with a single answer, and waits for it.
-    fn question<T>(
-        &mut self,
-        request: &Request,
-        pick: impl Fn(Event) -> Option<T>,
-    ) -> Result<std::result::Result<T, Invalidity>> {
+    fn question<T>(&mut self, request: &Request, pick: impl Fn(Event) -> Option<T>) -> Result<Attempt<T>> {
         self.send(request)?;
         let mut answer = None;
         loop {
@@ -253,13 +249,13 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the device does not open, [`Error::Failed`] where no worker starts or answers.
-    pub fn library(&mut self) -> Result<std::result::Result<String, String>> {
+    pub fn library(&mut self) -> Result<VendorLibrary> {
         let found = self.question(&Request::Library, |event| match event {
             Event::Library(library) => Some(library),
             _ => None,
         })?;
         // a library that kills the process that opens it is none
-        Ok(found.unwrap_or_else(|fault| Err(fault.detail)))
+        Ok(found.unwrap_or_else(|fault| VendorLibrary::Absent(fault.detail)))
     }
 
     /// Measures a batch and passes each result to `finish` once, also after crashes and hangs.

@@ -1,6 +1,6 @@
 //! Messages between a parent and its worker, one line of JSON each.
 
-use crate::batch::Step;
+use crate::batch::{Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
@@ -56,7 +56,7 @@ pub enum Event {
     /// Measured peaks of the device.
     Peaks(Peaks),
     /// Name and version of the vendor's library, or the reason for its absence.
-    Library(std::result::Result<String, String>),
+    Library(VendorLibrary),
     /// The request is done.
     End,
     /// The device does not open, or the request has failed.

@@ -1,6 +1,6 @@
 //! Worker process: opens the device, then serves requests from standard input, one JSON line each.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, VendorLibrary};
 use crate::measuring::Bench;
 use crate::registry::open;
 use crate::worker::protocol::{Event, Request};
@@ -60,7 +60,7 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
         Request::Library => {
             // the first time a library of hundreds of megabytes is read
             emit(&Event::Loading);
-            emit(&Event::Library(bench.library()));
+            emit(&Event::Library(bench.library().map_or_else(VendorLibrary::Absent, VendorLibrary::Named)));
             Ok(())
         }
         Request::Measure { problem, configs, library, policy, best_us } => {

@@ -4,6 +4,7 @@
 //! its limits; a limit that is not known (`None`) makes the constraints that need it vacuous.
 
 use crate::error::{Error, Result, input, io};
+use crate::kernel::api::Api;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -126,7 +127,7 @@ struct DeviceFile {
 impl Device {
     /// Whether it compiles kernels as C++, behind the prelude: by CUDA and HIP.
     pub fn compiles_cpp(&self) -> bool {
-        ["CUDA ", "HIP "].iter().any(|api| self.driver.starts_with(api))
+        Api::of_driver(&self.driver).is_some_and(Api::compiles_cpp)
     }
 
     /// Whether `name` is its name or one of its aliases.

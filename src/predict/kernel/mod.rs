@@ -2,6 +2,7 @@
 //!
 //! A kernel is a folder with a `kernel.toml`; a new one needs no Rust.
 
+mod api;
 mod checker;
 mod choices;
 mod config;
@@ -18,6 +19,7 @@ mod space;
 pub mod spec;
 mod written;
 
+pub use api::Api;
 pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use config::Config;

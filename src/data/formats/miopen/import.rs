@@ -25,7 +25,9 @@ pub struct Import<'a> {
 /// Rows that are not in the datasets for one reason, and the first of them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Counts {
+    /// Number of rows.
     pub rows: usize,
+    /// The first of them, with its place.
     pub example: String,
 }
 
@@ -34,6 +36,7 @@ pub struct Counts {
 pub struct Imported {
     /// By device and solver.
     pub datasets: BTreeMap<(String, String), Dataset>,
+    /// Rows read.
     pub rows: usize,
     /// Records that carry a time.
     pub timed: usize,

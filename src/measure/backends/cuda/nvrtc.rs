@@ -4,7 +4,7 @@ use crate::backends::cuda::occupancy::ComputeUnit;
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
-use seqtune_data::{Invalidity, InvalidityKind, Resources};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
@@ -149,7 +149,7 @@ impl Compiler for Nvrtc {
         format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+    fn compile(&self, job: &Job) -> Attempt<Binary> {
         let bad = |what: &str| Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {what}"));
         let text =
             CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
@@ -213,7 +213,7 @@ impl Program {
     }
 }
 
-fn check(code: sys::nvrtcResult) -> std::result::Result<(), Invalidity> {
+fn check(code: sys::nvrtcResult) -> Attempt<()> {
     if code == sys::nvrtcResult::NVRTC_SUCCESS {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 use crate::backends::hip::program::{OPTIONS, finish};
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
-use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -85,7 +85,7 @@ impl Compiler for Clang {
         format!("{} {} {}", self.version, self.architecture, OPTIONS.join(" "))
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+    fn compile(&self, job: &Job) -> Attempt<Binary> {
         let defines: Vec<String> = job.defines.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
         let code = self
             .make(&prelude::as_cpp(job.file, job.source), &defines)

@@ -3,7 +3,7 @@
 use crate::backends::hip::code_object;
 use crate::backends::hip::occupancy::ComputeUnit;
 use crate::compile::{Binary, Job};
-use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 
 /// Options of both compilers.
 pub const OPTIONS: [&str; 4] = ["-O3", "-std=c++17", "-ffast-math", "-w"];
@@ -12,7 +12,7 @@ pub const OPTIONS: [&str; 4] = ["-O3", "-std=c++17", "-ffast-math", "-w"];
 ///
 /// # Errors
 /// [`Invalidity`] where the code object is not understood or the device cannot launch the program.
-pub fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> std::result::Result<Binary, Invalidity> {
+pub fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> Attempt<Binary> {
     let bad = |what: String| Invalidity::new(InvalidityKind::Compile, what);
     let mut resources = code_object::read(&code, job.entry).map_err(bad)?;
     resources.dynamic_local_bytes = job.dynamic_local_bytes;

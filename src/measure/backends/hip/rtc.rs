@@ -6,7 +6,7 @@ use crate::backends::hip::program::{OPTIONS, finish};
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
 use libloading::Library;
-use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -160,7 +160,7 @@ impl Compiler for HipRtc {
         format!("{} {} {}", self.version, self.architecture, OPTIONS.join(" "))
     }
 
-    fn compile(&self, job: &Job) -> std::result::Result<Binary, Invalidity> {
+    fn compile(&self, job: &Job) -> Attempt<Binary> {
         let bad = |what: &str| Invalidity::new(InvalidityKind::Compile, format!("hipRTC: {what}"));
         let text =
             CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
