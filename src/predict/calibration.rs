@@ -5,7 +5,7 @@
 //! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
 
-use crate::opinion_pool::{LogProbs, Weights, pooled_score};
+use crate::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::softmax::softmax;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub const RISK: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// How much each part of the model counts.
-    pub weights: Weights,
+    pub weights: PoolWeights,
     /// Merits are divided by it before the softmax.
     pub temperature: f64,
     /// Slope of the line through the log-odds of the first choice.
@@ -31,7 +31,7 @@ pub struct Calibration {
 }
 
 /// A problem whose costs are known: log-probabilities of its configs beside their measured costs.
-pub struct Known {
+pub struct ScoredProblem {
     /// Log-probabilities of each config by the parts of the model.
     pub opinions: Vec<LogProbs>,
     /// Measured cost of each config, in the unit of the objective.
@@ -60,9 +60,9 @@ pub fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-impl Known {
+impl ScoredProblem {
     /// What the configs are ranked by, the higher the better.
-    pub fn scores(&self, weights: &Weights) -> Vec<f64> {
+    pub fn scores(&self, weights: &PoolWeights) -> Vec<f64> {
         self.opinions.iter().map(|o| pooled_score(weights, o)).collect()
     }
 

@@ -37,6 +37,18 @@ pub struct Scored {
 }
 
 impl Scored {
+    /// The start of a score, with nothing known of the config.
+    pub(crate) fn unknown() -> Scored {
+        Scored {
+            log_probability: 0.0,
+            steps: Vec::new(),
+            time_us: f64::NAN,
+            joules: f64::NAN,
+            rank: 0.0,
+            trees: [0.0; 2],
+        }
+    }
+
     /// Log-probabilities by decoder, re-ranker and both forests, as they are pooled.
     pub fn opinions(&self) -> LogProbs {
         [self.log_probability, self.rank, self.trees[0], self.trees[1]]

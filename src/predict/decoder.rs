@@ -11,7 +11,7 @@ use crate::kernel::{Choice, Config, Problem};
 use crate::network::ensemble::{Ensemble, KvCaches};
 use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
-use crate::opinion_pool::{EQUAL, Weights, pooled_score};
+use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::query::Query;
 use crate::sequence::Sequence;
 
@@ -111,7 +111,7 @@ impl Decoder<'_> {
     }
 
     /// How much likelihood, re-ranker and trees count.
-    pub(crate) fn weights(self) -> Weights {
+    pub(crate) fn weights(self) -> PoolWeights {
         self.calibration.map_or(EQUAL, |calibration| calibration.weights)
     }
 
@@ -252,15 +252,7 @@ impl Decoder<'_> {
         let mut caches = self.encode(std::slice::from_ref(instance), objective);
         let width = featurizer.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
-        let nothing = Scored {
-            log_probability: 0.0,
-            steps: Vec::new(),
-            time_us: f64::NAN,
-            joules: f64::NAN,
-            rank: 0.0,
-            trees: [0.0; 2],
-        };
-        let mut scored = vec![nothing; configs.len()];
+        let mut scored = vec![Scored::unknown(); configs.len()];
         let weighed = self.weighed(instance, objective, configs);
         scored.iter_mut().zip(weighed).for_each(|(scored, trees)| scored.trees = trees);
         let judges = self.ensemble.reranks();

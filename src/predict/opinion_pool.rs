@@ -9,15 +9,15 @@
 pub type LogProbs = [f64; 4];
 
 /// How much each of [`LogProbs`] counts.
-pub type Weights = [f64; 4];
+pub type PoolWeights = [f64; 4];
 
 /// Where nothing was learned.
-pub const EQUAL: Weights = [0.25; 4];
+pub const EQUAL: PoolWeights = [0.25; 4];
 
 /// What an opinion says at least: a probability that was rounded to 0 has no logarithm to weigh.
 pub const LEAST: f64 = -1e3;
 
 /// What configs are ranked by, the higher the better.
-pub fn pooled_score(weights: &Weights, opinions: &LogProbs) -> f64 {
+pub fn pooled_score(weights: &PoolWeights, opinions: &LogProbs) -> f64 {
     weights.iter().zip(opinions).map(|(weight, opinion)| weight * opinion.max(LEAST)).sum()
 }

@@ -1,6 +1,6 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
-use crate::calibration::{Calibration, First, Known};
+use crate::calibration::{Calibration, First, ScoredProblem};
 use crate::candidate::{Candidate, Scored};
 use crate::decoder::Decoder;
 use crate::error::Result;
@@ -82,12 +82,12 @@ impl Predictor {
         device: &Device,
         objective: Objective,
         known: &[(&Config, f64)],
-    ) -> Result<(Vec<Scored>, Known)> {
+    ) -> Result<(Vec<Scored>, ScoredProblem)> {
         let (configs, costs): (Vec<Config>, Vec<f64>) =
             known.iter().map(|(config, cost)| ((*config).clone(), *cost)).unzip();
         let scored = self.score(problem, device, objective, &configs)?;
         let opinions = scored.iter().map(Scored::opinions).collect();
-        Ok((scored, Known { opinions, costs }))
+        Ok((scored, ScoredProblem { opinions, costs }))
     }
 
     /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
@@ -111,7 +111,7 @@ impl Predictor {
     }
 
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
-    pub fn first(&self, device: &Device, known: &Known) -> Option<(First, bool)> {
+    pub fn first(&self, device: &Device, known: &ScoredProblem) -> Option<(First, bool)> {
         let first = known.first(&self.calibration?)?;
         Some((first, self.doubts(device, first.probability)))
     }

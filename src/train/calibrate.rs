@@ -4,8 +4,8 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, Judged};
-use seqtune_predict::calibration::{Calibration, First, Known, LOSS, RISK, log_odds, logistic};
-use seqtune_predict::opinion_pool::{EQUAL, Weights};
+use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem, log_odds, logistic};
+use seqtune_predict::opinion_pool::{EQUAL, PoolWeights};
 use seqtune_predict::softmax::{distribution, softmax};
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
@@ -33,8 +33,8 @@ impl Ranked<'_> {
 /// lowest threshold above which no more than [`RISK`] of the first choices lose more than [`LOSS`]; above 1, so that every answer is
 /// marked, where there is none. `None` without problems of two configs. Without `tau` all parts count alike: for problems that the model
 /// was trained on, which its trees know by heart.
-pub fn fit(known: &[Known], tau: Option<f64>) -> Option<Calibration> {
-    let known: Vec<&Known> = known.iter().filter(|k| k.costs.len() > 1).collect();
+pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
+    let known: Vec<&ScoredProblem> = known.iter().filter(|k| k.costs.len() > 1).collect();
     if known.is_empty() {
         return None;
     }
@@ -49,8 +49,8 @@ pub fn fit(known: &[Known], tau: Option<f64>) -> Option<Calibration> {
 }
 
 /// How much each part of the model counts towards the soft targets.
-fn pooled(known: &[&Known], tau: f64) -> Weights {
-    let judged = |k: &&'_ Known| {
+fn pooled(known: &[&ScoredProblem], tau: f64) -> PoolWeights {
+    let judged = |k: &&'_ ScoredProblem| {
         let least = k.costs.iter().copied().fold(f64::INFINITY, f64::min);
         let relative: Vec<f64> = k.costs.iter().map(|cost| cost / least).collect();
         distribution(&relative, Some(tau)).into_iter().map(f64::from).collect::<Vec<f64>>()
@@ -129,7 +129,7 @@ mod tests {
     use seqtune_eval::reliability::{calibration_error, calibration_error_by_chance};
 
     /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
-    fn drawn(temperature: f64, count: usize) -> Vec<Known> {
+    fn drawn(temperature: f64, count: usize) -> Vec<ScoredProblem> {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let problem = |_| {
             let scores: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
@@ -141,7 +141,7 @@ mod tests {
             });
             let costs = (0..5).map(|i| if Some(i) == best { 1.0 } else { 1.05 + rng.random::<f64>() }).collect();
             // by equal weights, what they were drawn by
-            Known { opinions: scores.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
+            ScoredProblem { opinions: scores.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
         };
         (0..count).map(problem).collect()
     }

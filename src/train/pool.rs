@@ -1,6 +1,6 @@
 //! How much each part of a model counts in its opinion pool, learned from problems that it did not learn from.
 
-use seqtune_predict::opinion_pool::{EQUAL, LEAST, LogProbs, Weights, pooled_score};
+use seqtune_predict::opinion_pool::{EQUAL, LEAST, LogProbs, PoolWeights, pooled_score};
 use seqtune_predict::softmax::softmax;
 
 /// How strongly the weights are held to [`EQUAL`]: as squares of the distance, beside the nats of as many problems.
@@ -17,7 +17,7 @@ pub struct Judged<'a> {
 
 impl Judged<'_> {
     /// Cross-entropy of the target, and its first and second derivative by one of the weights.
-    fn loss(&self, weights: &Weights, by: usize) -> [f64; 3] {
+    fn loss(&self, weights: &PoolWeights, by: usize) -> [f64; 3] {
         let scores: Vec<f64> = self.opinions.iter().map(|o| pooled_score(weights, o)).collect();
         let said = softmax(&scores, 1.0);
         let (mut nats, mut wanted, mut mean, mut square) = (0.0, 0.0, 0.0, 0.0);
@@ -33,9 +33,9 @@ impl Judged<'_> {
 }
 
 /// The weights under which the soft targets are most probable, none below 0: Newton's method, a weight at a time. The loss is convex.
-pub fn fit(problems: &[Judged]) -> Weights {
+pub fn fit(problems: &[Judged]) -> PoolWeights {
     let held = HELD / problems.len().max(1) as f64;
-    let loss = |weights: &Weights, by: usize| {
+    let loss = |weights: &PoolWeights, by: usize| {
         let mut sum = [0.0; 3];
         for problem in problems {
             sum.iter_mut().zip(problem.loss(weights, by)).for_each(|(sum, one)| *sum += one / problems.len() as f64);
@@ -75,13 +75,13 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     /// LogProbs of six configs each at random, of which only the first and the third have a part in the truth.
-    fn drawn(count: usize) -> (Vec<Vec<LogProbs>>, Weights) {
+    fn drawn(count: usize) -> (Vec<Vec<LogProbs>>, PoolWeights) {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut opinion = || std::array::from_fn(|_| -6.0 * rng.random::<f64>());
         ((0..count).map(|_| (0..6).map(|_| opinion()).collect()).collect(), [0.8, 0.0, 0.3, 0.0])
     }
 
-    fn judged<'a>(problems: &'a [Vec<LogProbs>], truth: &Weights) -> Vec<Judged<'a>> {
+    fn judged<'a>(problems: &'a [Vec<LogProbs>], truth: &PoolWeights) -> Vec<Judged<'a>> {
         let of = |opinions: &'a Vec<LogProbs>| {
             let scores: Vec<f64> = opinions.iter().map(|o| pooled_score(truth, o)).collect();
             Judged { opinions, target: softmax(&scores, 1.0) }

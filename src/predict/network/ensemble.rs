@@ -7,6 +7,7 @@ use crate::network::reranker::BatchScorer;
 use crate::network::transformer::{KvCache, Row, Transformer};
 use crate::network::weights::{Weights, member};
 use crate::settings::Hparams;
+use crate::softmax::softmax;
 
 /// The members of a model, ready to predict.
 pub struct Ensemble(Vec<Transformer>);
@@ -74,9 +75,7 @@ impl Ensemble {
                 (logits[featurizer.token(at, *choice) as usize] + weighed) as f64
             };
             let scores: Vec<f64> = choices.iter().enumerate().map(score).collect();
-            let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let sum: f64 = scores.iter().map(|s| (s - highest).exp()).sum();
-            mean.iter_mut().zip(scores).for_each(|(m, s)| *m += (s - highest).exp() / sum);
+            mean.iter_mut().zip(softmax(&scores, 1.0)).for_each(|(mean, p)| *mean += p);
         }
         mean.iter().map(|p| (p / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()).collect()
     }
