@@ -17,6 +17,9 @@ pub fn answer(text: &str) {
 }
 
 /// An answer as one JSON line.
+///
+/// # Errors
+/// `Error::Failed` where the value cannot be written as JSON.
 pub fn answer_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(|e| Error::Failed(format!("writing JSON: {e}")))?;
     answer(&text);

@@ -38,6 +38,7 @@ pub struct Args {
     /// Kernel name or folder [default: the one that the datasets name]
     #[arg(long)]
     pub kernel: Option<String>,
+    /// What configs are compared by
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     pub objective: Objective,
     /// Judges problems of this device only (tuned datasets)
@@ -72,6 +73,10 @@ pub struct Args {
     pub json: bool,
 }
 
+/// Runs `seqtune evaluate`.
+///
+/// # Errors
+/// The error of the model, the datasets or the evaluation.
 pub fn run(args: Args) -> Result<()> {
     for file in [&args.plot, &args.curve, &args.html].into_iter().flatten() {
         crate::cli::outputs::check_writable(file)?;
@@ -101,6 +106,9 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Refuses what only tuned datasets have.
+///
+/// # Errors
+/// `Error::Input` where an option for databases of tuned configs is given.
 pub fn refuse_tuned_only(args: &Args) -> Result<()> {
     match args.device.is_some() || args.part.is_some() {
         true => input("--device and --part choose among tuned datasets; these are sweeps"),
@@ -139,6 +147,9 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
 }
 
 /// What fits the trees, unless they are left out.
+///
+/// # Errors
+/// `Error::Unavailable` where LightGBM is wanted and not installed.
 pub fn trees(args: &Args) -> Result<Option<LightGbm>> {
     if args.no_trees { Ok(None) } else { LightGbm::open().map(Some) }
 }

@@ -9,11 +9,17 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
+///
+/// # Errors
+/// The error of opening a live device, `Error::DeviceNotFound` where no description has the name.
 pub fn device(name: &str) -> Result<Device> {
     if is_live(name) { live_device(name) } else { Device::described(name) }
 }
 
 /// Problems given as words, as files of lines, or on standard input (`-`).
+///
+/// # Errors
+/// `Error::Problem` with the place of the one that is wrong, `Error::File` where a file cannot be read, `Error::Input` where there is none.
 pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for word in words {
@@ -35,6 +41,9 @@ pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
 }
 
 /// Reads datasets, those in named folders included, with the kernels they are of, unless one is given for all.
+///
+/// # Errors
+/// `Error::Input` where a dataset is damaged, is of no kernel, or none is left.
 pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)>> {
     let mut files = Vec::new();
     for path in paths {
@@ -79,6 +88,9 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
 }
 
 /// The device to predict for: the one named, or the first that the model was trained on. Warns of one it never saw.
+///
+/// # Errors
+/// `Error::Input` where the model knows several devices and none is named, else the error of [`device`].
 pub fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
     let device = match (named, model.meta.devices.first()) {
         (Some(name), _) => device(name)?,
@@ -100,6 +112,9 @@ pub fn warn_of_unseen(model: &Model, device: &Device) {
 }
 
 /// Reads `90s`, `10m`, `2h` or plain seconds.
+///
+/// # Errors
+/// A sentence where the text is no number with a unit.
 pub fn duration(text: &str) -> std::result::Result<std::time::Duration, String> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 's')) => (&text[..at], 1.0),

@@ -38,6 +38,7 @@ struct Args {
 }
 
 /// What the program is asked to do.
+#[allow(missing_docs)] // a word here would take the place of that in --help, which stands at each verb's options
 #[derive(Subcommand)]
 pub enum Verb {
     Devices(devices::Args),

@@ -4,6 +4,9 @@ use seqtune_predict::error::{Result, input, io};
 use std::path::{Path, PathBuf};
 
 /// Refuses to replace a file unless asked to, and to replace what is read in any case.
+///
+/// # Errors
+/// `Error::Input` where the file is there and not to be overwritten, or is one of those that are read.
 pub fn refuse_existing(output: &Path, overwrite: bool, read: &[PathBuf]) -> Result<()> {
     if output.exists() && !overwrite {
         return input(format!("{} exists; name another file, or pass --overwrite", output.display()));
@@ -20,6 +23,9 @@ pub fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// Finds out before the work whether a file can be written at its end; leaves what is there as it is.
+///
+/// # Errors
+/// `Error::File` or `Error::Failed` where its folder cannot be written to.
 pub fn check_writable(path: &Path) -> Result<()> {
     let existed = path.exists();
     if let Some(folder) = path.parent() {

@@ -72,7 +72,7 @@ pub struct Args {
     /// Seed of weights and order
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// One model for all kernels [default: one for each, in FOLDER/<kernel>]
+    /// One model for all kernels [default: one for each, in FOLDER/KERNEL]
     #[arg(long)]
     pub together: bool,
     /// Replaces models that are already in the folder, but for those of the same data and settings
@@ -84,6 +84,9 @@ pub struct Args {
 }
 
 /// Lets the program that trains do it.
+///
+/// # Errors
+/// `Error::Unavailable` where the program that trains or its libraries are missing.
 pub fn run(_: Args) -> Result<()> {
     trainer::hand_over()
 }

@@ -42,6 +42,7 @@ pub struct Neighbours<'a> {
 }
 
 impl<'a> Neighbours<'a> {
+    /// Neighbours among the problems that were learned from.
     pub fn new(kernel: &'a Kernel, learned: &'a [&'a MeasuredProblem], objective: Objective) -> Self {
         Neighbours { kernel, learned, objective }
     }

@@ -43,6 +43,7 @@ pub struct LightGbm(Arc<Library>);
 pub struct Samples {
     /// Row after row.
     pub rows: Vec<f64>,
+    /// Numbers of a row.
     pub columns: usize,
     /// Class, value or relevance.
     pub labels: Vec<f32>,
@@ -79,6 +80,9 @@ const INT32: c_int = 2;
 
 impl LightGbm {
     /// Opens `$SEQTUNE_LIGHTGBM`, `.lightgbm/lib_lightgbm.so` or the system's library.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it is not installed.
     pub fn open() -> Result<LightGbm> {
         let named = std::env::var("SEQTUNE_LIGHTGBM").ok();
         let mut places: Vec<String> = named.into_iter().collect();
@@ -235,6 +239,9 @@ impl Trees {
     }
 
     /// The answers, row after row: probabilities of the classes, the value, or what orders.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where LightGBM refuses the rows.
     pub fn predict(&self, rows: &[f64], threads: usize) -> Result<Vec<f64>> {
         let n = rows.len() / self.columns;
         let mut out = vec![0.0; n * self.outputs];

@@ -40,6 +40,7 @@ impl<const N: usize> Paired<N> {
         into.problems += sum.problems;
     }
 
+    /// Number of problems added.
     pub fn problems(&self) -> usize {
         self.0.values().map(|s| s.problems).sum::<f64>() as usize
     }

@@ -6,7 +6,9 @@ use std::path::Path;
 
 /// A group of bars with a label under it, one value per series.
 pub struct Group {
+    /// Text below the group; commas break it into lines.
     pub label: String,
+    /// Heights of its bars, in the order of the series.
     pub values: Vec<f64>,
 }
 
@@ -15,6 +17,9 @@ const COLORS: [RGBColor; 4] =
     [RGBColor(150, 150, 150), RGBColor(0, 114, 178), RGBColor(0, 158, 115), RGBColor(230, 159, 0)];
 
 /// Draws grouped vertical bars; `series` names the bars of each group.
+///
+/// # Errors
+/// `Error::Failed` where the plot cannot be drawn or written.
 pub fn bars(path: &Path, title: &str, unit: &str, series: &[&str], groups: &[Group]) -> Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(io(folder))?;

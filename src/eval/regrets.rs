@@ -22,6 +22,7 @@ pub struct Row {
     pub method: Method,
     /// Mean regret of the best of the first [`TOPS`], and the standard error of the first over shapes.
     pub regret: [f64; 4],
+    /// Standard error of the first, over shapes.
     pub error: f64,
     /// How much less `predict` regrets, or, above 0, more, on the same problems.
     pub predict_less: Option<[Margin; TOPS.len()]>,
@@ -32,15 +33,20 @@ pub struct Row {
 /// What came of one device that was left out.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut {
+    /// Name of the device.
     pub device: String,
+    /// Problems measured on it.
     pub problems: usize,
+    /// A row for each method.
     pub rows: Vec<Row>,
 }
 
 /// A shape, and its part of each method's mean regrets: what they would be less without it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Losing {
+    /// The shape.
     pub shape: String,
+    /// Problems of that shape.
     pub problems: usize,
     /// Of the trees and of `predict`.
     pub parts: Vec<(Method, [f64; 4])>,
@@ -49,13 +55,19 @@ pub struct Losing {
 /// What came of a cross-validation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// Name of the kernel.
     pub kernel: String,
+    /// Quantity that configs are compared by.
     pub objective: Objective,
+    /// Names of the devices.
     pub devices: Vec<String>,
+    /// Hashes of the datasets.
     pub data: Vec<String>,
     /// What was held out.
     pub folds: String,
+    /// Problems judged, of all folds.
     pub problems: usize,
+    /// Mean number of measured configs of a problem.
     pub configs_per_problem: f64,
     /// Of all problems.
     pub rows: Vec<Row>,
@@ -63,11 +75,13 @@ pub struct Report {
     pub left_out: Vec<LeftOut>,
     /// Shapes that lose most in the best of the first 5 as `predict` finds them, that with the largest part of the mean first: where to look.
     pub shapes: Vec<Losing>,
+    /// Calibration of the models; `None` where they have none.
     pub sureness: Option<Reliability>,
 }
 
 /// One problem, judged.
 pub struct Judged {
+    /// Shape of the problem.
     pub shape: String,
     /// By method the regret of the best of the first [`TOPS`], if there is an answer.
     pub regrets: Vec<(Method, Option<[f64; 4]>)>,
@@ -75,7 +89,7 @@ pub struct Judged {
     pub first: Option<(First, bool)>,
 }
 
-/// The [`LOSING`] shapes that make most of the mean regret of the best of the last of [`TOPS`].
+/// The `LOSING` shapes that make most of the mean regret of the best of the last of [`TOPS`].
 pub fn losing(judged: &[&Judged]) -> Vec<Losing> {
     let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
     for one in judged {

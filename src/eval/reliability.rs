@@ -8,12 +8,14 @@ use serde::Serialize;
 /// How true the stated probabilities of first choices are.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CalibrationError {
+    /// Mean gap between probability and frequency, over intervals of probability.
     pub calibration_error: f64,
     /// What the error would be by chance on these problems if every probability were true.
     pub error_by_chance: f64,
 }
 
 impl CalibrationError {
+    /// The error of first choices with their probabilities.
     pub fn of(firsts: &[First]) -> CalibrationError {
         CalibrationError {
             calibration_error: calibration_error(firsts),
@@ -25,14 +27,17 @@ impl CalibrationError {
 /// How well a model knows how good it is. Shares of the problems.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Reliability {
+    /// Calibration error of the first choices.
     #[serde(flatten)]
     pub trueness: CalibrationError,
     /// First choices (of likelihood and judge, all configs) that are the best.
     pub best: f64,
+    /// Share of answers marked unsure.
     pub unsure: f64,
     /// Of the answers that are not marked unsure, and of those that are: first choices that lose more than
-    /// [`LOSS`](seqtune_predict::calibration::LOSS).
+    /// [`LOSS`].
     pub lossy_sure: Option<f64>,
+    /// Share of marked first choices that lose more; `None` where none is marked.
     pub lossy_unsure: Option<f64>,
 }
 
@@ -89,7 +94,7 @@ impl Reliability {
 const BINS: usize = 15;
 
 /// Expected calibration error (Naeini et al. 2015): by how much the mean probability of the first choices differs from the share of
-/// them that were the best, in [`BINS`] intervals of equal width, weighted by how many fall into each.
+/// them that were the best, in `BINS` intervals of equal width, weighted by how many fall into each.
 pub fn calibration_error(firsts: &[First]) -> f64 {
     let mut bins = [(0.0, 0.0); BINS];
     for first in firsts {

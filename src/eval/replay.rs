@@ -29,12 +29,17 @@ pub const TOPS: [usize; 4] = [1, 3, 5, 10];
 pub struct Row {
     /// Method that is judged.
     pub method: Method,
+    /// Mean share of the first choice.
     pub mean: f64,
+    /// Tenth percentile of that share.
     pub p10: f64,
+    /// Least share.
     pub min: f64,
     /// Mean share of the best of the first 3, 5 and 10.
     pub best_of_3: f64,
+    /// Mean share of the best of the first 5.
     pub best_of_5: f64,
+    /// Mean share of the best of the first 10.
     pub best_of_10: f64,
     /// Share of problems whose best config comes first.
     pub exact: f64,
@@ -47,14 +52,21 @@ pub struct Row {
 /// An evaluation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// Name of the kernel.
     pub kernel: String,
+    /// Quantity that configs are compared by.
     pub objective: Objective,
+    /// Names of the devices.
     pub devices: Vec<String>,
+    /// Hashes of the datasets.
     pub data: Vec<String>,
+    /// Problems that baselines learn from.
     pub train_problems: usize,
+    /// Problems judged.
     pub test_problems: usize,
     /// Mean number of measured configs per test problem.
     pub configs_per_problem: f64,
+    /// A row for each method, the model first.
     pub rows: Vec<Row>,
     /// What the model knows of how good it is; `None` of one without calibration.
     pub sureness: Option<Reliability>,
@@ -81,6 +93,7 @@ type Rankings = Vec<Option<Vec<Config>>>;
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// Quantity that configs are compared by.
     pub objective: Objective,
     /// All problems are judged, not the test part of the model's split: for data that it did not learn from.
     pub whole: bool,
@@ -334,6 +347,9 @@ impl Report {
 }
 
 /// Refuses data that no method can be judged by.
+///
+/// # Errors
+/// `Error::Input`, always.
 pub fn nothing_to_judge<T>(objective: Objective) -> Result<T> {
     input(format!("no problem has two working configs with what {objective} needs; there is nothing to judge by"))
 }

@@ -35,6 +35,9 @@ fn random_value(field: &Field, most: f64, rng: &mut ChaCha8Rng) -> f64 {
 /// A random problem that keeps the kernel's rules. Where the first throw breaks some, one field after another is thrown again, or set
 /// to its default or a small value, and a change that breaks more is taken back: rules like `stride == 1` are hardly ever met by
 /// chance.
+///
+/// # Errors
+/// [`Error::Failed`] where none is found that keeps the rules.
 pub fn random_problem(kernel: &Kernel, most: f64, rng: &mut ChaCha8Rng) -> Result<Problem> {
     let checker = Checker::new(kernel);
     let broken = |values: &[f64]| {
@@ -89,14 +92,22 @@ fn timed_problems(kernel: &Kernel, device: &Device, count: usize, rng: &mut ChaC
 /// Predictions of random problems on all devices, and how many of their configs were illegal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Legality {
+    /// Problems predicted.
     pub predictions: usize,
+    /// Configs predicted.
     pub configs: usize,
+    /// Configs that break a constraint.
     pub illegal: usize,
+    /// Devices that they were predicted for.
     pub devices: usize,
+    /// Seconds in all.
     pub seconds: f64,
 }
 
 /// Predicts `count` random problems, spread over those `devices` that serve any, top 1, and checks each against every constraint.
+///
+/// # Errors
+/// The error of [`random_problem`] or of a prediction.
 pub fn legality(
     kernel: &Kernel,
     predictor: &Predictor,
@@ -137,13 +148,20 @@ pub fn legality(
 /// Times of single predictions in milliseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latency {
+    /// Predictions timed.
     pub count: usize,
+    /// Width of the beam.
     pub width: usize,
+    /// Median in milliseconds.
     pub median_ms: f64,
+    /// 90th percentile in milliseconds.
     pub p90_ms: f64,
 }
 
 /// Single predictions on one thread, model loaded.
+///
+/// # Errors
+/// The error of [`random_problem`] or of a prediction.
 pub fn latency(
     kernel: &Kernel,
     predictor: &Predictor,
@@ -169,14 +187,22 @@ pub fn latency(
 /// Predictions per second in a batch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Throughput {
+    /// Problems of the batch.
     pub problems: usize,
+    /// Width of the beam.
     pub width: usize,
+    /// Threads used.
     pub threads: usize,
+    /// Seconds in all.
     pub seconds: f64,
+    /// Predictions per second.
     pub per_second: f64,
 }
 
 /// `count` problems at once.
+///
+/// # Errors
+/// The error of [`random_problem`] or of a prediction.
 pub fn throughput(
     kernel: &Kernel,
     predictor: &Predictor,
@@ -196,14 +222,22 @@ pub fn throughput(
 /// Legal configs judged per second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judging {
+    /// Problems whose spaces were judged.
     pub problems: usize,
+    /// Legal configs of these problems.
     pub configs: u64,
+    /// Threads used.
     pub threads: usize,
+    /// Seconds in all.
     pub seconds: f64,
+    /// Configs per second.
     pub per_second: f64,
 }
 
 /// All legal configs of `count` random problems, problem after problem.
+///
+/// # Errors
+/// The error of [`random_problem`], or of a model that ranks no spaces.
 pub fn judging(
     kernel: &Kernel,
     predictor: &Predictor,

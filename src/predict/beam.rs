@@ -37,6 +37,9 @@ pub type Score<'a> = &'a mut dyn FnMut(&[Vec<Hypothesis>]) -> Result<Vec<f32>>;
 ///
 /// Scores are masked before the softmax, so that probabilities are those among legal sequences and sum to 1 over them.
 /// With `width` at least the number of legal sequences the search is exhaustive. `vocabulary` is the number of token ids.
+///
+/// # Errors
+/// The error of `advance` or `score`.
 pub fn beam_search(
     problems: usize,
     width: usize,

@@ -17,6 +17,9 @@ use crate::sequence::Sequence;
 
 /// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
 /// its configs are followed.
+///
+/// # Errors
+/// [`Error::Input`] where the constraints are too entangled to look ahead.
 pub fn advance(
     featurizer: &Featurizer,
     instance: &Instance,

@@ -82,6 +82,9 @@ impl Error {
 }
 
 /// Input error with the given sentence.
+///
+/// # Errors
+/// [`Error::Input`], always.
 pub fn input<T>(sentence: impl Into<String>) -> Result<T> {
     Err(Error::Input(sentence.into()))
 }

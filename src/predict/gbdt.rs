@@ -50,6 +50,9 @@ impl Trees {
     }
 
     /// Refuses trees whose columns are not those that the kernel has now, or that are damaged.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) where they were fitted for another version of the kernel.
     pub fn check(&self, kernel: &Kernel) -> Result<()> {
         let columns = columns(kernel);
         let sound = [&self.values, &self.lists].into_iter().all(|forest| forest.is_sound(columns.len()));

@@ -56,6 +56,9 @@ pub struct Meta {
 
 impl Meta {
     /// Reads the description of a model's folder (or file) without its weights.
+    ///
+    /// # Errors
+    /// [`Error::File`] where there is no model, [`Error::Model`] where it is damaged or of another format.
     pub fn load(path: &Path) -> Result<Meta> {
         #[derive(Deserialize)]
         struct Header {
@@ -135,6 +138,9 @@ impl Model {
     }
 
     /// Writes `folder/model.safetensors`, whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where it cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
         let meta = HashMap::from([("seqtune".to_string(), meta)]);
@@ -142,6 +148,9 @@ impl Model {
     }
 
     /// Folders of the models in a folder: itself, and those in it of one kernel each.
+    ///
+    /// # Errors
+    /// [`Error::File`] where the folder cannot be read.
     pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
         let mut folders = vec![folder.to_path_buf()];
         if folder.is_dir() {
@@ -154,6 +163,9 @@ impl Model {
     }
 
     /// Reads the model for a kernel: the one that it has to itself in the folder, otherwise the folder's.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where no model of the folder knows the kernel, else as [`Model::load`].
     pub fn load_for(path: &Path, kernel: &str) -> Result<Model> {
         let own = path.join(kernel);
         if Model::file(&own).is_file() {
@@ -173,6 +185,9 @@ impl Model {
     }
 
     /// Names of the kernels that a folder's models were made for.
+    ///
+    /// # Errors
+    /// As [`Meta::load`].
     pub fn kernels_in(path: &Path) -> Result<Vec<String>> {
         let folders = if path.is_dir() { Model::folders(path)? } else { vec![path.to_path_buf()] };
         let mut names = Vec::new();
@@ -185,6 +200,9 @@ impl Model {
     }
 
     /// Reads a model's folder (or its file).
+    ///
+    /// # Errors
+    /// [`Error::File`] where there is no model, [`Error::Model`] where it is damaged or of another format.
     pub fn load(path: &Path) -> Result<Model> {
         let file = file_of(path);
         let bytes = std::fs::read(&file).map_err(io(&file))?;
@@ -199,6 +217,9 @@ impl Model {
     }
 
     /// Refuses an objective that the model's data did not measure.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where it was trained for other objectives.
     pub fn check_objective(&self, objective: Objective) -> Result<()> {
         match self.meta.objectives.contains(&objective) {
             true => Ok(()),
@@ -223,6 +244,9 @@ impl Model {
 /// Tensors and metadata as safetensors bytes: in single precision, or small (`I8`), matrices as bytes with a scale for each row (a
 /// tensor `NAME.scale`) and vectors in half precision. What that rounds moves a validation score by less than 0.001 nats, a hundredth of
 /// the difference between two trainings (LOG.md). Trees are one tensor of bytes, packed by bincode and zlib, which knows when they are damaged.
+///
+/// # Errors
+/// [`Error::Failed`] where the tensors cannot be encoded.
 pub fn encode(tensors: &Weights, trees: &[Trees], meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
     let half = |values: &[f32]| values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
@@ -283,6 +307,9 @@ const TREES: &str = "trees";
 const SCALE: &str = ".scale";
 
 /// The inverse of [`encode`].
+///
+/// # Errors
+/// [`Error::Model`] where the bytes are no safetensors file, or hold other kinds of tensors.
 pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, String>)> {
     let damaged = |e: safetensors::SafeTensorError| {
         Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))

@@ -28,6 +28,9 @@ const BATCH: usize = 12;
 
 impl Predictor {
     /// Refuses a model that was made for another kernel or space.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`](crate::Error::Mismatch) where the model was made for another kernel or another version of it.
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
         let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
@@ -46,7 +49,8 @@ impl Predictor {
     /// order them.
     ///
     /// # Errors
-    /// [`Error::NoLegalConfig`] where the constraints leave a problem none, [`Error::Kernel`] where they are too entangled to look ahead.
+    /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
+    /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead.
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         let decoder = self.decoder();
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
@@ -64,6 +68,9 @@ impl Predictor {
     }
 
     /// Scores given configs of one problem; each must be legal.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) where a config is illegal.
     pub fn score(
         &self,
         problem: &Problem,
@@ -76,6 +83,9 @@ impl Predictor {
     }
 
     /// Scores configs whose costs are known, and puts the scores beside the costs.
+    ///
+    /// # Errors
+    /// As [`Predictor::score`].
     pub fn score_known(
         &self,
         problem: &Problem,
@@ -92,6 +102,9 @@ impl Predictor {
 
     /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
     /// end), or among all. What masking is compared with.
+    ///
+    /// # Errors
+    /// None; a dead end is `None`.
     pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         Ok(self.decoder().greedy(&instance, unbroken))

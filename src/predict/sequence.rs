@@ -23,6 +23,9 @@ pub struct Sequence {
 
 impl Sequence {
     /// Encodes `config`, which must be legal; with what it decides where it is to be re-ranked.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) where the config is illegal.
     pub fn new(featurizer: &Featurizer, instance: &Instance, config: &Config, judged: bool) -> Result<Sequence> {
         let (mut asked, mut features, mut legal, mut weighed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (at, choice) in config.0.iter().enumerate() {

@@ -89,6 +89,9 @@ impl Vocab {
 
 impl Vocab {
     /// Refuses a vocabulary that contradicts itself: of a file that was changed by hand.
+    ///
+    /// # Errors
+    /// [`Error::Model`] where its parts do not fit each other.
     pub fn check(&self) -> Result<()> {
         let tokens: usize = self.parameters.iter().map(|(_, values)| values.len()).sum();
         let known = |k: &KernelVocab| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());

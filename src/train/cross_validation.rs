@@ -38,10 +38,13 @@ pub enum HeldOut {
 
 /// What is asked for.
 pub struct Options<'a> {
+    /// What is held out in turn.
     pub held_out: HeldOut,
+    /// Quantity that configs are compared by.
     pub objective: Objective,
     /// `None` leaves out the trees.
     pub library: Option<&'a LightGbm>,
+    /// Settings of every fold's model; their split is replaced.
     pub settings: &'a Settings,
     /// Where the models of the folds are kept; one that is there and was made of the same is used again.
     pub models: &'a Path,
@@ -56,6 +59,9 @@ struct Fold {
 }
 
 /// Cross-validates on one kernel's sweeps.
+///
+/// # Errors
+/// `Error::Input` where a fold has nothing to learn from or to judge by, else the error of training.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let folds: Vec<(usize, Fold)> = folds(kernel, table, ask)?.into_iter().enumerate().collect();
     enough(kernel, &folds, ask)?;

@@ -20,6 +20,7 @@ const MOST_REPEATS: usize = 10;
 pub struct Example {
     /// Raw, see [`Featurizer::quantities`].
     pub quantities: Vec<f32>,
+    /// A sequence for each config, in the order of cost.
     pub sequences: Vec<Sequence>,
     /// Target distribution over the sequences; sums to 1.
     pub target: Vec<f32>,
@@ -34,6 +35,9 @@ pub struct Example {
 
 /// One example per problem of `indices` and objective that was measured, on all cores. With `tau`, the target is
 /// p ~ exp(-(cost / best - 1) / tau); without, all of it is on the best config.
+///
+/// # Errors
+/// `Error::Config` where a measured config is illegal.
 pub fn examples(
     featurizer: &Featurizer,
     table: &Table,
@@ -73,6 +77,9 @@ pub fn examples(
 }
 
 /// One example per problem of `indices` that a tuner chose a config for, on all cores.
+///
+/// # Errors
+/// `Error::Config` where a tuned config is illegal.
 pub fn tuned_examples(featurizer: &Featurizer, table: &Table, indices: &[usize]) -> Result<Vec<Example>> {
     let make = |i: &usize| {
         let tried = &table.tried[*i];
@@ -92,11 +99,15 @@ pub fn tuned_examples(featurizer: &Featurizer, table: &Table, indices: &[usize])
 
 /// What examples of unmeasured problems are made from.
 pub struct PseudoLabels<'a> {
+    /// Encoder of the kernel.
     pub featurizer: &'a Featurizer,
+    /// The measured problems.
     pub table: &'a Table,
     /// Measured problems that new ones are drawn between.
     pub indices: &'a [usize],
+    /// Quantity that the trees predict.
     pub objective: Objective,
+    /// Trees that label.
     pub trees: &'a Trees,
     /// Configs that the trees are asked about, see [`contenders`].
     pub contenders: &'a [&'a Config],
@@ -105,6 +116,9 @@ pub struct PseudoLabels<'a> {
 impl PseudoLabels<'_> {
     /// Examples of `count` problems: the trees say what each contender would cost, and the best `keep` make up the target
     /// as in [`examples`]. They say nothing of the time.
+    ///
+    /// # Errors
+    /// `Error::Config` where a config is illegal.
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
         let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
         let mut examples = Vec::with_capacity(count);
@@ -164,7 +178,7 @@ fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) ->
 }
 
 /// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
-/// but no more than [`MOST_REPEATS`] times.
+/// but no more than `MOST_REPEATS` times.
 pub fn oversample_new(table: &Table, train: &[usize], known: &[String]) -> Vec<usize> {
     let is_known = |i: &usize| known.contains(&table.hashes[table.tried[*i].dataset]);
     let (old, new): (Vec<usize>, Vec<usize>) = train.iter().partition(|i| is_known(i));

@@ -34,6 +34,9 @@ pub enum Existing {
 /// `folder/checkpoint-0.safetensors` (a file per network) is written as it goes; when it is there, and was made from the same
 /// data and settings, training goes on from it. It is removed at the end. Training may differ between machines in the last digits; on one
 /// machine with one number of threads, the same seed gives the same weights.
+///
+/// # Errors
+/// `Error::Input` where the tables hold nothing to learn from or the folder another model, `Error::Failed` where training diverges.
 pub fn train(
     corpus: &[(Kernel, Table)],
     settings: &Settings,
@@ -46,6 +49,9 @@ pub fn train(
 
 /// As [`train`], but goes on from the weights of `model`, with its vocabulary, size and number of networks: a few minutes on what was
 /// measured since, with the data of before, so that they are not forgotten.
+///
+/// # Errors
+/// As [`train`].
 pub fn refine(
     model: &Model,
     corpus: &[(Kernel, Table)],

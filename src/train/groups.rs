@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 /// Kernels that share a model, and the model's folder.
 pub struct ModelGroup {
+    /// Folder of the model.
     pub folder: PathBuf,
+    /// Kernels that it is to serve, with what they learn from.
     pub corpus: Vec<(Kernel, Table)>,
 }
 

@@ -46,24 +46,31 @@ pub struct Score {
 pub struct Epoch {
     /// Network of the ensemble, from 0, and how many there are.
     pub member: usize,
+    /// Networks of the ensemble.
     pub members: usize,
     /// Epochs done.
     pub epoch: usize,
+    /// Epochs in all.
     pub epochs: usize,
     /// Mean training loss of the epoch, in nats per config.
     pub loss: f64,
     /// Validation scores of the averaged weights, when last taken.
     pub validation: Score,
+    /// Best divergence so far, in nats.
     pub best: f64,
 }
 
 /// One kernel's share of the training.
 pub struct KernelData {
+    /// Encoder of the kernel.
     pub featurizer: Featurizer,
+    /// Examples to learn from.
     pub training: Vec<Example>,
+    /// Examples that choose the weights to keep.
     pub validation: Vec<Example>,
     /// Sequences of each problem per update, and problems per update.
     pub rows: usize,
+    /// Problems per update.
     pub batch: usize,
 }
 
@@ -77,6 +84,7 @@ struct State {
 
 /// Where a training run stands on disk.
 pub struct Checkpoint {
+    /// File of the checkpoint.
     pub path: PathBuf,
     /// What data and settings it was made with.
     pub key: String,
@@ -88,11 +96,15 @@ pub struct MemberTrainer<'a> {
     settings: &'a Settings,
     weights: Weights,
     optimizer: AdamW,
+    /// Index of the network in the ensemble.
     pub member: usize,
+    /// Epochs done.
     pub epoch: usize,
     /// The averaged weights with the best validation score.
     pub kept: Weights,
+    /// Scores of the kept weights.
     pub best: Score,
+    /// Scores when last taken.
     pub latest: Score,
     checkpoint: &'a Checkpoint,
     saved: std::time::Instant,
@@ -162,6 +174,9 @@ impl<'a> MemberTrainer<'a> {
     }
 
     /// One pass over the examples; the order and the choice of configs depend on seed, member and epoch alone.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the loss is not a number.
     pub fn epoch_of(&mut self, total_updates: f64) -> Result<f64> {
         let (settings, kernels) = (self.settings, self.kernels);
         let seed = (settings.seed + self.member as u64).wrapping_mul(1_000_003).wrapping_add(self.epoch as u64);
@@ -254,6 +269,9 @@ impl<'a> MemberTrainer<'a> {
     }
 
     /// Scores the averaged weights and keeps them if they are the best so far.
+    ///
+    /// # Errors
+    /// `Error::Failed` where libtorch fails.
     pub fn validate(&mut self) -> Result<()> {
         let net = Transformer::new(&self.settings.hparams, &self.optimizer.average)?;
         self.latest = no_grad(|| score(&net, self.kernels))?;
@@ -265,6 +283,9 @@ impl<'a> MemberTrainer<'a> {
     }
 
     /// Writes the checkpoint, at most as often as the settings say unless it is the last.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the file cannot be written.
     pub fn save_if_due(&mut self, last: bool) -> Result<()> {
         if !last && self.saved.elapsed().as_secs() < self.settings.checkpoint {
             return Ok(());

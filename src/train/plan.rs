@@ -16,7 +16,9 @@ pub const SHARP: f64 = 0.05;
 
 /// Training and validation problems of one kernel, as indices into its table.
 pub struct Problems {
+    /// Problems to learn from.
     pub train: Vec<usize>,
+    /// Problems that choose the weights to keep.
     pub validation: Vec<usize>,
 }
 
@@ -24,14 +26,17 @@ pub struct Problems {
 pub struct Plan<'a> {
     /// The model to go on from.
     pub from: Option<&'a Model>,
+    /// Kernels with their tables.
     pub corpus: &'a [(Kernel, Table)],
     /// Whether the data are what tuners chose, not sweeps.
     pub tuned: bool,
+    /// Quantities that are learned.
     pub objectives: Vec<Objective>,
     /// By kernel.
     pub problems: Vec<Problems>,
     /// Whether the data are so few that nothing is left to validate on: then it is done on what was trained on.
     pub nothing_held_out: bool,
+    /// Vocabulary of all kernels.
     pub vocab: Arc<Vocab>,
     /// With what the data decide, but for the number of epochs.
     pub settings: Settings,
@@ -41,6 +46,9 @@ pub struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     /// Refuses data that nothing can be learned from, and data that do not go with the model to go on from.
+    ///
+    /// # Errors
+    /// `Error::Input` where the tables hold nothing to learn from, or do not fit the model that is gone on from.
     pub fn new(from: Option<&'a Model>, corpus: &'a [(Kernel, Table)], settings: &Settings) -> Result<Plan<'a>> {
         let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
         let objectives = objectives(corpus, tuned)?;

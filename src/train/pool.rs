@@ -11,7 +11,9 @@ const STILL: f64 = 1e-5;
 
 /// A problem's configs: what is said of each, and the soft target.
 pub struct Judged<'a> {
+    /// Log-probabilities of its configs by the parts of the model.
     pub opinions: &'a [LogProbs],
+    /// Soft target of the same configs.
     pub target: Vec<f64>,
 }
 

@@ -10,6 +10,7 @@ pub struct Node {
     pub parent: usize,
     /// A row that takes it, and which of its steps it is.
     pub row: usize,
+    /// Step of that row.
     pub at: usize,
 }
 

@@ -19,11 +19,16 @@ const SMALLEST_BATCH: usize = 16;
 
 /// What networks learn from, and the trees that stand beside them.
 pub struct Prepared {
+    /// By kernel, its examples.
     pub kernels: Vec<KernelData>,
+    /// By kernel and objective, its boosted trees.
     pub trees: Vec<Trees>,
 }
 
 /// Featurizes the examples of all kernels, and fits the trees.
+///
+/// # Errors
+/// `Error::Config` where a config is illegal, `Error::Failed` where a thread panics.
 pub fn prepare(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
     let mut prepared = Prepared { kernels: Vec::new(), trees: Vec::new() };
     let all: usize = plan.problems.iter().map(|p| p.train.len() + p.validation.len()).sum();

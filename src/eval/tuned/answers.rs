@@ -23,9 +23,13 @@ pub struct Answer {
 
 /// What a method is asked: problems held out, and those that it may learn from.
 pub struct TestSet<'a> {
+    /// The kernel.
     pub kernel: &'a Kernel,
+    /// All its problems.
     pub table: &'a Table,
+    /// Problems to learn from.
     pub train: Vec<&'a MeasuredProblem>,
+    /// Problems to judge by.
     pub judged: Vec<&'a MeasuredProblem>,
     checker: Checker,
 }
@@ -59,6 +63,7 @@ impl<'a> TestSet<'a> {
         self.checker.broken_constraint(&env).is_none()
     }
 
+    /// Device that a problem was tuned on.
     pub fn device(&self, tried: &MeasuredProblem) -> &'a Device {
         &self.table.devices[tried.device]
     }

@@ -31,6 +31,9 @@ const TOGETHER: usize = 400;
 
 impl<'a> ClassifierChain<'a> {
     /// Fits on the training problems of `asked`; `valid` stops each fit.
+    ///
+    /// # Errors
+    /// `Error::Failed` where LightGBM refuses the samples.
     pub fn fit(
         library: &LightGbm,
         asked: &'a TestSet,
@@ -79,6 +82,9 @@ impl<'a> ClassifierChain<'a> {
     }
 
     /// Answers to the test problems.
+    ///
+    /// # Errors
+    /// `Error::Failed` where LightGBM refuses the rows.
     pub fn answers(&self) -> Result<Vec<Answer>> {
         let most = TOPS[TOPS.len() - 1];
         let mut answers = Vec::new();

@@ -42,9 +42,11 @@ pub struct Row {
     pub exact: [f64; TOPS.len()],
     /// Mean share of parameters that the first choice has right, and by parameter.
     pub free: f64,
+    /// Share of problems by parameter whose first choice has it right.
     pub free_by_parameter: Vec<f64>,
     /// The same after the tuned config's prefix.
     pub forced: Option<f64>,
+    /// The same by parameter.
     pub forced_by_parameter: Vec<f64>,
     /// Mean nats per config.
     pub nats: Option<f64>,
@@ -55,11 +57,15 @@ pub struct Row {
 /// An evaluation of one kernel.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
+    /// Name of the kernel.
     pub kernel: String,
     /// Names of its parameters.
     pub parameters: Vec<String>,
+    /// Records of the datasets.
     pub records: usize,
+    /// Problems learned from.
     pub train_problems: usize,
+    /// Problems judged.
     pub test_problems: usize,
     /// Shapes that these problems are of.
     pub test_shapes: usize,
@@ -76,22 +82,30 @@ pub struct Report {
     /// What that is made of.
     #[serde(skip)]
     pub firsts: Vec<First>,
+    /// Greedy decoding without look-ahead.
     pub unmasked: Unmasked,
+    /// Reproducibility of the labels.
     pub labels: Labels,
 }
 
 /// What to judge, and with what means.
 pub struct Options<'a> {
+    /// Device to judge by; `None` for all.
     pub device: Option<&'a Device>,
     /// Problems to judge by.
     pub part: Part,
     /// The boosted trees' library; `None` leaves them out.
     pub library: Option<&'a LightGbm>,
+    /// Threads to use.
     pub threads: usize,
+    /// Seed of the trees.
     pub seed: u64,
 }
 
 /// Judges a model on one kernel's test problems, beside what could be done without it; `None` where there is no test problem.
+///
+/// # Errors
+/// `Error::Mismatch` where the model does not fit the kernel, `Error::Failed` where LightGBM fails.
 pub fn evaluate(
     kernel: &Kernel,
     table: &Table,
@@ -177,6 +191,9 @@ pub struct Labels {
 }
 
 /// The model's answers, on `threads` threads.
+///
+/// # Errors
+/// The error of a prediction.
 pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Vec<Answer>> {
     let most = TOPS[TOPS.len() - 1];
     let answer = |tried: &&MeasuredProblem| -> Result<Answer> {
@@ -249,6 +266,9 @@ pub fn majority(asked: &TestSet) -> Vec<Answer> {
 
 /// The configs of the nearest training problems that are legal, by Euclidean distance in log sizes; another choice or device
 /// counts as four octaves.
+///
+/// # Errors
+/// `Error::Failed` where a thread panics.
 pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
     let answer = |tried: &&MeasuredProblem| {
         let far = |t: &&&MeasuredProblem| {
@@ -321,6 +341,9 @@ pub fn labels(asked: &TestSet) -> Labels {
 }
 
 /// What greedy decoding does without the look-ahead.
+///
+/// # Errors
+/// `Error::Failed` where a thread panics.
 pub fn unmasked(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
     let greedy = |tried: &&MeasuredProblem| {
         let device = asked.device(tried);

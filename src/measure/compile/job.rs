@@ -51,7 +51,7 @@ pub trait Compiler: Send + Sync {
     /// Compiles a job.
     ///
     /// # Errors
-    /// [`Invalidity`] where the source does not compile, or the architecture cannot launch the program.
+    /// [`Invalidity`](seqtune_data::Invalidity) where the source does not compile, or the architecture cannot launch the program.
     fn compile(&self, job: &Job) -> Attempt<Binary>;
 }
 

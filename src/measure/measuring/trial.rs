@@ -18,7 +18,7 @@ impl Work {
     /// Launches the work `repeat` times and returns the time of each timed launch in microseconds.
     ///
     /// # Errors
-    /// [`Invalidity`] where a launch fails.
+    /// [`Invalidity`](seqtune_data::Invalidity) where a launch fails.
     pub fn launch(
         &self,
         executor: &mut dyn Executor,

@@ -17,12 +17,15 @@ use std::time::{Duration, Instant};
 
 /// How a sweep is run.
 pub struct Run {
+    /// Start of the workers.
     pub setup: Setup,
+    /// Measuring recipe of each config.
     pub policy: Policy,
     /// Configs measured interleaved.
     pub batch: usize,
     /// Processes that compile, and batches that they go ahead of the one that is measured.
     pub compilers: usize,
+    /// Batches compiled ahead of the one that is measured.
     pub ahead: usize,
     /// Stop after this long.
     pub budget: Option<Duration>,
@@ -33,19 +36,25 @@ pub struct Run {
 /// Where the time of a sweep went, in seconds, and what it brought.
 #[derive(Clone, Debug, Default, serde::Serialize)]
 pub struct Report {
+    /// Configs of the plan.
     pub planned: usize,
     /// Records of the plan that the journal held before.
     pub found: usize,
+    /// Configs measured now.
     pub measured: usize,
+    /// Configs that failed now.
     pub invalid: usize,
+    /// Seconds in all.
     pub seconds: f64,
     /// Waited for programs.
     pub compile_seconds: f64,
+    /// Seconds of measuring.
     pub measure_seconds: f64,
     /// Share of the time that was neither waiting for programs nor measuring.
     pub overhead: f64,
     /// Whether the plan is measured, and whether it is not because the budget was spent.
     pub complete: bool,
+    /// Whether it ended early because the budget was spent.
     pub stopped: bool,
     /// Problems that could not be measured, and why.
     pub failed: Vec<(String, String)>,

@@ -13,7 +13,14 @@ pub enum Choice {
     Exhaustive,
     /// So many per problem: the default, then configs of a pool that problems share (so that compiling is paid once), a
     /// share of them drawn fresh.
-    Sample { configs: usize, pool: usize, fresh: f64 },
+    Sample {
+        /// Configs per problem.
+        configs: usize,
+        /// Configs of the pool.
+        pool: usize,
+        /// Share of a problem's configs drawn for it alone, 0 to 1.
+        fresh: f64,
+    },
 }
 
 /// Problems with the configs to measure for each. The same arguments give the same plan.

@@ -246,6 +246,9 @@ impl Kernel {
     }
 
     /// What it takes to run the kernel; an error where only its space is described.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`](crate::Error::Kernel) of a kernel that describes a space alone.
     pub fn source(&self) -> Result<&Source> {
         match &self.source {
             Some(source) => Ok(source),

@@ -136,6 +136,9 @@ impl Device {
     }
 
     /// Every description in a file of `[[device]]` tables.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the text is no list of devices.
     pub fn parse_file(text: &str, place: &str) -> Result<Vec<Device>> {
         match toml::from_str::<DeviceFile>(text) {
             Ok(file) if !file.device.is_empty() => Ok(file.device),
@@ -145,11 +148,17 @@ impl Device {
     }
 
     /// The descriptions that ship with the program.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the shipped file cannot be read, which a test excludes.
     pub fn shipped() -> Result<Vec<Device>> {
         Device::parse_file(SHIPPED, "kernels/devices.toml")
     }
 
     /// A description by name, or the first of a file by its path.
+    ///
+    /// # Errors
+    /// [`Error::DeviceNotFound`] where no description has the name, [`Error::File`] where the file cannot be read.
     pub fn described(name_or_path: &str) -> Result<Device> {
         let shipped = Device::shipped()?;
         if let Some(found) = shipped.iter().find(|d| d.is_called(name_or_path)) {

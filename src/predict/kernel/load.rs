@@ -22,6 +22,9 @@ static SHIPPED: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels");
 
 impl Kernel {
     /// Opens a kernel: a folder's path, or a name looked up in `./kernels` and then among the shipped ones.
+    ///
+    /// # Errors
+    /// [`Error::KernelNotFound`] where there is none, [`Error::Kernel`] where its `kernel.toml` is wrong.
     pub fn open(name_or_path: &str) -> Result<Kernel> {
         if let Some(kernel) = Kernel::find(name_or_path)? {
             return Ok(kernel);
@@ -35,6 +38,9 @@ impl Kernel {
     }
 
     /// [`Kernel::open`], `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] where its `kernel.toml` is wrong, [`Error::File`] where a file cannot be read.
     pub fn find(name_or_path: &str) -> Result<Option<Kernel>> {
         let mut candidates = vec![PathBuf::from(name_or_path), Path::new("kernels").join(name_or_path)];
         // families are one folder deeper
@@ -80,6 +86,9 @@ impl Kernel {
 
     /// Builds a kernel from the texts of its folder, that of its base under the name it is called by; `place` names
     /// `kernel.toml` in errors.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] with the place and what is wrong.
     pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
         let at = |e: Error| e.or_kind(Error::Kernel).at(place);
         let text = files.get("kernel.toml").map_or("", String::as_str);

@@ -13,6 +13,9 @@ use crate::kernel::expr::{Binary, Expr, Unary};
 
 impl Expr {
     /// Parses `text`; `resolve` gives the meaning of a name (a slot, a number, or a definition to inline).
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the text is no expression, or a name is unknown.
     pub fn parse(text: &str, resolve: &dyn Fn(&str) -> Option<Expr>) -> Result<Expr> {
         let mut parser = Parser { tokens: tokenize(text)?, at: 0, text, resolve };
         let expr = parser.or()?;

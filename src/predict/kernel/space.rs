@@ -89,6 +89,9 @@ impl ConfigSpace {
     ///
     /// `prefix` must itself have come from `completions`, or be empty. Errors where the look-ahead needs more than
     /// 100,000 nodes: then the kernel's parameters are badly ordered.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
     pub fn completions(&self, prefix: &[Choice]) -> Result<Choices> {
         if self.impossible.is_some() {
             return Ok(Choices::default());

@@ -9,6 +9,9 @@ use crate::kernel::spec::{Field, FieldKind};
 
 impl Field {
     /// The value that `text` stands for.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the text is no value of the field.
     pub fn value(&self, text: &str) -> Result<f64> {
         let name = &self.name;
         match self.kind {
@@ -196,6 +199,9 @@ impl Kernel {
     }
 
     /// Reads problems from lines: one a line, in either notation; empty lines and `#` comments are skipped.
+    ///
+    /// # Errors
+    /// [`Error::Problem`](crate::Error::Problem) with the number of the line.
     pub fn problems_from_lines(&self, text: &str, place: &str) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         for (i, line) in text.lines().enumerate() {

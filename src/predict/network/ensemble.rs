@@ -24,6 +24,9 @@ pub struct Hidden {
 
 impl Ensemble {
     /// Builds `members` networks from the weights of a model file.
+    ///
+    /// # Errors
+    /// [`Error::Model`](crate::Error::Model) where a weight is missing or has another shape.
     pub fn new(hparams: &Hparams, weights: &Weights, members: usize) -> Result<Ensemble> {
         if members == 0 {
             return input("the model has no member; fetch or train it again");

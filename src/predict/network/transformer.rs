@@ -105,6 +105,9 @@ impl SelfAttention {
 
 impl Transformer {
     /// Builds one network from its named weights.
+    ///
+    /// # Errors
+    /// [`Error::Model`](crate::Error::Model) where a weight is missing or has another shape.
     pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Transformer> {
         let encoder = |i: usize| -> Result<_> {
             let part = |part: &str| format!("encoder.{i}.{part}");

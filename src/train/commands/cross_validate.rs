@@ -9,6 +9,9 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::settings::Settings;
 
 /// Runs `seqtune evaluate` where it trains models.
+///
+/// # Errors
+/// `Error::Input` where the datasets allow no such folds, else the error of training.
 pub fn run(args: &Args) -> Result<()> {
     match (args.folds, args.leave_device_out) {
         (Some(folds), _) => cross_validated(args, HeldOut::Shapes(folds)),

@@ -18,6 +18,9 @@ use seqtune_predict::{Meta, Model};
 use std::path::PathBuf;
 
 /// Runs `seqtune train`.
+///
+/// # Errors
+/// `Error::Input` where the options or the datasets allow no training, `Error::Failed` where it diverges.
 pub fn run(args: Args) -> Result<()> {
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
     let tuned = is_tuned(&corpus)?;

@@ -5,10 +5,13 @@ use tch::{Kind, Tensor};
 
 /// Optimizer state. All maps have the names of the weights.
 pub struct AdamW {
+    /// Averages of the gradients.
     pub first: Weights,
+    /// Averages of their squares.
     pub second: Weights,
     /// Exponential average of the weights: what is validated and kept.
     pub average: Weights,
+    /// Updates done.
     pub step: i64,
 }
 
@@ -26,6 +29,7 @@ pub fn copy(weights: &Weights) -> Weights {
 }
 
 impl AdamW {
+    /// The state before the first update.
     pub fn new(weights: &Weights) -> AdamW {
         AdamW { first: zeros(weights), second: zeros(weights), average: copy(weights), step: 0 }
     }

@@ -14,6 +14,9 @@ use tch::{Kind, Tensor, no_grad};
 
 /// As [`Predictor::score`](seqtune_predict::Predictor::score), by the network that is trained, without boosted trees. Only for a model with
 /// one member.
+///
+/// # Errors
+/// `Error::Input` of a model of several networks, `Error::Config` where a config is illegal.
 pub fn score_by_libtorch(
     kernel: &Kernel,
     model: &Model,

@@ -131,6 +131,7 @@ pub struct Dropout {
 }
 
 impl Dropout {
+    /// Dropout of a share of the numbers; `None` where the share is 0.
     pub fn new(share: f64, seed: u64) -> Option<Dropout> {
         (share > 0.0).then(|| Dropout { share, rng: ChaCha8Rng::seed_from_u64(seed) })
     }

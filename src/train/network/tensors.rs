@@ -15,11 +15,17 @@ pub fn failed(e: tch::TchError) -> Error {
 }
 
 /// The numbers of a tensor, row-major.
+///
+/// # Errors
+/// `Error::Failed` where libtorch does not give them.
 pub fn numbers(tensor: &Tensor) -> Result<Vec<f32>> {
     Vec::<f32>::try_from(tensor.to_kind(Kind::Float).reshape([-1])).map_err(failed)
 }
 
 /// Copies weights out of libtorch.
+///
+/// # Errors
+/// `Error::Failed` where libtorch does not give them.
 pub fn to_arrays(weights: &Weights) -> Result<Arrays> {
     let array = |(name, tensor): (&String, &Tensor)| {
         let shape = tensor.size().iter().map(|s| *s as usize).collect();

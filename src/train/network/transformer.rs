@@ -72,14 +72,19 @@ enum Head {
 
 /// Finished configs as the re-ranker is given them: the encoding of what they decide (N, C), their tokens (N, P).
 pub struct Finished {
+    /// Features of all values of each config: (N, C).
     pub instance: Tensor,
+    /// Tokens of its values: (N, parameters).
     pub tokens: Tensor,
 }
 
 /// What is said of finished configs, each (N). Energy and rank are those of a judge.
 pub struct Judged {
+    /// Encoded time.
     pub time: Option<Tensor>,
+    /// Encoded energy.
     pub energy: Option<Tensor>,
+    /// Score that orders the configs of a problem.
     pub rank: Option<Tensor>,
 }
 
@@ -124,6 +129,9 @@ pub struct Steps {
 
 impl Transformer {
     /// Builds the network on `weights`, whose tensors it shares.
+    ///
+    /// # Errors
+    /// `Error::Model` where a weight is missing.
     pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Transformer> {
         let heads = hparams.heads as i64;
         let encoder = |i: usize| -> Result<EncoderLayer> {

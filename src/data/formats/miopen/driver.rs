@@ -108,6 +108,9 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
 }
 
 /// The convolutions of lines in any of the notations; empty lines and `#` comments are skipped.
+///
+/// # Errors
+/// [`Error::Input`] with the number of the line that is no convolution.
 pub fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
     let mut all = Vec::new();
     for (i, line) in text.lines().enumerate().map(|(i, line)| (i, line.trim())) {
