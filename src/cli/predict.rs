@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// What answers are told with.
+/// Printing of answers.
 struct Printer<'a> {
     kernel: &'a Kernel,
     device: &'a Device,

@@ -13,7 +13,7 @@ pub struct Bar {
     bar: ProgressBar,
     what: &'static str,
     plain: bool,
-    told: Instant,
+    reported: Instant,
     began: Instant,
     /// Where it began: what goes on with earlier work does not begin at 0.
     first: Option<usize>,
@@ -29,7 +29,7 @@ impl Bar {
         bar.set_length(total);
         bar.set_style(style("{prefix} {bar:30} {pos}/{len}, {elapsed} gone  {wide_msg}"));
         bar.set_prefix(what);
-        Bar { bar, what, plain, told: Instant::now(), began: Instant::now(), first: None, estimates: false }
+        Bar { bar, what, plain, reported: Instant::now(), began: Instant::now(), first: None, estimates: false }
     }
 
     /// Moves to step `at`.
@@ -44,8 +44,8 @@ impl Bar {
             self.bar.set_style(style("{prefix} {bar:30} {pos}/{len}, {elapsed} gone, {eta} to go  {wide_msg}"));
         }
         self.bar.set_message(message.to_string());
-        if self.plain && self.told.elapsed() > Duration::from_secs(15) {
-            self.told = Instant::now();
+        if self.plain && self.reported.elapsed() > Duration::from_secs(15) {
+            self.reported = Instant::now();
             let total = self.bar.length().unwrap_or(0);
             let gone = self.began.elapsed().as_secs_f64();
             let to_go = match at - first.min(at) {

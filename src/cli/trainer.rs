@@ -33,7 +33,7 @@ pub fn find() -> Result<PathBuf> {
     }
 }
 
-/// The libraries that the program's loader does not find; nothing where that cannot be told.
+/// The libraries that the program's loader does not find; nothing where that cannot be found out.
 pub fn missing_libraries(program: &std::path::Path) -> Vec<String> {
     // the loader lists what it would load, and runs nothing
     let listed = Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").output();

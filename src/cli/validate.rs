@@ -143,7 +143,7 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
     })
 }
 
-/// What the device reaches at best, how that was measured, and how a bound is told from it.
+/// Peaks of the device, how they were measured, and how a bound follows from them.
 fn roofline(peaks: &Peaks, fill_is_known: bool) -> String {
     let matrix = peaks.matrix_gflops.map_or(String::new(), |peak| format!(", {peak:.0} in f16 on tensor cores"));
     let cached = peaks

@@ -85,7 +85,7 @@ pub struct Judged {
     pub shape: String,
     /// By method the regret of the best of the first [`TOPS`], if there is an answer.
     pub regrets: Vec<(Method, Option<[f64; 4]>)>,
-    /// What the model's first choice was said and found to be worth, and whether it was marked unsure.
+    /// Predicted and measured quality of the model's first choice, and whether it was marked unsure.
     pub first: Option<(First, bool)>,
 }
 

@@ -102,10 +102,10 @@ pub fn calibration_error(firsts: &[First]) -> f64 {
         bin.0 += first.probability;
         bin.1 += first.best as u8 as f64;
     }
-    bins.iter().map(|(said, were)| f64::abs(said - were)).sum::<f64>() / firsts.len().max(1) as f64
+    bins.iter().map(|(expected, observed)| f64::abs(expected - observed)).sum::<f64>() / firsts.len().max(1) as f64
 }
 
-/// The mean of [`calibration_error`] where each first choice is the best as probably as was said: what is left of it, on so few problems, by
+/// The mean of [`calibration_error`] where each first choice is the best as probably as predicted: what is left of it, on so few problems, by
 /// chance. By a thousand seeded draws.
 pub fn calibration_error_by_chance(firsts: &[First]) -> f64 {
     const DRAWS: usize = 1_000;

@@ -18,7 +18,7 @@ pub const RISK: f64 = 0.05;
 pub struct Calibration {
     /// How much each part of the model counts.
     pub weights: PoolWeights,
-    /// Merits are divided by it before the softmax.
+    /// Scores are divided by it before the softmax.
     pub temperature: f64,
     /// Slope of the line through the log-odds of the first choice.
     pub slope: f64,
@@ -38,7 +38,7 @@ pub struct ScoredProblem {
     pub costs: Vec<f64>,
 }
 
-/// What a first choice was worth: how probable it was said to be, whether it was the best, and what part of the best it lost.
+/// A first choice: its predicted probability, whether it was the best, and the part of the best that it lost.
 #[derive(Clone, Copy, Debug)]
 pub struct First {
     /// Calibrated probability of the first choice.
@@ -88,10 +88,10 @@ impl Calibration {
         let mut shares = softmax(scores, self.temperature);
         let first = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
         if let Some(first) = first.filter(|_| scores.len() > 1) {
-            let said = logistic(self.slope * log_odds(shares[first]) + self.offset);
-            let rest = (1.0 - said) / (1.0 - shares[first]).max(1e-12);
+            let first_share = logistic(self.slope * log_odds(shares[first]) + self.offset);
+            let rest = (1.0 - first_share) / (1.0 - shares[first]).max(1e-12);
             shares.iter_mut().for_each(|share| *share *= rest);
-            shares[first] = said;
+            shares[first] = first_share;
         }
         shares
     }

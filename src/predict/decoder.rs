@@ -84,15 +84,15 @@ impl Decoder<'_> {
             let weights = self.weights();
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
                 .zip(scorer.averaged().into_iter().zip(weighed))
-                .map(|((config, h), (said, [values, lists]))| {
-                    let opinions = [h.log_probability, said.rank as f64, values, lists];
-                    (pooled_score(&weights, &opinions), self.candidate(instance, config, h.log_probability, said))
+                .map(|((config, h), (scores, [values, lists]))| {
+                    let opinions = [h.log_probability, scores.rank as f64, values, lists];
+                    (pooled_score(&weights, &opinions), self.candidate(instance, config, h.log_probability, scores))
                 })
                 .collect();
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
             if let Some(calibration) = self.calibration {
                 let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
-                let scores: Vec<f64> = judged.iter().map(|(merit, _)| *merit).collect();
+                let scores: Vec<f64> = judged.iter().map(|(score, _)| *score).collect();
                 for ((_, candidate), share) in judged.iter_mut().zip(calibration.probabilities(&scores)) {
                     candidate.probability = likelihood * share;
                 }
@@ -107,9 +107,9 @@ impl Decoder<'_> {
         instance: &Instance,
         config: Config,
         log_probability: f64,
-        said: Scores,
+        scores: Scores,
     ) -> Candidate {
-        let [time_us, joules] = self.featurizer.decode_costs(instance, said.costs);
+        let [time_us, joules] = self.featurizer.decode_costs(instance, scores.costs);
         Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
     }
 
@@ -149,8 +149,8 @@ impl Decoder<'_> {
         let (hidden, _) = self.ensemble.step(caches, &rows, &features, self.featurizer.of);
         let mut answers = vec![Vec::new(); found.len()];
         for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&hidden)) {
-            let said = Scores { costs: [time, f32::NAN], rank: 0.0 };
-            answers[problem].push(self.candidate(&instance[problem], config, log_probability, said));
+            let scores = Scores { costs: [time, f32::NAN], rank: 0.0 };
+            answers[problem].push(self.candidate(&instance[problem], config, log_probability, scores));
         }
         answers
     }
@@ -262,9 +262,9 @@ impl Decoder<'_> {
         if judges {
             let mut scorer = self.ensemble.scorer(featurizer, instance, &caches, 0);
             configs.iter().for_each(|c| scorer.add(&c.0));
-            for (scored, said) in scored.iter_mut().zip(scorer.averaged()) {
-                [scored.time_us, scored.joules] = featurizer.decode_costs(instance, said.costs);
-                scored.rank = said.rank as f64;
+            for (scored, scores) in scored.iter_mut().zip(scorer.averaged()) {
+                [scored.time_us, scored.joules] = featurizer.decode_costs(instance, scores.costs);
+                scored.rank = scores.rank as f64;
             }
         }
         // the re-ranker has no use for the step at "finished"

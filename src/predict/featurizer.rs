@@ -235,12 +235,12 @@ impl Featurizer {
     }
 
     /// Microseconds and joules from what the heads say; NaN for what they never learned.
-    pub fn decode_costs(&self, instance: &Instance, said: [f32; 2]) -> [f64; 2] {
-        let read = |scale: &Option<Scale>, said: f32| match scale {
-            Some(scale) => instance.flops / (said as f64 * scale.deviation + scale.mean).exp(),
+    pub fn decode_costs(&self, instance: &Instance, encoded: [f32; 2]) -> [f64; 2] {
+        let read = |scale: &Option<Scale>, encoded: f32| match scale {
+            Some(scale) => instance.flops / (encoded as f64 * scale.deviation + scale.mean).exp(),
             None => f64::NAN,
         };
-        [read(&self.vocab.rate, said[0]), read(&self.vocab.efficiency, said[1])]
+        [read(&self.vocab.rate, encoded[0]), read(&self.vocab.efficiency, encoded[1])]
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Node {
 /// Trees whose answers are added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forest {
-    /// What is said before there is a tree.
+    /// Prediction before there is a tree.
     pub base: f32,
     /// Each tree with its root first.
     pub trees: Vec<Vec<Node>>,

@@ -80,12 +80,12 @@ impl Trees {
 
     /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
     pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<[f64; 2]> {
-        let said = |config: &Config| {
+        let score = |config: &Config| {
             let row = instance.row(config);
             // what a cost is in the soft target
             (-self.values.predict(&row) as f64 / self.tau, self.lists.predict(&row) as f64)
         };
-        let (values, lists): (Vec<f64>, Vec<f64>) = configs.iter().map(said).unzip();
+        let (values, lists): (Vec<f64>, Vec<f64>) = configs.iter().map(score).unzip();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
         softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0)).map(|(v, l)| [ln(v), ln(l)]).collect()
     }

@@ -1,6 +1,6 @@
 //! Sequences of several problems of one kernel as tensors.
 
-use crate::network::transformer::{Finished, Judged, Steps, Transformer};
+use crate::network::transformer::{Finished, Scores, Steps, Transformer};
 use crate::prefix_tree::PrefixTree;
 use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::kernel::Choice;
@@ -28,7 +28,7 @@ pub struct Batch {
     targets: Tensor,
     /// 1 where a choice was asked for: (N, T).
     asked: Tensor,
-    /// By row, the node at "finished" (N), where nobody judges.
+    /// By row, the node at "finished" (N), without a re-ranker.
     last: Option<Tensor>,
     finished: Finished,
 }
@@ -234,9 +234,9 @@ impl Batch {
         }
     }
 
-    /// Log-probabilities of all tokens of the kernel at each node, among the legal ones (B, M, V), and what is said of each finished
+    /// Log-probabilities of all tokens of the kernel at each node, among the legal ones (B, M, V), and the scores of each finished
     /// sequence.
-    pub fn forward(&self, net: &Transformer) -> (Tensor, Judged) {
+    pub fn forward(&self, net: &Transformer) -> (Tensor, Scores) {
         let memory = net.encode(&self.source, self.kernel);
         let hidden = net.decode(&memory, &self.steps, self.kernel); // (B, M, D)
         let mut scores = net.logits(&hidden, &self.vocabulary).to_kind(Kind::Float);
@@ -248,7 +248,7 @@ impl Batch {
         }
         let log = scores.masked_fill(&self.illegal, -1e9).log_softmax(-1, Kind::Float);
         let at_end = |last: &Tensor| hidden.flatten(0, 1).index_select(0, last).to_kind(Kind::Float);
-        (log, net.judge(&memory, &self.finished, self.last.as_ref().map(at_end).as_ref(), self.kernel))
+        (log, net.score(&memory, &self.finished, self.last.as_ref().map(at_end).as_ref(), self.kernel))
     }
 
     /// What `of_nodes` (B, M) says of the node of each step, 0 in the padding: (N, T).

@@ -3,7 +3,7 @@
 //! A temperature for the scores (temperature scaling, Guo et al. 2017), a line through the log-odds of the first choice (Platt 1999), and
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
-use crate::pool::{self, Judged};
+use crate::pool::{self, RankedProblem};
 use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem, log_odds, logistic};
 use seqtune_predict::opinion_pool::{EQUAL, PoolWeights};
 use seqtune_predict::softmax::{distribution, softmax};
@@ -28,7 +28,7 @@ impl Ranked<'_> {
     }
 }
 
-/// Learned from judged problems: how much each part of the model counts towards the soft target of temperature `tau`, the temperature
+/// Learned from problems of known costs: how much each part of the model counts towards the soft target of temperature `tau`, the temperature
 /// under which the best configs are most probable, the line under which first choices are as probable as they turn out right, and the
 /// lowest threshold above which no more than [`RISK`] of the first choices lose more than [`LOSS`]; above 1, so that every answer is
 /// marked, where there is none. `None` without problems of two configs. Without `tau` all parts count alike: for problems that the model
@@ -50,14 +50,14 @@ pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
 
 /// How much each part of the model counts towards the soft targets.
 fn pooled(known: &[&ScoredProblem], tau: f64) -> PoolWeights {
-    let judged = |k: &&'_ ScoredProblem| {
+    let target = |k: &&'_ ScoredProblem| {
         let least = k.costs.iter().copied().fold(f64::INFINITY, f64::min);
         let relative: Vec<f64> = k.costs.iter().map(|cost| cost / least).collect();
         distribution(&relative, Some(tau)).into_iter().map(f64::from).collect::<Vec<f64>>()
     };
-    let targets: Vec<Vec<f64>> = known.iter().map(judged).collect();
-    let judged = known.iter().zip(targets).map(|(k, target)| Judged { opinions: &k.opinions, target });
-    pool::fit(&judged.collect::<Vec<_>>())
+    let targets: Vec<Vec<f64>> = known.iter().map(target).collect();
+    let problems = known.iter().zip(targets).map(|(k, target)| RankedProblem { opinions: &k.opinions, target });
+    pool::fit(&problems.collect::<Vec<_>>())
 }
 
 /// The temperature under which the best configs are most probable: convex in its inverse, so there is one minimum.

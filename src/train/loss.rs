@@ -48,7 +48,7 @@ pub fn pairwise(rank: &Tensor, cost: &Tensor) -> Tensor {
 /// How far what a head says (N) is from what is `known`, in natural logarithms over `deviation`, NaN where it is not: the mean
 /// Huber loss, and, where a problem has several configs, beside it that of the differences between them, counted in tenths: what the level
 /// of a problem hides, and what is chosen by.
-pub fn costs(said: &Tensor, known: &[f32], shape: [i64; 2], deviation: f64) -> Option<Tensor> {
+pub fn costs(predicted: &Tensor, known: &[f32], shape: [i64; 2], deviation: f64) -> Option<Tensor> {
     let count = known.iter().filter(|k| !k.is_nan()).count() as f64;
     if count == 0.0 {
         return None;
@@ -56,7 +56,7 @@ pub fn costs(said: &Tensor, known: &[f32], shape: [i64; 2], deviation: f64) -> O
     let mask: Vec<f32> = known.iter().map(|k| !k.is_nan() as u8 as f32).collect();
     let known: Vec<f32> = known.iter().map(|k| if k.is_nan() { 0.0 } else { *k }).collect();
     let mask = Tensor::from_slice(&mask).view(shape);
-    let error = (said.view(shape) - Tensor::from_slice(&known).view(shape)) * &mask; // (B, R)
+    let error = (predicted.view(shape) - Tensor::from_slice(&known).view(shape)) * &mask; // (B, R)
     let huber = |error: &Tensor| error.huber_loss(&error.zeros_like(), Reduction::Sum, 1.0) / count;
     let mut loss = huber(&error);
     if shape[1] > 1 {
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn the_right_order_costs_least_and_a_filler_nothing() {
         let cost = rows(&[1.0, 1.1, 1.5]);
-        let said = |rank: &[f32]| pairwise(&rows(rank), &cost).double_value(&[]);
-        let orders = [[3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]].map(|rank| said(&rank));
+        let predicted = |rank: &[f32]| pairwise(&rows(rank), &cost).double_value(&[]);
+        let orders = [[3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]].map(|rank| predicted(&rank));
         assert!(orders.is_sorted(), "{orders:?}");
         let filled = pairwise(&rows(&[2.0, 3.0, 1.0, FILLER as f32]), &rows(&[1.0, 1.1, 1.5, 1.0]));
         assert!((filled.double_value(&[]) - orders[2]).abs() < 1e-6, "{filled:?} {orders:?}");

@@ -221,12 +221,12 @@ impl<'a> MemberTrainer<'a> {
 
     /// The loss of one update, and the part of it that is likelihood.
     fn loss(&self, kernel_data: &KernelData, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
-        let Settings { smoothing, rank, pairwise_weight, head, .. } = self.settings;
+        let Settings { smoothing, pairwise_weight, head, .. } = self.settings;
         let net = self.network(rng.random())?;
         let examples: Vec<&Example> = chunk.iter().map(|i| &kernel_data.training[*i]).collect();
         let drawn = Drawn::new(&examples, kernel_data.rows, rng);
         let batch = Batch::new(&kernel_data.featurizer, &drawn.sources, kernel_data.rows, &drawn.sequences);
-        let (log, judged) = batch.forward(&net);
+        let (log, scores) = batch.forward(&net);
         let mut chosen = batch.chosen(&log);
         if *smoothing > 0.0 {
             chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
@@ -236,16 +236,16 @@ impl<'a> MemberTrainer<'a> {
         let target = Tensor::from_slice(&drawn.target).view(shape);
         let likelihood = -((&chosen - self.against(&chosen, &examples)) * &target).sum(None) / shape[0] as f64;
         let mut loss = likelihood.shallow_clone();
-        if let (Some(scores), true) = (&judged.rank, kernel_data.rows > 1) {
+        if let (Some(rank), true) = (&scores.rank, kernel_data.rows > 1) {
             let filler = Tensor::from_slice(&drawn.filler).view(shape);
-            let scores = scores.view(shape).masked_fill(&filler, loss::FILLER);
-            loss += loss::listwise(&scores, &target) * *rank;
+            let ranks = rank.view(shape).masked_fill(&filler, loss::FILLER);
+            loss += loss::listwise(&ranks, &target) * self.settings.rank;
             if *pairwise_weight > 0.0 {
-                loss += loss::pairwise(&scores, &Tensor::from_slice(&drawn.relative).view(shape)) * *pairwise_weight;
+                loss += loss::pairwise(&ranks, &Tensor::from_slice(&drawn.relative).view(shape)) * *pairwise_weight;
             }
         }
         let vocab = &kernel_data.featurizer.vocab;
-        let heads = [(judged.time.as_ref(), &vocab.rate), (judged.energy.as_ref(), &vocab.efficiency)];
+        let heads = [(scores.time.as_ref(), &vocab.rate), (scores.energy.as_ref(), &vocab.efficiency)];
         for (which, (predicted, scale)) in heads.into_iter().enumerate() {
             let (Some(predicted), Some(scale)) = (predicted, scale) else { continue };
             let known: Vec<f32> = drawn.costs.iter().map(|c| c[which]).collect();
@@ -382,13 +382,13 @@ fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
             let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
             let rows = sequences.len() / chunk.len();
             let batch = Batch::new(&kernel_data.featurizer, &sources, rows, &sequences);
-            let (all, judged) = batch.forward(net);
+            let (all, scores) = batch.forward(net);
             let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
             if kernel_data.rows == 1 {
                 share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
             } else {
                 // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
-                if let Some(rank) = &judged.rank {
+                if let Some(rank) = &scores.rank {
                     log = (log + rank) / 2.0;
                 }
                 log = &log - log.logsumexp([0], true);
@@ -398,11 +398,11 @@ fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
                 let p = *p as f64;
                 divergence += p * (p.ln() - *log as f64);
             }
-            for (which, said) in [judged.time, judged.energy].into_iter().enumerate() {
-                let Some(said) = said else { continue };
+            for (which, predicted) in [scores.time, scores.energy].into_iter().enumerate() {
+                let Some(predicted) = predicted else { continue };
                 let known = chunk.iter().flat_map(|e| &e.costs).map(|c| c[which]);
-                for (said, known) in numbers(&said)?.iter().zip(known).filter(|(_, k)| !k.is_nan()) {
-                    errors[which] += (said - known).powi(2) as f64;
+                for (predicted, known) in numbers(&predicted)?.iter().zip(known).filter(|(_, k)| !k.is_nan()) {
+                    errors[which] += (predicted - known).powi(2) as f64;
                     counts[which] += 1.0;
                 }
             }

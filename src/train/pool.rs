@@ -9,33 +9,33 @@ const HELD: f64 = 2.0;
 const ROUNDS: usize = 500;
 const STILL: f64 = 1e-5;
 
-/// A problem's configs: what is said of each, and the soft target.
-pub struct Judged<'a> {
+/// Log-probabilities of a problem's configs, and their soft target.
+pub struct RankedProblem<'a> {
     /// Log-probabilities of its configs by the parts of the model.
     pub opinions: &'a [LogProbs],
     /// Soft target of the same configs.
     pub target: Vec<f64>,
 }
 
-impl Judged<'_> {
+impl RankedProblem<'_> {
     /// Cross-entropy of the target, and its first and second derivative by one of the weights.
     fn loss(&self, weights: &PoolWeights, by: usize) -> [f64; 3] {
         let scores: Vec<f64> = self.opinions.iter().map(|o| pooled_score(weights, o)).collect();
-        let said = softmax(&scores, 1.0);
+        let probabilities = softmax(&scores, 1.0);
         let (mut nats, mut wanted, mut mean, mut square) = (0.0, 0.0, 0.0, 0.0);
-        for ((opinions, said), target) in self.opinions.iter().zip(&said).zip(&self.target) {
+        for ((opinions, p), target) in self.opinions.iter().zip(&probabilities).zip(&self.target) {
             let opinion = opinions[by].max(LEAST);
-            nats -= target * said.max(f64::MIN_POSITIVE).ln();
+            nats -= target * p.max(f64::MIN_POSITIVE).ln();
             wanted += target * opinion;
-            mean += said * opinion;
-            square += said * opinion * opinion;
+            mean += p * opinion;
+            square += p * opinion * opinion;
         }
         [nats, mean - wanted, square - mean * mean]
     }
 }
 
 /// The weights under which the soft targets are most probable, none below 0: Newton's method, a weight at a time. The loss is convex.
-pub fn fit(problems: &[Judged]) -> PoolWeights {
+pub fn fit(problems: &[RankedProblem]) -> PoolWeights {
     let held = HELD / problems.len().max(1) as f64;
     let loss = |weights: &PoolWeights, by: usize| {
         let mut sum = [0.0; 3];
@@ -83,10 +83,10 @@ mod tests {
         ((0..count).map(|_| (0..6).map(|_| opinion()).collect()).collect(), [0.8, 0.0, 0.3, 0.0])
     }
 
-    fn judged<'a>(problems: &'a [Vec<LogProbs>], truth: &PoolWeights) -> Vec<Judged<'a>> {
+    fn judged<'a>(problems: &'a [Vec<LogProbs>], truth: &PoolWeights) -> Vec<RankedProblem<'a>> {
         let of = |opinions: &'a Vec<LogProbs>| {
             let scores: Vec<f64> = opinions.iter().map(|o| pooled_score(truth, o)).collect();
-            Judged { opinions, target: softmax(&scores, 1.0) }
+            RankedProblem { opinions, target: softmax(&scores, 1.0) }
         };
         problems.iter().map(of).collect()
     }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn opinions_count_as_much_as_they_had_a_part_in_the_truth() {
         let (problems, truth) = drawn(2_000);
-        let fitted = fit(&judged(&problems, &truth));
+        let fitted = fit(&drawn_problems(&problems, &truth));
         for (fitted, truth) in fitted.iter().zip(truth) {
             assert!((fitted - truth).abs() < 0.02, "{fitted:?}");
         }
@@ -105,7 +105,7 @@ mod tests {
         let never = f64::NEG_INFINITY;
         let opinions = [[-0.1, -0.1, never, -0.1], [-3.0, never, -0.1, -3.0], [never; 4]];
         assert!(pooled_score(&[0.5, 0.5, 0.0, 0.0], &opinions[0]) > pooled_score(&[0.5, 0.5, 0.0, 0.0], &opinions[1]));
-        let fitted = fit(&[Judged { opinions: &opinions, target: vec![0.7, 0.3, 0.0] }]);
+        let fitted = fit(&[RankedProblem { opinions: &opinions, target: vec![0.7, 0.3, 0.0] }]);
         assert!(fitted.iter().all(|weight| weight.is_finite()), "{fitted:?}");
     }
 
@@ -114,14 +114,14 @@ mod tests {
         assert_eq!(fit(&[]), EQUAL);
         let (problems, truth) = drawn(2_000);
         let far = |count: usize| {
-            let fitted = fit(&judged(&problems[..count], &truth));
+            let fitted = fit(&drawn_problems(&problems[..count], &truth));
             fitted.iter().zip(EQUAL).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
         assert!(far(1) < 0.3 * far(20) && far(20) < far(2_000), "{} {} {}", far(1), far(20), far(2_000));
         // a part that a model has not says nothing of any config
         let silent: Vec<Vec<LogProbs>> =
             problems.iter().map(|p| p.iter().map(|o| [o[0], o[1], 0.0, 0.0]).collect()).collect();
-        let fitted = fit(&judged(&silent, &truth));
+        let fitted = fit(&drawn_problems(&silent, &truth));
         assert_eq!(fitted[2..], EQUAL[2..]);
         assert!((fitted[0] - 0.8).abs() < 0.02 && fitted[1] < 0.02, "{fitted:?}");
     }

@@ -17,7 +17,7 @@ pub struct Answer {
     pub log_probability: Option<f64>,
     /// Positions where there was a choice, and whether the method's most probable value after the tuned prefix was the tuned one.
     pub steps: Option<Vec<(usize, bool)>>,
-    /// How probable the first choice was said to be.
+    /// Predicted probability of the first choice.
     pub first: Option<f64>,
 }
 

@@ -152,7 +152,7 @@ pub fn evaluate(
     }))
 }
 
-/// What the first choice was said to be worth and whether it was right; what it costs beside the tuned config nobody measured.
+/// Predicted probability of the first choice, and whether it was right; its cost beside the tuned config was not measured.
 fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<First> {
     Some(First { probability: answer.first?, best: answer.ranking.first() == Some(tuned(tried)), lost: f64::NAN })
 }
@@ -180,7 +180,7 @@ pub struct Unmasked {
 }
 
 /// How far labels reproduce: the share of twins that were tuned to the same config, with their number. A lower bound of what a
-/// perfect predictor could name: two draws agree less often than the likelier value is drawn. ShadowBuffers whose config is illegal for
+/// perfect predictor could name: two draws agree less often than the likelier value is drawn. Twins whose config is illegal for
 /// the other are not counted.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Labels {

@@ -97,8 +97,9 @@ impl Executor for Fake {
     fn conditions(&mut self) -> Option<Conditions> {
         // hot for as long as it works: a second query after a launch is too late
         let throttled = std::mem::take(&mut self.worked).then(|| "hot".to_string());
-        let told = Conditions { clock_mhz: 1_000, throttled: throttled.into_iter().collect(), ..Conditions::default() };
-        self.hot.then_some(told)
+        let conditions =
+            Conditions { clock_mhz: 1_000, throttled: throttled.into_iter().collect(), ..Conditions::default() };
+        self.hot.then_some(conditions)
     }
 
     fn release(&mut self, program: ProgramId) {

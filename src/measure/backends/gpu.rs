@@ -273,7 +273,7 @@ impl<D: Driver> Executor for Gpu<D> {
         let library = self.library.take();
         let times = match (&opened, &library) {
             (Ok(_), Some(Ok(library))) => self.timed(repeat, timing, &mut |_| library.multiply(product, pointers)),
-            (said, _) => Err(said.clone().err().unwrap_or_default()),
+            (library, _) => Err(library.clone().err().unwrap_or_default()),
         };
         self.library = library;
         times.map_err(|e| self.failure(e))

@@ -270,11 +270,11 @@ mod tests {
 
     #[test]
     fn a_cpu_is_described_by_all_of_its_memory_whatever_is_free_of_it() {
-        let Ok(told) = std::fs::read_to_string("/proc/meminfo") else {
+        let Ok(meminfo) = std::fs::read_to_string("/proc/meminfo") else {
             println!("skipped: this system does not tell its memory in /proc/meminfo");
             return;
         };
-        let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+        let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
         let total = 1024.0 * total.unwrap().trim().parse::<f64>().unwrap();
         let cpus = devices().unwrap_or_default().into_iter().filter(|f| f.device.limits.is_cpu == Some(1.0));
         for Found { device, .. } in cpus {

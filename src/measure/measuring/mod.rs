@@ -331,12 +331,12 @@ impl Bench {
                 return (Outcome::Measured(Measurement { samples_us, energy: None }), observed);
             }
         };
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         let launch_us = candidate.estimate_us;
         let mut launch = |repeat: usize| {
             // launches for energy take seconds, and must not count as silence
-            if told.elapsed().as_secs() >= 1 {
-                told = Instant::now();
+            if reported.elapsed().as_secs() >= 1 {
+                reported = Instant::now();
                 begin(candidate.contender);
             }
             candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, Timing::Untimed)?;

@@ -14,7 +14,7 @@ use std::time::Instant;
 pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
 
 /// Message of the compiling thread.
-enum Told {
+enum CompileEvent {
     Compiled(ProgramKey, Option<Invalidity>),
     /// A batch is finished, or the time is over.
     Done,
@@ -31,7 +31,7 @@ pub struct CompileQueue<'p> {
     asked: usize,
     done: usize,
     requests: Sender<usize>,
-    told: Receiver<Told>,
+    events: Receiver<CompileEvent>,
     compiled: HashMap<ProgramKey, Option<Invalidity>>,
 }
 
@@ -56,12 +56,12 @@ pub fn compiling<T>(
     measure: impl FnOnce(&mut CompileQueue) -> Result<T>,
 ) -> Result<T> {
     let (requests, asked) = channel::<usize>();
-    let (tell, told) = channel();
+    let (sender, events) = channel();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             // owned here, so that a waiting receiver fails where this thread ends
-            let tell = tell;
+            let sender = sender;
             let mut begun = HashSet::new();
             let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
             for at in asked {
@@ -71,14 +71,14 @@ pub fn compiling<T>(
                 let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
                     // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
                     let fault = fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail });
-                    let _ = tell.send(Told::Compiled(ProgramKey::of(kernel, problem, jobs[i].1), fault));
+                    let _ = sender.send(CompileEvent::Compiled(ProgramKey::of(kernel, problem, jobs[i].1), fault));
                 });
                 // nobody listens where measuring has ended
-                let _ = tell.send(done.map_or_else(Told::Failed, |()| Told::Done));
+                let _ = sender.send(done.map_or_else(CompileEvent::Failed, |()| CompileEvent::Done));
             }
         });
         let compiled = HashMap::new();
-        let mut programs = CompileQueue { kernel, todo, ahead, asked: 0, done: 0, requests, told, compiled };
+        let mut programs = CompileQueue { kernel, todo, ahead, asked: 0, done: 0, requests, events, compiled };
         let measured = measure(&mut programs);
         // dropping the sender of requests ends the thread
         is_over.store(true, Ordering::Relaxed);
@@ -102,15 +102,15 @@ impl CompileQueue<'_> {
         let keys = configs.iter().map(|c| ProgramKey::of(self.kernel, problem, c));
         let mut left: HashSet<ProgramKey> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
         while self.done <= at {
-            match self.told.recv().map_err(|_| gone())? {
-                Told::Compiled(program, fault) => {
+            match self.events.recv().map_err(|_| gone())? {
+                CompileEvent::Compiled(program, fault) => {
                     if left.remove(&program) {
                         progress(left.len());
                     }
                     self.compiled.insert(program, fault);
                 }
-                Told::Done => self.done += 1,
-                Told::Failed(error) => return Err(error),
+                CompileEvent::Done => self.done += 1,
+                CompileEvent::Failed(error) => return Err(error),
             }
         }
         Ok(())

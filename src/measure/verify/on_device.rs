@@ -111,9 +111,9 @@ impl ShadowBuffers {
         let most = KernelArg::Float((most * SLACK) as f32);
         let values = [KernelArg::Int(count as i32), KernelArg::Int(self.words() as i32), most, found, expected, flag];
         self.launch(executor, self.programs[1], &values)?;
-        let mut told = [1; 4];
+        let mut differs = [1; 4];
         // a flag that cannot be read counts as a difference
-        Ok(executor.read(self.flag, &mut told).is_ok() && told == [0; 4])
+        Ok(executor.read(self.flag, &mut differs).is_ok() && differs == [0; 4])
     }
 }
 
@@ -130,10 +130,14 @@ mod tests {
     fn the_device_finds_wrong_what_the_host_finds_wrong() {
         let name = "verify::on_device::tests::alone_the_device_finds_wrong_what_the_host_finds_wrong";
         let mut test = std::process::Command::new(std::env::current_exe().unwrap());
-        let said = test.args(["--ignored", "--exact", name, "--nocapture"]).output().unwrap();
-        let text = String::from_utf8_lossy(&said.stdout);
+        let output = test.args(["--ignored", "--exact", name, "--nocapture"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
         println!("{text}");
-        assert!(said.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&said.stderr));
+        assert!(
+            output.status.success() && text.contains("1 passed"),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub struct Client {
     running: Option<Running>,
     /// Contender at which the running request is.
     at: Option<Contender>,
-    heard: Instant,
+    last_event: Instant,
     loading: bool,
 }
 
@@ -112,7 +112,7 @@ enum Reply {
 impl Client {
     /// Creates a client whose worker starts with the first request.
     pub fn new(setup: Setup) -> Client {
-        Client { setup, running: None, at: None, heard: Instant::now(), loading: false }
+        Client { setup, running: None, at: None, last_event: Instant::now(), loading: false }
     }
 
     /// Starts the worker without waiting for its device.
@@ -169,7 +169,7 @@ impl Client {
         for _ in 0..2 {
             let running = self.start()?;
             if running.stdin.write_all(line.as_bytes()).and_then(|()| running.stdin.flush()).is_ok() {
-                self.heard = Instant::now();
+                self.last_event = Instant::now();
                 self.at = None;
                 self.loading = false;
                 return Ok(());
@@ -187,7 +187,7 @@ impl Client {
         let limit = if self.loading { LOAD_LIMIT } else { self.setup.limit };
         match running.events.recv_timeout(wait) {
             Ok(event) => {
-                self.heard = Instant::now();
+                self.last_event = Instant::now();
                 match event {
                     Event::Step(Step::Begin(contender)) => {
                         self.at = Some(contender);
@@ -198,7 +198,7 @@ impl Client {
                 }
                 Reply::Event(event)
             }
-            Err(RecvTimeoutError::Timeout) if self.heard.elapsed() > limit => {
+            Err(RecvTimeoutError::Timeout) if self.last_event.elapsed() > limit => {
                 self.running = None;
                 Reply::Lost(Invalidity::new(
                     InvalidityKind::Timeout,

@@ -105,9 +105,9 @@ impl Ensemble {
     pub fn times(&self, hidden: &Hidden) -> Vec<f32> {
         let mut mean: Vec<f32> = Vec::new();
         for (member, states) in self.0.iter().zip(&hidden.states) {
-            let said = member.time(states);
-            mean.resize(said.len(), 0.0);
-            mean.iter_mut().zip(said).for_each(|(mean, time)| *mean += time / self.0.len() as f32);
+            let times = member.time(states);
+            mean.resize(times.len(), 0.0);
+            mean.iter_mut().zip(times).for_each(|(mean, time)| *mean += time / self.0.len() as f32);
         }
         mean
     }

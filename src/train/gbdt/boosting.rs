@@ -22,7 +22,7 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
     let binned = BinnedRows::new(samples);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut forest = Forest { base: samples.loss.base(), trees: Vec::new() };
-    let (mut scores, mut judged) = (vec![forest.base; n], vec![forest.base; held.count()]);
+    let (mut scores, mut held_scores) = (vec![forest.base; n], vec![forest.base; held.count()]);
     let mut best = (f64::INFINITY, 0);
     let mut gradients = vec![[0.0; 2]; n];
     let mut columns: Vec<u16> = (0..samples.columns as u16).collect();
@@ -35,9 +35,9 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
         let tree = TreeBuilder { binned: &binned, gradients: &gradients, columns: &columns[..seen] }.grow(rows);
         let add = |(score, row): (&mut f32, &[f32])| *score += walk(&tree, row);
         scores.iter_mut().zip(samples.rows.chunks_exact(samples.columns)).for_each(add);
-        judged.iter_mut().zip(held.rows.chunks_exact(samples.columns)).for_each(add);
+        held_scores.iter_mut().zip(held.rows.chunks_exact(samples.columns)).for_each(add);
         forest.trees.push(tree);
-        let loss = held.loss.of(&judged);
+        let loss = held.loss.of(&held_scores);
         if loss < best.0 {
             best = (loss, forest.trees.len());
         }

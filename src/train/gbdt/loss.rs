@@ -7,7 +7,7 @@ use std::ops::Range;
 pub enum Loss {
     /// Each row's value, and how much it counts.
     SquaredError(Vec<(f32, f32)>),
-    /// ListNet of so many rows each, and for each row how probable it is to be in its list: the softmax of what is said of the list's rows is to
+    /// ListNet of so many rows each, and for each row how probable it is to be in its list: the softmax of the scores of the list's rows is to
     /// be that (ListNet, Cao et al. 2007).
     ListNet(Vec<usize>, Vec<f32>),
 }
@@ -22,7 +22,7 @@ impl Default for Loss {
 const FLATTEST: f64 = 1e-4;
 
 impl Loss {
-    /// What is said before there is a tree.
+    /// Prediction before there is a tree.
     pub(crate) fn base(&self) -> f32 {
         match self {
             Loss::SquaredError(values) => {
@@ -43,9 +43,11 @@ impl Loss {
             }
             Loss::ListNet(lists, target) => {
                 for list in ranges(lists) {
-                    let said = shares(&scores[list.clone()]);
-                    for ((gradient, target), said) in gradients[list.clone()].iter_mut().zip(&target[list]).zip(said) {
-                        *gradient = [said as f32 - target, (said * (1.0 - said)).max(FLATTEST) as f32];
+                    let predicted = shares(&scores[list.clone()]);
+                    for ((gradient, target), predicted) in
+                        gradients[list.clone()].iter_mut().zip(&target[list]).zip(predicted)
+                    {
+                        *gradient = [predicted as f32 - target, (predicted * (1.0 - predicted)).max(FLATTEST) as f32];
                     }
                 }
             }
@@ -61,8 +63,8 @@ impl Loss {
             }
             Loss::ListNet(lists, target) => {
                 let one = |list: Range<usize>| -> f64 {
-                    let said = shares(&scores[list.clone()]);
-                    target[list].iter().zip(said).map(|(t, s)| -*t as f64 * s.max(f64::MIN_POSITIVE).ln()).sum()
+                    let predicted = shares(&scores[list.clone()]);
+                    target[list].iter().zip(predicted).map(|(t, s)| -*t as f64 * s.max(f64::MIN_POSITIVE).ln()).sum()
                 };
                 ranges(lists).map(one).sum::<f64>() / lists.len().max(1) as f64
             }

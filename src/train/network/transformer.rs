@@ -23,7 +23,7 @@ struct DecoderLayer {
 }
 
 /// Judges finished configs: of what a config is and decides, and of the problem's summary. It has no need of the decoder, so
-/// that all legal configs of a problem can be judged.
+/// that all legal configs of a problem can be scored.
 struct Reranker {
     features: Vec<Linear>, // C -> D, by kernel
     tokens: Tensor,        // (V, D)
@@ -78,8 +78,8 @@ pub struct Finished {
     pub tokens: Tensor,
 }
 
-/// What is said of finished configs, each (N). Energy and rank are those of a judge.
-pub struct Judged {
+/// Outputs for finished configs, each (N). Energy and rank are those of a re-ranker.
+pub struct Scores {
     /// Encoded time.
     pub time: Option<Tensor>,
     /// Encoded energy.
@@ -226,16 +226,17 @@ impl Transformer {
         self.weigh[kernel].forward(hidden)
     }
 
-    /// What is said of finished configs: by the judge, or, where there is none, of the time alone by their hidden states (N, D) at "finished".
-    pub fn judge(&self, memory: &Memory, finished: &Finished, hidden: Option<&Tensor>, kernel: usize) -> Judged {
+    /// Scores finished configs: by the re-ranker, or, without one, their time alone by the hidden states (N, D) at "finished".
+    pub fn score(&self, memory: &Memory, finished: &Finished, hidden: Option<&Tensor>, kernel: usize) -> Scores {
         match &self.head {
-            Head::Reranker(judge) => {
-                let said = judge.forward(&memory.summary, finished, kernel);
-                Judged { time: Some(said.select(1, 0)), energy: Some(said.select(1, 1)), rank: Some(said.select(1, 2)) }
+            Head::Reranker(reranker) => {
+                let outputs = reranker.forward(&memory.summary, finished, kernel);
+                let output = |at: i64| Some(outputs.select(1, at));
+                Scores { time: output(0), energy: output(1), rank: output(2) }
             }
             Head::State(up, down) => {
-                let said = |hidden: &Tensor| down.forward(&up.forward(hidden).gelu("none"));
-                Judged { time: hidden.map(|h| said(h).select(1, 0)), energy: None, rank: None }
+                let time = |hidden: &Tensor| down.forward(&up.forward(hidden).gelu("none"));
+                Scores { time: hidden.map(|h| time(h).select(1, 0)), energy: None, rank: None }
             }
         }
     }

@@ -70,17 +70,17 @@ impl Driver for Cuda {
     }
 
     fn write(&self, pointer: u64, data: &[u8]) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { check(sys::cuMemcpyHtoD_v2(pointer, data.as_ptr().cast(), data.len())) }
     }
 
     fn read(&self, pointer: u64, data: &mut [u8]) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { check(sys::cuMemcpyDtoH_v2(data.as_mut_ptr().cast(), pointer, data.len())) }
     }
 
     fn overwrite(&self, pointer: u64, bytes: usize) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { check(sys::cuMemsetD8Async(pointer, 1, bytes, null_mut())) }
     }
 
@@ -138,7 +138,7 @@ impl Driver for Cuda {
     }
 
     fn record(&self, event: Handle) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { check(sys::cuEventRecord(event.cast(), null_mut())) }
     }
 
@@ -152,13 +152,13 @@ impl Driver for Cuda {
         });
         let ask = found.as_ref().map_err(String::clone)?;
         let mut milliseconds = 0.0;
-        // SAFETY: as said above; the library is never closed
+        // SAFETY: as above; the library is never closed
         unsafe { check(ask(&mut milliseconds, start, end))? };
         Ok(milliseconds)
     }
 
     fn wait(&self, event: Handle) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { check(sys::cuEventSynchronize(event.cast())) }
     }
 

@@ -134,7 +134,7 @@ pub fn architectures() -> Vec<i32> {
         return Vec::new();
     }
     let mut count = 0;
-    // SAFETY: the library is there; it writes one number, then as many as it said
+    // SAFETY: the library is there; it writes one number, then as many as that
     unsafe {
         sys::nvrtcGetNumSupportedArchs(&mut count);
         let mut known = vec![0; count.max(0) as usize];
@@ -218,8 +218,8 @@ fn check(code: sys::nvrtcResult) -> Attempt<()> {
         return Ok(());
     }
     // SAFETY: gives a constant of the library
-    let said = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(code)) };
-    Err(Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {}", said.to_string_lossy())))
+    let message = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(code)) };
+    Err(Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {}", message.to_string_lossy())))
 }
 
 /// Parses the resources of an entry from the assembler's log: `Used 80 registers, used 1 barriers, 5632 bytes smem`.

@@ -31,7 +31,7 @@ impl Clang {
     /// # Errors
     /// [`Error::Unavailable`] where no clang is installed or none compiles for the architecture.
     pub fn open(architecture: &str) -> Result<Clang> {
-        let mut said = None;
+        let mut message = None;
         for program in names() {
             let Ok(asked) = Command::new(&program).arg("--version").stderr(Stdio::null()).output() else { continue };
             let version = String::from_utf8_lossy(&asked.stdout).lines().next().unwrap_or_default().to_string();
@@ -39,11 +39,13 @@ impl Clang {
             let nothing = "extern \"C\" __attribute__((global)) void nothing() {}";
             match clang.make(nothing, &[]) {
                 Ok(_) => return Ok(clang),
-                Err(e) => said = said.or(Some(format!("{}: {}", clang.version, e.lines().next().unwrap_or_default()))),
+                Err(e) => {
+                    message = message.or(Some(format!("{}: {}", clang.version, e.lines().next().unwrap_or_default())))
+                }
             }
         }
-        Err(Error::Unavailable(match said {
-            Some(said) => format!("HIP: clang does not compile for {architecture}: {said}"),
+        Err(Error::Unavailable(match message {
+            Some(message) => format!("HIP: clang does not compile for {architecture}: {message}"),
             None => "HIP: clang is not installed (clang-19 and lld-19 make programs for AMD GPUs; $SEQTUNE_CLANG names another)".into(),
         }))
     }
@@ -89,7 +91,7 @@ impl Compiler for Clang {
         let defines: Vec<String> = job.defines.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
         let code = self
             .make(&prelude::as_cpp(job.file, job.source), &defines)
-            .map_err(|said| Invalidity::new(InvalidityKind::Compile, said))?;
+            .map_err(|message| Invalidity::new(InvalidityKind::Compile, message))?;
         finish(code, job, &self.architecture)
     }
 }

@@ -55,17 +55,17 @@ impl Driver for Hip {
     }
 
     fn write(&self, pointer: u64, data: &[u8]) -> DriverResult<()> {
-        // SAFETY: as said above; the source is only read
+        // SAFETY: as above; the source is only read
         unsafe { hip!(hipMemcpyHtoD, pointer as Handle, data.as_ptr().cast_mut().cast(), data.len()) }
     }
 
     fn read(&self, pointer: u64, data: &mut [u8]) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { hip!(hipMemcpyDtoH, data.as_mut_ptr().cast(), pointer as Handle, data.len()) }
     }
 
     fn overwrite(&self, pointer: u64, bytes: usize) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { hip!(hipMemsetD8Async, pointer as Handle, 1, bytes, null_mut()) }
     }
 
@@ -120,7 +120,7 @@ impl Driver for Hip {
     }
 
     fn record(&self, event: Handle) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { hip!(hipEventRecord, event.cast(), null_mut()) }
     }
 
@@ -132,7 +132,7 @@ impl Driver for Hip {
     }
 
     fn wait(&self, event: Handle) -> DriverResult<()> {
-        // SAFETY: as said above
+        // SAFETY: as above
         unsafe { hip!(hipEventSynchronize, event.cast()) }
     }
 

@@ -37,8 +37,8 @@ mod tests {
         {
             std::fs::write(sensors.join(file), text).unwrap();
         }
-        let told = conditions_in(device.path()).unwrap();
-        assert_eq!((told.clock_mhz, told.memory_clock_mhz, told.temperature), (1_725, 1_600, 43));
+        let conditions = conditions_in(device.path()).unwrap();
+        assert_eq!((conditions.clock_mhz, conditions.memory_clock_mhz, conditions.temperature), (1_725, 1_600, 43));
         std::fs::write(sensors.join("temp2_input"), "51000\n").unwrap();
         assert_eq!(conditions_in(device.path()).unwrap().temperature, 51);
     }

@@ -128,7 +128,7 @@ impl HipRtc {
 
 /// Versions of HIP, or else of hipRTC, and of the code object manager.
 fn version(library: &Library) -> String {
-    let mut said = Vec::new();
+    let mut versions = Vec::new();
     // SAFETY: types of hip_runtime_api.h, hiprtc.h and amd_comgr.h, the same in all versions; each call writes numbers
     unsafe {
         let mut number = 0;
@@ -136,23 +136,23 @@ fn version(library: &Library) -> String {
             && let Ok(ask) = find::<unsafe extern "C" fn(*mut c_int) -> u32>(hip, "hipRuntimeGetVersion")
             && ask(&mut number) == 0
         {
-            said.push(format!("HIP {number}"));
+            versions.push(format!("HIP {number}"));
         }
         let (mut major, mut minor) = (0, 0);
         if let Ok(ask) = find::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> u32>(library, "hiprtcVersion")
             && ask(&mut major, &mut minor) == 0
         {
-            said.push(format!("hipRTC {major}.{minor}"));
+            versions.push(format!("hipRTC {major}.{minor}"));
         }
         let (mut major, mut minor) = (0usize, 0usize);
         if let Some(comgr) = open(&COMGR_LIBRARIES)
             && let Ok(ask) = find::<unsafe extern "C" fn(*mut usize, *mut usize)>(comgr, "amd_comgr_get_version")
         {
             ask(&mut major, &mut minor);
-            said.push(format!("comgr {major}.{minor}"));
+            versions.push(format!("comgr {major}.{minor}"));
         }
     }
-    said.join(" ")
+    versions.join(" ")
 }
 
 impl Compiler for HipRtc {

@@ -36,9 +36,9 @@ fn bdf(bus: &str) -> Option<u64> {
 }
 
 /// Checks whether addresses agree apart from the partition, which newer versions of ROCm SMI write into bits 28 to 31.
-fn same(asked: u64, told: u64) -> bool {
+fn same(wanted: u64, found: u64) -> bool {
     const PARTITION: u64 = 0xf << 28;
-    asked & !PARTITION == told & !PARTITION
+    wanted & !PARTITION == found & !PARTITION
 }
 
 impl Counter {
@@ -82,7 +82,7 @@ fn amd_smi(library: &Library, address: u64) -> DriverResult<Counter> {
     type Handles = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
     type HandlesOf = unsafe extern "C" fn(Handle, *mut u32, *mut Handle) -> u32;
     let check = |code| check("AMD SMI", code);
-    // SAFETY: names and types of amdsmi.h since ROCm 6; lists are asked for with no room to learn their length
+    // SAFETY: names and types of amdsmi.h since ROCm 6; lists are read with no room to learn their length
     unsafe {
         check(find::<unsafe extern "C" fn(u64) -> u32>(library, "amdsmi_init")?(AMD_GPUS))?;
         let sockets: Handles = find(library, "amdsmi_get_socket_handles")?;
@@ -99,8 +99,8 @@ fn amd_smi(library: &Library, address: u64) -> DriverResult<Counter> {
         };
         for socket in list(&|length, handles| sockets(length, handles))? {
             for processor in list(&|length, handles| processors(socket, length, handles))? {
-                let mut told = 0;
-                if address_of(processor, &mut told) == 0 && same(address, told) {
+                let mut found = 0;
+                if address_of(processor, &mut found) == 0 && same(address, found) {
                     return Ok(Counter::AmdSmi(count, processor));
                 }
             }
@@ -120,8 +120,8 @@ fn rocm_smi(library: &Library, address: u64) -> DriverResult<Counter> {
         let mut known = 0;
         check(devices(&mut known))?;
         for device in 0..known {
-            let mut told = 0;
-            if address_of(device, &mut told) == 0 && same(address, told) {
+            let mut found = 0;
+            if address_of(device, &mut found) == 0 && same(address, found) {
                 return Ok(Counter::RocmSmi(count, device));
             }
         }
