@@ -83,7 +83,7 @@ mod tests {
         ((0..count).map(|_| (0..6).map(|_| opinion()).collect()).collect(), [0.8, 0.0, 0.3, 0.0])
     }
 
-    fn judged<'a>(problems: &'a [Vec<LogProbs>], truth: &PoolWeights) -> Vec<RankedProblem<'a>> {
+    fn ranked<'a>(problems: &'a [Vec<LogProbs>], truth: &PoolWeights) -> Vec<RankedProblem<'a>> {
         let of = |opinions: &'a Vec<LogProbs>| {
             let scores: Vec<f64> = opinions.iter().map(|o| pooled_score(truth, o)).collect();
             RankedProblem { opinions, target: softmax(&scores, 1.0) }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn opinions_count_as_much_as_they_had_a_part_in_the_truth() {
         let (problems, truth) = drawn(2_000);
-        let fitted = fit(&drawn_problems(&problems, &truth));
+        let fitted = fit(&ranked(&problems, &truth));
         for (fitted, truth) in fitted.iter().zip(truth) {
             assert!((fitted - truth).abs() < 0.02, "{fitted:?}");
         }
@@ -114,14 +114,14 @@ mod tests {
         assert_eq!(fit(&[]), EQUAL);
         let (problems, truth) = drawn(2_000);
         let far = |count: usize| {
-            let fitted = fit(&drawn_problems(&problems[..count], &truth));
+            let fitted = fit(&ranked(&problems[..count], &truth));
             fitted.iter().zip(EQUAL).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
         assert!(far(1) < 0.3 * far(20) && far(20) < far(2_000), "{} {} {}", far(1), far(20), far(2_000));
         // a part that a model has not says nothing of any config
         let silent: Vec<Vec<LogProbs>> =
             problems.iter().map(|p| p.iter().map(|o| [o[0], o[1], 0.0, 0.0]).collect()).collect();
-        let fitted = fit(&drawn_problems(&silent, &truth));
+        let fitted = fit(&ranked(&silent, &truth));
         assert_eq!(fitted[2..], EQUAL[2..]);
         assert!((fitted[0] - 0.8).abs() < 0.02 && fitted[1] < 0.02, "{fitted:?}");
     }
