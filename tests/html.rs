@@ -42,3 +42,17 @@ fn browser() -> Option<&'static str> {
     let starts = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(starts)
 }
+
+#[test]
+fn an_evaluation_on_tuned_configs_is_a_page_with_a_row_for_each_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tuned, page) = (folder.path().join("tuned"), folder.path().join("report.html"));
+    let (tuned, page) = (tuned.display().to_string(), page.display().to_string());
+    let (_, err, code) = run(&["import", "miopen", "tests/goldens/inputs/gfx906_60.tuned.db.txt", "-o", &tuned]);
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["evaluate", "models/miopen", &tuned, "--no-trees", "--html", &page]);
+    assert_eq!(code, 0, "{err}");
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert_eq!((text.matches("<svg").count(), text.matches("<tr>").count()), (2, 3), "a head and two kernels");
+    assert!(text.contains("ConvAsm1x1U") && text.contains("The first choice is the tuned config for"));
+}

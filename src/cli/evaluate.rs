@@ -2,15 +2,13 @@
 
 use crate::cli::trainer;
 use seqtune_data::Table;
-use seqtune_eval::curve::{Curve, curve};
-use seqtune_eval::html::{Page, reliability_diagram};
+use seqtune_eval::curve::curve;
 use seqtune_eval::lightgbm::LightGbm;
-use seqtune_eval::replay::Report;
+use seqtune_eval::replay;
 use seqtune_eval::replay::evaluate;
 use seqtune_eval::tuned;
 use seqtune_eval::tuned::evaluate as evaluate_tuned;
 use seqtune_eval::tuned::report;
-use seqtune_eval::{plot, replay};
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::Kernel;
@@ -19,6 +17,8 @@ use seqtune_predict::model::Model;
 use seqtune_predict::split::Part;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
+
+mod pages;
 
 /// Judges a model and baselines on held-out problems of datasets, by replay; or, with --folds, what training makes of them
 #[derive(clap::Args)]
@@ -156,8 +156,10 @@ pub fn trees(args: &Args) -> Result<Option<LightGbm>> {
 
 /// Judges by what tuners chose.
 fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
-    if args.plot.is_some() || args.curve.is_some() || args.html.is_some() {
-        return input("--plot, --curve and --html show replays of sweeps; these datasets hold what tuners chose");
+    if args.plot.is_some() || args.curve.is_some() {
+        return input(
+            "--plot and --curve show replays of sweeps; these datasets hold what tuners chose (--html shows those)",
+        );
     }
     let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     if let Some(device) = &device
@@ -182,6 +184,9 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     if reports.is_empty() {
         return input("none of the problem shapes falls into that part of the model's split");
     }
+    if let Some(path) = &args.html {
+        pages::of_tuned(&args.paths, &reports)?.write(path)?;
+    }
     if args.json {
         return crate::cli::answer::answer_json(&reports);
     }
@@ -194,7 +199,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     let ask = replay::Options { objective: args.objective, whole: args.whole };
     let report = evaluate(kernel, model, table, ask, &mut |what| eprintln!("evaluate: {what}"))?;
     if let Some(path) = &args.plot {
-        write_whole(path, bars(&report)?.as_bytes())?;
+        write_whole(path, pages::bars(&report)?.as_bytes())?;
     }
     let curve = (args.curve.is_some() || args.html.is_some()).then(|| {
         eprintln!("evaluate: curve");
@@ -205,7 +210,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
         curve.draw(path)?;
     }
     if let (Some(path), Some(curve)) = (&args.html, &curve) {
-        page(args, model, &report, curve)?.write(path)?;
+        pages::of_swept(&args.paths, model, &report, curve)?.write(path)?;
     }
     if args.json {
         return crate::cli::answer::answer_json(&report);
@@ -222,54 +227,4 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     }
     crate::cli::answer::answer(text.trim_end());
     Ok(())
-}
-
-/// Bars of every method, as SVG.
-fn bars(report: &Report) -> Result<String> {
-    let group = |row: &seqtune_eval::Row| plot::Group {
-        label: row.method.name().replace(' ', ","),
-        values: vec![100.0 * row.mean, 100.0 * row.best_of_5],
-    };
-    let groups: Vec<plot::Group> = report.rows.iter().map(group).collect();
-    let title =
-        format!("{}: share of the best measured speed, {} held-out problems", report.kernel, report.test_problems);
-    plot::bars_svg(&title, "percent", &["top-1", "best of 5"], &groups)
-}
-
-/// The report as a page.
-fn page(args: &Args, model: &Model, report: &Report, curve: &Curve) -> Result<Page> {
-    let first = report.rows.first();
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    let mut facts = vec![
-        ("command".to_string(), crate::cli::outputs::command_line()),
-        ("model".into(), format!("{}, {}", args.paths[0].display(), model.digest())),
-        ("trained".into(), format!("{}: {}", model.meta.date, model.meta.command)),
-        ("data".into(), report.data.join(", ")),
-        ("devices".into(), report.devices.join(", ")),
-        ("objective".into(), report.objective.to_string()),
-        ("seqtune".into(), format!("{}, {}", env!("CARGO_PKG_VERSION"), seqtune_data::today())),
-    ];
-    if let Some(reliability) = &report.sureness {
-        facts.push(("calibration".into(), reliability.text().trim().replace('\n', " ")));
-    }
-    let mut plots = vec![curve.svg(), bars(report)?];
-    if !report.firsts.is_empty() {
-        plots.push(reliability_diagram(&report.firsts));
-    }
-    Ok(Page {
-        title: format!("{} on {}", report.kernel, report.devices.join(", ")),
-        headline: first.map_or(String::new(), |row| {
-            format!(
-                "The first choice reaches {} of the best measured speed on {} problems that the model never saw, the best of the first five {}.",
-                percent(row.mean),
-                report.test_problems,
-                percent(row.best_of_5)
-            )
-        }),
-        facts,
-        plots,
-        caption: "What the first choice reaches, the largest loss first".into(),
-        columns: vec!["problem".into(), "share of the best measured speed".into()],
-        rows: report.problems.iter().map(|(problem, share)| vec![problem.clone(), percent(*share)]).collect(),
-    })
 }

@@ -81,7 +81,7 @@ struct MiopenArgs {
 pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen(args),
-        To::Csv(args) => dataset(args, |kernel, records| Ok(tabular::write_csv(&tabular::columns(kernel, records)?))),
+        To::Csv(args) => dataset(args, |kernel, records| tabular::write_csv(&tabular::columns(kernel, records)?)),
         To::Parquet(args) => {
             dataset(args, |kernel, records| tabular::write_parquet(&tabular::columns(kernel, records)?))
         }

@@ -62,7 +62,10 @@ fn draw(
             .light_line_style(TRANSPARENT)
             .y_desc(unit)
             .axis_desc_style(("sans-serif", 16))
-            .y_label_formatter(&|value| format!("{value:.*}", (highest < 20.0) as usize))
+            .y_label_formatter(&|value| match unit {
+                "percent" if *value > 100.0 => String::new(),
+                _ => format!("{value:.*}", (highest < 20.0) as usize),
+            })
             .y_label_style(("sans-serif", 15))
             .draw()?;
         let step = 0.8 / series.len().max(1) as f64;

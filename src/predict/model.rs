@@ -208,6 +208,7 @@ impl Model {
         let bytes = std::fs::read(&file).map_err(io(&file))?;
         let at = |e: Error| e.or_kind(Error::Model).at(file.display());
         let (weights, trees, meta) = decode(&bytes).map_err(at)?;
+        tracing::debug!("{}: {} bytes, {} arrays, {} forests", file.display(), bytes.len(), weights.len(), trees.len());
         Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights, trees })
     }
 
@@ -309,7 +310,7 @@ const SCALE: &str = ".scale";
 /// The inverse of [`encode`].
 ///
 /// # Errors
-/// [`Error::Model`] where the bytes are no safetensors file, or hold other kinds of tensors.
+/// [`Error::Input`] where the bytes are no safetensors file, or hold other kinds of tensors.
 pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, String>)> {
     let damaged = |e: safetensors::SafeTensorError| {
         Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))

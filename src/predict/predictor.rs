@@ -13,6 +13,7 @@ use crate::opinion_pool::pooled_score;
 use crate::query::Query;
 use crate::threads::on_threads;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A model ready to predict for one kernel.
 pub struct Predictor {
@@ -54,7 +55,16 @@ impl Predictor {
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         let decoder = self.decoder();
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+        let began = Instant::now();
         let answers = on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?;
+        tracing::debug!(
+            "{} problems for {}, beam of {}, {} threads: {:.2} ms",
+            problems.len(),
+            query.device.name,
+            query.width.max(query.top),
+            query.threads,
+            1e3 * began.elapsed().as_secs_f64()
+        );
         Ok(answers.into_iter().flatten().collect())
     }
 

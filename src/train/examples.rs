@@ -33,6 +33,20 @@ pub struct Example {
     pub among_legal: bool,
 }
 
+/// One kernel's share of the training.
+pub struct KernelData {
+    /// Encoder of the kernel.
+    pub featurizer: Featurizer,
+    /// Examples to learn from.
+    pub training: Vec<Example>,
+    /// Examples that choose the weights to keep.
+    pub validation: Vec<Example>,
+    /// Sequences of each problem per update, and problems per update.
+    pub rows: usize,
+    /// Problems per update.
+    pub batch: usize,
+}
+
 /// One example per problem of `indices` and objective that was measured, on all cores. With `tau`, the target is
 /// p ~ exp(-(cost / best - 1) / tau); without, all of it is on the best config.
 ///

@@ -1,13 +1,14 @@
 //! Training: weights from tables of measured or tuned configs, in the order of its steps.
 
 use crate::calibrate;
-use crate::member::{Checkpoint, MemberTrainer, Score};
+use crate::member::{Checkpoint, MemberTrainer};
 use crate::memory::keep_memory;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
 use crate::schedule::EnsembleTraining;
+use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{Table, today};
 use seqtune_predict::calibration::Calibration;

@@ -4,6 +4,7 @@ pub mod batch;
 pub mod calibrate;
 pub mod commands;
 pub mod cross_validation;
+pub mod drawn;
 pub mod examples;
 pub mod fit;
 pub mod gbdt;
@@ -18,6 +19,7 @@ pub mod prefix_tree;
 pub mod prepare;
 pub mod progress;
 pub mod schedule;
+pub mod score;
 pub mod settings;
 pub mod vocabulary;
 

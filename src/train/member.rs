@@ -1,45 +1,28 @@
 //! One network's training: weights, optimizer, checkpoints.
 
 use crate::batch::Batch;
-use crate::examples::Example;
+use crate::drawn::Drawn;
+use crate::examples::{Example, KernelData};
 use crate::loss;
 use crate::network::adamw::{AdamW, copy};
 use crate::network::init;
 use crate::network::layers::Dropout;
-use crate::network::tensors::{Weights, from_arrays, numbers, to_arrays};
+use crate::network::tensors::{Weights, from_arrays, to_arrays};
 use crate::network::transformer::Transformer;
+use crate::score::{Score, score};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::Dtype;
 use seqtune_predict::error::{Error, Result, input, io};
-use seqtune_predict::features::Scale;
-use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::files::write_whole;
 use seqtune_predict::model::{decode, encode};
 use seqtune_predict::network::weights::RERANKER;
-use seqtune_predict::sequence::Sequence;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use tch::{Kind, Tensor, no_grad};
-
-/// How well held-out problems are predicted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Score {
-    /// In nats: Kullback-Leibler divergence from the soft target among the measured configs, or, where one config is known, how
-    /// improbable it was. The criterion that keeps weights.
-    pub divergence: f64,
-    /// Mean share of the best speed of the most probable measured config; where one is known, share of problems that a greedy
-    /// search gets right.
-    pub share: f64,
-    /// Root mean square error of the time head in natural logarithms, where times are known.
-    pub time_error: Option<f64>,
-    /// The same of the energy head.
-    #[serde(default)]
-    pub energy_error: Option<f64>,
-}
 
 /// An epoch of training.
 #[derive(Clone, Copy, Debug)]
@@ -58,20 +41,6 @@ pub struct Epoch {
     pub validation: Score,
     /// Best divergence so far, in nats.
     pub best: f64,
-}
-
-/// One kernel's share of the training.
-pub struct KernelData {
-    /// Encoder of the kernel.
-    pub featurizer: Featurizer,
-    /// Examples to learn from.
-    pub training: Vec<Example>,
-    /// Examples that choose the weights to keep.
-    pub validation: Vec<Example>,
-    /// Sequences of each problem per update, and problems per update.
-    pub rows: usize,
-    /// Problems per update.
-    pub batch: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -313,114 +282,9 @@ impl<'a> MemberTrainer<'a> {
     }
 }
 
-/// The sequences of one update, R of each problem, problem after problem.
-#[derive(Default)]
-struct Drawn<'a> {
-    /// By problem, its quantities.
-    sources: Vec<&'a [f32]>,
-    sequences: Vec<&'a Sequence>,
-    /// Share of each sequence in its problem's soft target.
-    target: Vec<f32>,
-    /// Encoded costs of each.
-    costs: Vec<[f32; 2]>,
-    /// Cost of each, as a multiple of its problem's least.
-    relative: Vec<f32>,
-    /// Whether each repeats another one because its problem has too few.
-    filler: Vec<bool>,
-}
-
-impl<'a> Drawn<'a> {
-    fn new(examples: &[&'a Example], rows: usize, rng: &mut ChaCha8Rng) -> Drawn<'a> {
-        let mut drawn = Drawn::default();
-        for example in examples {
-            drawn.sources.push(&example.quantities);
-            let chosen = choose(example, rows, rng);
-            let total: f32 = chosen.iter().map(|(_, weight)| weight).sum();
-            drawn.filler.extend((0..chosen.len()).map(|at| at >= example.sequences.len()));
-            for (i, weight) in chosen {
-                drawn.sequences.push(&example.sequences[i]);
-                drawn.target.push(weight / total);
-                drawn.costs.push(example.costs[i]);
-                drawn.relative.push(example.cost[i] as f32);
-            }
-        }
-        drawn
-    }
-}
-
 /// Random weights of a network: those of the same seed and member are the same.
 pub fn random_weights(kernels: &[KernelData], vocab: &Vocab, settings: &Settings, member: usize) -> Weights {
     let mut sequences = kernels.iter().flat_map(|l| &l.training).flat_map(|e| &e.sequences);
     let reranks = sequences.any(|s| !s.finished.is_empty());
     init::random_weights(&settings.hparams, vocab, reranks, settings.seed + 7_919 * member as u64)
-}
-
-/// Indices and target weights of the configs of one update: those with the most weight, and as many others at random (for
-/// the time head, and with the weight they have). Repeats configs of weight 0 where there are too few.
-fn choose(example: &Example, count: usize, rng: &mut ChaCha8Rng) -> Vec<(usize, f32)> {
-    // sequences are sorted by cost, so the heaviest come first
-    let heavy = (count * 2 / 3).min(example.sequences.len());
-    let mut chosen: Vec<(usize, f32)> = (0..heavy).map(|i| (i, example.target[i])).collect();
-    let mut rest: Vec<usize> = (heavy..example.sequences.len()).collect();
-    rest.shuffle(rng);
-    chosen.extend(rest.into_iter().take(count - heavy).map(|i| (i, example.target[i])));
-    while chosen.len() < count {
-        chosen.push((rng.random_range(0..example.sequences.len()), 0.0));
-    }
-    chosen
-}
-
-/// Scores a network on the validation examples of all kernels.
-fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
-    let (mut divergence, mut share, mut count) = (0.0, 0.0, 0.0);
-    let (mut errors, mut counts) = ([0f64; 2], [0f64; 2]);
-    for kernel_data in kernels {
-        // problems with one known config go together, swept ones each alone
-        let together = if kernel_data.rows == 1 { kernel_data.batch } else { 1 };
-        for chunk in kernel_data.validation.chunks(together) {
-            let sequences: Vec<&Sequence> = chunk.iter().flat_map(|e| &e.sequences).collect();
-            let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
-            let rows = sequences.len() / chunk.len();
-            let batch = Batch::new(&kernel_data.featurizer, &sources, rows, &sequences);
-            let (all, scores) = batch.forward(net);
-            let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
-            if kernel_data.rows == 1 {
-                share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
-            } else {
-                // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
-                if let Some(rank) = &scores.rank {
-                    log = (log + rank) / 2.0;
-                }
-                log = &log - log.logsumexp([0], true);
-            }
-            let log = numbers(&log)?;
-            for (log, p) in log.iter().zip(chunk.iter().flat_map(|e| &e.target)).filter(|(_, p)| **p > 0.0) {
-                let p = *p as f64;
-                divergence += p * (p.ln() - *log as f64);
-            }
-            for (which, predicted) in [scores.time, scores.energy].into_iter().enumerate() {
-                let Some(predicted) = predicted else { continue };
-                let known = chunk.iter().flat_map(|e| &e.costs).map(|c| c[which]);
-                for (predicted, known) in numbers(&predicted)?.iter().zip(known).filter(|(_, k)| !k.is_nan()) {
-                    errors[which] += (predicted - known).powi(2) as f64;
-                    counts[which] += 1.0;
-                }
-            }
-            if kernel_data.rows > 1 {
-                let chosen = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
-                share += 1.0 / chunk[0].cost[chosen];
-            }
-            count += chunk.len() as f64;
-        }
-    }
-    let vocab = kernels.first().map(|l| &l.featurizer.vocab);
-    let error = |which: usize, scale: Option<&Scale>| {
-        Some((errors[which] / counts[which]).sqrt() * scale?.deviation).filter(|_| counts[which] > 0.0)
-    };
-    Ok(Score {
-        divergence: divergence / count,
-        share: share / count,
-        time_error: error(0, vocab.and_then(|v| v.rate.as_ref())),
-        energy_error: error(1, vocab.and_then(|v| v.efficiency.as_ref())),
-    })
 }

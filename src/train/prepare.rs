@@ -1,8 +1,7 @@
 //! Each kernel's share of the training: its examples, its boosted trees, and the problems that these label.
 
-use crate::examples::{Example, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
+use crate::examples::{Example, KernelData, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
 use crate::gbdt::TreeFit;
-use crate::member::KernelData;
 use crate::plan::{Plan, Problems, SHARP};
 use crate::progress::Progress;
 use rand::SeedableRng;

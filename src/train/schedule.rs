@@ -1,8 +1,10 @@
 //! The networks of an ensemble, trained side by side.
 
-use crate::member::{self, Checkpoint, Epoch, KernelData, MemberTrainer, Score};
+use crate::examples::KernelData;
+use crate::member::{self, Checkpoint, Epoch, MemberTrainer};
 use crate::network::tensors::{self, Weights};
 use crate::progress::Progress;
+use crate::score::Score;
 use seqtune_predict::Model;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::network::weights::member as member_of;

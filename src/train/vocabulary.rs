@@ -4,15 +4,12 @@ use seqtune_data::Table;
 use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, InputFeature, Kind, Scale};
 use seqtune_predict::featurizer::{Instance, set};
 use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Kernel, LIMIT_NAMES, Objective, Parameter};
+use seqtune_predict::kernel::{Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
 use seqtune_predict::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::collections::HashMap;
 
 /// Kernels with their tables, and the problems of these that are learned from.
 type Corpus<'a> = [(&'a Kernel, &'a Table, &'a [usize])];
-
-/// The limit that came after the first models: it is encoded where a device states it, so that other models stay what they are.
-const LATER_LIMIT: &str = "local_memory_opt_in";
 
 /// The kernel's space as the devices of its data compile it: that of the whole source where one does.
 fn space_of(kernel: &Kernel, table: &Table) -> String {

@@ -88,18 +88,25 @@ impl Rows {
             Some(_) => {}
         }
         let fields: Vec<&str> = columns.split(',').collect();
-        for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        let rest = text.splitn(3, '\n').nth(2).unwrap_or_default();
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rest.as_bytes());
+        let mut record = csv::StringRecord::new();
+        loop {
+            let (begin, line) = (reader.position().byte() as usize, reader.position().line() + 2);
+            let at = |e: Error| e.at(format!("{place}, line {line}"));
+            if !reader.read_record(&mut record).map_err(|e| at(Error::Input(e.to_string())))? {
+                return Ok(());
+            }
             self.rows += 1;
-            match seen.insert(line) {
-                true => self.add(&fields, line).map_err(|e| e.at(format!("{place}, line {}", i + 3)))?,
+            match seen.insert(rest[begin..reader.position().byte() as usize].trim()) {
+                true => self.add(&fields, &record).map_err(at)?,
                 false => self.repeated += 1,
             }
         }
-        Ok(())
     }
 
-    fn add(&mut self, fields: &[&str], line: &str) -> Result<()> {
-        let cells: Vec<&str> = line.split(',').collect();
+    fn add(&mut self, fields: &[&str], record: &csv::StringRecord) -> Result<()> {
+        let cells: Vec<&str> = record.iter().collect();
         let [problem @ .., choice, feedback] = &cells[..] else { return input("has too few columns") };
         if cells.len() != fields.len() {
             return input(format!("has {} columns, not {}", cells.len(), fields.len()));

@@ -92,24 +92,31 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
-/// Encodes columns as comma-separated values with a header row.
-pub fn write_csv(columns: &[Column]) -> Vec<u8> {
-    let quoted = |text: &str| match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"").replace('\n', " ")),
-        false => text.to_string(),
-    };
+/// Encodes columns as comma-separated values with a header row; line breaks within a cell become spaces.
+///
+/// # Errors
+/// [`Error::Failed`] where the encoder fails.
+pub fn write_csv(columns: &[Column]) -> Result<Vec<u8>> {
+    csv_of(columns).map_err(|e| Error::Failed(format!("writing CSV: {e}")))
+}
+
+fn csv_of(columns: &[Column]) -> std::result::Result<Vec<u8>, csv::Error> {
     let cell = |column: &Column, row: usize| match &column.values {
-        Values::Text(v) => v[row].as_deref().map(quoted),
+        Values::Text(v) => v[row].as_ref().map(|text| text.replace(['\n', '\r'], " ")),
         Values::Whole(v) => v[row].map(|x| x.to_string()),
         Values::Real(v) => v[row].map(|x| x.to_string()),
     };
     let rows = columns.first().map_or(0, |c| c.values.len());
-    let mut text = columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(",") + "\n";
-    for row in 0..rows {
-        let cells: Vec<String> = columns.iter().map(|c| cell(c, row).unwrap_or_default()).collect();
-        text += &(cells.join(",") + "\n");
+    let mut bytes = Vec::new();
+    {
+        let mut writer = csv::Writer::from_writer(&mut bytes);
+        writer.write_record(columns.iter().map(|c| &c.name))?;
+        for row in 0..rows {
+            writer.write_record(columns.iter().map(|c| cell(c, row).unwrap_or_default()))?;
+        }
+        writer.flush()?;
     }
-    text.into_bytes()
+    Ok(bytes)
 }
 
 /// Encodes columns as Apache Parquet: one row group, Snappy compression, null for unknown values.

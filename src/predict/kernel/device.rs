@@ -74,6 +74,9 @@ pub struct Limits {
     pub local_memory_opt_in: Option<f64>,
 }
 
+/// The limit that came after the first models: it is encoded where a device states it, so that other models stay what they are.
+pub const LATER_LIMIT: &str = "local_memory_opt_in";
+
 /// Names of the limits in expressions, in the order of [`Limits::values`].
 pub const LIMIT_NAMES: [&str; 16] = [
     "max_group_items",
@@ -91,7 +94,7 @@ pub const LIMIT_NAMES: [&str; 16] = [
     "bandwidth_gbs",
     "f32_gflops",
     "is_cpu",
-    "local_memory_opt_in",
+    LATER_LIMIT,
 ];
 
 impl Limits {

@@ -98,7 +98,9 @@ impl Kernel {
             Some(name) => toml::from_str(files.get(name).map_or("", String::as_str))
                 .map_err(|e| at(Error::Input(format!("its base `{name}`: {}", device::one_line(&e.to_string())))))?,
         };
-        build(spec, base, files).map_err(at)
+        let kernel = build(spec, base, files).map_err(at)?;
+        tracing::debug!("{place}: kernel {}, {} parameters", kernel.name, kernel.parameters.len());
+        Ok(kernel)
     }
 }
 

@@ -24,7 +24,7 @@ pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use config::Config;
 pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Parameter, Source};
-pub use device::{Device, LIMIT_NAMES, Limits};
+pub use device::{Device, LATER_LIMIT, LIMIT_NAMES, Limits};
 pub use exact::Exact;
 pub use objective::Objective;
 pub use problem::Problem;

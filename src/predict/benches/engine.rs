@@ -1,0 +1,101 @@
+//! What a prediction spends its time in: `cargo bench -p seqtune-predict`.
+//!
+//! The toy model is always measured, `models/gemm-cpu` where the repository is around.
+
+use divan::{Bencher, black_box};
+use rand::SeedableRng;
+use seqtune_predict::kernel::ConfigSpace;
+use seqtune_predict::{Device, Kernel, Model, Predictor, Problem, Query};
+use std::path::{Path, PathBuf};
+
+fn main() {
+    if !gemm_model().exists() {
+        println!("skipped: models/gemm-cpu is not here, so the toy model alone is measured");
+    }
+    divan::main();
+}
+
+fn toy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("toy")
+}
+
+fn gemm_model() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/gemm-cpu")
+}
+
+/// A model ready to predict, with problems to ask it.
+struct Subject {
+    kernel: Kernel,
+    device: Device,
+    predictor: Predictor,
+    problems: Vec<Problem>,
+}
+
+impl Subject {
+    fn toy() -> Subject {
+        let kernel = Kernel::open(&toy().display().to_string()).unwrap();
+        let model = Model::load(&toy().join("model")).unwrap();
+        let problems = (1..=64).map(|i| kernel.problem(&format!("M={}", 37 * i)).unwrap()).collect();
+        let predictor = Predictor::new(&kernel, &model).unwrap();
+        Subject { kernel, device: Device::described("A100").unwrap(), predictor, problems }
+    }
+
+    fn gemm() -> Option<Subject> {
+        let kernel = Kernel::open("gemm").unwrap();
+        let model = Model::load(gemm_model().exists().then(gemm_model)?.as_path()).unwrap();
+        let problem = |i: usize| kernel.problem(&format!("M={},N={},K={}", 16 * i, 1_040 - 16 * i, 8 * i)).unwrap();
+        let problems = (1..=64).map(problem).collect();
+        let device = model.meta.devices[0].clone();
+        let predictor = Predictor::new(&kernel, &model).unwrap();
+        Some(Subject { kernel, device, predictor, problems })
+    }
+
+    /// Nothing where the model of gemm is not here.
+    fn named(name: &str) -> Option<Subject> {
+        if name == "gemm" { Subject::gemm() } else { Some(Subject::toy()) }
+    }
+}
+
+#[divan::bench]
+fn open_kernel() -> Kernel {
+    Kernel::open(black_box("gemm")).unwrap()
+}
+
+#[divan::bench]
+fn load_model(bencher: Bencher) {
+    let folder = if gemm_model().exists() { gemm_model() } else { toy().join("model") };
+    bencher.bench(|| Model::load(black_box(&folder)).unwrap());
+}
+
+#[divan::bench]
+fn count_and_sample_a_space(bencher: Bencher) {
+    let kernel = Kernel::open("gemm").unwrap();
+    let device = Device::described("A100").unwrap();
+    let problem = kernel.problem("M=512,N=512,K=512").unwrap();
+    bencher.bench(|| {
+        let space = ConfigSpace::new(&kernel, black_box(&problem), &device);
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        space.counter().sample_distinct(100, &mut rng)
+    });
+}
+
+#[divan::bench(args = ["toy", "gemm"], consts = [5, 20])]
+fn predict_one<const WIDTH: usize>(bencher: Bencher, name: &str) {
+    let Some(Subject { device, predictor, problems, .. }) = Subject::named(name) else { return };
+    let query = Query { top: WIDTH, width: WIDTH, ..Query::new(&device) };
+    let mut at = 0;
+    bencher.bench_local(|| {
+        at = (at + 1) % problems.len();
+        predictor.predict(std::slice::from_ref(&problems[at]), &query).unwrap()
+    });
+}
+
+#[divan::bench(args = ["toy", "gemm"])]
+fn predict_a_batch_of_64(bencher: Bencher, name: &str) {
+    let Some(Subject { kernel, device, predictor, problems }) = Subject::named(name) else { return };
+    let query = Query { width: 5, ..Query::new(&device) };
+    bencher
+        .counter(divan::counter::ItemsCount::new(problems.len()))
+        .bench_local(|| predictor.predict(black_box(&problems), &query).unwrap());
+    drop(kernel);
+}
