@@ -85,6 +85,21 @@ fn what_cannot_be_imported_is_told_in_a_sentence() {
 }
 
 #[test]
+fn a_wrong_row_of_autoheuristic_is_named_by_its_line_whatever_ends_the_lines() {
+    let head = r#"{"numerical_features": [], "categorical_features": [], "choices": [], "shared_memory": 166912, "device_capa": [8, 0], "name": "mm"}"#;
+    let good = "1,type=triton_BLOCK-M=16,0.5";
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.sqt").display().to_string();
+    for (end, blank, line) in [("\n", "", 4), ("\r\n", "", 4), ("\n", "\n\n", 6)] {
+        let bad = "\"2,type=triton_BLOCK-M=16,never";
+        let text = [head, "m,choice,feedback", good, &format!("{blank}{bad}"), good].join(end);
+        let file = write(folder.path(), "rows.txt", text.as_bytes());
+        let (_, err, code) = run(&["import", "autoheuristic", &file, "-o", &output]);
+        assert!(code == 2 && err.contains(&format!("line {line}: `never` is no time")), "{err}");
+    }
+}
+
+#[test]
 fn datasets_are_written_as_t4_csv_and_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

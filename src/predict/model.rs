@@ -307,32 +307,39 @@ const TREES: &str = "trees";
 /// Ending of the names of what rows of bytes are multiplied by.
 const SCALE: &str = ".scale";
 
+fn damaged(e: safetensors::SafeTensorError) -> Error {
+    Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
+}
+
 /// The inverse of [`encode`].
 ///
 /// # Errors
 /// [`Error::Input`] where the bytes are no safetensors file, or hold other kinds of tensors.
 pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, String>)> {
-    let damaged = |e: safetensors::SafeTensorError| {
-        Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
-    };
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
     let meta = header.metadata().clone().unwrap_or_default();
     let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
     let found = || checksum(tensors.iter().map(|(name, view)| (name, view.data())));
     // models of before have none
-    if meta.get(CHECKSUM).is_some_and(|stated| *stated != found()) {
+    let is_sound = || meta.get(CHECKSUM).is_none_or(|stated| *stated == found());
+    let packed = tensors.tensor(TREES).ok().map(|view| view.data());
+    // side by side: most of a program's start is this
+    let ((sound, weights), trees) =
+        rayon::join(|| (is_sound(), weights_of(&tensors)), || packed.map(unpack).transpose());
+    if !sound {
         return input("its weights are not those that were written; fetch or train it again");
     }
+    Ok((weights?, trees?.unwrap_or_default(), meta))
+}
+
+/// The weights of a file in single precision.
+fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
     let single = |data: &[u8]| data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    let (mut weights, mut trees) = (Weights::new(), Vec::new());
+    let mut weights = Weights::new();
     for (name, view) in tensors.tensors() {
         let (data, shape) = (view.data(), view.shape());
         let values: Vec<f32> = match view.dtype() {
-            _ if name.ends_with(SCALE) => continue,
-            Dtype::U8 if name == TREES => {
-                trees = unpack(data)?;
-                continue;
-            }
+            _ if name.ends_with(SCALE) || name == TREES => continue,
             Dtype::F32 => single(data),
             Dtype::F16 => data.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
             Dtype::I8 => {
@@ -348,7 +355,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, Stri
         }
         weights.insert(name, Array { shape: shape.to_vec(), values });
     }
-    Ok((weights, trees, meta))
+    Ok(weights)
 }
 
 /// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.

@@ -89,17 +89,22 @@ impl Rows {
         }
         let fields: Vec<&str> = columns.split(',').collect();
         let rest = text.splitn(3, '\n').nth(2).unwrap_or_default();
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rest.as_bytes());
+        // a quotation mark is a character like others: one that is never closed would take all rows behind it
+        let mut reader =
+            csv::ReaderBuilder::new().quoting(false).has_headers(false).flexible(true).from_reader(rest.as_bytes());
         let mut record = csv::StringRecord::new();
         loop {
-            let (begin, line) = (reader.position().byte() as usize, reader.position().line() + 2);
-            let at = |e: Error| e.at(format!("{place}, line {line}"));
-            if !reader.read_record(&mut record).map_err(|e| at(Error::Input(e.to_string())))? {
+            let begin = reader.position().byte() as usize;
+            if !reader.read_record(&mut record).map_err(|e| Error::Input(format!("{place}: {e}")))? {
                 return Ok(());
             }
             self.rows += 1;
-            match seen.insert(rest[begin..reader.position().byte() as usize].trim()) {
-                true => self.add(&fields, &record).map_err(at)?,
+            let row = &rest[begin..reader.position().byte() as usize];
+            let breaks = ['\r', '\n'];
+            // counted for errors alone; empty lines stand before the row
+            let line = || 3 + rest[..begin].matches('\n').count() + leading_breaks(row);
+            match seen.insert(row.trim_matches(breaks)) {
+                true => self.add(&fields, &record).map_err(|e| e.at(format!("{place}, line {}", line())))?,
                 false => self.repeated += 1,
             }
         }
@@ -198,6 +203,12 @@ impl Imported {
         }
         Ok(())
     }
+}
+
+/// Line breaks before the first character of a row.
+fn leading_breaks(row: &str) -> usize {
+    let text = row.trim_start_matches(['\r', '\n']);
+    row[..row.len() - text.len()].matches('\n').count()
 }
 
 /// Parses `type=triton_BLOCK-M=16_BLOCK-K=-1_numwarps=2` into `name=value` pairs, without parameters of value -1.

@@ -25,7 +25,6 @@ fn gemm_model() -> PathBuf {
 
 /// A model ready to predict, with problems to ask it.
 struct Subject {
-    kernel: Kernel,
     device: Device,
     predictor: Predictor,
     problems: Vec<Problem>,
@@ -37,7 +36,7 @@ impl Subject {
         let model = Model::load(&toy().join("model")).unwrap();
         let problems = (1..=64).map(|i| kernel.problem(&format!("M={}", 37 * i)).unwrap()).collect();
         let predictor = Predictor::new(&kernel, &model).unwrap();
-        Subject { kernel, device: Device::described("A100").unwrap(), predictor, problems }
+        Subject { device: Device::described("A100").unwrap(), predictor, problems }
     }
 
     fn gemm() -> Option<Subject> {
@@ -47,7 +46,7 @@ impl Subject {
         let problems = (1..=64).map(problem).collect();
         let device = model.meta.devices[0].clone();
         let predictor = Predictor::new(&kernel, &model).unwrap();
-        Some(Subject { kernel, device, predictor, problems })
+        Some(Subject { device, predictor, problems })
     }
 
     /// Nothing where the model of gemm is not here.
@@ -61,22 +60,34 @@ fn open_kernel() -> Kernel {
     Kernel::open(black_box("gemm")).unwrap()
 }
 
-#[divan::bench]
-fn load_model(bencher: Bencher) {
-    let folder = if gemm_model().exists() { gemm_model() } else { toy().join("model") };
-    bencher.bench(|| Model::load(black_box(&folder)).unwrap());
+#[divan::bench(args = ["toy", "gemm"])]
+fn load_model(bencher: Bencher, name: &str) {
+    let folder = if name == "gemm" { gemm_model() } else { toy().join("model") };
+    if folder.exists() {
+        bencher.bench(|| Model::load(black_box(&folder)).unwrap());
+    }
+}
+
+fn gemm_problem() -> (Kernel, Device, Problem) {
+    let kernel = Kernel::open("gemm").unwrap();
+    let problem = kernel.problem("M=512,N=512,K=512").unwrap();
+    (kernel, Device::described("A100").unwrap(), problem)
 }
 
 #[divan::bench]
-fn count_and_sample_a_space(bencher: Bencher) {
-    let kernel = Kernel::open("gemm").unwrap();
-    let device = Device::described("A100").unwrap();
-    let problem = kernel.problem("M=512,N=512,K=512").unwrap();
-    bencher.bench(|| {
-        let space = ConfigSpace::new(&kernel, black_box(&problem), &device);
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-        space.counter().sample_distinct(100, &mut rng)
-    });
+fn count_a_space(bencher: Bencher) {
+    let (kernel, device, problem) = gemm_problem();
+    bencher.bench(|| ConfigSpace::new(&kernel, black_box(&problem), &device).counter().total());
+}
+
+#[divan::bench]
+fn sample_100_of_a_counted_space(bencher: Bencher) {
+    let (kernel, device, problem) = gemm_problem();
+    let space = ConfigSpace::new(&kernel, &problem, &device);
+    let mut counter = space.counter();
+    counter.total();
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    bencher.bench_local(|| counter.sample_distinct(100, &mut rng));
 }
 
 #[divan::bench(args = ["toy", "gemm"], consts = [5, 20])]
@@ -92,10 +103,9 @@ fn predict_one<const WIDTH: usize>(bencher: Bencher, name: &str) {
 
 #[divan::bench(args = ["toy", "gemm"])]
 fn predict_a_batch_of_64(bencher: Bencher, name: &str) {
-    let Some(Subject { kernel, device, predictor, problems }) = Subject::named(name) else { return };
+    let Some(Subject { device, predictor, problems, .. }) = Subject::named(name) else { return };
     let query = Query { width: 5, ..Query::new(&device) };
     bencher
         .counter(divan::counter::ItemsCount::new(problems.len()))
         .bench_local(|| predictor.predict(black_box(&problems), &query).unwrap());
-    drop(kernel);
 }

@@ -8,6 +8,7 @@ use crate::network::transformer::{KvCache, Row, Transformer};
 use crate::network::weights::{Weights, member};
 use crate::settings::Hparams;
 use crate::softmax::softmax;
+use rayon::prelude::*;
 
 /// The members of a model, ready to predict.
 pub struct Ensemble(Vec<Transformer>);
@@ -31,7 +32,8 @@ impl Ensemble {
         if members == 0 {
             return input("the model has no member; fetch or train it again");
         }
-        Ok(Ensemble((0..members).map(|i| Transformer::new(hparams, &member(weights, i))).collect::<Result<_>>()?))
+        let network = |i| Transformer::new(hparams, &member(weights, i));
+        Ok(Ensemble((0..members).into_par_iter().map(network).collect::<Result<_>>()?))
     }
 
     /// Encodes `problems` sources of one kernel.
