@@ -14,6 +14,7 @@ use crate::network::transformer::Row;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::query::Query;
 use crate::sequence::Sequence;
+use std::sync::Arc;
 
 /// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
 /// its configs are followed.
@@ -50,7 +51,7 @@ pub(crate) struct Decoder<'a> {
     pub(crate) featurizer: &'a Featurizer,
     pub(crate) ensemble: &'a Ensemble,
     /// Of the kernel, for one objective each.
-    pub(crate) trees: &'a [Trees],
+    pub(crate) trees: &'a [Arc<Trees>],
     pub(crate) calibration: Option<Calibration>,
 }
 

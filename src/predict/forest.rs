@@ -1,9 +1,9 @@
 //! Boosted regression trees (Friedman 2001), applied: each of them was fitted to what the ones before left.
 
-use serde::{Deserialize, Serialize};
+use bincode::{Decode, Encode};
 
 /// A split of a column, or, without one, a leaf.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
 pub struct Node {
     /// Column that is compared; `None` for a leaf.
     pub column: Option<u16>,
@@ -14,7 +14,7 @@ pub struct Node {
 }
 
 /// Trees whose answers are added.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
 pub struct Forest {
     /// Prediction before there is a tree.
     pub base: f32,

@@ -9,11 +9,11 @@ use crate::forest::Forest;
 use crate::kernel::Objective;
 use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
 use crate::softmax::softmax;
-use serde::{Deserialize, Serialize};
+use bincode::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
 /// The trees of one kernel and objective.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Trees {
     kernel: String,
     objective: Objective,

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Everything about a model but its weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,7 +129,7 @@ pub struct Model {
     /// Weights of all members, by name.
     pub weights: Weights,
     /// Of models of whole sweeps: for each kernel and objective.
-    pub trees: Vec<Trees>,
+    pub trees: Vec<Arc<Trees>>,
 }
 
 impl Model {
@@ -207,7 +208,7 @@ impl Model {
         let file = file_of(path);
         let bytes = std::fs::read(&file).map_err(io(&file))?;
         let at = |e: Error| e.or_kind(Error::Model).at(file.display());
-        let (weights, trees, meta) = decode(&bytes).map_err(at)?;
+        let Decoded { weights, trees, meta } = decode(&bytes).map_err(at)?;
         tracing::debug!("{}: {} bytes, {} arrays, {} forests", file.display(), bytes.len(), weights.len(), trees.len());
         Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights, trees })
     }
@@ -248,7 +249,7 @@ impl Model {
 ///
 /// # Errors
 /// [`Error::Failed`] where the tensors cannot be encoded.
-pub fn encode(tensors: &Weights, trees: &[Trees], meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
+pub fn encode(tensors: &Weights, trees: &[Arc<Trees>], meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
     let half = |values: &[f32]| values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
     let mut raw: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
@@ -273,8 +274,7 @@ pub fn encode(tensors: &Weights, trees: &[Trees], meta: HashMap<String, String>,
     }
     if !trees.is_empty() {
         let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-        bincode::serde::encode_into_std_write(trees, &mut packed, bincode::config::standard())
-            .map_err(|e| failed(&e))?;
+        bincode::encode_into_std_write(trees, &mut packed, bincode::config::standard()).map_err(|e| failed(&e))?;
         let packed = packed.finish().map_err(|e| failed(&e))?;
         raw.push((TREES.into(), Dtype::U8, vec![packed.len()], packed));
     }
@@ -311,11 +311,21 @@ fn damaged(e: safetensors::SafeTensorError) -> Error {
     Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
 }
 
+/// The contents of a file.
+pub struct Decoded {
+    /// Weights in single precision.
+    pub weights: Weights,
+    /// Boosted trees by kernel and objective.
+    pub trees: Vec<Arc<Trees>>,
+    /// Metadata as text.
+    pub meta: HashMap<String, String>,
+}
+
 /// The inverse of [`encode`].
 ///
 /// # Errors
 /// [`Error::Input`] where the bytes are no safetensors file, or hold other kinds of tensors.
-pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, String>)> {
+pub fn decode(bytes: &[u8]) -> Result<Decoded> {
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
     let meta = header.metadata().clone().unwrap_or_default();
     let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
@@ -324,12 +334,11 @@ pub fn decode(bytes: &[u8]) -> Result<(Weights, Vec<Trees>, HashMap<String, Stri
     let is_sound = || meta.get(CHECKSUM).is_none_or(|stated| *stated == found());
     let packed = tensors.tensor(TREES).ok().map(|view| view.data());
     // side by side: most of a program's start is this
-    let ((sound, weights), trees) =
-        rayon::join(|| (is_sound(), weights_of(&tensors)), || packed.map(unpack).transpose());
-    if !sound {
+    let (found, trees) = rayon::join(|| (is_sound(), weights_of(&tensors)), || packed.map(unpack).transpose());
+    let (true, weights) = found else {
         return input("its weights are not those that were written; fetch or train it again");
-    }
-    Ok((weights?, trees?.unwrap_or_default(), meta))
+    };
+    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), meta })
 }
 
 /// The weights of a file in single precision.
@@ -359,11 +368,12 @@ fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
 }
 
 /// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.
-fn unpack(packed: &[u8]) -> Result<Vec<Trees>> {
+fn unpack(packed: &[u8]) -> Result<Vec<Arc<Trees>>> {
     let damaged =
         |e: &dyn std::fmt::Display| Error::Input(format!("its trees cannot be read ({e}); fetch or train it again"));
-    let mut plain = Vec::new();
+    // about four times as much: a buffer that grows is copied
+    let mut plain = Vec::with_capacity(4 * packed.len());
     flate2::read::ZlibDecoder::new(packed).read_to_end(&mut plain).map_err(|e| damaged(&e))?;
-    let (trees, _) = bincode::serde::decode_from_slice(&plain, bincode::config::standard()).map_err(|e| damaged(&e))?;
+    let (trees, _) = bincode::decode_from_slice(&plain, bincode::config::standard()).map_err(|e| damaged(&e))?;
     Ok(trees)
 }

@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Predictor {
     pub(crate) featurizer: Featurizer,
     pub(crate) ensemble: Ensemble,
-    trees: Vec<Trees>,
+    trees: Vec<Arc<Trees>>,
     calibration: Option<Calibration>,
     devices: Vec<String>,
 }
@@ -35,7 +35,8 @@ impl Predictor {
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
         let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
-        let trees: Vec<Trees> = model.trees.iter().filter(|trees| trees.kernel() == kernel.name).cloned().collect();
+        let trees: Vec<Arc<Trees>> =
+            model.trees.iter().filter(|trees| trees.kernel() == kernel.name).cloned().collect();
         trees.iter().try_for_each(|trees| trees.check(kernel))?;
         Ok(Predictor {
             featurizer,

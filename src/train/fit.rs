@@ -19,6 +19,7 @@ use seqtune_predict::threads::on_threads;
 use seqtune_predict::{Meta, Model, Predictor};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What becomes of a model that is already in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +176,11 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         tool: env!("CARGO_PKG_VERSION").into(),
         date: today(),
     };
-    Ok(Model { meta, weights: tensors::to_arrays(&weights)?, trees: prepared.trees })
+    Ok(Model {
+        meta,
+        weights: tensors::to_arrays(&weights)?,
+        trees: prepared.trees.into_iter().map(Arc::new).collect(),
+    })
 }
 
 /// Validation scores by the names that people read.

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::Dtype;
 use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::write_whole;
-use seqtune_predict::model::{decode, encode};
+use seqtune_predict::model::{Decoded, decode, encode};
 use seqtune_predict::network::weights::RERANKER;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
@@ -117,7 +117,7 @@ impl<'a> MemberTrainer<'a> {
     }
 
     fn resume(&mut self, bytes: &[u8]) -> Result<()> {
-        let (arrays, _, meta) = decode(bytes)?;
+        let Decoded { weights: arrays, meta, .. } = decode(bytes)?;
         let tensors = from_arrays(&arrays);
         let state: State = serde_json::from_str(meta.get("state").map_or("", String::as_str))
             .map_err(|_| Error::Input("is not a checkpoint of this version; delete it".into()))?;

@@ -4,7 +4,7 @@ use crate::error::{Error, Result, input};
 use serde::{Deserialize, Serialize};
 
 /// What is minimised.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, bincode::Encode, bincode::Decode)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// Microseconds per launch.

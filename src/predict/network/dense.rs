@@ -3,7 +3,7 @@
 //! Letters of the shapes: n rows, D the width.
 
 use crate::error::{Error, Result};
-use crate::network::weights::Weights;
+use crate::network::weights::NetworkWeights;
 
 pub(crate) struct Linear {
     pub(crate) weight: Vec<f32>, // (in, out): in this order it is copied fast into the cache blocks of a product
@@ -15,12 +15,12 @@ pub(crate) struct Norm {
     bias: Vec<f32>,
 }
 impl Linear {
-    pub(crate) fn new(weights: &Weights, name: &str) -> Result<Linear> {
+    pub(crate) fn new(weights: &NetworkWeights, name: &str) -> Result<Linear> {
         let (weight, bias) = (get(weights, name, "weight")?, get(weights, name, "bias")?);
         let (outputs, inputs) = (bias.len(), weight.len() / bias.len().max(1));
         let transposed =
             (0..inputs).flat_map(|i| (0..outputs).map(move |o| (i, o))).map(|(i, o)| weight[o * inputs + i]);
-        Ok(Linear { weight: transposed.collect(), bias })
+        Ok(Linear { weight: transposed.collect(), bias: bias.to_vec() })
     }
 
     /// `x` (n, in) to (n, out).
@@ -67,8 +67,8 @@ pub(crate) fn product(
 const FEW: usize = 32;
 
 impl Norm {
-    pub(crate) fn new(weights: &Weights, name: &str) -> Result<Norm> {
-        Ok(Norm { weight: get(weights, name, "weight")?, bias: get(weights, name, "bias")? })
+    pub(crate) fn new(weights: &NetworkWeights, name: &str) -> Result<Norm> {
+        Ok(Norm { weight: get(weights, name, "weight")?.to_vec(), bias: get(weights, name, "bias")?.to_vec() })
     }
 
     /// Numbers of a row.
@@ -119,13 +119,13 @@ pub(crate) fn gelu(x: f32) -> f32 {
 }
 
 /// The parts `name.0`, `name.1`, and so on.
-pub(crate) fn linears(weights: &Weights, name: &str) -> Result<Vec<Linear>> {
-    let is_part = |i: &usize| weights.contains_key(&format!("{name}.{i}.weight"));
+pub(crate) fn linears(weights: &NetworkWeights, name: &str) -> Result<Vec<Linear>> {
+    let is_part = |i: &usize| weights.get(&format!("{name}.{i}"), "weight").is_some();
     (0..).take_while(is_part).map(|i| Linear::new(weights, &format!("{name}.{i}"))).collect()
 }
 
-pub(crate) fn get(weights: &Weights, name: &str, part: &str) -> Result<Vec<f32>> {
+pub(crate) fn get<'a>(weights: &NetworkWeights<'a>, name: &str, part: &str) -> Result<&'a [f32]> {
     let missing =
         || Error::Input(format!("the model has no weights `{name}.{part}`: the file is damaged or of another version"));
-    Ok(weights.get(&format!("{name}.{part}")).ok_or_else(missing)?.values.clone())
+    Ok(&weights.get(name, part).ok_or_else(missing)?.values)
 }

@@ -5,7 +5,7 @@ use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::Choice;
 use crate::network::reranker::BatchScorer;
 use crate::network::transformer::{KvCache, Row, Transformer};
-use crate::network::weights::{Weights, member};
+use crate::network::weights::{NetworkWeights, Weights};
 use crate::settings::Hparams;
 use crate::softmax::softmax;
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ impl Ensemble {
         if members == 0 {
             return input("the model has no member; fetch or train it again");
         }
-        let network = |i| Transformer::new(hparams, &member(weights, i));
+        let network = |i| Transformer::new(hparams, &NetworkWeights::of_member(weights, i));
         Ok(Ensemble((0..members).into_par_iter().map(network).collect::<Result<_>>()?))
     }
 

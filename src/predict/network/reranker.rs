@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::Choice;
 use crate::network::dense::{Linear, Norm, add, get, linears};
-use crate::network::weights::Weights;
+use crate::network::weights::NetworkWeights;
 use crate::softmax::softmax;
 
 /// Scores of a finished config: its time and energy as [`Featurizer::decode_costs`] takes them, and what ranks it, the higher the better.
@@ -45,10 +45,10 @@ impl Reranker {
     ///
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where a weight is missing.
-    pub fn new(weights: &Weights) -> Result<Reranker> {
+    pub fn new(weights: &NetworkWeights) -> Result<Reranker> {
         Ok(Reranker {
             features: linears(weights, "judge.features")?,
-            tokens: get(weights, "judge.tokens", "weight")?,
+            tokens: get(weights, "judge.tokens", "weight")?.to_vec(),
             problem: Linear::new(weights, "judge.problem")?,
             norm: Norm::new(weights, "judge.norm")?,
             up: Linear::new(weights, "judge.up")?,

@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::network::dense::{Linear, Norm, add, dot, gelu, get, linears, product};
 use crate::network::reranker::Reranker;
-use crate::network::weights::{Weights, has_reranker};
+use crate::network::weights::{NetworkWeights, has_reranker};
 use crate::settings::Hparams;
 
 struct FeedForward {
@@ -78,7 +78,7 @@ pub struct KvCache {
     steps: Vec<Vec<f32>>,
 }
 impl FeedForward {
-    fn new(weights: &Weights, name: &str) -> Result<FeedForward> {
+    fn new(weights: &NetworkWeights, name: &str) -> Result<FeedForward> {
         Ok(FeedForward {
             norm: Norm::new(weights, &format!("{name}.norm"))?,
             up: Linear::new(weights, &format!("{name}.up"))?,
@@ -94,7 +94,7 @@ impl FeedForward {
 }
 
 impl SelfAttention {
-    fn new(weights: &Weights, name: &str) -> Result<SelfAttention> {
+    fn new(weights: &NetworkWeights, name: &str) -> Result<SelfAttention> {
         Ok(SelfAttention {
             norm: Norm::new(weights, &format!("{name}.norm"))?,
             qkv: Linear::new(weights, &format!("{name}.qkv"))?,
@@ -108,7 +108,7 @@ impl Transformer {
     ///
     /// # Errors
     /// [`Error::Model`](crate::Error::Model) where a weight is missing or has another shape.
-    pub fn new(hparams: &Hparams, weights: &Weights) -> Result<Transformer> {
+    pub fn new(hparams: &Hparams, weights: &NetworkWeights) -> Result<Transformer> {
         let encoder = |i: usize| -> Result<_> {
             let part = |part: &str| format!("encoder.{i}.{part}");
             let attention = SelfAttention::new(weights, &part("attention"))?;
@@ -129,17 +129,17 @@ impl Transformer {
             d: hparams.width,
             heads: hparams.heads,
             source: linears(weights, "source")?,
-            kernels: get(weights, "kernels", "weight")?,
+            kernels: get(weights, "kernels", "weight")?.to_vec(),
             encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
             encoder_norm: Norm::new(weights, "encoder.norm")?,
-            tokens: get(weights, "tokens", "weight")?,
-            positions: get(weights, "positions", "weight")?,
+            tokens: get(weights, "tokens", "weight")?.to_vec(),
+            positions: get(weights, "positions", "weight")?.to_vec(),
             features: linears(weights, "features")?,
             weigh: linears(weights, "weigh")?,
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
-            head: match has_reranker(weights) {
+            head: match has_reranker(weights.names()) {
                 true => Head::Reranker(Box::new(Reranker::new(weights)?)),
                 false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },

@@ -31,7 +31,7 @@ pub fn score_by_libtorch(
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
     let instance = Instance::new(&featurizer.kernel, problem, device);
     let weights = member(&model.weights, 0);
-    let reranks = has_reranker(&weights);
+    let reranks = has_reranker(weights.keys());
     let sequence = |config| Sequence::new(featurizer, &instance, config, reranks);
     let sequences = configs.iter().map(sequence).collect::<Result<Vec<_>>>()?;
     let quantities = featurizer.quantities(&instance, objective);

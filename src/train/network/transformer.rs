@@ -6,7 +6,7 @@
 use crate::network::layers::{CrossAttention, Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_predict::error::Result;
-use seqtune_predict::network::weights::RERANKER;
+use seqtune_predict::network::weights::has_reranker;
 use seqtune_predict::settings::Hparams;
 use std::cell::RefCell;
 use tch::{Kind, Tensor};
@@ -159,7 +159,7 @@ impl Transformer {
             decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
-            head: match weights.keys().any(|name| name.starts_with(RERANKER)) {
+            head: match has_reranker(weights.keys()) {
                 true => Head::Reranker(Reranker::new(weights)?),
                 false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },
