@@ -12,13 +12,16 @@ trap 'rm -rf "$work"' EXIT
 "$seqtune" evaluate "$model" "$data" --plot "$model/evaluation.svg" > "$work/evaluate.md"
 "$seqtune" bench "$model" gemm > "$work/bench.txt"
 python3 - "$seqtune" "$model" > "$work/start.txt" <<'PY'
-import statistics, subprocess, sys, time
-times = []
-for _ in range(11):
+import os, statistics, subprocess, sys, time
+times, peaks = [], []
+for _ in range(31):
     began = time.perf_counter()
-    subprocess.run([sys.argv[1], "predict", sys.argv[2], "gemm", "M=512,N=512,K=512"], check=True, capture_output=True)
-    times.append(time.perf_counter() - began)
-print(f"process start to first answer: {statistics.median(times):.2f} s median of {len(times)}")
+    child = subprocess.Popen([sys.argv[1], "predict", sys.argv[2], "gemm", "M=300,N=200,K=100"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    times.append(1e3 * (time.perf_counter() - began))
+    assert status == 0
+    peaks.append(usage.ru_maxrss / 1024)
+print(f"process start to answer: {statistics.median(times):.0f} ms median, {min(times):.0f} ms least of {len(times)}; {max(peaks):.0f} MiB at most")
 PY
 {
     sed -n '/^|/p' "$work/evaluate.md"
