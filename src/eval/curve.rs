@@ -58,7 +58,7 @@ pub fn curve(kernel: &Kernel, model: &Model, table: &seqtune_data::Table, option
         predicted.push(found.into_iter().map(|candidate| candidate.config).collect::<Vec<Config>>());
     }
     let mut lines =
-        vec![Line { method: "seqtune: predicted", shares: mean(&tests, objective, |at, _| predicted[at].clone()) }];
+        vec![Line { method: "seqtune, predicted", shares: mean(&tests, objective, |at, _| predicted[at].clone()) }];
     if !learned.is_empty() {
         let neighbours = Neighbours::new(kernel, &learned, objective);
         let nearest = mean(&tests, objective, |_, tried| neighbours.ranking(&tried.problem));
@@ -212,12 +212,12 @@ mod tests {
     #[test]
     fn a_plot_holds_every_method_and_escapes_names() {
         let line = |method, first: f64| Line { method, shares: vec![first; COUNTS.len()] };
-        let lines = vec![line("seqtune: predicted", 0.92), line("random search", 0.41)];
+        let lines = vec![line("seqtune, predicted", 0.92), line("random search", 0.41)];
         let curve = Curve { kernel: "<b>&".into(), devices: Vec::new(), problems: 7, lines };
         let svg = curve.svg();
         assert!(svg.contains("&lt;b&gt;&amp;, 7 problem sizes") && !svg.contains("<b>"));
         assert_eq!(svg.matches("<polyline").count(), 2);
-        assert!(svg.contains("seqtune: predicted: 92 %") && svg.contains("random search: 41 %"));
+        assert!(svg.contains("seqtune, predicted: 92 %") && svg.contains("random search: 41 %"));
         assert!(svg.contains(">40 %</text>") && svg.contains(">100 %</text>") && !svg.contains(">30 %</text>"));
         assert_eq!(curve.table().lines().count(), 6);
     }

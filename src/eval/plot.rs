@@ -47,8 +47,8 @@ fn draw(
         let root = SVGBackend::with_string(&mut text, (width, 480)).into_drawing_area();
         root.fill(&WHITE)?;
         let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max);
-        // room for the legend above the bars: a row for each series
-        let highest = highest * (1.06 + 0.05 * series.len() as f64);
+        // room for the legend above the bars: 22 pixels for each series of the 366 that are left to them
+        let highest = highest / (1.0 - (16.0 + 22.0 * series.len() as f64) / 366.0);
         let mut chart = ChartBuilder::on(&root)
             .caption(title, ("sans-serif", 18))
             .margin(12)

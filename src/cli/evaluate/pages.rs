@@ -27,7 +27,7 @@ pub fn bars(report: &Report) -> Result<String> {
     let groups: Vec<plot::Group> = report.rows.iter().map(group).collect();
     let title =
         format!("{}: share of the best measured speed, {} held-out problems", report.kernel, report.test_problems);
-    plot::bars_svg(&title, "percent", &["top-1", "best of 5"], &groups)
+    plot::bars_svg(&title, "percent", &["first choice", "best of the first 5"], &groups)
 }
 
 /// An evaluation on sweeps as a page. `paths`: the model, then the datasets.
