@@ -12,6 +12,8 @@
 # SEQTUNE_TORCH_DIR names an existing torch 2.11.0 folder (with include/ and lib/) to use instead of a download.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# ldconfig lies where only root looks
+PATH=$PATH:/usr/sbin:/sbin
 
 torch_version=2.11.0
 lightgbm_version=4.6.0
