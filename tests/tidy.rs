@@ -26,6 +26,34 @@ fn files_are_short_and_say_what_they_are() {
 }
 
 #[test]
+fn only_the_command_line_prints() {
+    let prints = ["src/cli", "src/train/commands", "src/train/build.rs", "src/predict/benches"];
+    for path in sources(Path::new("src")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let may = prints.iter().any(|place| path.starts_with(place));
+        assert!(may || !code.contains("print!(") && !code.contains("println!("), "{} prints", path.display());
+    }
+}
+
+#[test]
+fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
+    let may = [
+        "src/measure/backends",         // APIs of drivers and compilers
+        "src/measure/worker/server.rs", // standard output is for events alone
+        "src/eval/lightgbm.rs",         // a library of C
+        "src/predict/network/dense.rs", // matrix products
+        "src/train/memory.rs",          // malloc's options
+        "src/train/network/adamw.rs",   // an optimizer step over tensors' memory
+    ];
+    for path in sources(Path::new("src")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let holds = text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains("unsafe "));
+        assert!(!holds || may.iter().any(|place| path.starts_with(place)), "{} has unsafe code", path.display());
+    }
+}
+
+#[test]
 fn every_parameter_of_a_kernel_has_a_documented_default_in_its_source() {
     for name in seqtune_predict::kernel::Kernel::shipped() {
         let kernel = seqtune_predict::kernel::Kernel::open(&name).unwrap();
