@@ -35,6 +35,12 @@ pub fn bars_svg(title: &str, unit: &str, series: &[&str], groups: &[Group]) -> R
     draw(title, unit, series, groups).map_err(|e| Error::Failed(format!("drawing {title}: {e}")))
 }
 
+/// Top of the axis: above the bars there is room for the legend, 22 pixels for each series of the 366 that both have.
+fn top(series: &[&str], groups: &[Group]) -> f64 {
+    let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max);
+    highest / (1.0 - (16.0 + 22.0 * series.len() as f64) / 366.0)
+}
+
 fn draw(
     title: &str,
     unit: &str,
@@ -46,9 +52,7 @@ fn draw(
         let width = (groups.len() as u32 * 90 + 160).clamp(640, 2_400);
         let root = SVGBackend::with_string(&mut text, (width, 480)).into_drawing_area();
         root.fill(&WHITE)?;
-        let highest = groups.iter().flat_map(|g| &g.values).copied().fold(0.0, f64::max);
-        // room for the legend above the bars: 22 pixels for each series of the 366 that are left to them
-        let highest = highest / (1.0 - (16.0 + 22.0 * series.len() as f64) / 366.0);
+        let highest = top(series, groups);
         let mut chart = ChartBuilder::on(&root)
             .caption(title, ("sans-serif", 18))
             .margin(12)
