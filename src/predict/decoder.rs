@@ -53,6 +53,8 @@ pub(crate) struct Decoder<'a> {
     /// Of the kernel, for one objective each.
     pub(crate) trees: &'a [Arc<Trees>],
     pub(crate) calibration: Option<Calibration>,
+    /// Whether the members of the ensemble compute side by side.
+    pub(crate) parallel: bool,
 }
 
 impl Decoder<'_> {
@@ -219,7 +221,7 @@ impl Decoder<'_> {
         for instance in instance {
             self.featurizer.vocab.encode(&self.featurizer.quantities(instance, objective), &mut source);
         }
-        self.ensemble.encode(&source, instance.len(), self.featurizer.of)
+        self.ensemble.encode(&source, instance.len(), self.featurizer.of, self.parallel)
     }
 
     pub(crate) fn greedy(self, instance: &Instance, unbroken: bool) -> Option<Config> {

@@ -54,8 +54,8 @@ impl Predictor {
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead.
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
-        let decoder = self.decoder();
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+        let decoder = Decoder { parallel: query.threads > 1 && batches.len() == 1, ..self.decoder() };
         let began = Instant::now();
         let answers = on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?;
         tracing::debug!(
@@ -170,6 +170,7 @@ impl Predictor {
             ensemble: &self.ensemble,
             trees: &self.trees,
             calibration: self.calibration,
+            parallel: false,
         }
     }
 }

@@ -13,8 +13,12 @@ use rayon::prelude::*;
 /// The members of a model, ready to predict.
 pub struct Ensemble(Vec<Transformer>);
 
-/// Keys and values of a batch of problems, by member.
-pub struct KvCaches(Vec<KvCache>);
+/// Keys and values of a batch of problems.
+pub struct KvCaches {
+    members: Vec<KvCache>,
+    /// Whether the members compute side by side: for a batch that has several threads to itself.
+    parallel: bool,
+}
 
 /// Hidden states of the rows of one step, by member, with what its members score tokens and features by.
 pub struct Hidden {
@@ -36,23 +40,30 @@ impl Ensemble {
         Ok(Ensemble((0..members).into_par_iter().map(network).collect::<Result<_>>()?))
     }
 
-    /// Encodes `problems` sources of one kernel.
-    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> KvCaches {
-        KvCaches(self.0.iter().map(|m| m.encode(source, problems, kernel)).collect())
+    /// Encodes `problems` sources of one kernel. If `parallel`, the members compute on several threads, here and in each step.
+    pub fn encode(&self, source: &[f32], problems: usize, kernel: usize, parallel: bool) -> KvCaches {
+        KvCaches { members: self.0.iter().map(|m| m.encode(source, problems, kernel)).collect(), parallel }
     }
 
     /// One decoding step of rows of one kernel, and the entry that each row adds to its history: the same for all members.
     pub fn step(&self, caches: &mut KvCaches, rows: &[Row], features: &[f32], kernel: usize) -> (Hidden, Vec<u32>) {
+        let step = |(member, session): (&Transformer, &mut KvCache)| {
+            let (states, entries) = member.step(session, rows, features, kernel);
+            (member.logits(&states), member.weigh(&states, kernel), states, entries)
+        };
+        let stepped: Vec<_> = match caches.parallel {
+            true => self.0.par_iter().zip(&mut caches.members).map(step).collect(),
+            false => self.0.iter().zip(&mut caches.members).map(step).collect(),
+        };
         let mut hidden = Hidden { states: Vec::new(), logits: Vec::new(), weights: Vec::new() };
-        let mut entries = Vec::new();
-        for (member, session) in self.0.iter().zip(&mut caches.0) {
-            let (states, added) = member.step(session, rows, features, kernel);
-            hidden.logits.push(member.logits(&states));
-            hidden.weights.push(member.weigh(&states, kernel));
+        let mut added = Vec::new();
+        for (logits, weights, states, entries) in stepped {
+            hidden.logits.push(logits);
+            hidden.weights.push(weights);
             hidden.states.push(states);
-            entries = added;
+            added = entries;
         }
-        (hidden, entries)
+        (hidden, added)
     }
 
     /// Natural logarithm of the probability of each of the legal `choices` after `prefix`, by the hidden state of `row`.
@@ -99,7 +110,7 @@ impl Ensemble {
         problem: usize,
     ) -> BatchScorer<'a> {
         let rerankers =
-            std::iter::zip(&self.0, &caches.0).filter_map(|(member, session)| member.reranker(session, problem));
+            std::iter::zip(&self.0, &caches.members).filter_map(|(member, session)| member.reranker(session, problem));
         BatchScorer::new(featurizer, instance, rerankers)
     }
 
