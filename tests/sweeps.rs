@@ -355,3 +355,33 @@ fn a_kernel_that_writes_out_of_bounds_does_not_end_the_sweep() {
         assert_eq!(outcomes.iter().filter(|o| *o == expected).count(), 2, "{expected} in {outcomes:?}");
     }
 }
+
+#[test]
+fn a_kernel_whose_arguments_are_not_the_functions_is_told_so_and_the_sweep_fails() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = folder.path().join("gemm");
+    std::fs::create_dir(&kernel).unwrap();
+    for entry in std::fs::read_dir(common::root().join("kernels/gemm")).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, kernel.join(path.file_name().unwrap())).unwrap();
+    }
+    let toml = std::fs::read_to_string(kernel.join("kernel.toml")).unwrap();
+    let journal = folder.path().join("sweep.jsonl").display().to_string();
+    let name = kernel.display().to_string();
+    let sweep = ["sweep", &name, "--problems", "M=8,N=8,K=8", "--sample", "2", "-o", &journal];
+    // the first argument is gone
+    let (begin, rest) = toml.split_once("[[argument]]").unwrap();
+    let (_, rest) = rest.split_once("[[argument]]").unwrap();
+    std::fs::write(kernel.join("kernel.toml"), format!("{begin}[[argument]]{rest}")).unwrap();
+    let (out, err, code) = run(&sweep);
+    let shown = format!("{out}{err}");
+    assert!(code == 1 && shown.contains("kernel.toml states 7 arguments, the function takes 8"), "{code} {shown}");
+    // a length that rests on a parameter
+    let wrong = toml.replacen("length = \"", "length = \"MWG * ", 1);
+    std::fs::write(kernel.join("kernel.toml"), wrong).unwrap();
+    let (_, err, code) = run(&sweep);
+    assert!(code == 2 && err.contains("names a parameter, which has no value there"), "{code} {err}");
+}

@@ -4,14 +4,14 @@ use crate::cli::answer::{answer, answer_json};
 use crate::cli::progress::Bar;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance};
-use seqtune_data::{Dataset, Header, Journal, is_packed_file};
+use seqtune_data::{Dataset, Header, Journal, Outcome, is_packed_file};
 use seqtune_measure::registry::open;
 use seqtune_measure::sweep::plan::{Choice, plan};
 use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::client::Setup;
 use seqtune_predict::Query;
 use seqtune_predict::acquisition::Acquisition;
-use seqtune_predict::error::{Result, input};
+use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::model::Model;
@@ -170,9 +170,23 @@ pub fn run(args: Args) -> Result<()> {
     } else {
         show(&args, &report, &journal, before);
     }
-    match (&args.pack, report.stopped) {
-        (Some(path), false) => Dataset::save_packed(&journal.dataset, path),
-        _ => Ok(()),
+    if let (Some(path), false) = (&args.pack, report.stopped) {
+        Dataset::save_packed(&journal.dataset, path)?;
+    }
+    let records = &journal.dataset.records;
+    let old = failures(&records[..before]).iter().map(|group| group.count).sum::<usize>();
+    if old > 0 {
+        eprintln!(
+            "seqtune: warning: {old} of the records found in {} are failures, which are not tried again; if the kernel was mended since, \
+             name another journal",
+            args.output.display()
+        );
+    }
+    match records.iter().all(|record| matches!(record.outcome, Outcome::Invalid(_))) && !records.is_empty() {
+        true => {
+            Err(Error::Failed(format!("none of the {} configs works; nothing can be learned from them", records.len())))
+        }
+        false => Ok(()),
     }
 }
 

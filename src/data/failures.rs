@@ -1,6 +1,6 @@
 //! Failures of a sweep, grouped by reason.
 
-use crate::record::{InvalidityKind, Outcome, Record};
+use crate::record::{Invalidity, InvalidityKind, Outcome, Record};
 use serde::Serialize;
 
 /// Group of configs that failed for the same reason.
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Failures {
     /// Category of the failure.
     pub kind: InvalidityKind,
-    /// First line of the message, with numbers replaced by `#`.
+    /// First line of the first message.
     pub reason: String,
     /// Number of configs.
     pub count: usize,
@@ -19,26 +19,34 @@ pub struct Failures {
 /// Groups failed records by reason, the most frequent first.
 pub fn failures<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Failures> {
     let mut groups: Vec<Failures> = Vec::new();
+    let mut masks: Vec<String> = Vec::new();
     for record in records {
-        let Outcome::Invalid(invalidity) = &record.outcome else { continue };
-        let reason = without_numbers(invalidity.detail.lines().next().unwrap_or_default());
-        match groups.iter_mut().find(|group| group.kind == invalidity.kind && group.reason == reason) {
-            Some(group) => group.count += 1,
-            None => groups.push(Failures {
-                kind: invalidity.kind,
-                reason,
-                count: 1,
-                example: (record.problem.clone(), record.config.clone()),
-            }),
+        let Outcome::Invalid(Invalidity { kind, detail }) = &record.outcome else { continue };
+        let reason = detail.lines().next().unwrap_or_default();
+        let mask = masked(reason);
+        match (0..groups.len()).find(|at| groups[*at].kind == *kind && masks[*at] == mask) {
+            Some(at) => groups[at].count += 1,
+            None => {
+                masks.push(mask);
+                groups.push(Failures {
+                    kind: *kind,
+                    reason: reason.into(),
+                    count: 1,
+                    example: (record.problem.clone(), record.config.clone()),
+                });
+            }
         }
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups
 }
 
-/// Replaces each number by `#`, so that the same failure at different elements is one reason.
-fn without_numbers(text: &str) -> String {
+/// What the same failure says elsewhere too: each number is `#`, and a compiler's temporary files have one name.
+fn masked(text: &str) -> String {
     let mut plain = String::new();
+    let mut words = text.split("tempfile_");
+    let first = words.next().unwrap_or_default().to_string();
+    let text = words.fold(first, |text, word| text + word.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
     for c in text.chars() {
         match c.is_ascii_digit() {
             true if plain.ends_with('#') => {}
@@ -70,7 +78,8 @@ mod tests {
         ];
         let groups = failures(&records);
         assert_eq!((groups[0].count, groups[0].example.1.as_str()), (2, "a=2"));
-        assert_eq!(groups[0].reason, "element # is #, not #");
+        assert_eq!(groups[0].reason, "element 17 is 0.5, not 0.25");
+        assert_eq!(masked("/tmp/tempfile_aB1.cl:3: no"), masked("/tmp/tempfile_Xy.cl:14: no"));
         assert_eq!((groups[1].kind, groups[1].count), (InvalidityKind::Timeout, 1));
     }
 }

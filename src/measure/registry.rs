@@ -124,7 +124,7 @@ pub fn compiler_for(device: &Device) -> Result<Cached<Box<dyn Compiler>>> {
         sm if sm.starts_with("sm_") => Ok(Cached::new(Box::new(Nvrtc::open(sm)?), Store::standard())),
         gfx if gfx.starts_with("gfx") => Ok(Cached::new(hip::compiler(gfx)?, Store::standard())),
         other => Err(Error::Unavailable(format!(
-            "programs for {} ({}) are not compiled without the device: NVIDIA GPUs (sm_75 and newer) and AMD GPUs (gfx900 and newer) are",
+            "programs for {} ({}) are not compiled alone, those for NVIDIA GPUs (sm_75 and newer) and AMD GPUs (gfx900 and newer) are; `seqtune sweep --sample 1` compiles for a live device and checks the result",
             device.name,
             if other.is_empty() { "architecture unknown" } else { other }
         ))),

@@ -9,7 +9,7 @@ use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
 use opencl3::error_codes::ClError;
 use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
@@ -150,6 +150,34 @@ impl OpenCl {
         Ok(OpenCl { device: described, programs: Vec::new(), buffers: Vec::new(), scratch: None, queue, context })
     }
 
+    /// Refuses arguments that the compiled function does not take: opencl3 panics at them.
+    fn check_arguments(&self, program: ProgramId, values: &[KernelArg]) -> Attempt<()> {
+        let Some((kernel, _)) = &self.programs[program.0] else { return Ok(()) };
+        let wrong = |sentence: String| Err(Invalidity::new(InvalidityKind::Compile, sentence));
+        if let Ok(taken) = kernel.num_args()
+            && taken as usize != values.len()
+        {
+            return wrong(format!("kernel.toml states {} arguments, the function takes {taken}", values.len()));
+        }
+        for (at, value) in values.iter().enumerate() {
+            // SAFETY: the value lives through the call, and the driver compares its size with the function's
+            let set = unsafe {
+                match value {
+                    KernelArg::Buffer(b) => kernel.set_arg(at as u32, &self.buffers[b.0].get()),
+                    KernelArg::Int(x) => kernel.set_arg(at as u32, x),
+                    KernelArg::Float(x) => kernel.set_arg(at as u32, x),
+                }
+            };
+            if let Err(e) = set {
+                return wrong(format!(
+                    "argument {} of kernel.toml is not of the kind that the function takes: {e}",
+                    at + 1
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Overwrites twice the last-level cache.
     fn flush(&mut self) -> std::result::Result<(), ClError> {
         let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize / 4 * 4;
@@ -229,6 +257,7 @@ impl Executor for OpenCl {
         repeat: usize,
         timing: Timing,
     ) -> Attempt<Vec<f32>> {
+        self.check_arguments(program, values)?;
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
             if timing == Timing::Cold {

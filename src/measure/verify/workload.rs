@@ -135,7 +135,8 @@ fn expect(
         executor.read(output.buffer, &mut result)?;
         let own = known.as_ref().filter(|s| s.output == output.argument);
         if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, workload.tolerance)) {
-            return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}", kernel.name)));
+            let hint = if workload.tolerance == 0.0 { "; [work] states no tolerance" } else { "" };
+            return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}{hint}", kernel.name)));
         }
         let largest = scale(&result, output.format);
         let shadows = agree.shadows(executor, output.buffer, output.format, &output.before, &result);

@@ -74,9 +74,14 @@ impl LastWords {
             std::thread::spawn(move || {
                 for line in BufReader::new(stderr).lines().map_while(|line| line.ok()) {
                     tracing::debug!("worker {worker}: {line}");
-                    if !line.trim().is_empty() {
-                        *kept.0.lock().unwrap_or_else(PoisonError::into_inner) =
-                            line.trim().chars().take(200).collect();
+                    let text = line.trim();
+                    // behind the reason of a panic there are frames and hints
+                    let is_trace = text.starts_with("note: ")
+                        || text.starts_with("at ")
+                        || text == "stack backtrace:"
+                        || text.split(':').next().is_some_and(|frame| frame.parse::<u32>().is_ok());
+                    if !text.is_empty() && !is_trace {
+                        *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = text.chars().take(200).collect();
                     }
                 }
             });

@@ -121,11 +121,22 @@ fn base_of(files: &BTreeMap<String, String>) -> Option<String> {
 /// Resolves the names of expressions: parameters, fields, `field.label`, limits and definitions.
 struct Names {
     slots: BTreeMap<String, Expr>,
+    /// Number of parameters.
+    parameters: usize,
 }
 
 impl Names {
     fn expr(&self, text: &str) -> Result<Expr> {
         Expr::parse(text, &|name| self.slots.get(name).cloned())
+    }
+
+    /// [`Names::expr`] where no config is chosen, so that parameters have no value.
+    fn of_problem(&self, text: &str, place: &str) -> Result<Expr> {
+        let expr = self.expr(text)?;
+        match decided_after(&expr, self.parameters) {
+            0 => Ok(expr),
+            _ => input(format!("{place} = \"{text}\" names a parameter, which has no value there")),
+        }
     }
 
     fn exprs(&self, texts: Vec<String>) -> Result<Vec<Expr>> {
@@ -176,8 +187,8 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         constraints,
         features: base.feature.into_iter().chain(spec.feature).map(feature).collect::<Result<_>>()?,
         shape: names.exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
-        flops: names.expr(&work.flops)?,
-        bytes: names.expr(&work.bytes)?,
+        flops: names.of_problem(&work.flops, "flops")?,
+        bytes: names.of_problem(&work.bytes, "bytes")?,
         source,
         database: spec.database,
         fields,
@@ -227,7 +238,7 @@ fn source(
     Ok(Some(Source {
         program: launch(names, program, files)?,
         reference: launch(names, reference, files)?,
-        tolerance: names.expr(work.tolerance.as_deref().unwrap_or("0"))?,
+        tolerance: names.of_problem(work.tolerance.as_deref().unwrap_or("0"), "tolerance")?,
         units: work.units,
         exact: exact.transpose()?,
         gemm: specs.library.map(|library| gemm(names, library.gemm, &arguments)).transpose()?,
@@ -245,10 +256,12 @@ fn launch(names: &Names, p: ProgramSpec, files: &BTreeMap<String, String>) -> Re
 }
 
 fn argument(names: &Names, a: ArgumentSpec) -> Result<Argument> {
-    let amount = a.length.or(a.value).unwrap_or_default();
-    let element = a.element.unwrap_or("0".into());
-    let bf16 = a.bf16.map(|text| names.expr(&text)).transpose()?;
-    Ok(Argument { amount: names.expr(&amount)?, element: names.expr(&element)?, bf16, name: a.name, kind: a.kind })
+    let at = |e: Error| e.at(format!("argument `{}`", a.name));
+    let place = if a.length.is_some() { "length" } else { "value" };
+    let amount = names.of_problem(&a.length.or(a.value).unwrap_or_default(), place).map_err(at)?;
+    let element = names.of_problem(&a.element.unwrap_or("0".into()), "element").map_err(at)?;
+    let bf16 = a.bf16.map(|text| names.of_problem(&text, "bf16")).transpose().map_err(at)?;
+    Ok(Argument { amount, element, bf16, name: a.name, kind: a.kind })
 }
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
@@ -308,7 +321,7 @@ pub(crate) fn decided_after(expr: &Expr, parameters: usize) -> usize {
 }
 
 fn names(parameters: &[Parameter], fields: &[Field], define: &BTreeMap<String, String>) -> Result<Names> {
-    let mut names = Names { slots: BTreeMap::new() };
+    let mut names = Names { slots: BTreeMap::new(), parameters: parameters.len() };
     let mut add = |name: String, expr: Expr| match names.slots.insert(name.clone(), expr) {
         None => Ok(()),
         Some(_) => input(format!("the name `{name}` stands for two things")),

@@ -11,7 +11,7 @@ use seqtune::cli::progress::Bar;
 use seqtune::cli::train::Args;
 use seqtune_data::Table;
 use seqtune_predict::error::{Result, input, io};
-use seqtune_predict::kernel::Kernel;
+use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::settings::{Hparams, Settings, Target};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Meta, Model};
@@ -37,12 +37,27 @@ pub fn run(args: Args) -> Result<()> {
     let stale = stale(&args, &groups)?;
     let existing = existing(&args, &groups, &stale)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
+    let [learned, validation, test] = divided(&groups, &settings.split, tuned);
     eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
+    eprintln!("{learned} problems to learn from, {validation} to choose weights by, {test} held out, by shape");
     let models = train_all(&groups, from.as_ref(), &settings, existing, tuned)?;
     for file in &stale {
         std::fs::remove_file(file).map_err(io(file))?;
     }
     show(&args, &groups, &models)
+}
+
+/// Numbers of problems in the training, validation and test parts.
+fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
+    let corpus = || groups.iter().flat_map(|group| &group.corpus);
+    let count = |part: Part| {
+        let of = |(kernel, table): &(Kernel, Table)| match tuned {
+            true => table.tuned_part(kernel, split, part).len(),
+            false => table.part(kernel, split, part, Objective::Time).len(),
+        };
+        corpus().map(of).sum()
+    };
+    [Part::Train, Part::Validation, Part::Test].map(count)
 }
 
 /// Whether tables hold what tuners chose; an error where they hold that and sweeps, or sweeps of several kernels.
