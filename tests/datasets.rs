@@ -3,6 +3,7 @@
 mod common;
 
 use common::{toy, toy_dataset};
+use seqtune_data::packed;
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, Header, InvalidityKind, Journal, Measurement, Outcome, Record, Resources, Table};
 use seqtune_predict::Model;
@@ -81,9 +82,10 @@ fn a_time_that_cannot_be_one_is_refused_with_its_record() {
     let mut dataset = sample();
     for samples in [vec![0.0], vec![-5.0, 1.0, 1.0], vec![f32::NAN, 1.0, 1.0], vec![]] {
         dataset.records[0].outcome = Outcome::Measured(Measurement { samples_us: samples, energy: None });
-        dataset.save_packed(&path).unwrap();
+        std::fs::write(&path, packed::encode(&dataset).unwrap()).unwrap();
         let text = Dataset::load(&path).unwrap_err().to_string();
         assert!(text.ends_with("record 1: a time is not above 0; delete it"), "{text}");
+        assert!(dataset.save_packed(&path).is_err(), "what could not be read again is not written");
     }
     dataset.records[0].outcome = Outcome::Measured(Measurement { samples_us: vec![0.0, 1.0, 2.0], energy: None });
     dataset.save_packed(&path).unwrap();
@@ -104,7 +106,7 @@ fn a_truncated_or_damaged_file_is_refused_with_one_sentence() {
     let packed = std::fs::read(&path).unwrap();
     assert_eq!(
         load(&packed[..packed.len() / 2]),
-        "FILE: packed dataset: the file is truncated or damaged; fetch or make it again"
+        "FILE: its packed data are truncated or damaged (incomplete deflate stream); fetch it again"
     );
     dataset.save_journal(&path).unwrap();
     let journal = std::fs::read(&path).unwrap();
@@ -116,10 +118,38 @@ fn a_truncated_or_damaged_file_is_refused_with_one_sentence() {
             "FILE: line {last}: the record is cut off; run the sweep again to go on from there, or delete the line"
         )
     );
-    assert_eq!(load(b""), "FILE: is not a dataset: empty");
-    assert!(load(b"{\"a\": 1}\n").starts_with("FILE: line 1: is not the header of a dataset"));
+    let foreign = "FILE: is no dataset: neither a journal (.jsonl) nor a packed one (.sqt)";
+    assert_eq!((load(b"").as_str(), load(b"{\"a\": 1}\n").as_str()), (foreign, foreign));
+    let twice = [packed.as_slice(), &packed].concat();
+    assert_eq!(load(&twice), "FILE: something stands behind the dataset; fetch or make it again");
     let missing = Dataset::load(&folder.path().join("none")).unwrap_err().to_string();
     assert!(missing.ends_with("no such file or folder"), "{missing}");
+}
+
+#[test]
+fn a_file_that_is_no_journal_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, link) = (folder.path().join("note.txt"), folder.path().join("link"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let header = sample().header;
+    for note in ["remember the milk", "remember\nthe milk", "{\"format\": 1}\n", "{", "{\"format\":\"seqtune-dataset-2"]
+    {
+        std::fs::write(&path, note).unwrap();
+        for path in [&path, &link] {
+            assert!(Journal::open(path, header.clone()).is_err(), "{note}");
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), note);
+    }
+    // a journal of a line too few or too many is one all the same
+    std::fs::remove_file(&path).unwrap();
+    drop(Journal::open(&path, header.clone()).unwrap());
+    let begun = std::fs::read_to_string(&path).unwrap();
+    let record = serde_json::to_string(&sample().records[0]).unwrap();
+    std::fs::write(&path, format!("\u{feff}{begun}\r\n{record}")).unwrap();
+    let mut journal = Journal::open(&path, header).unwrap();
+    journal.append(sample().records[1].clone()).unwrap();
+    drop(journal);
+    assert_eq!(Dataset::load(&path).unwrap().records, sample().records[..2]);
 }
 
 #[test]
@@ -215,8 +245,8 @@ fn costs_follow_the_objective_and_leave_out_what_was_not_measured() {
     assert!(times.is_sorted_by(|a, b| a.1 <= b.1));
     assert!(tried.costs(Objective::Energy).is_empty(), "no energy was measured");
     let _ = Record {
-        problem: String::new(),
-        config: String::new(),
+        problem: "".into(),
+        config: "".into(),
         outcome: tried.results[0].1.clone(),
         observed: Default::default(),
     };

@@ -46,7 +46,7 @@ fn assert_right(kernel: &str, problems: &[&str]) {
         let Record { problem, config, outcome, .. } = record;
         assert!(matches!(outcome, Outcome::Measured(_)), "{kernel} {problem} {config}: {outcome:?}");
     }
-    let swept: std::collections::BTreeSet<&str> = records.iter().map(|r| r.problem.as_str()).collect();
+    let swept: std::collections::BTreeSet<&str> = records.iter().map(|r| &*r.problem).collect();
     assert_eq!(swept.len(), problems.len(), "{kernel}: {swept:?}");
     println!("{kernel}: {} configs right", records.len());
 }

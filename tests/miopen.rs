@@ -129,7 +129,7 @@ fn a_damaged_or_foreign_file_is_refused_with_its_reason() {
     let packed = bzip2(ROWS.as_bytes());
     for (name, bytes, expected) in [
         ("gfx906_60.a.db", &whole[..whole.len() / 2], "SQLite"),
-        ("gfx906_60.b.db.bz2", &packed[..packed.len() / 2], "bzip2 data is truncated or damaged"),
+        ("gfx906_60.b.db.bz2", &packed[..packed.len() / 2], "packed data are truncated or damaged"),
         ("gfx906_60.c.db.txt", b"64-56-56-1x1-64-56-56-32".as_slice(), "line 1: has no `=` after a key"),
         ("gfx906_60.d.db.txt", b"64-56-x-1x1-64-56-56-32-0x0-1x1-1x1-0-NCHW-FP32-F=A:1", "line 1: key"),
         ("gfx906_60.e.db.txt", &[0xff, 0xfe, 0x00], "neither SQLite nor text"),
@@ -251,7 +251,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
         let database = [("test".to_string(), device.clone(), vec![row(index)])];
         let imported = miopen::import(&database, &ask, &mut |_| {}).unwrap();
         let dataset = imported.datasets.values().next().unwrap_or_else(|| panic!("{:?}", imported.left_out));
-        assert_eq!(dataset.records[0].config, kernel.show_config(&config));
+        assert_eq!(*dataset.records[0].config, *kernel.show_config(&config));
     }
 }
 

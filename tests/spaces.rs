@@ -16,7 +16,9 @@ fn random_kernel(rng: &mut ChaCha8Rng) -> Kernel {
         "name = 'random'\nmeaning = 'a random space'\n[[field]]\nname = 'M'\nkind = 'size'\nmin = 1\nmax = 99\nmeaning = 'size'\n",
     );
     for i in 0..count {
-        let values: Vec<i64> = (0..rng.random_range(1..=4)).map(|k| k * rng.random_range(1..4) + k).collect();
+        let mut values: Vec<i64> = (0..rng.random_range(1..=4)).map(|k| k * rng.random_range(1..4) + k).collect();
+        values.sort();
+        values.dedup();
         toml += &format!("[[parameter]]\nname = 'p{i}'\nvalues = {values:?}\ndefault = {}\nmeaning = 'p'\n", values[0]);
     }
     for _ in 0..rng.random_range(0..=4) {

@@ -105,7 +105,8 @@ fn a_journal_is_in_the_order_of_its_plan_whatever_is_finished_first() {
         planned.map(|(problem, config)| (kernel.show_problem(problem), kernel.show_config(config))).collect();
     let records = Dataset::load(&path).unwrap().records;
     assert!(records.iter().any(|r| matches!(&r.outcome, Outcome::Measured(m) if m.samples_us.len() < 8)), "hopeless");
-    let written: Vec<(String, String)> = records.into_iter().map(|r| (r.problem, r.config)).collect();
+    let written: Vec<(String, String)> =
+        records.into_iter().map(|r| (r.problem.to_string(), r.config.to_string())).collect();
     assert_eq!(written, planned);
 }
 

@@ -1,16 +1,27 @@
-//! Answers on standard output.
+//! Answers on standard output; progress and warnings on standard error.
 
-use seqtune_predict::error::{Error, Result};
+use seqtune_predict::error::{Error, Result, printable};
+use std::io::Write;
+
+/// Writes a line to standard error, of what is done or what went wrong: one line that a terminal can show. Where it cannot be
+/// written, nothing is to be done about it.
+pub fn tell(text: &str) {
+    writeln!(std::io::stderr(), "{}", printable(text)).ok();
+}
+
+/// Warns of what is done otherwise than a user may expect.
+pub fn warn(text: &str) {
+    tell(&format!("seqtune: warning: {text}"));
+}
 
 /// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly, a full disk does not.
 pub fn answer(text: &str) {
-    use std::io::Write;
     let mut out = std::io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(e) => {
-            eprintln!("seqtune: standard output: {e}; the answer is not whole");
+            tell(&format!("seqtune: standard output: {e}; the answer is not whole"));
             std::process::exit(1);
         }
     }

@@ -1,5 +1,6 @@
 //! `seqtune convert`
 
+use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
 use seqtune_predict::error::Result;
 use std::path::PathBuf;
@@ -12,14 +13,14 @@ pub struct Args {
     /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Replaces a file that is already there
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    replace: Replace,
 }
 
 pub fn run(args: Args) -> Result<()> {
+    // a dataset may be converted in place: it is whole in memory before a file takes its place
+    claim(&args.output, Kind::Dataset, args.replace, &[])?;
     let dataset = Dataset::load(&args.dataset)?;
-    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, &[])?;
     if args.output.extension().is_some_and(|e| e == "sqt") {
         dataset.save_packed(&args.output)?;
     } else {

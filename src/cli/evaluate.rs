@@ -1,16 +1,17 @@
 //! `seqtune evaluate`
 
+use crate::cli::answer::{tell, warn};
 use crate::cli::trainer;
 use seqtune_data::Table;
 use seqtune_eval::curve::curve;
 use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::plot;
 use seqtune_eval::replay;
 use seqtune_eval::replay::evaluate;
 use seqtune_eval::tuned;
 use seqtune_eval::tuned::evaluate as evaluate_tuned;
 use seqtune_eval::tuned::report;
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::model::Model;
@@ -62,6 +63,9 @@ pub struct Args {
     /// Also writes the report as one HTML page with its plots (sweeps)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
     pub html: Option<PathBuf>,
+    /// Replaces files of these names that seqtune did not make
+    #[arg(long)]
+    pub force: bool,
     /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub worst: usize,
@@ -78,9 +82,8 @@ pub struct Args {
 /// # Errors
 /// The error of the model, the datasets or the evaluation.
 pub fn run(args: Args) -> Result<()> {
-    for file in [&args.plot, &args.curve, &args.html].into_iter().flatten() {
-        crate::cli::outputs::check_writable(file)?;
-    }
+    let drawings = [args.plot.as_ref(), args.curve.as_ref(), args.html.as_ref()];
+    crate::cli::outputs::claim_drawings(&drawings, args.force, &args.paths)?;
     if args.folds.is_some() || args.leave_device_out {
         return trainer::hand_over();
     }
@@ -128,20 +131,20 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
         }
         if let Some(device) = table.devices.iter().find(|d| model.meta.devices.iter().any(|known| known.name == d.name))
         {
-            eprintln!(
-                "seqtune: warning: the model learned from other data of {}; sizes that are in both are not new to it",
+            warn(&format!(
+                "the model learned from other data of {}; sizes that are in both are not new to it",
                 device.name
-            );
+            ));
         }
         return Ok(model);
     }
     if !unknown.is_empty() {
-        eprintln!(
-            "seqtune: warning: the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest; --whole judges by all that it never saw",
+        warn(&format!(
+            "the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest; --whole judges by all that it never saw",
             kernel.name,
             unknown.len(),
             table.hashes.len()
-        );
+        ));
     }
     Ok(model)
 }
@@ -178,7 +181,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     };
     let mut reports = Vec::new();
     for (i, (kernel, table)) in corpus.iter().enumerate() {
-        let mut tell = |what: &str| eprintln!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len());
+        let mut tell = |what: &str| tell(&format!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len()));
         reports.extend(evaluate_tuned(kernel, table, &model(args, kernel, table)?, &ask, &mut tell)?);
     }
     if reports.is_empty() {
@@ -197,12 +200,12 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
     let ask = replay::Options { objective: args.objective, whole: args.whole };
-    let report = evaluate(kernel, model, table, ask, &mut |what| eprintln!("evaluate: {what}"))?;
+    let report = evaluate(kernel, model, table, ask, &mut |what| tell(&format!("evaluate: {what}")))?;
     if let Some(path) = &args.plot {
-        write_whole(path, pages::bars(&report)?.as_bytes())?;
+        plot::write(path, &pages::bars(&report)?)?;
     }
     let curve = (args.curve.is_some() || args.html.is_some()).then(|| {
-        eprintln!("evaluate: curve");
+        tell("evaluate: curve");
         curve(kernel, model, table, ask)
     });
     let curve = curve.transpose()?;

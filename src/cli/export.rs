@@ -1,20 +1,23 @@
 //! `seqtune export`
 
+use crate::cli::answer::warn;
+use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::progress::Bar;
 use clap::Subcommand;
 use seqtune_data::formats::miopen::{Convolution, Export, convolutions_of_lines};
 use seqtune_data::formats::{kernel_tuner, tabular};
 use seqtune_data::{Dataset, Record};
 use seqtune_predict::Query;
-use seqtune_predict::error::{Result, input, io};
-use seqtune_predict::files::write_whole;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::spec::Field;
 use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Writes predictions and datasets in the formats of others
 #[derive(clap::Args)]
@@ -46,9 +49,8 @@ struct DatasetArgs {
     kernel: Option<String>,
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Replaces the file
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    replace: Replace,
 }
 
 /// A user database of MIOpen: for each convolution a line with the predicted config of every solver that serves it
@@ -73,19 +75,20 @@ struct MiopenArgs {
     /// Width of the beam
     #[arg(long, default_value_t = 10)]
     width: usize,
-    /// Replaces the file
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    replace: Replace,
 }
 
 pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen(args),
-        To::Csv(args) => dataset(args, |kernel, records| tabular::write_csv(&tabular::columns(kernel, records)?)),
-        To::Parquet(args) => {
-            dataset(args, |kernel, records| tabular::write_parquet(&tabular::columns(kernel, records)?))
+        To::Csv(args) => {
+            dataset(args, Kind::Csv, |kernel, records| tabular::write_csv(&tabular::columns(kernel, records)?))
         }
-        To::T4(args) => dataset(args, t4),
+        To::Parquet(args) => {
+            dataset(args, Kind::Parquet, |kernel, records| tabular::write_parquet(&tabular::columns(kernel, records)?))
+        }
+        To::T4(args) => dataset(args, Kind::T4, t4),
     }
 }
 
@@ -97,15 +100,15 @@ fn t4(kernel: &Kernel, records: &[&Record]) -> Result<Vec<u8>> {
     Ok(kernel_tuner::write_t4(kernel, records)?.into_bytes())
 }
 
-fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
-    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.dataset))?;
+fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
+    claim(&args.output, kind, args.replace, std::slice::from_ref(&args.dataset))?;
     let dataset = Dataset::load(&args.dataset)?;
     let place = args.dataset.display().to_string();
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     let mut records: Vec<&Record> = dataset.records.iter().collect();
     if let Some(problem) = &args.problem {
         let wanted = kernel.show_problem(&kernel.problem(problem)?);
-        records.retain(|r| r.problem == wanted);
+        records.retain(|r| *r.problem == *wanted);
     }
     if records.is_empty() {
         let what = args.problem.as_ref().map_or("no record".into(), |problem| format!("no record of {problem}"));
@@ -120,12 +123,8 @@ fn dataset(args: DatasetArgs, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>)
 fn convolutions(paths: &[PathBuf]) -> Result<Vec<Convolution>> {
     let mut all = Vec::new();
     for path in paths {
-        let place = path.display().to_string();
-        let text = match place.as_str() {
-            "-" => std::io::read_to_string(std::io::stdin()).map_err(io(Path::new("standard input")))?,
-            _ => std::fs::read_to_string(path).map_err(io(path))?,
-        };
-        all.extend(convolutions_of_lines(&text).map_err(|e| e.at(&place))?);
+        let text = read_stream(path, limits::LIST)?;
+        all.extend(convolutions_of_lines(&text).map_err(|e| e.at(path.display()))?);
     }
     // a network names the same layer many times
     let mut seen = HashSet::new();
@@ -150,7 +149,7 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 }
 
 fn miopen(args: MiopenArgs) -> Result<()> {
-    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, &args.problems)?;
+    claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
     if args.width == 0 {
         return input("--width must be at least 1");
     }
@@ -196,7 +195,7 @@ fn miopen(args: MiopenArgs) -> Result<()> {
     }
     let unserved = found.iter().filter(|configs| configs.is_empty()).count();
     if unserved > 0 {
-        eprintln!("seqtune: warning: {unserved} of {} convolutions are served by no solver of the model", found.len());
+        warn(&format!("{unserved} of {} convolutions are served by no solver of the model", found.len()));
     }
     write_whole(&args.output, export.text().as_bytes())?;
     crate::cli::answer::answer(&format!(

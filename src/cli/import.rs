@@ -1,5 +1,6 @@
 //! `seqtune import`
 
+use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use clap::Subcommand;
 use seqtune_data::formats::autoheuristic;
@@ -7,10 +8,11 @@ use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
 use seqtune_data::formats::miopen;
 use seqtune_data::formats::miopen::{Import, Imported, Row, Times};
-use seqtune_predict::error::{Error, Result, input, io};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::{open_regular, read, read_text, text, unpack};
 use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::limits;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Makes datasets of what others have tuned or measured
@@ -47,9 +49,8 @@ struct SweepArgs {
     /// The dataset
     #[arg(short, long, value_name = "DATASET")]
     output: PathBuf,
-    /// Replaces the dataset if it is there
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    replace: Replace,
 }
 
 /// Measurements of PyTorch's AutoHeuristic: Triton's mm, mixed_mm and flex_attention
@@ -64,9 +65,8 @@ struct AutoHeuristicArgs {
     /// Device that it was measured on [default: the described one whose limits the files tell]
     #[arg(long)]
     device: Option<String>,
-    /// Replaces the dataset if it is there
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    replace: Replace,
     /// The counts as one JSON object
     #[arg(long)]
     json: bool,
@@ -90,9 +90,8 @@ struct MiopenArgs {
     /// Device that the databases were made on [default: each file's name says it, as in gfx906_60.db]
     #[arg(long)]
     device: Option<String>,
-    /// Replaces datasets that are already in the folder
-    #[arg(long)]
-    overwrite: bool,
+    #[command(flatten)]
+    replace: Replace,
     /// The counts as one JSON object
     #[arg(long)]
     json: bool,
@@ -147,13 +146,13 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         report(&args, &imported)?;
         return input("no row could be imported");
     }
-    let file =
-        |(device, solver): &(String, String)| args.output.join(format!("{}-{solver}.sqt", device.replace(' ', "_")));
-    if let Some(there) = imported.datasets.keys().map(file).find(|f| f.exists() && !args.overwrite) {
-        return input(format!("{} exists; name another folder, or pass --overwrite", there.display()));
-    }
-    for (key, dataset) in &imported.datasets {
-        dataset.save_packed(&file(key))?;
+    let file = |(device, solver): &(String, String)| {
+        Ok(args.output.join(format!("{}-{}.sqt", file_name(device)?, file_name(solver)?)))
+    };
+    let files = imported.datasets.keys().map(file).collect::<Result<Vec<_>>>()?;
+    files.iter().try_for_each(|file| claim(file, Kind::Dataset, args.replace, &args.databases))?;
+    for (file, dataset) in files.iter().zip(imported.datasets.values()) {
+        dataset.save_packed(file)?;
     }
     report(&args, &imported)
 }
@@ -191,17 +190,18 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
 fn texts(path: &Path) -> Result<Vec<(String, String)>> {
     let place = path.display().to_string();
     if path.extension().is_none_or(|e| e != "zip") {
-        return Ok(vec![(place, std::fs::read_to_string(path).map_err(io(path))?)]);
+        return Ok(vec![(place, read_text(path, limits::FOREIGN)?)]);
     }
     let damaged = |e: &dyn std::fmt::Display| Error::Input(format!("{place}: is no .zip, or a damaged one ({e})"));
-    let file = std::fs::File::open(path).map_err(io(path))?;
+    let (file, length) = open_regular(path, limits::FOREIGN)?;
     let mut archive = zip::ZipArchive::new(file).map_err(|e| damaged(&e))?;
     let mut texts = Vec::new();
     for i in 0..archive.len() {
         let entry = archive.by_index(i).map_err(|e| damaged(&e))?;
         let name = entry.name().map_err(|e| damaged(&e))?.into_owned();
         if name.ends_with(".txt") {
-            let text = std::io::read_to_string(entry).map_err(|e| damaged(&e))?;
+            let packed = entry.compressed_size().min(length) as usize;
+            let text = unpack(entry, packed).and_then(text).map_err(|e| e.at(format!("{place}, {name}")))?;
             texts.push((format!("{place}, {name}"), text));
         }
     }
@@ -212,7 +212,7 @@ fn texts(path: &Path) -> Result<Vec<(String, String)>> {
 }
 
 fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
-    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, &args.files)?;
+    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
     let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
     let imported = autoheuristic::import(&files, device, crate::cli::outputs::command_line())?;
@@ -242,19 +242,18 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     Ok(())
 }
 
-fn sweep(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
-    crate::cli::outputs::refuse_existing(&args.output, args.overwrite, std::slice::from_ref(&args.file))?;
+fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
+    claim(&args.output, Kind::Dataset, args.replace, std::slice::from_ref(&args.file))?;
     let place = args.file.display().to_string();
     let at = |e: Error| e.at(&place);
     let kernel = Kernel::open(&args.kernel)?;
-    let bytes = std::fs::read(&args.file).map_err(io(&args.file))?;
-    let mut text = String::new();
-    let read_in = match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text),
-        false => (&bytes[..]).read_to_string(&mut text),
+    let bytes = read(&args.file, limits::FOREIGN)?;
+    let plain = match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => unpack(flate2::read::GzDecoder::new(&bytes[..]), bytes.len()).map_err(at)?,
+        false => bytes,
     };
-    read_in.map_err(|e| Error::Input(format!("{place}: is no text, or a damaged .gz ({e})")))?;
-    let sweep = read(&text).map_err(at)?;
+    let text = text(plain).map_err(at)?;
+    let sweep = parse(&text).map_err(at)?;
     let device = match (&args.device, &sweep.device) {
         (Some(name), _) => crate::cli::inputs::device(name)?,
         (None, Some(name)) => Device::described(name.trim_start_matches("NVIDIA ")).map_err(|_| {

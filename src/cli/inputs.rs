@@ -1,11 +1,13 @@
 //! What verbs are given: problems, datasets, devices, durations.
 
+use crate::cli::answer::warn;
 use seqtune_data::{Dataset, Table};
 use seqtune_measure::registry::{is_live, live_device};
 use seqtune_predict::Model;
 use seqtune_predict::error::{Result, input, io};
+use seqtune_predict::files::{STANDARD_INPUT, read_stream};
 use seqtune_predict::kernel::{Device, Kernel, Problem};
-use std::io::Read;
+use seqtune_predict::limits;
 use std::path::{Path, PathBuf};
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
@@ -23,15 +25,12 @@ pub fn device(name: &str) -> Result<Device> {
 pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for word in words {
-        if word == "-" {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(io(Path::new("standard input")))?;
-            problems.extend(kernel.problems_from_lines(&text, "standard input")?);
-        } else if word.contains('=') || word.trim_start().starts_with('{') {
+        if word != STANDARD_INPUT && (word.contains('=') || word.trim_start().starts_with('{')) {
             problems.push(kernel.problem(word)?);
         } else {
-            let text = std::fs::read_to_string(word).map_err(io(Path::new(word)))?;
-            problems.extend(kernel.problems_from_lines(&text, word)?);
+            let text = read_stream(Path::new(word), limits::LIST)?;
+            let place = if word == STANDARD_INPUT { "standard input" } else { word };
+            problems.extend(kernel.problems_from_lines(&text, place)?);
         }
     }
     match problems.is_empty() {
@@ -66,7 +65,7 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
         let dataset = Dataset::load(&path)?;
         let hash = dataset.hash();
         if let Some((_, first)) = seen.iter().find(|(h, _)| *h == hash) {
-            eprintln!("seqtune: warning: {} holds the same as {}; it counts once", path.display(), first.display());
+            warn(&format!("{} holds the same as {}; it counts once", path.display(), first.display()));
             continue;
         }
         seen.push((hash, path.clone()));
@@ -104,10 +103,7 @@ pub fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
 /// Warns of a device that the model was not trained on.
 pub fn warn_of_unseen(model: &Model, device: &Device) {
     if !model.meta.devices.iter().any(|d| d.is_called(&device.name) || device.is_called(&d.name)) {
-        eprintln!(
-            "seqtune: warning: the model never saw {}; its configs are legal there, its ranking is a guess",
-            device.name
-        );
+        warn(&format!("the model never saw {}; its configs are legal there, its ranking is a guess", device.name));
     }
 }
 

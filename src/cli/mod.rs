@@ -20,6 +20,7 @@ mod trainer;
 mod validate;
 mod words;
 
+use crate::cli::answer::{answer as print, tell};
 use clap::{Parser, Subcommand};
 use seqtune_predict::error::Result;
 use std::process::ExitCode;
@@ -97,7 +98,8 @@ fn command() -> clap::Command {
 
 /// Reads the command line; wrong words end the program with a message.
 pub fn parse() -> Verb {
-    let args = Args::parse();
+    catch_panics();
+    let args = Args::try_parse().unwrap_or_else(|e| unread(&e));
     let level = match args.verbose {
         0 => tracing::Level::WARN,
         1 => tracing::Level::DEBUG,
@@ -107,12 +109,40 @@ pub fn parse() -> Verb {
     args.verb
 }
 
+/// Ends the program where the command line is no call of a verb: with the help that was asked for, or with what is wrong.
+fn unread(e: &clap::Error) -> ! {
+    let text = e.render();
+    if !e.use_stderr() {
+        print(text.to_string().trim_end());
+        std::process::exit(0);
+    }
+    let styled = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let text = if styled { text.ansi().to_string() } else { text.to_string() };
+    std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()).ok();
+    std::process::exit(e.exit_code());
+}
+
+/// A fault of the program's own ends it with a sentence that asks for a report.
+fn catch_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+        tell(&format!(
+            "seqtune: a fault of seqtune {} itself{place}: {}; please report it with the command line",
+            env!("CARGO_PKG_VERSION"),
+            text.unwrap_or("no message")
+        ));
+        std::process::exit(1);
+    }));
+}
+
 /// The exit code of what was done; an error is printed as one sentence.
 pub fn finish(done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("seqtune: {e}");
+            tell(&format!("seqtune: {e}"));
             ExitCode::from(e.exit_code() as u8)
         }
     }

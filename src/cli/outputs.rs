@@ -1,48 +1,179 @@
 //! Files that are written: what is refused before the work.
 
-use seqtune_predict::error::{Result, input, io};
+use seqtune_predict::Meta;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::{beside, folder_of, target};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Refuses to replace a file unless asked to, and to replace what is read in any case.
-///
-/// # Errors
-/// `Error::Input` where the file is there and not to be overwritten, or is one of those that are read.
-pub fn refuse_existing(output: &Path, overwrite: bool, read: &[PathBuf]) -> Result<()> {
-    if output.exists() && !overwrite {
-        return input(format!("{} exists; name another file, or pass --overwrite", output.display()));
+/// What may be replaced.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct Replace {
+    /// Replaces a file of the same kind that is already there
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Replaces whatever file is already there
+    #[arg(long)]
+    pub force: bool,
+    /// Whether the verb has the option.
+    #[arg(skip = true)]
+    pub has_force: bool,
+}
+
+impl Replace {
+    /// Files of the same kind alone, whatever is asked.
+    pub const OWN: Replace = Replace { overwrite: true, force: false, has_force: false };
+}
+
+/// A kind of file, to know one again before it is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A packed dataset or a journal.
+    Dataset,
+    /// A model.
+    Model,
+    /// A plot or a page of ours.
+    Drawing,
+    /// Comma-separated values with our columns.
+    Csv,
+    /// A Parquet file.
+    Parquet,
+    /// Results in the T4 format.
+    T4,
+    /// A user database of MIOpen.
+    MiopenText,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Dataset => "dataset",
+            Kind::Model => "model",
+            Kind::Drawing => "plot or page of seqtune",
+            Kind::Csv => "table of seqtune",
+            Kind::Parquet => "Parquet file",
+            Kind::T4 => "file of T4 results",
+            Kind::MiopenText => "database of MIOpen",
+        }
     }
-    match read.iter().any(|path| is_same(path, output)) {
-        true => input(format!("{} is what is read; name another file to write", output.display())),
-        false => Ok(()),
+
+    /// Whether a regular file is of the kind, by its first bytes.
+    fn is(self, path: &Path) -> bool {
+        let mut head = Vec::new();
+        if std::fs::File::open(path).and_then(|file| file.take(1_024).read_to_end(&mut head)).is_err() {
+            return false;
+        }
+        let text = String::from_utf8_lossy(&head);
+        match self {
+            Kind::Dataset => seqtune_data::packed::is_packed(&head) || seqtune_data::journal::is_journal(&head),
+            Kind::Model => Meta::load(path).is_ok() || is_older_model(&text),
+            Kind::Drawing => text.contains(seqtune_eval::plot::MARK),
+            Kind::Csv => text.lines().next().is_some_and(|line| line.contains(",outcome,")),
+            Kind::Parquet => head.starts_with(b"PAR1"),
+            Kind::T4 => text.starts_with("{\"schema_version\""),
+            Kind::MiopenText => text.lines().next().is_some_and(|line| line.contains('=') && line.contains(':')),
+        }
     }
 }
 
-/// Whether two paths name one file that is there.
-pub fn is_same(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+/// Whether these are the first bytes of a model of an older or a damaged format.
+fn is_older_model(head: &str) -> bool {
+    head.contains("__metadata__") && head.contains("seqtune")
 }
 
-/// Finds out before the work whether a file can be written at its end; leaves what is there as it is.
+/// Refuses to write where that would take the place of something else, or cannot work: before the work is done.
 ///
 /// # Errors
+/// `Error::Input` where the file is there and not to be replaced, is of another kind, or is one of those that are read;
 /// `Error::File` or `Error::Failed` where its folder cannot be written to.
-pub fn check_writable(path: &Path) -> Result<()> {
-    let existed = path.exists();
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(io(folder))?;
+pub fn claim(output: &Path, kind: Kind, replace: Replace, read: &[PathBuf]) -> Result<()> {
+    let place = output.display();
+    let led = target(output)?;
+    if read.iter().any(|path| is_same(path, output)) {
+        return input(format!("{place} is what is read; name another file to write"));
     }
-    std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(io(path))?;
-    match existed {
-        true => Ok(()),
-        false => std::fs::remove_file(path).map_err(io(path)),
+    if led.exists() && !replace.force {
+        if !replace.overwrite {
+            return input(format!("{place} exists; name another file, or pass --overwrite"));
+        }
+        if !kind.is(&led) {
+            let force = if replace.has_force { ", or pass --force" } else { "" };
+            return input(format!("{place} is there and no {}; name another file{force}", kind.name()));
+        }
+    }
+    // the folder takes files; nothing stays in it
+    beside(&led).map(drop)
+}
+
+/// Claims the plots and pages of a verb: those of before are replaced, other files only by force.
+///
+/// # Errors
+/// As [`claim`]; `Error::Input` where two of them are one file.
+pub fn claim_drawings(outputs: &[Option<&PathBuf>], force: bool, read: &[PathBuf]) -> Result<()> {
+    let outputs: Vec<&PathBuf> = outputs.iter().copied().flatten().collect();
+    for (i, output) in outputs.iter().enumerate() {
+        claim(output, Kind::Drawing, Replace { overwrite: true, force, has_force: true }, read)?;
+        if outputs[..i].iter().any(|other| is_same(other, output)) {
+            return input(format!("{} is named for two files; name another", output.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, be it there or not.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    let whole = |path: &Path| -> Option<PathBuf> {
+        path.canonicalize().ok().or_else(|| Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?)))
+    };
+    a == b || matches!((whole(a), whole(b)), (Some(a), Some(b)) if a == b)
+}
+
+/// What a name from data becomes as a part of a path: letters, digits, `-`, `_` and `.`, never a folder.
+///
+/// # Errors
+/// `Error::Input` of a name of which nothing is left.
+pub fn file_name(name: &str) -> Result<String> {
+    let part = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    let name: String = name.chars().map(part).collect();
+    match name.trim_matches('.').is_empty() {
+        true => Err(Error::Input(format!("`{name}` is no name that a file can have"))),
+        false => Ok(name),
     }
 }
 
 /// The command line, for provenance.
 pub fn command_line() -> String {
-    let mut words: Vec<String> = std::env::args().collect();
+    let mut words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(first) = words.first_mut() {
         *first = "seqtune".into();
     }
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_from_data_stay_in_the_folder() {
+        assert_eq!(file_name("../../x y/z").unwrap(), ".._.._x_y_z");
+        assert_eq!(file_name("gfx906 (60)").unwrap(), "gfx906__60_");
+        assert!(file_name("..").is_err() && file_name("").is_err());
+    }
+
+    #[test]
+    fn only_a_file_of_the_same_kind_is_replaced_unless_forced() {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("note.svg");
+        std::fs::write(&note, "remember the milk").unwrap();
+        let own = Replace::OWN;
+        let sentence = |replace| claim(&note, Kind::Drawing, replace, &[]).map_err(|e| e.to_string());
+        assert!(sentence(Replace::default()).unwrap_err().contains("exists"));
+        assert!(sentence(own).unwrap_err().contains("is there and no plot"));
+        assert!(sentence(Replace { force: true, ..Replace::default() }).is_ok());
+        std::fs::write(&note, format!("{}\n<svg/>", seqtune_eval::plot::MARK)).unwrap();
+        assert!(sentence(own).is_ok());
+        let read = [folder.path().join("./note.svg")];
+        assert!(claim(&note, Kind::Drawing, Replace { force: true, ..own }, &read).is_err());
+    }
 }

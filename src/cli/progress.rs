@@ -1,5 +1,6 @@
 //! Progress bars on standard error; plain lines now and then where it is not a terminal.
 
+use crate::cli::answer::tell;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ impl Bar {
                 0 => String::new(),
                 steps => format!(", about {:.0} s to go", gone / steps as f64 * total.saturating_sub(at as u64) as f64),
             };
-            eprintln!("{}: {at}/{total}, {gone:.0} s gone{to_go}; {message}", self.what);
+            tell(&format!("{}: {at}/{total}, {gone:.0} s gone{to_go}; {message}", self.what));
         }
     }
 

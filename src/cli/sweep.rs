@@ -1,10 +1,11 @@
 //! `seqtune sweep`
 
-use crate::cli::answer::{answer, answer_json};
+use crate::cli::answer::{answer, answer_json, tell, warn};
+use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::progress::Bar;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance};
-use seqtune_data::{Dataset, Header, Journal, Outcome, is_packed_file};
+use seqtune_data::{Dataset, Header, Journal, Outcome};
 use seqtune_measure::registry::open;
 use seqtune_measure::sweep::plan::{Choice, plan};
 use seqtune_measure::sweep::{Report, Run};
@@ -117,10 +118,8 @@ fn check(args: &Args) -> Result<()> {
     if *pack == args.output || crate::cli::outputs::is_same(pack, &args.output) {
         return input(format!("--pack {} is the journal; name another file", pack.display()));
     }
-    if pack.exists() && !is_packed_file(pack)? {
-        return input(format!("--pack {} is there and no packed dataset; name another file", pack.display()));
-    }
-    crate::cli::outputs::check_writable(pack)
+    let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
+    claim(pack, Kind::Dataset, Replace::OWN, &read).map_err(|e| e.at("--pack"))
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -163,7 +162,7 @@ pub fn run(args: Args) -> Result<()> {
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
     bar.end();
     for (problem, reason) in &report.failed {
-        eprintln!("seqtune: warning: {problem} could not be measured: {reason}");
+        warn(&format!("{problem} could not be measured: {reason}"));
     }
     if args.json {
         answer_json(&report)?;
@@ -176,11 +175,11 @@ pub fn run(args: Args) -> Result<()> {
     let records = &journal.dataset.records;
     let old = failures(&records[..before]).iter().map(|group| group.count).sum::<usize>();
     if old > 0 {
-        eprintln!(
-            "seqtune: warning: {old} of the records found in {} are failures, which are not tried again; if the kernel was mended since, \
+        warn(&format!(
+            "{old} of the records found in {} are failures, which are not tried again; if the kernel was mended since, \
              name another journal",
             args.output.display()
-        );
+        ));
     }
     match records.iter().all(|record| matches!(record.outcome, Outcome::Invalid(_))) && !records.is_empty() {
         true => {
@@ -237,10 +236,10 @@ fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
         answer(&beside);
     }
     if let Some(reason) = records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
-        eprintln!("seqtune: warning: no energy was metered: {reason}");
+        warn(&format!("no energy was metered: {reason}"));
     }
     if report.stopped {
         let done = report.found + report.measured + report.invalid;
-        eprintln!("seqtune: the budget is spent at {done} of {}; the same command goes on", report.planned);
+        tell(&format!("seqtune: the budget is spent at {done} of {}; the same command goes on", report.planned));
     }
 }

@@ -1,6 +1,6 @@
 //! `seqtune validate`
 
-use crate::cli::answer::{answer as print, answer_json};
+use crate::cli::answer::{answer as print, answer_json, tell, warn};
 use crate::cli::progress::Bar;
 use answer::{Answer, draw, page, table};
 use bench::{Bench, Validation};
@@ -8,13 +8,13 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
 use seqtune_data::{Header, Journal};
+use seqtune_eval::plot;
 use seqtune_measure::batch::VendorLibrary;
 use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
 use seqtune_measure::registry::live_device;
 use seqtune_measure::worker::client::Setup;
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Model, Predictor, Query};
@@ -58,6 +58,9 @@ pub struct Args {
     /// Also writes the comparison as one HTML page with its plot
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Replaces files of these names that seqtune did not make
+    #[arg(long)]
+    force: bool,
     /// Begins no further problem after this long (90s, 10m, 2h), and shows those that were measured
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
@@ -121,7 +124,8 @@ fn check(args: &Args) -> Result<()> {
     if args.top == 0 {
         return input("--top must be at least 1");
     }
-    [&args.plot, &args.html].into_iter().flatten().try_for_each(|file| crate::cli::outputs::check_writable(file))
+    let read: Vec<PathBuf> = args.learn.iter().cloned().chain([args.model.clone()]).collect();
+    crate::cli::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }
 
 /// What measures, with the journal that is to be learned from.
@@ -189,12 +193,12 @@ impl Validated {
         if let ([], [first, ..]) = (&self.answers[..], &self.failed[..]) {
             return Err(Error::Failed(first.clone()));
         }
-        self.failed.iter().for_each(|failed| eprintln!("seqtune: warning: {failed}"));
+        self.failed.iter().for_each(|failed| warn(failed));
         if self.seen < problems {
-            eprintln!("seqtune: the budget is spent at {} of {problems} problems", self.seen);
+            tell(&format!("seqtune: the budget is spent at {} of {problems} problems", self.seen));
         }
         if let Some(reason) = unmetered {
-            eprintln!("seqtune: warning: no energy was metered: {reason}");
+            warn(&format!("no energy was metered: {reason}"));
         }
         Ok(())
     }
@@ -203,7 +207,7 @@ impl Validated {
     fn save(&self, args: &Args, kernel: &Kernel, model: &Model, device: &Device) -> Result<()> {
         let Validated { measured, answers, .. } = self;
         if let Some(path) = &args.plot {
-            write_whole(path, draw(kernel, measured, answers, device)?.as_bytes())?;
+            plot::write(path, &draw(kernel, measured, answers, device)?)?;
         }
         if let Some(path) = &args.html {
             let model = format!("{}, {}", args.model.display(), model.digest());

@@ -32,7 +32,7 @@ pub fn failures<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Failur
                     kind: *kind,
                     reason: reason.into(),
                     count: 1,
-                    example: (record.problem.clone(), record.config.clone()),
+                    example: (record.problem.to_string(), record.config.to_string()),
                 });
             }
         }

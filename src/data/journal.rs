@@ -4,6 +4,8 @@ use crate::dataset::{Dataset, Header, line};
 use crate::packed;
 use crate::record::Record;
 use seqtune_predict::error::{Error, Result, input, io};
+use seqtune_predict::files::{beside, open_regular, sync_folder, target};
+use seqtune_predict::limits;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Bytes of whole lines.
+    length: u64,
     /// Header and records, including appended ones.
     pub dataset: Dataset,
 }
@@ -19,67 +23,93 @@ pub struct Journal {
 impl Journal {
     /// Opens a journal for appending, or creates it with `header`.
     ///
-    /// An incomplete last line of an interrupted writer is removed. An existing header has to agree in kernel, space, device, driver,
-    /// provenance and seed.
+    /// A file that is no journal, or is another's, stays as it is. An incomplete last line of an interrupted writer is removed. An existing
+    /// header has to agree in kernel, space, device, driver, provenance and seed.
     ///
     /// # Errors
-    /// [`Error::Input`] where the file is locked, packed, malformed or of another header, else the I/O error of the file.
+    /// [`Error::File`] where the path is no regular file, [`Error::Input`] where it is locked, packed, malformed or of another header, else
+    /// the I/O error of the file.
     pub fn open(path: &Path, header: Header) -> Result<Journal> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(io(folder))?;
+        header.device.check()?;
+        let led = target(path)?;
+        let begun = match led.exists() {
+            false => Journal::create(path, &led, header.clone())?,
+            true => None,
+        };
+        match begun {
+            Some(journal) => Ok(journal),
+            None => Journal::go_on(path, &led, header),
         }
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = options.map_err(io(path))?;
+    }
+
+    /// A new journal, which has its header before it has its name; `None` where another one came first.
+    fn create(path: &Path, led: &Path, header: Header) -> Result<Option<Journal>> {
+        let mut part = beside(led)?;
+        part.as_file().try_lock().map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
+        let text = line(&header);
+        part.write_all(text.as_bytes()).and_then(|()| part.as_file().sync_all()).map_err(io(path))?;
+        match part.persist_noclobber(led) {
+            Ok(file) => {
+                sync_folder(led);
+                let dataset = Dataset { header, records: Vec::new() };
+                Ok(Some(Journal { path: path.into(), file, length: text.len() as u64, dataset }))
+            }
+            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+            Err(e) => Err(io(path)(e.error)),
+        }
+    }
+
+    /// Goes on with a journal that is there: nothing in it changes before it was read whole.
+    fn go_on(path: &Path, led: &Path, header: Header) -> Result<Journal> {
+        let at = |e: Error| e.at(path.display());
+        let (_, length) = open_regular(led, limits::DATASET)?;
+        let mut file = OpenOptions::new().read(true).write(true).open(led).map_err(io(path))?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                return input(format!(
-                    "{}: another sweep is writing it; wait for it or write to another file",
-                    path.display()
-                ));
+                return input("another sweep is writing it; wait for it or write to another file").map_err(at);
             }
             Err(TryLockError::Error(e)) => return Err(io(path)(e)),
             Ok(()) => {}
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io(path))?;
+        Read::by_ref(&mut file).take(64).read_to_end(&mut bytes).map_err(io(path))?;
         if packed::is_packed(&bytes) {
-            return input(format!("{}: is a packed dataset; a sweep goes on in a journal only", path.display()));
+            return input("is a packed dataset; a sweep goes on in a journal only").map_err(at);
         }
-        let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
-        file.set_len(whole as u64).map_err(io(path))?;
-        file.seek(SeekFrom::End(0)).map_err(io(path))?;
-        let mut journal = Journal { path: path.into(), file, dataset: Dataset { header, records: Vec::new() } };
-        if whole == 0 {
+        if !bytes.is_empty() && !is_journal(&bytes) {
+            return input("is there and no journal of a sweep; name another file").map_err(at);
+        }
+        bytes.reserve_exact(length as usize);
+        file.read_to_end(&mut bytes).map_err(io(path))?;
+        let mut journal =
+            Journal { path: path.into(), file, length: 0, dataset: Dataset { header, records: Vec::new() } };
+        if bytes.is_empty() {
             let line = line(&journal.dataset.header);
             journal.write(&line)?;
             return Ok(journal);
         }
-        let found = decode(&bytes[..whole]).map_err(|e| e.at(path.display()))?;
-        let (old, new) = (&found.header, &journal.dataset.header);
-        let differs = [
-            ("kernel", &old.kernel, &new.kernel),
-            ("space", &old.space, &new.space),
-            ("device", &old.device.name, &new.device.name),
-            ("driver", &old.device.driver, &new.device.driver),
-            ("recipe", &recipe(old), &recipe(new)),
-            ("seed", &old.seed.to_string(), &new.seed.to_string()),
-        ]
-        .into_iter()
-        .find(|(_, old, new)| old != new)
-        .map(|(what, old, new)| format!("was begun with {what} {old}, not {new}"));
-        match differs {
-            Some(differs) => input(format!("{}: {differs}; write to another file", path.display())),
-            None => {
-                journal.dataset = found;
-                Ok(journal)
-            }
+        let whole = whole_lines(&bytes);
+        if whole == 0 {
+            return input("its header is cut off, so it holds no record; delete it").map_err(at);
         }
+        let found = decode(&bytes[..whole]).and_then(|found| found.check().map(|()| found)).map_err(at)?;
+        if let Some(differs) = differs(&found.header, &journal.dataset.header) {
+            return input(format!("{differs}; write to another file")).map_err(at);
+        }
+        journal.file.set_len(whole as u64).map_err(io(path))?;
+        journal.file.seek(SeekFrom::End(0)).map_err(io(path))?;
+        journal.length = whole as u64;
+        if bytes[whole - 1] != b'\n' {
+            journal.write("\n")?;
+        }
+        journal.dataset = found;
+        Ok(journal)
     }
 
     /// Appends a record and flushes it.
     ///
     /// # Errors
-    /// [`Error::Failed`] where the record cannot be written.
+    /// [`Error::Failed`] where the record cannot be written; the file then ends with the record before it.
     pub fn append(&mut self, record: Record) -> Result<()> {
         self.write(&line(&record))?;
         self.dataset.records.push(record);
@@ -87,9 +117,56 @@ impl Journal {
     }
 
     fn write(&mut self, line: &str) -> Result<()> {
-        self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush()).map_err(io(&self.path))
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
+        if let Err(e) = written {
+            // a part of a line is of no use; where even that fails, the next opening cuts it
+            self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0))).ok();
+            return Err(io(&self.path)(e));
+        }
+        self.length += line.len() as u64;
+        Ok(())
     }
 }
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // flushed records outlive this process, synced ones the machine
+        self.file.sync_data().ok();
+    }
+}
+
+/// Bytes of the lines that are whole: a last line without its newline counts where it is a record all the same.
+fn whole_lines(bytes: &[u8]) -> usize {
+    let ended = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+    match ended > 0 && serde_json::from_slice::<Record>(&bytes[ended..]).is_ok() {
+        true => bytes.len(),
+        false => ended,
+    }
+}
+
+/// In what a journal's header is not the one of the sweep that is to go on in it.
+fn differs(old: &Header, new: &Header) -> Option<String> {
+    [
+        ("kernel", &old.kernel, &new.kernel),
+        ("space", &old.space, &new.space),
+        ("device", &old.device.name, &new.device.name),
+        ("driver", &old.device.driver, &new.device.driver),
+        ("recipe", &recipe(old), &recipe(new)),
+        ("seed", &old.seed.to_string(), &new.seed.to_string()),
+    ]
+    .into_iter()
+    .find(|(_, old, new)| old != new)
+    .map(|(what, old, new)| format!("was begun with {what} {old}, not {new}"))
+}
+
+/// Checks whether bytes start like a journal, of this or an older version.
+pub fn is_journal(bytes: &[u8]) -> bool {
+    let text = bytes.strip_prefix(MARK).unwrap_or(bytes).trim_ascii_start();
+    text.starts_with(b"{\"format\":\"seqtune-") || text.starts_with(b"{\"format\": \"seqtune-")
+}
+
+/// A byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Provenance as JSON, for error messages.
 fn recipe(header: &Header) -> String {
@@ -110,7 +187,8 @@ pub fn encode(dataset: &Dataset) -> Vec<u8> {
 /// # Errors
 /// [`Error::Input`] with the line number, where a line is malformed or cut off.
 pub fn decode(bytes: &[u8]) -> Result<Dataset> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::Input("is not a dataset: not text".into()))?;
+    let text = std::str::from_utf8(bytes.strip_prefix(MARK).unwrap_or(bytes))
+        .map_err(|_| Error::Input("is not a dataset: not text".into()))?;
     let mut lines = text.split_inclusive('\n').enumerate();
     let header: Header = match lines.next() {
         None => return input("is not a dataset: empty"),
@@ -118,6 +196,9 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     };
     let mut records = Vec::new();
     for (i, line) in lines {
+        if line.trim().is_empty() {
+            continue;
+        }
         match serde_json::from_str(line) {
             Ok(record) => records.push(record),
             Err(_) if !line.ends_with('\n') => {

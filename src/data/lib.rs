@@ -19,5 +19,4 @@ pub use dataset::{Dataset, FORMAT, Header, today};
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};
 pub use record::{Attempt, Energy, Invalidity, InvalidityKind, Measurement, Outcome, Record, Tuned};
-pub use storage::is_packed_file;
 pub use table::{MeasuredProblem, Table};

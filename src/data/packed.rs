@@ -3,11 +3,14 @@
 use crate::dataset::{Dataset, Header, damaged};
 use crate::observed::Observed;
 use crate::record::{Outcome, Record};
+use bincode::serde::Compat;
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
-use seqtune_predict::error::{Error, Result};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::{decode_whole, unpack};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Write;
+use std::sync::Arc;
 
 /// First bytes of a packed file, and of its older version without observations.
 const MAGIC: &[u8] = b"SEQTUNE2";
@@ -71,8 +74,12 @@ pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
 /// # Errors
 /// [`Error::Input`] where the data is damaged or the header has another format.
 pub fn decode(bytes: &[u8]) -> Result<Dataset> {
-    let mut plain = Vec::new();
-    ZlibDecoder::new(&bytes[MAGIC.len()..]).read_to_end(&mut plain).map_err(|_| damaged("packed dataset"))?;
+    let packed = bytes.get(MAGIC.len()..).unwrap_or_default();
+    let mut decoder = ZlibDecoder::new(packed);
+    let plain = unpack(&mut decoder, packed.len())?;
+    if decoder.total_in() != packed.len() as u64 {
+        return input("something stands behind the dataset; fetch or make it again");
+    }
     let packed = match bytes.starts_with(MAGIC) {
         true => read::<Packed<Line>>(&plain)?,
         false => {
@@ -82,15 +89,19 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
         }
     };
     let header = Header::parse(&packed.header)?;
-    let text = |texts: &[String], i: u32| texts.get(i as usize).cloned().ok_or_else(|| damaged("packed dataset"));
+    // a text that many records name is there once
+    let shared = |texts: Vec<String>| -> Vec<Arc<str>> { texts.into_iter().map(Arc::from).collect() };
+    let (problems, configs) = (shared(packed.problems), shared(packed.configs));
+    let text = |texts: &[Arc<str>], i: u32| texts.get(i as usize).cloned().ok_or_else(|| damaged("packed dataset"));
     let records = packed.records.into_iter().map(|(p, c, outcome, observed)| {
-        Ok(Record { problem: text(&packed.problems, p)?, config: text(&packed.configs, c)?, outcome, observed })
+        Ok(Record { problem: text(&problems, p)?, config: text(&configs, c)?, outcome, observed })
     });
     Ok(Dataset { header, records: records.collect::<Result<_>>()? })
 }
 
 fn read<P: DeserializeOwned>(plain: &[u8]) -> Result<P> {
-    let (packed, _) =
-        bincode::serde::decode_from_slice(plain, bincode::config::standard()).map_err(|_| damaged("packed dataset"))?;
-    Ok(packed)
+    match decode_whole(plain) {
+        Ok(Compat(packed)) => Ok(packed),
+        Err(_) => Err(damaged("packed dataset")),
+    }
 }

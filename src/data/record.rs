@@ -4,6 +4,7 @@ use crate::observed::Observed;
 use crate::stats;
 use seqtune_predict::Objective;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Category of a failure, as in the T4 format of the auto-tuning community.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -139,9 +140,9 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Problem as `name=value` pairs.
-    pub problem: String,
+    pub problem: Arc<str>,
     /// Config as `name=value` pairs.
-    pub config: String,
+    pub config: Arc<str>,
     /// Timings, failure or tuner's choice.
     pub outcome: Outcome,
     /// Resources, device conditions and library time.

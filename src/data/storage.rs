@@ -2,9 +2,9 @@
 
 use crate::dataset::Dataset;
 use crate::{journal, packed};
-use seqtune_predict::error::{Result, input, io};
-use seqtune_predict::files::write_whole;
-use std::io::Read;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::{read_as, write_whole};
+use seqtune_predict::limits;
 use std::path::Path;
 
 impl Dataset {
@@ -13,14 +13,28 @@ impl Dataset {
     /// # Errors
     /// `Error::File` where the file is missing, `Error::Input` where its content is malformed or holds an impossible value.
     pub fn load(path: &Path) -> Result<Dataset> {
-        let bytes = std::fs::read(path).map_err(io(path))?;
+        let bytes =
+            read_as(path, limits::DATASET, &|head| match packed::is_packed(head) || journal::is_journal(head) {
+                true => Ok(()),
+                false => input("is no dataset: neither a journal (.jsonl) nor a packed one (.sqt)"),
+            })?;
         let place = path.display();
         let decode = if packed::is_packed(&bytes) { packed::decode } else { journal::decode };
         let dataset: Dataset = decode(&bytes).map_err(|e| e.at(&place))?;
-        let faults = dataset.records.iter().map(|record| record.outcome.fault());
+        dataset.check().map_err(|e| e.at(&place))?;
+        Ok(dataset)
+    }
+
+    /// Refuses impossible values: what is written has none, so that it can be read again.
+    ///
+    /// # Errors
+    /// `Error::Input` that names the record.
+    pub fn check(&self) -> Result<()> {
+        self.header.device.check()?;
+        let faults = self.records.iter().map(|record| record.outcome.fault());
         match faults.enumerate().find_map(|(i, fault)| Some((i, fault?))) {
-            Some((i, fault)) => input(format!("{place}: record {}: {fault}; delete it", i + 1)),
-            None => Ok(dataset),
+            Some((i, fault)) => input(format!("record {}: {fault}; delete it", i + 1)),
+            None => Ok(()),
         }
     }
 
@@ -29,6 +43,7 @@ impl Dataset {
     /// # Errors
     /// `Error::File` or `Error::Input` where the path cannot be a file, `Error::Failed` where encoding or the disk fails.
     pub fn save_packed(&self, path: &Path) -> Result<()> {
+        self.check().map_err(|e| e.at(path.display()))?;
         write_whole(path, &packed::encode(self)?)
     }
 
@@ -37,16 +52,7 @@ impl Dataset {
     /// # Errors
     /// `Error::File` or `Error::Input` where the path cannot be a file, `Error::Failed` where the disk fails.
     pub fn save_journal(&self, path: &Path) -> Result<()> {
+        self.check().map_err(|e| e.at(path.display()))?;
         write_whole(path, &journal::encode(self))
     }
-}
-
-/// Checks by its first bytes whether a file holds the packed form.
-///
-/// # Errors
-/// `Error::File` where the file is missing, `Error::Failed` where it cannot be read.
-pub fn is_packed_file(path: &Path) -> Result<bool> {
-    let mut start = Vec::new();
-    std::fs::File::open(path).and_then(|file| file.take(16).read_to_end(&mut start)).map_err(io(path))?;
-    Ok(packed::is_packed(&start))
 }

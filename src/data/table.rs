@@ -87,7 +87,7 @@ impl Table {
             let mut index: HashMap<&str, usize> = HashMap::new();
             for (i, record) in dataset.records.iter().enumerate() {
                 let line = || format!("{place}, record {}", i + 1);
-                let at = match index.get(record.problem.as_str()) {
+                let at = match index.get(&*record.problem) {
                     Some(at) => *at,
                     None => {
                         let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;

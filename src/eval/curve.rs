@@ -3,11 +3,11 @@
 use crate::baselines::{Neighbours, expected_of_random};
 use crate::html::escaped;
 use crate::markdown;
+use crate::plot;
 use crate::replay::{Options, Tests, held_out};
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::Query;
 use seqtune_predict::error::Result;
-use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Config, Kernel, Objective};
 use seqtune_predict::{Model, Predictor};
 use serde::Serialize;
@@ -119,7 +119,7 @@ impl Curve {
     /// # Errors
     /// Where the file cannot be written.
     pub fn draw(&self, path: &Path) -> Result<()> {
-        write_whole(path, self.svg().as_bytes())
+        plot::write(path, &self.svg())
     }
 
     /// The lines as SVG.

@@ -1,5 +1,6 @@
 //! A report as one HTML page that needs nothing beside it: no script, no network; plots are inline SVG.
 
+use crate::plot::MARK;
 use seqtune_predict::calibration::First;
 use seqtune_predict::error::Result;
 use seqtune_predict::files::write_whole;
@@ -54,7 +55,7 @@ impl Page {
         let head = cells(&self.columns, "th");
         let body: String = self.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row, "td"))).collect();
         format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+            "<!doctype html>\n{MARK}\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
              <title>{title}</title>\n<style>{STYLE}</style></head><body>\n\
              <h1>{title}</h1>\n<p class=\"headline\">{headline}</p>\n{plots}\

@@ -1,7 +1,8 @@
 //! Plots as SVG, for those who would rather look than read.
 
 use plotters::prelude::*;
-use seqtune_predict::error::{Error, Result, io};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::files::write_whole;
 use std::path::Path;
 
 /// A group of bars with a label under it, one value per series.
@@ -16,18 +17,18 @@ pub struct Group {
 const COLORS: [RGBColor; 4] =
     [RGBColor(150, 150, 150), RGBColor(0, 114, 178), RGBColor(0, 158, 115), RGBColor(230, 159, 0)];
 
-/// Draws grouped vertical bars; `series` names the bars of each group.
+/// What a plot or a page of ours begins with, to be known again before it is replaced.
+pub const MARK: &str = "<!-- made by seqtune -->";
+
+/// Writes an SVG whole or not at all, with the mark of ours before it.
 ///
 /// # Errors
-/// `Error::Failed` where the plot cannot be drawn or written.
-pub fn bars(path: &Path, title: &str, unit: &str, series: &[&str], groups: &[Group]) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(io(folder))?;
-    }
-    seqtune_predict::files::write_whole(path, bars_svg(title, unit, series, groups)?.as_bytes())
+/// `Error::File` where the path cannot be a file, `Error::Failed` where the disk fails.
+pub fn write(path: &Path, svg: &str) -> Result<()> {
+    write_whole(path, format!("{MARK}\n{svg}").as_bytes())
 }
 
-/// The same as text.
+/// Draws grouped vertical bars as SVG; `series` names the bars of each group.
 ///
 /// # Errors
 /// Where the plot cannot be drawn.

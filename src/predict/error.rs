@@ -1,5 +1,6 @@
 //! The one error type: what stops a run. A config that fails is data (`Outcome`), never an `Error`.
 
+use crate::limits::{QUOTE, SENTENCE};
 use std::path::Path;
 
 /// Why a run cannot go on. Each variant holds a sentence for people: what is wrong, where, and what to do.
@@ -89,6 +90,39 @@ pub fn input<T>(sentence: impl Into<String>) -> Result<T> {
     Err(Error::Input(sentence.into()))
 }
 
+/// Input as a sentence quotes it: control characters as escapes, and no more than [`QUOTE`] characters.
+pub fn quoted(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut shown: String = characters.by_ref().take(QUOTE).map(visible).collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A sentence as it is printed: in one line, with control characters as escapes, and what is far too long cut in its middle.
+pub fn printable(sentence: &str) -> String {
+    let count = sentence.chars().count();
+    if count <= SENTENCE {
+        return sentence.chars().map(visible).collect();
+    }
+    let (begin, end) = (SENTENCE / 2, SENTENCE / 3);
+    let first = sentence.chars().take(begin).map(visible);
+    let last = sentence.chars().skip(count - end).map(visible);
+    first.chain([" […] ".to_string()]).chain(last).collect()
+}
+
+/// A character that a terminal shows and does not obey: also none that changes the direction of what follows.
+fn visible(c: char) -> String {
+    match c {
+        _ if c.is_control() => c.escape_default().to_string(),
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
+            c.escape_unicode().to_string()
+        }
+        _ => c.to_string(),
+    }
+}
+
 /// Names the file in an I/O error: a file that is not there, or is another kind of thing, is the user's to mend, the rest the machine's.
 pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
     move |e| {
@@ -99,6 +133,7 @@ pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
                 "a file is where a folder is wanted"
             }
             std::io::ErrorKind::InvalidData => "is not text",
+            std::io::ErrorKind::InvalidFilename | std::io::ErrorKind::InvalidInput => "is no name that a file can have",
             _ => return Error::Failed(format!("{}: {e}", path.display())),
         };
         Error::File(format!("{}: {mend}", path.display()))

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, input};
 use crate::features::{InputFeature, Kind, Scale};
 use crate::kernel::Objective;
-use crate::kernel::expr::Code;
+use crate::kernel::expr::Expr;
 use crate::kernel::spec::FieldKind;
 use crate::kernel::{Choice, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
 use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
@@ -41,7 +41,7 @@ pub struct Instance {
     /// Legal configs.
     pub space: ConfigSpace,
     /// Features in the kernel's order.
-    pub codes: Vec<Code>,
+    pub codes: Vec<Expr>,
     /// [`Kernel::env`], the parameters unset.
     pub env: Vec<f64>,
     /// Floating-point operations.
@@ -251,7 +251,7 @@ impl Instance {
         let count = kernel.parameters.len();
         Instance {
             space: ConfigSpace::new(kernel, problem, device),
-            codes: kernel.features.iter().map(|f| f.expr.specialise(&env, count).compile()).collect(),
+            codes: kernel.features.iter().map(|f| f.expr.specialise(&env, count)).collect(),
             flops: kernel.flops.eval(&env),
             env,
         }

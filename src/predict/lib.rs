@@ -49,6 +49,7 @@ pub mod files;
 pub mod forest;
 pub mod gbdt;
 pub mod kernel;
+pub mod limits;
 pub mod model;
 pub mod network;
 pub mod opinion_pool;

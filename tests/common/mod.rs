@@ -165,8 +165,8 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
             let outcome = Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
             let config = kernel.show_config(&seqtune_predict::kernel::Config(choices.to_vec()));
             records.push(Record {
-                problem: kernel.show_problem(&problem),
-                config,
+                problem: kernel.show_problem(&problem).into(),
+                config: config.into(),
                 outcome,
                 observed: Default::default(),
             });

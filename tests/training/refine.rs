@@ -181,7 +181,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let swept = Dataset::load(Path::new(&sweep)).unwrap();
     assert!(
         swept.records.len() <= 10
-            && swept.records.iter().any(|r| r.config == kernel.show_config(&kernel.default_config()))
+            && swept.records.iter().any(|r| *r.config == *kernel.show_config(&kernel.default_config()))
     );
     let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &sweep]].concat());
     assert!(code == 2 && err.contains("was not trained for energy"), "{err}");

@@ -137,7 +137,8 @@ impl Bench {
         for (config, result) in found.configs.iter().zip(&found.results) {
             let Some((outcome, observed)) = result.clone() else { continue };
             let (problem, config) = (kernel.show_problem(problem), kernel.show_config(config));
-            journal.append(Record { problem, config, outcome, observed: Observed { library_us, ..observed } })?;
+            let observed = Observed { library_us, ..observed };
+            journal.append(Record { problem: problem.into(), config: config.into(), outcome, observed })?;
         }
         Ok(())
     }

@@ -199,7 +199,7 @@ impl Imported {
             };
             let observed = Observed { library_us, ..Observed::default() };
             let (problem, config) = (shown.clone(), kernel.show_config(&config));
-            self.dataset.records.push(Record { problem, config, outcome, observed });
+            self.dataset.records.push(Record { problem: problem.into(), config: config.into(), outcome, observed });
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Config with its outcome.
 struct MeasuredProblem {
@@ -141,7 +142,7 @@ impl Sweep {
     ) -> Result<Imported> {
         let problem = kernel.problem(problem)?;
         let space = ConfigSpace::new(kernel, &problem, &device);
-        let shown = kernel.show_problem(&problem);
+        let shown: Arc<str> = kernel.show_problem(&problem).into();
         let (mut records, mut failed, mut left_out) = (Vec::new(), 0, BTreeMap::new());
         for MeasuredProblem { config, outcome } in self.tried {
             let config = kernel.config(&config)?;
@@ -150,7 +151,7 @@ impl Sweep {
                 continue;
             }
             failed += matches!(outcome, Outcome::Invalid(_)) as usize;
-            let (problem, config) = (shown.clone(), kernel.show_config(&config));
+            let (problem, config) = (shown.clone(), kernel.show_config(&config).into());
             records.push(Record { problem, config, outcome, observed: Default::default() });
         }
         let tool = "another tuner, the first run of each config left out".into();

@@ -164,7 +164,7 @@ impl Ledger<'_> {
         }
         self.show(&left.place);
         let (problem, config) = (left.text.clone(), left.kernel.show_config(config));
-        self.journal.append(Record { problem, config, outcome, observed })
+        self.journal.append(Record { problem: problem.into(), config: config.into(), outcome, observed })
     }
 }
 

@@ -1,14 +1,14 @@
 //! Checking many problems and configs of one kernel against its rules, without building a space for each.
 
 use crate::kernel::definition::{Constraint, Kernel};
-use crate::kernel::expr::Code;
+use crate::kernel::expr::Expr;
 
 /// A kernel's rules and constraints, compiled.
 pub struct Checker {
     kernel: Kernel,
-    rules: Vec<Code>,
+    rules: Vec<Expr>,
     /// With the slots that each reads: one that reads an unknown limit is not checked.
-    constraints: Vec<(Code, Vec<usize>)>,
+    constraints: Vec<(Expr, Vec<usize>)>,
 }
 
 impl Checker {
@@ -17,9 +17,9 @@ impl Checker {
         let constraint = |c: &Constraint| {
             let mut slots = Vec::new();
             c.expr.slots(&mut |s| slots.push(s));
-            (c.expr.compile(), slots)
+            (c.expr.clone(), slots)
         };
-        let rules = kernel.rules.iter().map(|r| r.expr.compile()).collect();
+        let rules = kernel.rules.iter().map(|r| r.expr.clone()).collect();
         Checker { kernel: kernel.clone(), rules, constraints: kernel.constraints.iter().map(constraint).collect() }
     }
 
@@ -37,7 +37,7 @@ impl Checker {
     /// The first constraint that a config breaks; `env` is [`Kernel::env_of`].
     pub fn broken_constraint(&self, env: &[f64]) -> Option<&Constraint> {
         let breaks =
-            |(code, slots): &(Code, Vec<usize>)| code.eval(env) != 1.0 && !slots.iter().any(|s| env[*s].is_nan());
+            |(code, slots): &(Expr, Vec<usize>)| code.eval(env) != 1.0 && !slots.iter().any(|s| env[*s].is_nan());
         Some(&self.kernel.constraints[self.constraints.iter().position(breaks)?])
     }
 }

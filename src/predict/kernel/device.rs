@@ -3,8 +3,11 @@
 //! A `Device` is either live (an executor filled it in) or a description from a file. Expressions name
 //! its limits; a limit that is not known (`None`) makes the constraints that need it vacuous.
 
-use crate::error::{Error, Result, input, io};
+use crate::error::{Error, Result, input, quoted};
+use crate::files::read_text;
 use crate::kernel::api::Api;
+use crate::limits;
+use crate::limits::DEVICE_NAME;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -143,10 +146,36 @@ impl Device {
     /// # Errors
     /// [`Error::Input`] where the text is no list of devices.
     pub fn parse_file(text: &str, place: &str) -> Result<Vec<Device>> {
-        match toml::from_str::<DeviceFile>(text) {
-            Ok(file) if !file.device.is_empty() => Ok(file.device),
-            Ok(_) => input(format!("{place}: holds no [[device]]")),
-            Err(e) => input(format!("{place}: {}", one_line(&e.to_string()))),
+        let devices = || {
+            let file: DeviceFile = toml_of(text)?;
+            file.device.iter().try_for_each(Device::check)?;
+            match file.device.is_empty() {
+                false => Ok(file.device),
+                true => input("holds no [[device]]"),
+            }
+        };
+        devices().map_err(|e: Error| e.at(place))
+    }
+
+    /// Refuses a name that cannot be shown, and limits that no device has.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the limit.
+    pub fn check(&self) -> Result<()> {
+        for name in std::iter::once(&self.name).chain(&self.aliases) {
+            if name.trim().is_empty() || name.chars().count() > DEVICE_NAME || name.chars().any(char::is_control) {
+                return input(format!(
+                    "device `{}`: a name has 1 to {DEVICE_NAME} characters in one line",
+                    quoted(name)
+                ));
+            }
+        }
+        match LIMIT_NAMES.iter().zip(self.limits.values()).find(|(_, v)| v.is_some_and(|v| !v.is_finite() || v < 0.0)) {
+            Some((limit, value)) => {
+                let value = value.unwrap_or_default();
+                input(format!("device `{}`: {limit} is {value}, not a number of 0 or more", quoted(&self.name)))
+            }
+            None => Ok(()),
         }
     }
 
@@ -169,20 +198,25 @@ impl Device {
         }
         let path = Path::new(name_or_path);
         if path.extension().is_some_and(|e| e == "toml") {
-            let text = std::fs::read_to_string(path).map_err(io(path))?;
+            let text = read_text(path, limits::TEXT)?;
             return Ok(Device::parse_file(&text, name_or_path)?.remove(0));
         }
         let known: Vec<&str> = shipped.iter().map(|d| d.name.as_str()).collect();
         Err(Error::DeviceNotFound(format!(
-            "no device `{name_or_path}`: use `live`, a .toml file, or one of {}",
+            "no device `{}`: use `live`, a .toml file, or one of {}",
+            quoted(name_or_path),
             known.join(", ")
         )))
     }
 }
 
-/// TOML errors span lines; users get one.
-pub(crate) fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('|')).collect::<Vec<_>>().join(" ")
+/// Reads TOML; its errors span lines, users get one with the line's number.
+pub(crate) fn toml_of<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|e| {
+        let line = e.span().and_then(|span| Some(1 + text.get(..span.start)?.matches('\n').count()));
+        let line = line.map_or(String::new(), |line| format!("line {line}: "));
+        Error::Input(format!("{line}{}", e.message().replace('\n', "; ")))
+    })
 }
 
 #[cfg(test)]

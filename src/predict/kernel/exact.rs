@@ -42,7 +42,7 @@ impl Exact {
         let mut names: BTreeMap<String, Expr> = BTreeMap::new();
         let whole = |text: &str| parse(text, &BTreeMap::new()).map_err(at);
         for (i, name) in indices.iter().enumerate() {
-            names.insert(name.to_string(), Expr::Slot(first + i));
+            names.insert(name.to_string(), Expr::slot(first + i));
         }
         for (name, text) in &spec.define {
             let meaning = parse(text, &names).map_err(at)?;

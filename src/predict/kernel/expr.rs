@@ -1,9 +1,12 @@
 //! The expression language of `kernel.toml`: constraints, launch geometry, lengths, counts and features.
 //!
 //! Every value is an `f64`; true is 1 and false is 0. Names stand for slots of one flat environment
-//! (parameters, problem fields, device limits). An expression is parsed once into a tree, then
-//! specialised for a problem and a device (everything known is folded away) and compiled to postfix code.
+//! (parameters, problem fields, device limits). An expression is postfix code from the moment it is read, so that nothing here
+//! calls itself however deep the text is; it is specialised for a problem and a device (everything known is folded away).
 //! `parse` has the grammar. `//` and `%` round down, on whole numbers. Functions: `min max cdiv pow if abs floor ceil log2 sqrt`.
+
+use crate::error::{Result, input};
+use crate::limits::EXPRESSION_NODES;
 
 /// A unary operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,24 +68,33 @@ pub enum Binary {
     Or,
 }
 
+/// One step of postfix code.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// Pushes a constant.
+    Number(f64),
+    /// Pushes the value of a slot.
+    Slot(u32),
+    /// Applies a unary operation to the top of the stack.
+    Unary(Unary),
+    /// Applies a binary operation to the top two.
+    Binary(Binary),
+    /// Replaces a condition and two values by one of the values: the first where the condition is not 0.
+    Select,
+}
+
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expr {
-    /// Constant.
-    Number(f64),
-    /// Value of a slot of the environment.
-    Slot(usize),
-    /// Unary operation on an operand.
-    Unary(Unary, Box<Expr>),
-    /// Binary operation on two operands.
-    Binary(Binary, Box<Expr>, Box<Expr>),
-    /// Condition, value where it holds, and value where it does not.
-    If(Box<Expr>, Box<Expr>, Box<Expr>),
+pub struct Expr {
+    /// Operands before their operations.
+    pub(crate) ops: Vec<Op>,
+    /// Values that evaluation holds at once.
+    pub(crate) depth: usize,
 }
 
 impl Unary {
     #[inline(always)]
-    fn apply(self, a: f64) -> f64 {
+    pub(crate) fn apply(self, a: f64) -> f64 {
         match self {
             Unary::Neg => -a,
             Unary::Not => (a == 0.0) as u8 as f64,
@@ -95,24 +107,33 @@ impl Unary {
     }
 }
 
-/// Whole-number operation; NaN where the divisor is 0.
-fn whole(a: f64, b: f64, f: impl Fn(i64, i64) -> i64) -> f64 {
+/// Quotient rounded down and remainder of whole numbers; `None` for a divisor of 0, or where one of the numbers or the quotient is
+/// beyond 64 bits.
+fn divide(a: f64, b: f64) -> Option<(i64, i64)> {
+    let fits = |x: f64| (-9.2e18..=9.2e18).contains(&x);
+    if !fits(a) || !fits(b) {
+        return None;
+    }
     let (a, b) = (a as i64, b as i64);
-    if b == 0 { f64::NAN } else { f(a, b) as f64 }
+    let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
+    match rest != 0 && (rest < 0) != (b < 0) {
+        true => Some((quotient - 1, rest + b)),
+        false => Some((quotient, rest)),
+    }
 }
 
 impl Binary {
     #[inline(always)]
-    fn apply(self, a: f64, b: f64) -> f64 {
+    pub(crate) fn apply(self, a: f64, b: f64) -> f64 {
         let truth = |t: bool| t as u8 as f64;
         match self {
             Binary::Add => a + b,
             Binary::Sub => a - b,
             Binary::Mul => a * b,
             Binary::Div => a / b,
-            Binary::FloorDiv => whole(a, b, i64::div_euclid),
-            Binary::Mod => whole(a, b, i64::rem_euclid),
-            Binary::CeilDiv => whole(a, b, |a, b| -((-a).div_euclid(b))),
+            Binary::FloorDiv => divide(a, b).map_or(f64::NAN, |(quotient, _)| quotient as f64),
+            Binary::Mod => divide(a, b).map_or(f64::NAN, |(_, rest)| rest as f64),
+            Binary::CeilDiv => divide(a, b).map_or(f64::NAN, |(quotient, rest)| quotient as f64 + truth(rest != 0)),
             Binary::Pow => a.powf(b),
             Binary::Min => a.min(b),
             Binary::Max => a.max(b),
@@ -128,151 +149,74 @@ impl Binary {
     }
 }
 
-impl Expr {
-    /// Value in an environment of slots.
-    pub fn eval(&self, env: &[f64]) -> f64 {
-        match self {
-            Expr::Number(x) => *x,
-            Expr::Slot(s) => env[*s],
-            Expr::Unary(op, a) => op.apply(a.eval(env)),
-            Expr::Binary(op, a, b) => op.apply(a.eval(env), b.eval(env)),
-            Expr::If(c, a, b) => {
-                if c.eval(env) != 0.0 {
-                    a.eval(env)
-                } else {
-                    b.eval(env)
-                }
-            }
-        }
-    }
-
-    /// Calls `visit` with each slot that the expression names.
-    pub fn slots(&self, visit: &mut dyn FnMut(usize)) {
-        match self {
-            Expr::Number(_) => {}
-            Expr::Slot(s) => visit(*s),
-            Expr::Unary(_, a) => a.slots(visit),
-            Expr::Binary(_, a, b) => {
-                a.slots(visit);
-                b.slots(visit);
-            }
-            Expr::If(c, a, b) => {
-                c.slots(visit);
-                a.slots(visit);
-                b.slots(visit);
-            }
-        }
-    }
-
-    /// Replaces every slot from `first_known` on by its value and folds what became constant.
-    pub fn specialise(&self, env: &[f64], first_known: usize) -> Expr {
-        match self {
-            Expr::Number(x) => Expr::Number(*x),
-            Expr::Slot(s) if *s >= first_known => Expr::Number(env[*s]),
-            Expr::Slot(s) => Expr::Slot(*s),
-            Expr::Unary(op, a) => match a.specialise(env, first_known) {
-                Expr::Number(x) => Expr::Number(op.apply(x)),
-                a => Expr::Unary(*op, Box::new(a)),
-            },
-            Expr::Binary(op, a, b) => {
-                match (op, a.specialise(env, first_known), b.specialise(env, first_known)) {
-                    (op, Expr::Number(x), Expr::Number(y)) => Expr::Number(op.apply(x, y)),
-                    // what one side already decides, so that a rule of one data type costs nothing for another
-                    (Binary::And, Expr::Number(0.0), _) | (Binary::And, _, Expr::Number(0.0)) => Expr::Number(0.0),
-                    (Binary::Or, Expr::Number(x), _) | (Binary::Or, _, Expr::Number(x)) if x != 0.0 => {
-                        Expr::Number(1.0)
-                    }
-                    (op, a, b) => Expr::Binary(*op, Box::new(a), Box::new(b)),
-                }
-            }
-            Expr::If(c, a, b) => match c.specialise(env, first_known) {
-                Expr::Number(x) if x != 0.0 => a.specialise(env, first_known),
-                Expr::Number(_) => b.specialise(env, first_known),
-                c => Expr::If(
-                    Box::new(c),
-                    Box::new(a.specialise(env, first_known)),
-                    Box::new(b.specialise(env, first_known)),
-                ),
-            },
-        }
-    }
-
-    /// Compiles to postfix code, about ten times faster to evaluate than the tree.
-    pub fn compile(&self) -> Code {
-        let mut ops = Vec::new();
-        emit(self, &mut ops);
-        let (mut depth, mut deepest) = (0usize, 0usize);
-        for op in &ops {
-            match op {
-                Op::Number(_) | Op::Slot(_) => depth += 1,
-                Op::Unary(_) => {}
-                Op::Binary(_) => depth -= 1,
-                Op::Select => depth -= 2,
-            }
-            deepest = deepest.max(depth);
-        }
-        if deepest > STACK { Code::Tree(self.clone()) } else { Code::Postfix(ops) }
-    }
-}
-
+/// Values that an evaluation holds without asking for memory.
 const STACK: usize = 16;
 
-/// A compiled expression.
-#[derive(Clone, Debug)]
-pub enum Code {
-    /// Postfix code, evaluated on a stack.
-    Postfix(Vec<Op>),
-    /// An expression nested deeper than the fixed stack.
-    Tree(Expr),
-}
-
-/// One step of postfix code.
-#[derive(Clone, Copy, Debug)]
-pub enum Op {
-    /// Pushes a constant.
-    Number(f64),
-    /// Pushes the value of a slot.
-    Slot(u32),
-    /// Applies a unary operation to the top of the stack.
-    Unary(Unary),
-    /// Applies a binary operation to the top two.
-    Binary(Binary),
-    /// Replaces a condition and two values by one of the values.
-    Select,
-}
-
-fn emit(expr: &Expr, ops: &mut Vec<Op>) {
-    match expr {
-        Expr::Number(x) => ops.push(Op::Number(*x)),
-        Expr::Slot(s) => ops.push(Op::Slot(*s as u32)),
-        Expr::Unary(op, a) => {
-            emit(a, ops);
-            ops.push(Op::Unary(*op));
-        }
-        Expr::Binary(op, a, b) => {
-            emit(a, ops);
-            emit(b, ops);
-            ops.push(Op::Binary(*op));
-        }
-        Expr::If(c, a, b) => {
-            emit(c, ops);
-            emit(a, ops);
-            emit(b, ops);
-            ops.push(Op::Select);
-        }
+impl Expr {
+    /// A constant.
+    pub fn number(value: f64) -> Expr {
+        Expr { ops: vec![Op::Number(value)], depth: 1 }
     }
-}
 
-impl Code {
+    /// The value of a slot.
+    pub fn slot(slot: usize) -> Expr {
+        Expr { ops: vec![Op::Slot(slot as u32)], depth: 1 }
+    }
+
+    /// An operation on one operand.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the expression becomes longer than [`EXPRESSION_NODES`], as of all that combine.
+    pub fn unary(op: Unary, a: Expr) -> Result<Expr> {
+        Expr::joined(a, &[], Op::Unary(op))
+    }
+
+    /// An operation on two operands.
+    ///
+    /// # Errors
+    /// See [`Expr::unary`].
+    pub fn binary(op: Binary, a: Expr, b: &Expr) -> Result<Expr> {
+        Expr::joined(a, &[b], Op::Binary(op))
+    }
+
+    /// `a` where `condition` is not 0, else `b`.
+    ///
+    /// # Errors
+    /// See [`Expr::unary`].
+    pub fn select(condition: Expr, a: &Expr, b: &Expr) -> Result<Expr> {
+        Expr::joined(condition, &[a, b], Op::Select)
+    }
+
+    fn joined(first: Expr, rest: &[&Expr], op: Op) -> Result<Expr> {
+        let Expr { mut ops, mut depth } = first;
+        if ops.len() + rest.iter().map(|e| e.ops.len()).sum::<usize>() >= EXPRESSION_NODES {
+            return input(format!("has more than {EXPRESSION_NODES} parts, its definitions written out"));
+        }
+        for (i, expr) in rest.iter().enumerate() {
+            ops.extend_from_slice(&expr.ops);
+            depth = depth.max(expr.depth + 1 + i);
+        }
+        ops.push(op);
+        Ok(Expr { ops, depth })
+    }
+
+    /// Numbers, slots and operations.
+    pub fn nodes(&self) -> usize {
+        self.ops.len()
+    }
+
     /// Value in an environment of slots.
     pub fn eval(&self, env: &[f64]) -> f64 {
-        let ops = match self {
-            Code::Postfix(ops) => ops,
-            Code::Tree(expr) => return expr.eval(env),
-        };
-        let mut stack = [0.0; STACK];
+        match self.depth <= STACK {
+            true => self.run(env, &mut [0.0; STACK]),
+            false => self.run(env, &mut vec![0.0; self.depth]),
+        }
+    }
+
+    #[inline(always)]
+    fn run(&self, env: &[f64], stack: &mut [f64]) -> f64 {
         let mut top = 0;
-        for op in ops {
+        for op in &self.ops {
             match *op {
                 Op::Number(x) => {
                     stack[top] = x;
@@ -295,6 +239,15 @@ impl Code {
         }
         stack[0]
     }
+
+    /// Calls `visit` with each slot that the expression names.
+    pub fn slots(&self, visit: &mut dyn FnMut(usize)) {
+        for op in &self.ops {
+            if let Op::Slot(slot) = op {
+                visit(*slot as usize);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -303,16 +256,23 @@ mod tests {
 
     fn value(text: &str) -> f64 {
         let resolve = |name: &str| match name {
-            "x" => Some(Expr::Slot(0)),
-            "y" => Some(Expr::Slot(1)),
+            "x" => Some(Expr::slot(0)),
+            "y" => Some(Expr::slot(1)),
             _ => None,
         };
         let expr = Expr::parse(text, &resolve).unwrap();
         let env = [7.0, 2.0];
-        let tree = expr.eval(&env);
-        assert_eq!(expr.compile().eval(&env).to_bits(), tree.to_bits(), "postfix code agrees with the tree");
-        assert_eq!(expr.specialise(&env, 1).eval(&env).to_bits(), tree.to_bits(), "folding keeps the value");
-        tree
+        let value = expr.eval(&env);
+        for first_known in 0..3 {
+            let folded = expr.specialise(&env, first_known);
+            assert_eq!(
+                folded.eval(&env).to_bits(),
+                value.to_bits(),
+                "folding from {first_known} keeps the value of {text}"
+            );
+        }
+        assert_eq!(expr.specialise(&env, 0).nodes(), 1, "what is known becomes a number");
+        value
     }
 
     #[test]
@@ -330,6 +290,12 @@ mod tests {
             ("pow(y, 10)", 1024.0),
             ("2 * (3 + 4)", 14.0),
             ("5e-1 - 2.5e-1", 0.25),
+            ("if(x < y, x, if(x == 7, 11, y)) + 1", 12.0),
+            ("(0 - x) // y", -4.0),
+            ("x // (0 - y)", -4.0),
+            ("(0 - x) % y", 1.0),
+            ("x % (0 - y)", -1.0),
+            ("cdiv(0 - x, y)", -3.0),
         ] {
             assert_eq!(value(text), expected, "{text}");
         }
@@ -342,6 +308,42 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_beyond_64_bits_are_no_numbers() {
+        let least = "(0 - 9223372036854775808)";
+        for text in [format!("{least} // (0 - 1)"), format!("{least} % (0 - 1)"), format!("cdiv({least}, 0 - 1)")] {
+            assert!(value_is_nan(&text), "{text}");
+        }
+        assert!(value_is_nan("1e300 // 2") && value_is_nan("sqrt(0 - x) % 2"));
+    }
+
+    fn value_is_nan(text: &str) -> bool {
+        Expr::parse(text, &|_| Some(Expr::slot(0))).unwrap().eval(&[7.0]).is_nan()
+    }
+
+    #[test]
+    fn text_that_is_too_deep_or_too_long_is_refused_and_what_is_long_is_not() {
+        let resolve = |_: &str| Some(Expr::slot(0));
+        let error = |text: String| Expr::parse(&text, &resolve).unwrap_err().to_string();
+        for deep in [
+            "(".repeat(100_000) + "1" + &")".repeat(100_000),
+            "not ".repeat(100_000) + "1",
+            "- ".repeat(100_000) + "1",
+            "abs(".repeat(100_000) + "1" + &")".repeat(100_000),
+        ] {
+            let error = error(deep);
+            assert!(error.contains("nested deeper than 64") && error.len() < 300, "{error}");
+        }
+        assert!(error("x + ".repeat(200_000) + "x").contains("more than 10000 parts"));
+        let long = Expr::parse(&("x + ".repeat(4_000) + "x"), &resolve).unwrap();
+        assert_eq!(long.eval(&[2.0]), 8_002.0);
+        let mut deep = Expr::slot(0);
+        for _ in 0..3_000 {
+            deep = Expr::binary(Binary::Add, Expr::slot(0), &deep).unwrap();
+        }
+        assert_eq!((deep.eval(&[1.0]), deep.specialise(&[1.0], 0)), (3_001.0, Expr::number(3_001.0)));
+    }
+
+    #[test]
     fn a_wrong_expression_is_named_with_its_fault() {
         for (text, fault) in [
             ("x +", "a value is missing"),
@@ -351,7 +353,7 @@ mod tests {
             ("x $ y", "did not expect `$`"),
             ("x y", "did not expect"),
         ] {
-            let resolve = |name: &str| (name != "z").then_some(Expr::Number(1.0));
+            let resolve = |name: &str| (name != "z").then(|| Expr::number(1.0));
             let error = Expr::parse(text, &resolve).unwrap_err().to_string();
             assert!(error.contains(fault), "{text}: {error}");
         }

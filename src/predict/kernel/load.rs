@@ -1,18 +1,19 @@
 //! Kernels from their folders: the shipped ones, inside the program, and the user's.
 
-use crate::error::{Error, Result, input, io};
-use crate::kernel::choices::MOST_VALUES;
+use crate::error::{Error, Result, input, quoted};
+use crate::files::read_text;
+use crate::kernel::check::check;
 use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Parameter, Source};
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::dialect::opencl_text;
 use crate::kernel::exact::Exact;
-use crate::kernel::expr;
-use crate::kernel::expr::Expr;
+use crate::kernel::names::{Names, decided_after};
 use crate::kernel::spec::{
-    ArgumentKind, ArgumentSpec, BaseSpec, ExactSpec, FeatureSpec, Field, FieldKind, GemmSpec, KernelSpec, LibrarySpec,
+    ArgumentKind, ArgumentSpec, BaseSpec, ExactSpec, FeatureSpec, Field, GemmSpec, KernelSpec, LibrarySpec,
     ParameterSpec, ProgramSpec, RuleSpec, WorkSpec,
 };
 use crate::kernel::{device, hex};
+use crate::limits;
 use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -32,7 +33,8 @@ impl Kernel {
         let own = shipped().into_iter().map(Dir::path).filter(|path| !path.starts_with("miopen"));
         let own: Vec<String> = own.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
         Err(Error::KernelNotFound(format!(
-            "no kernel `{name_or_path}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
+            "no kernel `{}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
+            quoted(name_or_path),
             own.join(", ")
         )))
     }
@@ -54,7 +56,7 @@ impl Kernel {
         let text =
             |f: &include_dir::File| Some((f.path().file_name()?.to_str()?.to_string(), f.contents_utf8()?.to_string()));
         let mut files: BTreeMap<String, String> = dir.files().filter_map(text).collect();
-        if let Some(base) = base_of(&files)
+        if let Some(base) = named(&files).into_iter().find(|name| name.ends_with(".toml"))
             && let Some(family) = dir.path().parent()
             && let Some(file) = SHIPPED.get_file(family.join(base.trim_start_matches("../")))
         {
@@ -69,19 +71,19 @@ impl Kernel {
         shipped().into_iter().filter_map(name).collect()
     }
 
+    /// Reads `kernel.toml` and what it names; whatever else lies in the folder is left alone.
     fn from_folder(folder: &Path) -> Result<Kernel> {
         let mut files = BTreeMap::new();
-        for entry in std::fs::read_dir(folder).map_err(io(folder))? {
-            let path = entry.map_err(io(folder))?.path();
-            if let (true, Some(name)) = (path.is_file(), path.file_name().and_then(|n| n.to_str())) {
-                files.insert(name.to_string(), std::fs::read_to_string(&path).map_err(io(&path))?);
+        let main = folder.join(MAIN);
+        files.insert(MAIN.to_string(), read_text(&main, limits::TEXT)?);
+        for name in named(&files) {
+            let path = folder.join(&name);
+            // what is missing is told with its place in kernel.toml
+            if path.exists() {
+                files.insert(name, read_text(&path, limits::TEXT)?);
             }
         }
-        if let Some(base) = base_of(&files) {
-            let path = folder.join(&base);
-            files.insert(base, std::fs::read_to_string(&path).map_err(io(&path))?);
-        }
-        Kernel::from_files(files, &folder.join("kernel.toml").display().to_string())
+        Kernel::from_files(files, &main.display().to_string())
     }
 
     /// Builds a kernel from the texts of its folder, that of its base under the name it is called by; `place` names
@@ -91,12 +93,14 @@ impl Kernel {
     /// [`Error::Kernel`] with the place and what is wrong.
     pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
         let at = |e: Error| e.or_kind(Error::Kernel).at(place);
-        let text = files.get("kernel.toml").map_or("", String::as_str);
-        let spec: KernelSpec = toml::from_str(text).map_err(|e| at(Error::Input(device::one_line(&e.to_string()))))?;
+        let text = files.get(MAIN).map_or("", String::as_str);
+        let spec: KernelSpec = device::toml_of(text).map_err(at)?;
         let base: BaseSpec = match &spec.base {
             None => BaseSpec::default(),
-            Some(name) => toml::from_str(files.get(name).map_or("", String::as_str))
-                .map_err(|e| at(Error::Input(format!("its base `{name}`: {}", device::one_line(&e.to_string())))))?,
+            Some(name) => match files.get(name) {
+                Some(text) => device::toml_of(text).map_err(|e| at(e.at(format!("its base `{}`", quoted(name)))))?,
+                None => return input(format!("its base `{}` is not there", quoted(name))).map_err(at),
+            },
         };
         let kernel = build(spec, base, files).map_err(at)?;
         tracing::debug!("{place}: kernel {}, {} parameters", kernel.name, kernel.parameters.len());
@@ -112,44 +116,20 @@ fn shipped() -> Vec<&'static Dir<'static>> {
     kernels
 }
 
-/// The base that a kernel names. Whatever else is wrong with the file is said when it is built.
-fn base_of(files: &BTreeMap<String, String>) -> Option<String> {
-    let table: toml::Table = toml::from_str(files.get("kernel.toml")?).ok()?;
-    Some(table.get("base")?.as_str()?.to_string())
-}
+/// The file of a kernel's folder that describes it.
+const MAIN: &str = "kernel.toml";
 
-/// Resolves the names of expressions: parameters, fields, `field.label`, limits and definitions.
-struct Names {
-    slots: BTreeMap<String, Expr>,
-    /// Number of parameters.
-    parameters: usize,
-}
-
-impl Names {
-    fn expr(&self, text: &str) -> Result<Expr> {
-        Expr::parse(text, &|name| self.slots.get(name).cloned())
-    }
-
-    /// [`Names::expr`] where no config is chosen, so that parameters have no value.
-    fn of_problem(&self, text: &str, place: &str) -> Result<Expr> {
-        let expr = self.expr(text)?;
-        match decided_after(&expr, self.parameters) {
-            0 => Ok(expr),
-            _ => input(format!("{place} = \"{text}\" names a parameter, which has no value there")),
-        }
-    }
-
-    fn exprs(&self, texts: Vec<String>) -> Result<Vec<Expr>> {
-        texts.iter().map(|text| self.expr(text)).collect()
-    }
-
-    /// [`Names::expr`] with more names.
-    fn expr_with(&self, text: &str, more: &BTreeMap<String, Expr>) -> Result<Expr> {
-        Expr::parse(text, &|name| more.get(name).or_else(|| self.slots.get(name)).cloned())
-    }
+/// The files that a kernel names: its base and its sources, those of its own folder. Whatever else is wrong is said when it is built.
+fn named(files: &BTreeMap<String, String>) -> Vec<String> {
+    let table = files.get(MAIN).and_then(|text| toml::from_str::<toml::Table>(text).ok()).unwrap_or_default();
+    let file = |program: &str| table.get(program)?.get("file")?.as_str();
+    let sources = [file("program"), file("reference")].into_iter().flatten().filter(|name| !name.contains('/'));
+    let bases = table.get("base").and_then(toml::Value::as_str).filter(|name| name.ends_with(".toml"));
+    bases.into_iter().chain(sources).map(String::from).collect()
 }
 
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> Result<Kernel> {
+    check(&spec, &base)?;
     let (mut fields, mut define) = (base.field, base.define);
     fields.extend(spec.field);
     for (name, text) in spec.define {
@@ -158,8 +138,8 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         }
     }
     let Some(work) = spec.work.or(base.work) else { return input("there is no [work] table") };
-    let parameters = spec.parameter.into_iter().map(parameter).collect::<Result<Vec<_>>>()?;
-    let names = names(&parameters, &fields, &define)?;
+    let parameters = spec.parameter.into_iter().map(parameter).collect::<Vec<_>>();
+    let names = Names::new(&parameters, &fields, &define)?;
     let feature = |f: FeatureSpec| {
         let expr = names.expr(&f.expr)?;
         Ok(Feature { known_after: decided_after(&expr, parameters.len()), name: f.name, group: f.group, expr })
@@ -197,14 +177,9 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
     }))
 }
 
-fn parameter(p: ParameterSpec) -> Result<Parameter> {
-    match p.values.iter().position(|v| *v == p.default) {
-        Some(default) if p.values.len() <= MOST_VALUES => {
-            Ok(Parameter { name: p.name, values: p.values, default, meaning: p.meaning })
-        }
-        Some(_) => input(format!("parameter `{}` has more than {MOST_VALUES} values", p.name)),
-        None => input(format!("parameter `{}`: the default {} is not one of its values", p.name, p.default)),
-    }
+fn parameter(p: ParameterSpec) -> Parameter {
+    let default = p.values.iter().position(|v| *v == p.default).unwrap_or_default();
+    Parameter { name: p.name, values: p.values, default, meaning: p.meaning }
 }
 
 /// The tables of a kernel that has a program.
@@ -248,7 +223,7 @@ fn source(
 
 fn launch(names: &Names, p: ProgramSpec, files: &BTreeMap<String, String>) -> Result<Launch> {
     if !files.contains_key(&p.file) {
-        return input(format!("the source `{}` is not in the kernel's folder", p.file));
+        return input(format!("the source `{}` is not in the kernel's folder", quoted(&p.file)));
     }
     let dynamic_local = p.dynamic_local.map(|text| names.expr(&text)).transpose()?;
     let (global, local) = (names.exprs(p.global)?, names.exprs(p.local)?);
@@ -307,61 +282,4 @@ fn identity(
 
 fn load_constraints(names: &Names, rules: Vec<RuleSpec>) -> Result<Vec<Constraint>> {
     rules.into_iter().map(|r| Ok(Constraint { expr: names.expr(&r.expr)?, text: r.expr, reason: r.reason })).collect()
-}
-
-/// Number of leading parameters that must be set before `expr` has a value.
-pub(crate) fn decided_after(expr: &Expr, parameters: usize) -> usize {
-    let mut after = 0;
-    expr.slots(&mut |s| {
-        if s < parameters {
-            after = after.max(s + 1);
-        }
-    });
-    after
-}
-
-fn names(parameters: &[Parameter], fields: &[Field], define: &BTreeMap<String, String>) -> Result<Names> {
-    let mut names = Names { slots: BTreeMap::new(), parameters: parameters.len() };
-    let mut add = |name: String, expr: Expr| match names.slots.insert(name.clone(), expr) {
-        None => Ok(()),
-        Some(_) => input(format!("the name `{name}` stands for two things")),
-    };
-    for (i, p) in parameters.iter().enumerate() {
-        add(p.name.clone(), Expr::Slot(i))?;
-    }
-    for (i, f) in fields.iter().enumerate() {
-        let slot = Expr::Slot(parameters.len() + i);
-        match f.kind {
-            FieldKind::Choice => {
-                for (k, label) in f.labels.iter().enumerate() {
-                    let is = Expr::Binary(expr::Binary::Eq, Box::new(slot.clone()), Box::new(Expr::Number(k as f64)));
-                    add(format!("{}.{label}", f.name), is)?;
-                }
-            }
-            _ => add(f.name.clone(), slot)?,
-        }
-    }
-    for (i, name) in LIMIT_NAMES.iter().enumerate() {
-        add(name.to_string(), Expr::Slot(parameters.len() + fields.len() + i))?;
-    }
-    // Definitions may use one another: resolve what can be resolved until nothing is left or nothing moves.
-    let mut open: Vec<(&String, &String)> = define.iter().collect();
-    while !open.is_empty() {
-        let before = open.len();
-        let mut fault = None;
-        open.retain(|(name, text)| match names.expr(text) {
-            Ok(expr) => {
-                names.slots.insert(name.to_string(), expr);
-                false
-            }
-            Err(e) => {
-                fault = Some(e.at(format!("definition `{name}`")));
-                true
-            }
-        });
-        if let (true, Some(fault)) = (open.len() == before, fault) {
-            return Err(fault);
-        }
-    }
-    Ok(names)
 }

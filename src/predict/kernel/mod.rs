@@ -3,6 +3,7 @@
 //! A kernel is a folder with a `kernel.toml`; a new one needs no Rust.
 
 mod api;
+mod check;
 mod checker;
 mod choices;
 mod config;
@@ -11,7 +12,9 @@ mod device;
 mod dialect;
 mod exact;
 pub mod expr;
+mod fold;
 mod load;
+mod names;
 mod objective;
 mod parse;
 mod problem;

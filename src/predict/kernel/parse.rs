@@ -8,8 +8,9 @@
 //! atom    = number | name | name "(" expr { "," expr } ")" | "(" expr ")"
 //! ```
 
-use crate::error::{Result, input};
+use crate::error::{Result, input, quoted};
 use crate::kernel::expr::{Binary, Expr, Unary};
+use crate::limits::DEPTH;
 
 impl Expr {
     /// Parses `text`; `resolve` gives the meaning of a name (a slot, a number, or a definition to inline).
@@ -17,12 +18,25 @@ impl Expr {
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the text is no expression, or a name is unknown.
     pub fn parse(text: &str, resolve: &dyn Fn(&str) -> Option<Expr>) -> Result<Expr> {
-        let mut parser = Parser { tokens: tokenize(text)?, at: 0, text, resolve };
-        let expr = parser.or()?;
-        match parser.tokens.get(parser.at) {
-            None => Ok(expr),
-            Some(t) => input(format!("`{text}`: did not expect {t:?}")),
-        }
+        let whole = || {
+            let mut parser = Parser { tokens: tokenize(text)?, at: 0, depth: 0, resolve };
+            let expr = parser.or()?;
+            match parser.tokens.get(parser.at) {
+                None => Ok(expr),
+                Some(t) => input(format!("did not expect {t}")),
+            }
+        };
+        whole().map_err(|e| e.at(format!("`{}`", quoted(text))))
+    }
+
+    /// The names in `text` that stand for a value.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where it holds what is no part of an expression.
+    pub(crate) fn names(text: &str) -> Result<Vec<String>> {
+        let tokens = tokenize(text).map_err(|e| e.at(format!("`{}`", quoted(text))))?;
+        let name = |token| if let Token::Name(name) = token { Some(name) } else { None };
+        Ok(tokens.into_iter().filter_map(name).collect())
     }
 }
 
@@ -31,6 +45,16 @@ enum Token {
     Number(f64),
     Name(String),
     Sign(&'static str),
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Token::Number(x) => write!(f, "the number {x}"),
+            Token::Name(name) => write!(f, "the name `{}`", quoted(name)),
+            Token::Sign(sign) => write!(f, "`{sign}`"),
+        }
+    }
 }
 
 const SIGNS: [&str; 16] = ["==", "!=", "<=", ">=", "//", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", "="];
@@ -50,7 +74,7 @@ fn tokenize(text: &str) -> Result<Vec<Token>> {
             length = mantissa + exponent;
             match rest[..length].parse() {
                 Ok(x) => tokens.push(Token::Number(x)),
-                Err(_) => return input(format!("`{text}`: `{}` is not a number", &rest[..length])),
+                Err(_) => return input(format!("`{}` is not a number", quoted(&rest[..length]))),
             }
         } else if c.is_ascii_alphabetic() || c == '_' {
             length = word_end(&|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
@@ -59,7 +83,7 @@ fn tokenize(text: &str) -> Result<Vec<Token>> {
             length = sign.len();
             tokens.push(Token::Sign(sign));
         } else {
-            return input(format!("`{text}`: did not expect `{c}`"));
+            return input(format!("did not expect `{}`", quoted(&c.to_string())));
         }
         rest = rest[length..].trim_start();
     }
@@ -69,7 +93,8 @@ fn tokenize(text: &str) -> Result<Vec<Token>> {
 struct Parser<'a> {
     tokens: Vec<Token>,
     at: usize,
-    text: &'a str,
+    /// Parentheses, functions and signs that are open.
+    depth: usize,
     resolve: &'a dyn Fn(&str) -> Option<Expr>,
 }
 
@@ -86,10 +111,21 @@ impl Parser<'_> {
         found
     }
 
+    /// What `inside` reads, one level deeper.
+    fn deeper(&mut self, inside: impl FnOnce(&mut Self) -> Result<Expr>) -> Result<Expr> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return input(format!("is nested deeper than {DEPTH}"));
+        }
+        let read = inside(self);
+        self.depth -= 1;
+        read
+    }
+
     fn or(&mut self) -> Result<Expr> {
         let mut left = self.and()?;
         while self.word("or") {
-            left = binary(Binary::Or, left, self.and()?);
+            left = Expr::binary(Binary::Or, left, &self.and()?)?;
         }
         Ok(left)
     }
@@ -97,14 +133,14 @@ impl Parser<'_> {
     fn and(&mut self) -> Result<Expr> {
         let mut left = self.not()?;
         while self.word("and") {
-            left = binary(Binary::And, left, self.not()?);
+            left = Expr::binary(Binary::And, left, &self.not()?)?;
         }
         Ok(left)
     }
 
     fn not(&mut self) -> Result<Expr> {
         if self.word("not") {
-            return Ok(Expr::Unary(Unary::Not, Box::new(self.not()?)));
+            return Expr::unary(Unary::Not, self.deeper(Self::not)?);
         }
         let left = self.chain(&[("+", Binary::Add), ("-", Binary::Sub)])?;
         let compare = [
@@ -117,7 +153,7 @@ impl Parser<'_> {
         ];
         for (sign, op) in compare {
             if self.sign(sign) {
-                return Ok(binary(op, left, self.chain(&[("+", Binary::Add), ("-", Binary::Sub)])?));
+                return Expr::binary(op, left, &self.chain(&[("+", Binary::Add), ("-", Binary::Sub)])?);
             }
         }
         Ok(left)
@@ -132,7 +168,7 @@ impl Parser<'_> {
         'next: loop {
             for (sign, op) in ops {
                 if self.sign(sign) {
-                    left = binary(*op, left, operand(self)?);
+                    left = Expr::binary(*op, left, &operand(self)?)?;
                     continue 'next;
                 }
             }
@@ -142,26 +178,26 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Expr> {
         if self.sign("-") {
-            return Ok(Expr::Unary(Unary::Neg, Box::new(self.unary()?)));
+            return Expr::unary(Unary::Neg, self.deeper(Self::unary)?);
         }
         self.atom()
     }
 
     fn atom(&mut self) -> Result<Expr> {
         if self.sign("(") {
-            let inner = self.or()?;
-            return if self.sign(")") { Ok(inner) } else { input(format!("`{}`: a `)` is missing", self.text)) };
+            let inner = self.deeper(Self::or)?;
+            return if self.sign(")") { Ok(inner) } else { input("a `)` is missing") };
         }
         let token = self.tokens.get(self.at).cloned();
         self.at += 1;
         match token {
-            Some(Token::Number(x)) => Ok(Expr::Number(x)),
-            Some(Token::Name(name)) if self.sign("(") => self.call(&name),
+            Some(Token::Number(x)) => Ok(Expr::number(x)),
+            Some(Token::Name(name)) if self.sign("(") => self.deeper(|parser| parser.call(&name)),
             Some(Token::Name(name)) => match (self.resolve)(&name) {
                 Some(expr) => Ok(expr),
-                None => input(format!("`{}`: the name `{name}` is unknown", self.text)),
+                None => input(format!("the name `{}` is unknown", quoted(&name))),
             },
-            _ => input(format!("`{}`: a value is missing", self.text)),
+            _ => input("a value is missing"),
         }
     }
 
@@ -171,35 +207,26 @@ impl Parser<'_> {
             args.push(self.or()?);
         }
         if !self.sign(")") {
-            return input(format!("`{}`: a `)` is missing after `{name}(`", self.text));
+            return input(format!("a `)` is missing after `{}(`", quoted(name)));
         }
-        let mut args = args.into_iter();
-        let (a, b, c, more) = (args.next(), args.next(), args.next(), args.next());
-        let unary = |op| a.clone().map(|a| Expr::Unary(op, Box::new(a)));
-        let two = |op| Some(binary(op, a.clone()?, b.clone()?));
-        let made = match (name, b.is_some(), c.is_some()) {
-            ("abs", false, false) => unary(Unary::Abs),
-            ("floor", false, false) => unary(Unary::Floor),
-            ("ceil", false, false) => unary(Unary::Ceil),
-            ("log2", false, false) => unary(Unary::Log2),
-            ("sqrt", false, false) => unary(Unary::Sqrt),
-            ("min", true, false) => two(Binary::Min),
-            ("max", true, false) => two(Binary::Max),
-            ("cdiv", true, false) => two(Binary::CeilDiv),
-            ("pow", true, false) => two(Binary::Pow),
-            ("if", true, true) => match (a, b, c) {
-                (Some(c), Some(a), Some(b)) => Some(Expr::If(Box::new(c), Box::new(a), Box::new(b))),
-                _ => None,
-            },
+        let unary = |op, [a]: [Expr; 1]| Expr::unary(op, a);
+        let binary = |op, [a, b]: [Expr; 2]| Expr::binary(op, a, &b);
+        let select = |[c, a, b]: [Expr; 3]| Expr::select(c, &a, &b);
+        let one = |args: Vec<Expr>, op| args.try_into().map(|args| unary(op, args)).ok();
+        let two = |args: Vec<Expr>, op| args.try_into().map(|args| binary(op, args)).ok();
+        let made = match name {
+            "abs" => one(args, Unary::Abs),
+            "floor" => one(args, Unary::Floor),
+            "ceil" => one(args, Unary::Ceil),
+            "log2" => one(args, Unary::Log2),
+            "sqrt" => one(args, Unary::Sqrt),
+            "min" => two(args, Binary::Min),
+            "max" => two(args, Binary::Max),
+            "cdiv" => two(args, Binary::CeilDiv),
+            "pow" => two(args, Binary::Pow),
+            "if" => args.try_into().map(select).ok(),
             _ => None,
         };
-        match made {
-            Some(expr) if more.is_none() => Ok(expr),
-            _ => input(format!("`{}`: there is no function `{name}` with these arguments", self.text)),
-        }
+        made.unwrap_or_else(|| input(format!("there is no function `{}` with these arguments", quoted(name))))
     }
-}
-
-fn binary(op: Binary, a: Expr, b: Expr) -> Expr {
-    Expr::Binary(op, Box::new(a), Box::new(b))
 }

@@ -9,8 +9,8 @@ use crate::kernel::choices::{Choice, Choices};
 use crate::kernel::config::Config;
 use crate::kernel::definition::{Constraint, Kernel};
 use crate::kernel::device::Device;
-use crate::kernel::expr::Code;
-use crate::kernel::load::decided_after;
+use crate::kernel::expr::Expr;
+use crate::kernel::names::decided_after;
 use crate::kernel::problem::Problem;
 use rand::Rng;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub const NODE_BUDGET: usize = 100_000;
 
 struct Check {
     constraint: usize,
-    code: Code,
+    code: Expr,
 }
 
 /// The legal configs of one problem on one device.
@@ -58,7 +58,7 @@ impl ConfigSpace {
                 0 => {}
                 after => {
                     expr.slots(&mut |s| named[after - 1].push(s));
-                    checks[after - 1].push(Check { constraint: i, code: expr.compile() });
+                    checks[after - 1].push(Check { constraint: i, code: expr });
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! Problems and configs as people write them: `M=1024,N=512,K=64,dtype=f32`, and `MWG=64,NWG=32,…`.
 
-use crate::error::{Error, Result, input};
+use crate::error::{Error, Result, input, quoted};
 use crate::kernel::choices::Choice;
 use crate::kernel::config::Config;
 use crate::kernel::definition::Kernel;
 use crate::kernel::problem::Problem;
 use crate::kernel::spec::{Field, FieldKind};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 impl Field {
     /// The value that `text` stands for.
@@ -19,16 +20,16 @@ impl Field {
                 let (min, max) = (self.min, self.max);
                 match text.parse::<u64>() {
                     Ok(x) if (min..=max).contains(&x) => Ok(x as f64),
-                    _ => input(format!("field `{name}`: `{text}` is not a whole number from {min} to {max}")),
+                    _ => input(format!("field `{name}`: `{}` is not a whole number from {min} to {max}", quoted(text))),
                 }
             }
             FieldKind::Real => match text.parse::<f64>() {
                 Ok(x) if x.is_finite() => Ok(x),
-                _ => input(format!("field `{name}`: `{text}` is not a number")),
+                _ => input(format!("field `{name}`: `{}` is not a number", quoted(text))),
             },
             FieldKind::Choice => match self.labels.iter().position(|l| l == text) {
                 Some(i) => Ok(i as f64),
-                None => input(format!("field `{name}`: `{text}` is not one of {}", self.labels.join(", "))),
+                None => input(format!("field `{name}`: `{}` is not one of {}", quoted(text), self.labels.join(", "))),
             },
         }
     }
@@ -58,28 +59,30 @@ impl Kernel {
             let Some(i) = self.fields.iter().position(|f| f.name == name) else {
                 let known: Vec<&str> = self.fields.iter().map(|f| f.name.as_str()).collect();
                 return input(format!(
-                    "problem `{text}`: kernel {} has no field `{name}` (it has {})",
+                    "problem `{}`: kernel {} has no field `{}` (it has {})",
+                    quoted(text),
                     self.name,
+                    quoted(&name),
                     known.join(", ")
                 ));
             };
             if values[i].is_some() {
-                return input(format!("problem `{text}`: field `{name}` is given twice"));
+                return input(format!("problem `{}`: field `{name}` is given twice", quoted(text)));
             }
-            values[i] = Some(self.fields[i].value(&value).map_err(|e| e.at(format!("problem `{text}`")))?);
+            values[i] = Some(self.fields[i].value(&value).map_err(|e| e.at(format!("problem `{}`", quoted(text))))?);
         }
         let values: Result<Vec<f64>> = std::iter::zip(&self.fields, values)
             .map(|(field, value)| match (value, &field.default) {
                 (Some(x), _) => Ok(x),
                 (None, Some(default)) => field.value(default),
-                (None, None) => input(format!("problem `{text}`: field `{}` is missing", field.name)),
+                (None, None) => input(format!("problem `{}`: field `{}` is missing", quoted(text), field.name)),
             })
             .collect();
         let problem = Problem { values: values? };
         let env = self.env(&problem, None);
         for rule in &self.rules {
             if rule.expr.eval(&env) != 1.0 {
-                return input(format!("problem `{text}`: {rule}"));
+                return input(format!("problem `{}`: {rule}", quoted(text)));
             }
         }
         Ok(problem)
@@ -118,22 +121,45 @@ fn plain_pairs(text: &str) -> Result<Vec<(String, String)>> {
     for part in text.split(',').filter(|p| !p.trim().is_empty()) {
         match part.split_once('=') {
             Some((name, value)) => pairs.push((name.trim().to_string(), value.trim().to_string())),
-            None => return input(format!("problem `{text}`: `{part}` is not written name=value")),
+            None => return input(format!("problem `{}`: `{}` is not written name=value", quoted(text), quoted(part))),
         }
     }
     Ok(pairs)
 }
 
+/// The entries of a JSON object in their order, also those of one name.
+struct Entries(Vec<(String, serde_json::Value)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Entries, D::Error> {
+        struct Map;
+        impl<'de> Visitor<'de> for Map {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        from.deserialize_map(Map)
+    }
+}
+
 fn json_pairs(text: &str) -> Result<Vec<(String, String)>> {
-    let object: serde_json::Map<String, serde_json::Value> = match serde_json::from_str(text) {
-        Ok(object) => object,
-        Err(e) => return input(format!("problem `{text}`: not a JSON object: {e}")),
-    };
+    let Entries(entries) = serde_json::from_str(text)
+        .map_err(|e| Error::Input(format!("problem `{}`: not a JSON object: {e}", quoted(text))))?;
     let show = |v: serde_json::Value| match v {
         serde_json::Value::String(s) => s,
         other => other.to_string(),
     };
-    Ok(object.into_iter().map(|(name, value)| (name, show(value))).collect())
+    Ok(entries.into_iter().map(|(name, value)| (name, show(value))).collect())
 }
 
 impl Kernel {
@@ -158,31 +184,38 @@ impl Kernel {
         let mut choices: Vec<Option<Choice>> = vec![None; self.parameters.len()];
         for part in text.split(',').filter(|p| !p.trim().is_empty()) {
             let Some((name, value)) = part.split_once('=') else {
-                return input(format!("config `{text}`: `{part}` is not written name=value"));
+                return input(format!("config `{}`: `{}` is not written name=value", quoted(text), quoted(part)));
             };
             let (name, value) = (name.trim(), value.trim());
             let Some(i) = self.parameters.iter().position(|p| p.name == name) else {
                 let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
                 return input(format!(
-                    "config `{text}`: kernel {} has no parameter `{name}` (it has {})",
+                    "config `{}`: kernel {} has no parameter `{}` (it has {})",
+                    quoted(text),
                     self.name,
+                    quoted(name),
                     known.join(", ")
                 ));
             };
             let values = &self.parameters[i].values;
             match value.parse::<i64>().ok().and_then(|v| values.iter().position(|x| *x == v)) {
                 Some(_) if choices[i].is_some() => {
-                    return input(format!("config `{text}`: parameter `{name}` is given twice"));
+                    return input(format!("config `{}`: parameter `{name}` is given twice", quoted(text)));
                 }
                 Some(choice) => choices[i] = Some(choice as Choice),
                 None => {
                     let values: Vec<String> = values.iter().map(i64::to_string).collect();
-                    return input(format!("config `{text}`: {name}={value} is not one of {}", values.join(", ")));
+                    return input(format!(
+                        "config `{}`: {name}={} is not one of {}",
+                        quoted(text),
+                        quoted(value),
+                        values.join(", ")
+                    ));
                 }
             }
         }
         match choices.iter().position(Option::is_none) {
-            Some(i) => input(format!("config `{text}`: parameter `{}` is missing", self.parameters[i].name)),
+            Some(i) => input(format!("config `{}`: parameter `{}` is missing", quoted(text), self.parameters[i].name)),
             None => Ok(Config(choices.into_iter().flatten().collect())),
         }
     }

@@ -1,7 +1,7 @@
 //! `seqtune evaluate --folds` and `--leave-device-out`, as the program that trains does it.
 
 use crate::cross_validation::{HeldOut, Options, cross_validate};
-use seqtune::cli::answer::{answer, answer_json};
+use seqtune::cli::answer::{answer, answer_json, tell};
 use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
@@ -41,7 +41,7 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     let models = args.models.as_ref().unwrap_or(&temporary);
     let settings = Settings { seed: args.seed, command: command_line(), ..Settings::default() };
     let ask = Options { held_out, objective: args.objective, library: library.as_ref(), settings: &settings, models };
-    let report = cross_validate(kernel, table, &ask, &|what| eprintln!("evaluate: {what}"));
+    let report = cross_validate(kernel, table, &ask, &|what| tell(&format!("evaluate: {what}")));
     if args.models.is_none() {
         let _ = std::fs::remove_dir_all(&temporary);
     }

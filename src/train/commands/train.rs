@@ -4,7 +4,7 @@ use crate::fit::{Existing, refine, train};
 use crate::groups::{ModelGroup, groups};
 use crate::member::Epoch;
 use crate::progress::Progress;
-use seqtune::cli::answer::{answer, answer_json};
+use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
 use seqtune::cli::progress::Bar;
@@ -38,8 +38,8 @@ pub fn run(args: Args) -> Result<()> {
     let existing = existing(&args, &groups, &stale)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
     let [learned, validation, test] = divided(&groups, &settings.split, tuned);
-    eprintln!("{kernels} kernels, {problems} problems, {records} records{models}");
-    eprintln!("{learned} problems to learn from, {validation} to choose weights by, {test} held out, by shape");
+    tell(&format!("{kernels} kernels, {problems} problems, {records} records{models}"));
+    tell(&format!("{learned} problems to learn from, {validation} to choose weights by, {test} held out, by shape"));
     let models = train_all(&groups, from.as_ref(), &settings, existing, tuned)?;
     for file in &stale {
         std::fs::remove_file(file).map_err(io(file))?;
@@ -131,7 +131,7 @@ fn learning(mut groups: Vec<ModelGroup>, split: &Split) -> Result<Vec<ModelGroup
             let learns = group.corpus.iter().any(|(k, t)| !t.tuned_part(k, split, Part::Train).is_empty());
             if !learns {
                 let name = group.name();
-                eprintln!("seqtune: warning: {name}: no problem shape falls into the training part; left out");
+                warn(&format!("{name}: no problem shape falls into the training part; left out"));
             }
             learns
         });

@@ -2,8 +2,9 @@
 
 use crate::formats::miopen::rows::{Row, Times};
 use crate::formats::miopen::{sqlite, text};
-use seqtune_predict::error::{Error, Result, input, io};
-use std::io::Read;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::unpack;
+use seqtune_predict::limits;
 use std::path::Path;
 
 /// Reads a performance database in SQLite or text form.
@@ -31,14 +32,10 @@ pub fn read_times(path: &Path, times: &mut Times) -> Result<()> {
 
 /// Reads the bytes of a file, decompressed where it is bzip2.
 fn contents(path: &Path) -> Result<Vec<u8>> {
-    let bytes = std::fs::read(path).map_err(io(path))?;
-    if !bytes.starts_with(b"BZh") {
-        return Ok(bytes);
-    }
-    let mut plain = Vec::new();
-    match bzip2::read::MultiBzDecoder::new(&bytes[..]).read_to_end(&mut plain) {
-        Ok(_) => Ok(plain),
-        Err(e) => input(format!("{}: the bzip2 data is truncated or damaged ({e}); fetch it again", path.display())),
+    let bytes = seqtune_predict::files::read(path, limits::FOREIGN)?;
+    match bytes.starts_with(b"BZh") {
+        true => unpack(bzip2::read::MultiBzDecoder::new(&bytes[..]), bytes.len()).map_err(|e| e.at(path.display())),
+        false => Ok(bytes),
     }
 }
 

@@ -150,8 +150,8 @@ impl Importer<'_> {
             Ok((kernel, (problem, config))) => {
                 let time_us = database.ms(row).map(|ms| (ms * 1e3) as f32);
                 let record = Record {
-                    problem: kernel.show_problem(&problem),
-                    config: kernel.show_config(&config),
+                    problem: kernel.show_problem(&problem).into(),
+                    config: kernel.show_config(&config).into(),
                     outcome: Outcome::Tuned(Tuned { time_us }),
                     observed: Default::default(),
                 };
@@ -174,7 +174,7 @@ impl Importer<'_> {
         let device = &database.device.name;
         let new = || Dataset { header: header(kernel, database.device, database.place, self.ask), records: Vec::new() };
         let dataset = self.imported.datasets.entry((device.clone(), solver.to_string())).or_insert_with(new);
-        match self.places.entry((device.clone(), solver.to_string(), record.problem.clone())) {
+        match self.places.entry((device.clone(), solver.to_string(), record.problem.to_string())) {
             Entry::Occupied(at) => {
                 self.imported.replaced += 1;
                 dataset.records[*at.get()] = record;

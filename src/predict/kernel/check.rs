@@ -1,0 +1,153 @@
+//! What a `kernel.toml` may say beyond its syntax: names, numbers and how many of each there may be.
+
+use crate::error::{Result, input, quoted};
+use crate::kernel::choices::MOST_VALUES;
+use crate::kernel::spec::{BaseSpec, Field, FieldKind, KernelSpec, ParameterSpec, ProgramSpec};
+use crate::limits::{FIELDS, NAME, PARAMETERS, VALUE};
+use std::collections::BTreeSet;
+
+/// Words of the expression language.
+const WORDS: [&str; 3] = ["and", "or", "not"];
+
+/// Dimensions of a launch.
+const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=3;
+
+/// Refuses a kernel whose names or numbers cannot be used.
+pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
+    let is_name = |name: &str| is_identifier(&name.replace('-', "_"));
+    if !is_name(&spec.name) {
+        return input(format!("name `{}`: {IDENTIFIER}, or `-`", quoted(&spec.name)));
+    }
+    let fields = || base.field.iter().chain(&spec.field);
+    let features = || base.feature.iter().chain(&spec.feature);
+    let definitions = base.define.len() + spec.define.len();
+    at_most("parameters", spec.parameter.len(), PARAMETERS)?;
+    at_most("fields", fields().count(), FIELDS)?;
+    at_most("features", features().count(), FIELDS)?;
+    at_most("definitions", definitions, FIELDS)?;
+    at_most("arguments", spec.argument.len(), FIELDS)?;
+    if spec.parameter.is_empty() {
+        return input("there is no [[parameter]]: nothing is to be chosen");
+    }
+    spec.parameter.iter().try_for_each(parameter)?;
+    fields().try_for_each(field)?;
+    unique("feature", features().map(|f| f.name.as_str()))?;
+    base.define.keys().chain(spec.define.keys()).try_for_each(|name| identifier("definition", name))?;
+    unique("argument", spec.argument.iter().map(|a| a.name.as_str()))?;
+    program("[program]", &spec.program)?;
+    program("[reference]", &spec.reference)
+}
+
+/// What a name has to be.
+const IDENTIFIER: &str = "is no name: write a letter or `_`, then letters, digits and `_`, at most 64 of them";
+
+/// Whether expressions, the compiler's `-D` and file names take a name as it is.
+fn is_identifier(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins
+        && name.len() <= NAME
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !WORDS.contains(&name)
+}
+
+fn identifier(what: &str, name: &str) -> Result<()> {
+    match is_identifier(name) {
+        true => Ok(()),
+        false => input(format!("{what} `{}`: {IDENTIFIER}", quoted(name))),
+    }
+}
+
+fn unique<'a>(what: &str, mut names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    names.try_for_each(|name| {
+        identifier(what, name)?;
+        match seen.insert(name) {
+            true => Ok(()),
+            false => input(format!("{what} `{name}` is there twice")),
+        }
+    })
+}
+
+fn at_most(what: &str, count: usize, most: usize) -> Result<()> {
+    match count > most {
+        true => input(format!("it has {count} {what}; {most} are the most")),
+        false => Ok(()),
+    }
+}
+
+fn parameter(p: &ParameterSpec) -> Result<()> {
+    identifier("parameter", &p.name)?;
+    let fault = |what: String| input(format!("parameter `{}`: {what}", p.name));
+    let distinct: BTreeSet<i64> = p.values.iter().copied().collect();
+    if p.values.len() > MOST_VALUES {
+        return fault(format!("it has {} values; {MOST_VALUES} are the most", p.values.len()));
+    }
+    if let Some(large) = distinct.iter().find(|v| v.unsigned_abs() > VALUE as u64) {
+        return fault(format!("its value {large} is beyond 2^53"));
+    }
+    if distinct.len() < p.values.len() {
+        return fault("one of its values is there twice".into());
+    }
+    match p.values.contains(&p.default) {
+        true => Ok(()),
+        false => fault(format!("the default {} is not one of its values", p.default)),
+    }
+}
+
+fn field(f: &Field) -> Result<()> {
+    identifier("field", &f.name)?;
+    let fault = |what: &str| input(format!("field `{}`: {what}", f.name));
+    match f.kind {
+        FieldKind::Size if f.min > f.max => return fault("`min` is above `max`; a size needs a `max`"),
+        FieldKind::Size if f.max > VALUE as u64 => return fault("`max` is beyond 2^53"),
+        FieldKind::Choice if f.labels.is_empty() => return fault("a choice needs `labels`"),
+        FieldKind::Choice => labels(f)?,
+        FieldKind::Size | FieldKind::Real => {}
+    }
+    if f.kind != FieldKind::Choice && (f.compiled || !f.labels.is_empty()) {
+        return fault("`labels` and `compiled` are for a choice");
+    }
+    if f.kind != FieldKind::Size && (f.min > 0 || f.max > 0) {
+        return fault("`min` and `max` are for a size");
+    }
+    f.default.as_ref().map_or(Ok(()), |default| f.value(default).map(drop))
+}
+
+fn labels(f: &Field) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for label in &f.labels {
+        let fault = |what: &str| input(format!("field `{}`, label `{}`: {what}", f.name, quoted(label)));
+        let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
+        if label.is_empty() || label.len() > NAME || !label.chars().all(is_fine) {
+            return fault("write letters, digits, `_`, `.`, `-` and `+`, at most 64 of them");
+        }
+        if f.compiled && !is_identifier(&format!("_{label}")) {
+            return fault("a program is compiled for it, as -Dfield_label: write letters, digits and `_`");
+        }
+        if !seen.insert(label) {
+            return fault("it is there twice");
+        }
+    }
+    at_most(&format!("labels of field `{}`", f.name), f.labels.len(), MOST_VALUES)
+}
+
+/// A source is a file of the kernel's own folder, and a launch has as many local as global sizes.
+fn program(place: &str, p: &Option<ProgramSpec>) -> Result<()> {
+    let Some(p) = p else { return Ok(()) };
+    let fault = |what: String| input(format!("{place}: {what}"));
+    if p.file.contains(['/', '\\']) || p.file.starts_with('.') || p.file.chars().any(char::is_control) {
+        return fault(format!("`{}` is no file of the kernel's folder", quoted(&p.file)));
+    }
+    if !is_identifier(&p.entry) {
+        return fault(format!("entry `{}` {IDENTIFIER}", quoted(&p.entry)));
+    }
+    // without local sizes the driver chooses them
+    match DIMENSIONS.contains(&p.global.len()) && (p.local.is_empty() || p.local.len() == p.global.len()) {
+        true => Ok(()),
+        false => fault(format!(
+            "`global` has {} sizes and `local` {}; give one, two or three, and as many local ones or none",
+            p.global.len(),
+            p.local.len()
+        )),
+    }
+}

@@ -1,0 +1,117 @@
+//! Files that are not the program's: what is named to be written is looked at before anything is done.
+
+mod common;
+
+use common::run;
+use std::path::Path;
+use std::process::Command;
+
+const DATASET: &str = "datasets/gemm/cpu-epyc-2c.sqt";
+
+/// Runs a verb, and says its sentence: one line on standard error, of wrong input.
+fn refused(args: &[&str]) -> String {
+    let (out, err, code) = run(args);
+    assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+    let sentence = err.lines().last().unwrap_or_default();
+    assert!(sentence.starts_with("seqtune: ") && sentence.len() < 1_000, "{args:?}: {err}");
+    sentence.into()
+}
+
+#[test]
+fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (data, note, link) = (path("d.sqt"), path("note.txt"), path("link"));
+    std::fs::copy(DATASET, &data).unwrap();
+    std::fs::write(&note, "remember the milk").unwrap();
+    std::os::unix::fs::symlink(&note, &link).unwrap();
+    let before = std::fs::read(&data).unwrap();
+    for plot in ["--plot", "--curve", "--html"] {
+        for (file, fault) in
+            [(&data, "is what is read"), (&note, "is there and no plot"), (&link, "is there and no plot")]
+        {
+            let sentence = refused(&["evaluate", "models/gemm-cpu", &data, "--whole", plot, file]);
+            assert!(sentence.contains(fault), "{sentence}");
+        }
+    }
+    let twice = refused(&["evaluate", "models/gemm-cpu", &data, "--plot", &path("a"), "--html", &path("a")]);
+    assert!(twice.contains("is named for two files"), "{twice}");
+    for args in [
+        &["convert", &data, "-o", &note][..],
+        &["convert", &data, "-o", &note, "--overwrite"],
+        &["export", "csv", &data, "-o", &data, "--overwrite", "--force"],
+        &["export", "csv", &data, "-o", &note, "--overwrite"],
+        &["export", "t4", &data, "-o", &link, "--overwrite"],
+        &["import", "miopen", "tests/goldens/inputs/gfx906_60.db.txt", "-o", &note],
+    ] {
+        refused(args);
+    }
+    assert_eq!(std::fs::read(&data).unwrap(), before);
+    assert_eq!(std::fs::read_to_string(&note).unwrap(), "remember the milk");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing stays beside them");
+    assert_eq!(run(&["convert", &data, "-o", &note, "--force"]).2, 0);
+    assert_eq!(run(&["export", "csv", &data, "-o", &path("t.csv")]).2, 0);
+    assert_eq!(run(&["export", "csv", &data, "-o", &path("t.csv"), "--overwrite"]).2, 0);
+}
+
+#[test]
+fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (pipe, endless, large) = (path("pipe.toml"), path("zero.toml"), path("large.toml"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+    std::fs::File::create(&large).unwrap().set_len(20 << 30).unwrap();
+    let out = path("out");
+    for file in [&pipe, &endless, &large] {
+        let began = std::time::Instant::now();
+        for args in [
+            &["predict", "models/gemm-cpu", "gemm", file][..],
+            &["predict", file, "gemm", "M=1,N=1,K=1"],
+            &["predict", "models/gemm-cpu", "gemm", "M=1,N=1,K=1", "--device", file],
+            &["convert", file, "-o", &out],
+            &["export", "csv", file, "-o", &out],
+            &["export", "miopen", "models/miopen", file, "-o", &out],
+            &["import", "miopen", file, "--device", "MI50", "-o", &out],
+            &["import", "autoheuristic", file, "-o", &out],
+            &["import", "t4", file, "--kernel", "gemm", "-o", &out],
+            &["evaluate", "models/gemm-cpu", file],
+        ] {
+            refused(args);
+        }
+        assert!(began.elapsed().as_secs() < 20, "{file} is opened without waiting");
+        assert!(!Path::new(&out).exists());
+    }
+    for file in [&pipe, &endless] {
+        refused(&["convert", DATASET, "-o", file, "--overwrite"]);
+    }
+}
+
+#[test]
+fn problems_are_read_from_a_pipe_that_somebody_writes() {
+    let program = env!("CARGO_BIN_EXE_seqtune");
+    for source in
+        ["<(printf '\\xef\\xbb\\xbfM=64,N=64,K=64\\r\\n')", "/dev/stdin <<< M=64,N=64,K=64", "- <<< M=64,N=64,K=64"]
+    {
+        let line = format!("{program} predict models/gemm-cpu gemm {source}");
+        let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+        assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn full_devices_and_closed_pipes_end_the_program_with_their_status() {
+    let program = env!("CARGO_BIN_EXE_seqtune");
+    let status =
+        |line: &str| Command::new("bash").args(["-c", &line.replace("seqtune", program)]).status().unwrap().code();
+    assert_eq!(status("seqtune --help > /dev/full"), Some(1));
+    assert_eq!(status("seqtune --version > /dev/full"), Some(1));
+    assert_eq!(status("seqtune devices > /dev/full 2> /dev/full"), Some(1));
+    assert_eq!(status("seqtune space none M=1 2> /dev/full"), Some(2));
+    assert_eq!(status("seqtune space 2> /dev/full"), Some(2));
+    assert_eq!(status("seqtune space none M=1 2>&-"), Some(2));
+    assert_eq!(
+        status("set -o pipefail; seqtune space gemm M=64,N=64,K=64 --device H100 --list | head -1 > /dev/null"),
+        Some(0)
+    );
+}
