@@ -1,11 +1,11 @@
-"""Converts models, packed datasets and journals of before format 3 (models) and 2 (datasets), in place.
+"""Converts models, packed datasets and journals of before format 4 (models) and 2 (datasets), in place.
 
     scripts/convert_files.py FILE...
 
 What a file holds stays as it is: weights, records, hashes. Where sentences said how something was made, there are fields now; a recipe of
 measuring that no version can read any more is kept as its sentence.
 """
-import hashlib, json, pathlib, re, struct, sys, zlib
+import hashlib, json, pathlib, re, shutil, struct, sys, tempfile, zlib
 
 SETTINGS = re.compile(
     r"(?P<members>\d+) x d (?P<width>\d+) heads (?P<heads>\d+) ff (?P<ff>\d+) layers (?P<enc>\d+)\+(?P<dec>\d+); (?P<target>\w+) target, "
@@ -33,16 +33,33 @@ def model(bytes_):
     length = struct.unpack("<Q", bytes_[:8])[0]
     header = json.loads(bytes_[8:8 + length])
     meta = json.loads(header["__metadata__"]["seqtune"])
-    if meta["format"] != "seqtune-model-2":
+    if meta["format"] not in ("seqtune-model-2", "seqtune-model-3"):
         return None
-    meta["format"] = "seqtune-model-3"
-    meta["settings"], parent = settings(meta["settings"])
-    if parent:
-        meta["parent"] = parent
+    stated = header["__metadata__"].get("sha256")
+    if stated is not None:
+        sha = hashlib.sha256()
+        for name in sorted(name for name in header if name != "__metadata__"):
+            begin, end = header[name]["data_offsets"]
+            sha.update(name.encode())
+            sha.update(bytes_[8 + length + begin:8 + length + end])
+        if sha.hexdigest()[:32] != stated:
+            raise ValueError("its weights are not those that were written; fetch or train it again")
+    if meta["format"] == "seqtune-model-2":
+        meta["settings"], parent = settings(meta["settings"])
+        if parent:
+            meta["parent"] = parent
+    meta["format"] = "seqtune-model-4"
+    # of everything in the file but its own digits
+    header["__metadata__"]["sha256"] = "0" * 64
     header["__metadata__"]["seqtune"] = json.dumps(meta, separators=(",", ":"), ensure_ascii=False)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + bytes_[8 + length:]
+    whole = struct.pack("<Q", len(text)) + text + bytes_[8 + length:]
+    key = b'"sha256":"'
+    assert text.count(key) == 1, "its description names its checksum"
+    at = whole.index(key) + len(key)
+    digits = hashlib.sha256(whole[:at] + whole[at + 64:]).hexdigest().encode()
+    return whole[:at] + digits + whole[at + 64:]
 
 
 def header(text):
@@ -95,9 +112,10 @@ def main():
         if new is None:
             print(f"{name}: is of this format")
             continue
-        part = path.with_name(path.name + ".part")
-        part.write_bytes(new)
-        part.replace(path)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".seqtune-", delete=False) as part:
+            part.write(new)
+        shutil.copymode(path, part.name)
+        pathlib.Path(part.name).replace(path)
         print(f"{name}: converted, sha256 {hashlib.sha256(new).hexdigest()[:16]}")
     sys.exit(1 if failed else 0)
 

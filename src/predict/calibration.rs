@@ -5,6 +5,7 @@
 //! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
 
+use crate::error::{Result, input};
 use crate::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::softmax::softmax;
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,20 @@ impl First {
 }
 
 impl Calibration {
+    /// Refuses numbers that no training finds.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input), always the same sentence.
+    pub fn check(&self) -> Result<()> {
+        let finite = self.weights.iter().chain([&self.temperature, &self.slope, &self.offset]).all(|x| x.is_finite());
+        // above 1 where no answer is sure
+        let threshold = self.threshold.is_none_or(|p| p.is_finite() && p >= 0.0);
+        match finite && threshold && self.temperature > 0.0 {
+            true => Ok(()),
+            false => input("its calibration holds numbers that no training finds"),
+        }
+    }
+
     /// How probably each of these configs is the best of them.
     pub fn probabilities(&self, scores: &[f64]) -> Vec<f64> {
         let mut shares = softmax(scores, self.temperature);

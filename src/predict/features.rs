@@ -4,6 +4,7 @@
 //! where it lies between the quantiles of the training problems (piecewise linear encoding, Gorishniy et al. 2022). The
 //! comparison with digits and value vocabularies is in the project's log.
 
+use crate::kernel::MOST_VALUES;
 use serde::{Deserialize, Serialize};
 
 /// Mean and standard deviation that make a quantity comparable.
@@ -23,6 +24,11 @@ impl Scale {
         let mean = finite().sum::<f64>() / n;
         let deviation = (finite().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
         Scale { mean, deviation: if deviation > 1e-6 { deviation } else { 1.0 } }
+    }
+
+    /// Whether both numbers are finite, and the deviation is above 0.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.mean.is_finite() && self.deviation.is_finite() && self.deviation > 0.0
     }
 
     /// In deviations from the mean, within +-5; 0 where the value is unknown.
@@ -63,6 +69,8 @@ pub struct InputFeature {
 pub const INTERVALS: usize = 40;
 /// The same for what a parameter's value decides: it is encoded for every value that may be chosen.
 pub const CHOICE_INTERVALS: usize = 8;
+/// Quantiles of a quantity at most.
+const MOST_EDGES: usize = 1_000;
 /// Numbers that a size is encoded by beside its place between the quantiles.
 const SIZE_WIDTH: usize = 22;
 /// Numbers that a real is encoded by.
@@ -83,6 +91,16 @@ impl InputFeature {
         }
         let on_axis = |v: &f32| if kind == Kind::Limit { (v + 1.0).log2() as f64 } else { *v as f64 };
         InputFeature { name: name.into(), kind, scale: Scale::of(values.iter().map(on_axis)), edges }
+    }
+
+    /// Whether it can be encoded: finite quantiles that rise, no more labels than a choice has.
+    pub(crate) fn is_sound(&self) -> bool {
+        let labels = if let Kind::Choice(labels) = self.kind { labels } else { 0 };
+        let rises = self.edges.windows(2).all(|pair| pair[0] < pair[1]);
+        rises
+            && self.edges.iter().all(|edge| edge.is_finite())
+            && self.edges.len() <= MOST_EDGES
+            && labels <= MOST_VALUES
     }
 
     /// Numbers that it is encoded by.

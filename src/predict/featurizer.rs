@@ -71,6 +71,13 @@ impl Featurizer {
                 kernel.space_hash()
             ));
         }
+        let known: Vec<_> = kernel_vocab.parameters.iter().map(|p| &vocab.parameters[*p as usize]).collect();
+        if !kernel.parameters.iter().map(|p| (&p.name, &p.values)).eq(known.iter().map(|(n, v)| (n, v))) {
+            return input(format!(
+                "the parameters of kernel {} are not those of the model; train it again",
+                kernel.name
+            ));
+        }
         let late: Vec<usize> = (0..kernel.features.len()).filter(|i| is_late(&kernel.features[*i])).collect();
         if late.len() != kernel_vocab.features.len() {
             return input(format!("the features of kernel {} are not those of the model; train it again", kernel.name));

@@ -32,7 +32,8 @@ impl Forest {
             };
             !tree.is_empty() && tree.iter().enumerate().all(node)
         };
-        self.trees.iter().all(sound)
+        let finite = self.trees.iter().flatten().all(|node| node.number.is_finite());
+        self.base.is_finite() && finite && self.trees.iter().all(sound)
     }
 
     /// What the trees say of a row of numbers.

@@ -56,7 +56,7 @@ impl Trees {
     pub fn check(&self, kernel: &Kernel) -> Result<()> {
         let columns = columns(kernel);
         let sound = [&self.values, &self.lists].into_iter().all(|forest| forest.is_sound(columns.len()));
-        match self.columns == stable_hash(&columns) && sound {
+        match self.columns == stable_hash(&columns) && sound && self.tau.is_finite() && self.tau > 0.0 {
             true => Ok(()),
             false => input(format!(
                 "the model's trees were made for other features of kernel {}, or are damaged; fetch or train it again",

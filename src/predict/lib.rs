@@ -51,6 +51,7 @@ pub mod gbdt;
 pub mod kernel;
 pub mod limits;
 pub mod model;
+pub mod model_file;
 pub mod network;
 pub mod opinion_pool;
 pub mod pareto;

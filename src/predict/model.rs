@@ -1,16 +1,19 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
 use crate::calibration::Calibration;
-use crate::error::{Error, Result, input, io};
-use crate::files::write_whole;
+use crate::error::{Error, Result, input, io, quoted};
+use crate::files::{open_regular, read, write_whole};
 use crate::gbdt::Trees;
 use crate::kernel::Objective;
 use crate::kernel::{Device, hex};
-use crate::network::weights::{Array, Weights};
+use crate::limits;
+use crate::model_file::{Decoded, decode, encode, metadata, not_a_model};
+use crate::network::shapes;
+use crate::network::weights::Weights;
 use crate::settings::{Hparams, Settings};
 use crate::split::Split;
 use crate::vocab::Vocab;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
@@ -68,34 +71,55 @@ impl Meta {
         }
         let file = file_of(path);
         let at = |e: Error| e.or_kind(Error::Model).at(file.display());
-        let mut from = std::fs::File::open(&file).map_err(io(&file))?;
-        let (mut length, mut header) = ([0; 8], Vec::new());
-        from.read_exact(&mut length)
-            .and_then(|()| from.take(u64::from_le_bytes(length)).read_to_end(&mut header))
-            .map_err(io(&file))?;
-        let header: Header = serde_json::from_slice(&header)
-            .map_err(|e| at(Error::Input(format!("is not a safetensors file ({e}); fetch or train it again"))))?;
-        Meta::parse(header.metadata.get("seqtune")).map_err(at)
+        let (mut from, all) = open_regular(&file, limits::MODEL)?;
+        let (mut length, mut header) = (Vec::new(), Vec::new());
+        Read::by_ref(&mut from).take(8).read_to_end(&mut length).map_err(io(&file))?;
+        let length = length.try_into().map_or(0, u64::from_le_bytes).min(all);
+        from.take(length).read_to_end(&mut header).map_err(io(&file))?;
+        let header: Header = serde_json::from_slice(&header).map_err(|e| at(not_a_model(&e)))?;
+        Meta::refuse_older(&header.metadata).and_then(|()| Meta::parse(&header.metadata)).map_err(at)
     }
 
-    fn parse(text: Option<&String>) -> Result<Meta> {
-        let Some(text) = text else { return input("is not a seqtune model") };
+    /// Refuses the metadata of a file of another format, with the way out.
+    pub(crate) fn refuse_older(metadata: &HashMap<String, String>) -> Result<()> {
         #[derive(Deserialize)]
         struct Versioned {
             format: String,
         }
-        if let Ok(Versioned { format }) = serde_json::from_str(text)
-            && format != FORMAT
-        {
-            return input(format!(
-                "format {format} is not {FORMAT}; scripts/convert_files.py FILE converts models of before"
-            ));
+        let Some(text) = metadata.get(DESCRIPTION) else { return input("is not a seqtune model") };
+        match serde_json::from_str(text) {
+            Ok(Versioned { format }) if format != FORMAT => input(format!(
+                "format {} is not {FORMAT}; scripts/convert_files.py FILE converts models of before",
+                quoted(&format)
+            )),
+            _ => Ok(()),
         }
-        let meta: Meta = serde_json::from_str(text).map_err(|e| {
-            Error::Input(format!("the model's description cannot be read ({e}); train the model again"))
-        })?;
-        meta.vocab.check()?;
+    }
+
+    fn parse(metadata: &HashMap<String, String>) -> Result<Meta> {
+        let text = metadata.get(DESCRIPTION).map_or("", String::as_str);
+        let meta: Meta = serde_json::from_str(text)
+            .map_err(|e| Error::Input(format!("its description cannot be read ({e}); train the model again")))?;
+        meta.check().map_err(|e| e.at("its description; fetch or train it again"))?;
         Ok(meta)
+    }
+
+    /// Refuses a description whose parts contradict each other, or that holds numbers that no training finds.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the part.
+    pub fn check(&self) -> Result<()> {
+        self.hparams.check()?;
+        self.vocab.check()?;
+        self.devices.iter().try_for_each(Device::check)?;
+        self.calibration.map_or(Ok(()), |calibration| calibration.check())?;
+        let Split { test, validation, from, .. } = self.split;
+        match (1..=MOST_MEMBERS).contains(&self.members)
+            && [test, validation, from].iter().all(|share| (0.0..=1.0).contains(share))
+        {
+            true => Ok(()),
+            false => input(format!("a model has 1 to {MOST_MEMBERS} networks, and its split is of shares")),
+        }
     }
 
     /// How it was trained, whole.
@@ -120,7 +144,13 @@ fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { Model::file(path) } else { path.to_path_buf() }
 }
 
-const FORMAT: &str = "seqtune-model-3";
+const FORMAT: &str = "seqtune-model-4";
+
+/// Key of the description in the metadata.
+const DESCRIPTION: &str = "seqtune";
+
+/// Networks of a model.
+pub const MOST_MEMBERS: usize = 100;
 
 /// A trained model.
 pub struct Model {
@@ -144,7 +174,7 @@ impl Model {
     /// [`Error::Failed`] where it cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
-        let meta = HashMap::from([("seqtune".to_string(), meta)]);
+        let meta = HashMap::from([(DESCRIPTION.to_string(), meta)]);
         write_whole(&Model::file(folder), &encode(&self.weights, &self.trees, meta, Dtype::I8)?)
     }
 
@@ -206,11 +236,15 @@ impl Model {
     /// [`Error::File`] where there is no model, [`Error::Model`] where it is damaged or of another format.
     pub fn load(path: &Path) -> Result<Model> {
         let file = file_of(path);
-        let bytes = std::fs::read(&file).map_err(io(&file))?;
+        let bytes = read(&file, limits::MODEL)?;
         let at = |e: Error| e.or_kind(Error::Model).at(file.display());
+        metadata(&bytes).and_then(|meta| Meta::refuse_older(&meta)).map_err(at)?;
         let Decoded { weights, trees, meta } = decode(&bytes).map_err(at)?;
         tracing::debug!("{}: {} bytes, {} arrays, {} forests", file.display(), bytes.len(), weights.len(), trees.len());
-        Ok(Model { meta: Meta::parse(meta.get("seqtune")).map_err(at)?, weights, trees })
+        let meta = Meta::parse(&meta).map_err(at)?;
+        shapes::check(&meta.hparams, &meta.vocab, meta.members, &weights)
+            .map_err(|e| at(e.at("its weights; fetch or train it again")))?;
+        Ok(Model { meta, weights, trees })
     }
 
     /// The format that this version writes.
@@ -241,139 +275,4 @@ impl Model {
     pub fn size(&self) -> usize {
         self.weights.values().map(|array| array.values.len()).sum()
     }
-}
-
-/// Tensors and metadata as safetensors bytes: in single precision, or small (`I8`), matrices as bytes with a scale for each row (a
-/// tensor `NAME.scale`) and vectors in half precision. What that rounds moves a validation score by less than 0.001 nats, a hundredth of
-/// the difference between two trainings (LOG.md). Trees are one tensor of bytes, packed by bincode and zlib, which knows when they are damaged.
-///
-/// # Errors
-/// [`Error::Failed`] where the tensors cannot be encoded.
-pub fn encode(tensors: &Weights, trees: &[Arc<Trees>], meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
-    let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
-    let half = |values: &[f32]| values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
-    let mut raw: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
-    for (name, tensor) in tensors {
-        let Array { shape, values } = tensor;
-        match (dtype, &shape[..]) {
-            (Dtype::F32, _) => {
-                let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-                raw.push((name.clone(), dtype, shape.clone(), bytes));
-            }
-            (_, [rows, columns]) if *columns > 0 => {
-                let scale = |row: &[f32]| row.iter().fold(f32::MIN_POSITIVE, |m, v| m.max(v.abs())) / 127.0;
-                let scales: Vec<f32> = values.chunks(*columns).map(scale).collect();
-                let rounded = values.chunks(*columns).zip(&scales);
-                let bytes = rounded.flat_map(|(row, s)| row.iter().map(move |v| (v / s).round() as i8 as u8)).collect();
-                let scales: Vec<u8> = scales.iter().flat_map(|s| s.to_le_bytes()).collect();
-                raw.push((format!("{name}{SCALE}"), Dtype::F32, vec![*rows], scales));
-                raw.push((name.clone(), Dtype::I8, shape.clone(), bytes));
-            }
-            _ => raw.push((name.clone(), Dtype::F16, shape.clone(), half(values))),
-        }
-    }
-    if !trees.is_empty() {
-        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-        bincode::encode_into_std_write(trees, &mut packed, bincode::config::standard()).map_err(|e| failed(&e))?;
-        let packed = packed.finish().map_err(|e| failed(&e))?;
-        raw.push((TREES.into(), Dtype::U8, vec![packed.len()], packed));
-    }
-    let mut meta = meta;
-    meta.insert(CHECKSUM.into(), checksum(raw.iter().map(|(name, _, _, bytes)| (name.as_str(), &bytes[..]))));
-    let views = raw.iter().map(|(name, dtype, shape, bytes)| {
-        Ok((name.clone(), TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
-    });
-    safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(meta)).map_err(|e| failed(&e))
-}
-
-/// Key of the checksum in the metadata.
-const CHECKSUM: &str = "sha256";
-
-/// Of the tensors' bytes, in the order of their names.
-fn checksum<'a>(tensors: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
-    let mut tensors: Vec<(&str, &[u8])> = tensors.collect();
-    tensors.sort();
-    let mut sha = Sha256::new();
-    for (name, bytes) in tensors {
-        sha.update(name);
-        sha.update(bytes);
-    }
-    hex(&sha.finalize()[..16])
-}
-
-/// Name of the trees among the tensors.
-const TREES: &str = "trees";
-
-/// Ending of the names of what rows of bytes are multiplied by.
-const SCALE: &str = ".scale";
-
-fn damaged(e: safetensors::SafeTensorError) -> Error {
-    Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
-}
-
-/// The contents of a file.
-pub struct Decoded {
-    /// Weights in single precision.
-    pub weights: Weights,
-    /// Boosted trees by kernel and objective.
-    pub trees: Vec<Arc<Trees>>,
-    /// Metadata as text.
-    pub meta: HashMap<String, String>,
-}
-
-/// The inverse of [`encode`].
-///
-/// # Errors
-/// [`Error::Input`] where the bytes are no safetensors file, or hold other kinds of tensors.
-pub fn decode(bytes: &[u8]) -> Result<Decoded> {
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
-    let meta = header.metadata().clone().unwrap_or_default();
-    let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
-    let found = || checksum(tensors.iter().map(|(name, view)| (name, view.data())));
-    // models of before have none
-    let is_sound = || meta.get(CHECKSUM).is_none_or(|stated| *stated == found());
-    let packed = tensors.tensor(TREES).ok().map(|view| view.data());
-    // side by side: most of a program's start is this
-    let (found, trees) = rayon::join(|| (is_sound(), weights_of(&tensors)), || packed.map(unpack).transpose());
-    let (true, weights) = found else {
-        return input("its weights are not those that were written; fetch or train it again");
-    };
-    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), meta })
-}
-
-/// The weights of a file in single precision.
-fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
-    let single = |data: &[u8]| data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    let mut weights = Weights::new();
-    for (name, view) in tensors.tensors() {
-        let (data, shape) = (view.data(), view.shape());
-        let values: Vec<f32> = match view.dtype() {
-            _ if name.ends_with(SCALE) || name == TREES => continue,
-            Dtype::F32 => single(data),
-            Dtype::F16 => data.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
-            Dtype::I8 => {
-                let scales: Vec<f32> = single(tensors.tensor(&format!("{name}{SCALE}")).map_err(damaged)?.data());
-                let columns = shape.last().copied().unwrap_or(1).max(1);
-                let rows = data.chunks(columns).zip(&scales);
-                rows.flat_map(|(row, s)| row.iter().map(move |b| *b as i8 as f32 * s)).collect()
-            }
-            other => return input(format!("weights of type {other:?} are not read; train the model again")),
-        };
-        if values.len() != shape.iter().product::<usize>() {
-            return input(format!("{name} has {} weights for shape {shape:?}; fetch or train it again", values.len()));
-        }
-        weights.insert(name, Array { shape: shape.to_vec(), values });
-    }
-    Ok(weights)
-}
-
-/// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.
-fn unpack(packed: &[u8]) -> Result<Vec<Arc<Trees>>> {
-    let damaged =
-        |e: &dyn std::fmt::Display| Error::Input(format!("its trees cannot be read ({e}); fetch or train it again"));
-    // about four times as much: a buffer that grows is copied
-    let mut plain = Vec::with_capacity(4 * packed.len());
-    flate2::read::ZlibDecoder::new(packed).read_to_end(&mut plain).map_err(|e| damaged(&e))?;
-    let (trees, _) = bincode::decode_from_slice(&plain, bincode::config::standard()).map_err(|e| damaged(&e))?;
-    Ok(trees)
 }

@@ -1,5 +1,6 @@
 //! How a model is trained: kept with it, so that it can be made again, and known again by who would make the same.
 
+use crate::error::{Result, input};
 use crate::split::Split;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,29 @@ pub struct Hparams {
     pub encoder_layers: usize,
     /// Layers of the decoder.
     pub decoder_layers: usize,
+}
+
+impl Hparams {
+    /// Refuses sizes that no network has.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) with what is allowed.
+    pub fn check(&self) -> Result<()> {
+        let layers = |n| (1..=64).contains(&n);
+        match (1..=1_024).contains(&self.width)
+            && (1..=self.width).contains(&self.heads)
+            && self.width.is_multiple_of(self.heads)
+            && (1..=65_536).contains(&self.feed_forward)
+            && layers(self.encoder_layers)
+            && layers(self.decoder_layers)
+        {
+            true => Ok(()),
+            false => input(format!(
+                "the width is 1 to 1024 and a multiple of the heads ({}), layers are 1 to 64",
+                self.heads
+            )),
+        }
+    }
 }
 
 impl Default for Hparams {

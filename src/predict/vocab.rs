@@ -6,10 +6,11 @@
 //! step the network also sees the features that the prefix decides, and for each value that may be chosen those that the value
 //! decides: what an expert would weigh.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, input};
 use crate::features::{InputFeature, Scale};
-use crate::kernel::Feature;
+use crate::kernel::{Feature, MOST_VALUES};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The vocabulary of the kernels of one model, fixed when it is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +64,7 @@ pub fn is_late(feature: &Feature) -> bool {
 impl Vocab {
     /// Number of target tokens; the same number stands for "begin".
     pub fn tokens(&self) -> usize {
-        self.offsets[self.offsets.len() - 1] as usize
+        self.offsets.last().copied().unwrap_or_default() as usize
     }
 
     /// Numbers of each source token.
@@ -93,14 +94,32 @@ impl Vocab {
     /// # Errors
     /// [`Error::Model`] where its parts do not fit each other.
     pub fn check(&self) -> Result<()> {
-        let tokens: usize = self.parameters.iter().map(|(_, values)| values.len()).sum();
-        let known = |k: &KernelVocab| k.parameters.iter().all(|p| (*p as usize) < self.parameters.len());
-        match self.offsets.len() == self.parameters.len() + 1
-            && self.tokens() == tokens
-            && self.kernels.iter().all(known)
-        {
-            true => Ok(()),
-            false => Err(Error::Input("the model's vocabulary contradicts itself; fetch or train it again".into())),
+        let mut first = 0;
+        let offsets = self.parameters.iter().map(|(_, values)| {
+            first += values.len();
+            first
+        });
+        let offsets: Vec<usize> = std::iter::once(0).chain(offsets).collect();
+        let known = |k: &KernelVocab| {
+            let distinct: BTreeSet<u16> = k.parameters.iter().copied().collect();
+            distinct.len() == k.parameters.len() && distinct.iter().all(|p| (*p as usize) < self.parameters.len())
+        };
+        let features = || self.source.iter().chain(self.kernels.iter().map(|k| &k.features)).flatten();
+        let scales = [&self.rate, &self.efficiency].into_iter().flatten().chain(features().map(|f| &f.scale));
+        let faults = [
+            (self.offsets.iter().map(|o| *o as usize).ne(offsets), "the numbers of its tokens"),
+            (self.kernels.is_empty() || !self.kernels.iter().all(known), "the parameters of its kernels"),
+            (
+                self.parameters.iter().any(|(_, values)| !(1..=MOST_VALUES).contains(&values.len())),
+                "its parameters' values",
+            ),
+            (features().any(|f| !f.is_sound()), "its input features"),
+            (scales.into_iter().any(|s| !s.is_sound()), "its scales"),
+            (self.kernels.iter().any(|k| k.choice_width() > u16::MAX as usize), "the widths of its features"),
+        ];
+        match faults.into_iter().find(|(fault, _)| *fault) {
+            Some((_, what)) => input(format!("{what} contradict one another")),
+            None => Ok(()),
         }
     }
 }

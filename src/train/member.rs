@@ -13,9 +13,10 @@ use crate::score::{Score, score};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use safetensors::tensor::Dtype;
-use seqtune_predict::error::{Error, Result, input, io};
-use seqtune_predict::files::write_whole;
-use seqtune_predict::model::{Decoded, decode, encode};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::{read, write_whole};
+use seqtune_predict::limits;
+use seqtune_predict::model_file::{Decoded, decode, encode};
 use seqtune_predict::network::weights::RERANKER;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
@@ -108,7 +109,7 @@ impl<'a> MemberTrainer<'a> {
             saved: std::time::Instant::now(),
         };
         if checkpoint.path.is_file() {
-            let bytes = std::fs::read(&checkpoint.path).map_err(io(&checkpoint.path))?;
+            let bytes = read(&checkpoint.path, limits::MODEL)?;
             trainer.resume(&bytes).map_err(|e| e.at(checkpoint.path.display()))?;
         }
         let weights = std::mem::take(&mut trainer.weights);

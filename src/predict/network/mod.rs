@@ -3,5 +3,6 @@
 pub(crate) mod dense;
 pub mod ensemble;
 pub mod reranker;
+pub mod shapes;
 pub mod transformer;
 pub mod weights;

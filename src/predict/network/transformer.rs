@@ -250,8 +250,15 @@ impl Transformer {
     fn attend<'a>(&self, q: &[f32], count: usize, kv: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
         let size = self.d / self.heads;
         let scale = 1.0 / (size as f32).sqrt();
-        let mut scores = [0f32; 256];
-        let scores = &mut scores[..count];
+        // a problem of more tokens than that asks for memory
+        let (mut few, mut many) = ([0f32; 256], Vec::new());
+        let scores = match few.get_mut(..count) {
+            Some(few) => few,
+            None => {
+                many.resize(count, 0.0);
+                &mut many[..]
+            }
+        };
         for head in 0..self.heads {
             let part = head * size..(head + 1) * size;
             let q = &q[part.clone()];

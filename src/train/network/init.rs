@@ -3,6 +3,7 @@
 use crate::network::tensors::Weights;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_predict::network::shapes::{layer_norms, linear_layers};
 use seqtune_predict::settings::Hparams;
 use seqtune_predict::vocab::Vocab;
 use tch::{Kind, Tensor};
@@ -24,6 +25,7 @@ pub fn random_weights(hparams: &Hparams, vocab: &Vocab, reranks: bool, seed: u64
         init.uniform("judge.tokens.weight", &[tokens, d], EMBEDDING);
     }
     linear_layers(hparams, vocab, reranks).into_iter().for_each(|(name, inputs, outputs)| {
+        let (inputs, outputs) = (inputs as i64, outputs as i64);
         init.uniform(&format!("{name}.weight"), &[outputs, inputs], bound(inputs.max(1)));
         init.constant(&format!("{name}.bias"), &[outputs], 0.0);
     });
@@ -60,55 +62,4 @@ impl Initializer {
         let tensor = Tensor::full(shape, value, (Kind::Float, tch::Device::Cpu));
         self.weights.insert(name.to_string(), tensor);
     }
-}
-
-/// Names, inputs and outputs of the linear layers, in the order in which their weights are drawn.
-fn linear_layers(hparams: &Hparams, vocab: &Vocab, reranks: bool) -> Vec<(String, i64, i64)> {
-    let (d, ff, tokens) = (hparams.width as i64, hparams.feed_forward as i64, vocab.tokens() as i64);
-    let mut linears: Vec<(String, i64, i64)> = vec![("logits".into(), d, tokens)];
-    if reranks {
-        linears.extend([("judge.problem".into(), d, d), ("judge.out".into(), d, 3)]);
-        linears.extend([("judge.up".into(), d, ff), ("judge.down".into(), ff, d)]);
-    } else {
-        linears.extend([("head.up".into(), d, d), ("head.down".into(), d, 1)]);
-    }
-    for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
-        linears.push((format!("features.{i}"), step as i64, d));
-        linears.push((format!("weigh.{i}"), d, choice as i64));
-        if reranks {
-            linears.push((format!("judge.features.{i}"), choice as i64, d));
-        }
-    }
-    for (side, layers) in [("encoder", hparams.encoder_layers), ("decoder", hparams.decoder_layers)] {
-        for i in 0..layers {
-            let part = |part: &str| format!("{side}.{i}.{part}");
-            linears.push((part("attention.qkv"), d, 3 * d));
-            linears.push((part("attention.out"), d, d));
-            linears.push((part("feed_forward.up"), d, ff));
-            linears.push((part("feed_forward.down"), ff, d));
-            if side == "decoder" {
-                linears.push((part("cross.q"), d, d));
-                linears.push((part("cross.kv"), d, 2 * d));
-                linears.push((part("cross.out"), d, d));
-            }
-        }
-    }
-    linears
-}
-
-/// Names of the layer norms.
-fn layer_norms(hparams: &Hparams, reranks: bool) -> Vec<String> {
-    let mut norms = vec!["encoder.norm".to_string(), "decoder.norm".to_string()];
-    if reranks {
-        norms.extend(["judge.norm", "judge.norm_out"].map(String::from));
-    }
-    let parts = |side: &str, layers: usize, parts: &[&str]| -> Vec<String> {
-        (0..layers)
-            .flat_map(|i| parts.iter().map(move |part| format!("{i}.{part}.norm")))
-            .map(|part| format!("{side}.{part}"))
-            .collect()
-    };
-    norms.extend(parts("encoder", hparams.encoder_layers, &["attention", "feed_forward"]));
-    norms.extend(parts("decoder", hparams.decoder_layers, &["attention", "feed_forward", "cross"]));
-    norms
 }
