@@ -56,6 +56,13 @@ fn main() -> seqtune_predict::Result<()> {
         })?;
         println!("{} problems {round} in {:.2} ms", problems.len(), began.elapsed().as_secs_f64() * 1e3);
     }
-    println!("{}: {}", problems[0], cache.kernel.show_config(&cache.config(&problems[0])?));
+    let (first, config) = (&problems[0], cache.config(&problems[0])?);
+    println!("{first}: {}", cache.kernel.show_config(&config));
+    // what a launch needs: a value by its name, and the sizes
+    let parameter = &cache.kernel.parameters[0].name;
+    println!("{parameter} is {}", cache.kernel.value(&config, parameter).unwrap_or_default());
+    let (kernel, problem) = (&cache.kernel, cache.kernel.problem(first)?);
+    let [global, local] = kernel.launch_sizes(&kernel.source()?.program, &problem, Some(&config), &cache.device);
+    println!("launched with {global:?} work-items, {local:?} a group");
     Ok(())
 }

@@ -43,8 +43,51 @@ fn a_wrong_reference_ends_the_run_and_a_large_problem_does_without_it() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = changed(folder.path(), "reference.cl", "float sum = 0.0f;", "float sum = 1.0f;");
     let err = sweep(&kernel, SMALL).unwrap_err();
-    assert!(err.contains("the reference of kernel gemm is wrong here: element 0 is"), "{err}");
+    assert!(err.contains("the reference of kernel gemm is wrong here, or [exact] is: element 0 is"), "{err}");
     assert!(matches!(sweep(&kernel, LARGE), Ok(Outcome::Measured(_))));
+}
+
+const VECTORS: &str = r#"
+name = "vectors"
+meaning = "y = 2 x"
+field = [{ name = "n", kind = "size", min = 1, max = 10000, shape = true, meaning = "length" }]
+parameter = [{ name = "V", values = [1, 2], default = 1, meaning = "nothing" }]
+argument = [{ name = "x", kind = "in", length = "n", element = "4" }, { name = "y", kind = "out", length = "n", element = "4" }]
+program = { file = "k.cl", entry = "twice", global = ["n"], local = [] }
+reference = { file = "k.cl", entry = "twice", global = ["n"], local = [] }
+work = { flops = "n", bytes = "8 * n" }
+"#;
+
+#[test]
+fn a_reference_that_writes_nothing_or_an_input_or_is_launched_wrongly_ends_the_run() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let body = "{ y[get_global_id(0)] = 2 * x[get_global_id(0)]; }";
+    let in_order = format!("__kernel void twice(__global const float *x, __global float *y) {body}");
+    let swapped = format!("__kernel void twice(__global float *y, __global const float *x) {body}");
+    let both = in_order.replace("const float", "float").replace("{ y", "{ x[0] = 7; y");
+    let groups = VECTORS.replace("global = [\"n\"], local = []", "global = [\"n\"], local = [\"64\"]");
+    for (source, toml, expected) in [
+        (&in_order, VECTORS, ""),
+        (&swapped, VECTORS, "the reference of kernel vectors writes `x`, which is of kind \"in\""),
+        (&in_order.replace(body, "{ float z = x[get_global_id(0)]; }"), VECTORS, "leaves `y` as it was"),
+        (&both, VECTORS, "writes `x`"),
+        (&in_order.replace("twice", "thrice"), VECTORS, "the source has the kernels `thrice`"),
+        (&in_order, &groups, "are no multiples of the local ones [64]"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("kernel.toml"), toml).unwrap();
+        std::fs::write(folder.path().join("k.cl"), source).unwrap();
+        match sweep(&folder.path().display().to_string(), "n=100") {
+            Ok(Outcome::Measured(_)) => assert!(expected.is_empty(), "{source} was not noticed"),
+            Ok(Outcome::Invalid(invalid)) => {
+                assert!(!expected.is_empty() && invalid.detail.contains(expected), "{}", invalid.detail)
+            }
+            Ok(outcome) => panic!("{outcome:?}"),
+            Err(err) => assert!(!expected.is_empty() && err.contains(expected), "{err} {source}"),
+        }
+    }
 }
 
 #[test]

@@ -156,7 +156,14 @@ fn differs(old: &Header, new: &Header) -> Option<String> {
     ]
     .into_iter()
     .find(|(_, old, new)| old != new)
-    .map(|(what, old, new)| format!("was begun with {what} {old}, not {new}"))
+    .map(|(what, old, new)| {
+        let why = if what == "space" {
+            ": parameters, fields, constraints or source of the kernel changed since"
+        } else {
+            ""
+        };
+        format!("was begun with {what} {old}, not {new}{why}")
+    })
 }
 
 /// Checks whether bytes start like a journal, of this or an older version.

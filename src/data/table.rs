@@ -64,8 +64,9 @@ impl Table {
             let space = kernel.space_hash_on(&header.device);
             if header.space != space {
                 return input(format!(
-                    "{place}: was measured with another version of kernel {} (space {}, now {space}); measure it again",
-                    kernel.name, header.space,
+                    "{place}: was measured with another version of kernel {} (space {}; that of {} is {space}); name the folder of the one \
+                     that was measured with --kernel, or measure again",
+                    kernel.name, header.space, kernel.place,
                 ));
             }
             let device = match table.devices.iter().position(|d| *d == header.device) {

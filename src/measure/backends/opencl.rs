@@ -210,8 +210,10 @@ impl Executor for OpenCl {
         }
         let program = Program::create_and_build_from_source(&self.context, job.source, &options)
             .map_err(|log| Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
-        let kernel = ClKernel::create(&program, entry)
-            .map_err(|e| Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}")))?;
+        let kernel = ClKernel::create(&program, entry).map_err(|e| {
+            let has = program.kernel_names();
+            Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}; the source has the kernels `{has}`"))
+        })?;
         self.programs.push(Some((kernel, program)));
         Ok(ProgramId(self.programs.len() - 1))
     }
@@ -258,6 +260,7 @@ impl Executor for OpenCl {
         timing: Timing,
     ) -> Attempt<Vec<f32>> {
         self.check_arguments(program, values)?;
+        check_sizes(geometry)?;
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
             if timing == Timing::Cold {
@@ -290,6 +293,20 @@ impl Executor for OpenCl {
             times.push(run().map_err(|e| Invalidity::new(InvalidityKind::Runtime, format!("{e}")))?);
         }
         Ok(times)
+    }
+}
+
+/// Refuses sizes that the driver would refuse without saying which.
+fn check_sizes(LaunchDims { global, local }: &LaunchDims) -> Attempt<()> {
+    let divides = |(global, local): (&usize, &usize)| *local > 0 && global.is_multiple_of(*local);
+    match local.is_empty() || global.iter().zip(local).all(divides) {
+        true => Ok(()),
+        false => {
+            let detail = format!(
+                "global sizes {global:?} are no multiples of the local ones {local:?}; `global` counts work-items, not work-groups"
+            );
+            Err(Invalidity::new(InvalidityKind::Compile, detail))
+        }
     }
 }
 

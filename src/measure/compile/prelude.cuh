@@ -38,6 +38,11 @@ template <class T> __device__ __forceinline__ T max(T a, T b) { return a < b ? b
 #endif
 #endif
 
+template <class T> __device__ __forceinline__ T clamp(T x, T low, T high)
+{
+    return min(max(x, low), high);
+}
+
 // defined where a source may say more than OpenCL C
 #define SEQTUNE_CPP 1
 

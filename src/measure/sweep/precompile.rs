@@ -2,7 +2,7 @@
 
 use crate::batch::ProgramKey;
 use crate::worker::client::{Client, compile_all};
-use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_data::Invalidity;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::collections::{HashMap, HashSet};
@@ -69,8 +69,6 @@ pub fn compiling<T>(
                 let is_new = |c: &&&Config| begun.insert(ProgramKey::of(kernel, problem, c));
                 let jobs: Vec<(&Problem, &Config)> = configs.iter().filter(is_new).map(|c| (*problem, *c)).collect();
                 let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
-                    // a crash or hang of the compiler is a failure to compile, a wrong result of the smallest problem shows later
-                    let fault = fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail });
                     let _ = sender.send(CompileEvent::Compiled(ProgramKey::of(kernel, problem, jobs[i].1), fault));
                 });
                 // nobody listens where measuring has ended

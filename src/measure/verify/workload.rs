@@ -130,17 +130,52 @@ fn expect(
         return Ok(());
     }
     refer(executor, kernel, source, workload)?;
+    if executor.computes() {
+        check_inputs(executor, kernel, source, workload, inputs)?;
+    }
     for output in &mut workload.outputs {
         let mut result = vec![0; output.before.len()];
         executor.read(output.buffer, &mut result)?;
+        if executor.computes() && result == output.before {
+            let name = &source.arguments[output.argument].name;
+            return Err(Error::Failed(format!(
+                "the reference of kernel {} leaves `{name}` as it was: compare the order and kinds of [[argument]] with its source",
+                kernel.name
+            )));
+        }
         let own = known.as_ref().filter(|s| s.output == output.argument);
         if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, workload.tolerance)) {
             let hint = if workload.tolerance == 0.0 { "; [work] states no tolerance" } else { "" };
-            return Err(Error::Failed(format!("the reference of kernel {} is wrong here: {wrong}{hint}", kernel.name)));
+            return Err(Error::Failed(format!(
+                "the reference of kernel {} is wrong here, or [exact] is: {wrong}{hint}",
+                kernel.name
+            )));
         }
         let largest = scale(&result, output.format);
         let shadows = agree.shadows(executor, output.buffer, output.format, &output.before, &result);
         output.expected = Expected::All(result, largest, shadows);
+    }
+    Ok(())
+}
+
+/// Refuses a reference that writes what is only to be read.
+fn check_inputs(
+    executor: &mut dyn Executor,
+    kernel: &Kernel,
+    source: &Source,
+    workload: &Workload,
+    inputs: &[Option<(Vec<u8>, Format)>],
+) -> Result<()> {
+    for ((value, kept), argument) in workload.values.iter().zip(inputs).zip(&source.arguments) {
+        let (KernelArg::Buffer(buffer), Some((data, _))) = (value, kept) else { continue };
+        let mut found = vec![0; data.len()];
+        executor.read(*buffer, &mut found)?;
+        if found != *data {
+            return Err(Error::Failed(format!(
+                "the reference of kernel {} writes `{}`, which is of kind \"in\": compare [[argument]] with its source",
+                kernel.name, argument.name
+            )));
+        }
     }
     Ok(())
 }
@@ -168,12 +203,8 @@ pub fn geometry(
     problem: &Problem,
     config: Option<&Config>,
 ) -> LaunchDims {
-    let env = match config {
-        Some(config) => kernel.env_of(problem, Some(device), config),
-        None => kernel.env(problem, Some(device)),
-    };
-    let sizes = |exprs: &[seqtune_predict::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(&env) as usize).collect();
-    LaunchDims { global: sizes(&launch.global), local: sizes(&launch.local) }
+    let [global, local] = kernel.launch_sizes(launch, problem, config, device);
+    LaunchDims { global, local }
 }
 
 impl Workload {

@@ -301,7 +301,8 @@ impl Client {
                         Some(_) => break,
                         None => {
                             return Ok(Ending::Unmeasurable(format!(
-                                "the worker was lost before any config ran, making data and reference: {}",
+                                "the worker was lost before any config ran, making data and reference: {}; if the reference accesses \
+                                 memory outside its buffers, compare `length`, `global` and the order of [[argument]] with its source",
                                 invalidity.detail
                             )));
                         }
@@ -369,7 +370,10 @@ pub fn compile_all(
                 continue;
             };
             match child.receive(Duration::from_millis(1)) {
-                Reply::Event(Event::Compiled { fault, .. }) => done(at, fault),
+                Reply::Event(Event::Compiled { fault, .. }) => {
+                    // what is told is of the program; a crash or a hang may be of the compiler or of the first launch
+                    done(at, fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail }));
+                }
                 Reply::Event(Event::End) => *job = None,
                 Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
                 Reply::Event(_) | Reply::Nothing => {}

@@ -174,6 +174,8 @@ pub struct Definition {
     /// Hashes of everything that gives meaning to a config: with the source as OpenCL compilers read it, and whole.
     pub(crate) space: String,
     pub(crate) whole_space: String,
+    /// Where its `kernel.toml` was found.
+    pub place: String,
     /// The files of the folder, by name.
     pub files: BTreeMap<String, String>,
 }
@@ -209,6 +211,28 @@ impl Kernel {
     /// Bytes that a problem must move at least.
     pub fn bytes(&self, problem: &Problem) -> f64 {
         self.bytes.eval(&self.env(problem, None))
+    }
+
+    /// The value that a config has for the parameter of that name; `None` where there is none. A config holds indices of values.
+    pub fn value(&self, config: &Config, parameter: &str) -> Option<i64> {
+        let at = self.parameters.iter().position(|p| p.name == parameter)?;
+        self.parameters[at].values.get(*config.0.get(at)? as usize).copied()
+    }
+
+    /// Global and local sizes of a launch in work-items, of the program (with a config) or of the reference. Without local sizes the API
+    /// chooses them.
+    pub fn launch_sizes(
+        &self,
+        launch: &Launch,
+        problem: &Problem,
+        config: Option<&Config>,
+        device: &Device,
+    ) -> [Vec<usize>; 2] {
+        let env = match config {
+            Some(config) => self.env_of(problem, Some(device), config),
+            None => self.env(problem, Some(device)),
+        };
+        [&launch.global, &launch.local].map(|sizes| sizes.iter().map(|e| e.eval(&env) as usize).collect())
     }
 
     /// `-D` options that a program of this problem and config is compiled with.

@@ -102,7 +102,7 @@ impl Kernel {
                 None => return input(format!("its base `{}` is not there", quoted(name))).map_err(at),
             },
         };
-        let kernel = build(spec, base, files).map_err(at)?;
+        let kernel = build(spec, base, files, place).map_err(at)?;
         tracing::debug!("{place}: kernel {}, {} parameters", kernel.name, kernel.parameters.len());
         Ok(kernel)
     }
@@ -128,7 +128,7 @@ fn named(files: &BTreeMap<String, String>) -> Vec<String> {
     bases.into_iter().chain(sources).map(String::from).collect()
 }
 
-fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> Result<Kernel> {
+fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
     check(&spec, &base)?;
     let (mut fields, mut define) = (base.field, base.define);
     fields.extend(spec.field);
@@ -171,6 +171,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>) -> R
         bytes: names.of_problem(&work.bytes, "bytes")?,
         source,
         database: spec.database,
+        place: place.into(),
         fields,
         parameters,
         files,
