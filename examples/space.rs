@@ -27,7 +27,7 @@ fn main() -> seqtune_predict::Result<()> {
     }
 
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-    for config in counter.sample_distinct(3, &mut rng) {
+    for config in counter.sample_distinct(3, &mut rng)? {
         assert!(space.is_legal(&config));
         println!("sampled: {}", kernel.show_config(&config));
     }

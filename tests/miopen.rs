@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_data::formats::miopen::{self, Convolution, Import, Row, convolutions_of_command, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_eval::speed::random_problem;
-use seqtune_predict::kernel::{Config, ConfigSpace, Definition, Device, Kernel};
+use seqtune_predict::kernel::{Config, ConfigSpace, Count, Definition, Device, Kernel};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -232,10 +232,12 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
     let problem = convolution.problem(&kernel, None).unwrap();
     let space = ConfigSpace::new(&kernel, &problem, &device);
     let mut first = None;
-    space.for_each(&mut |c| {
-        first = Some(Config(c.to_vec()));
-        false
-    });
+    space
+        .for_each(&mut |c| {
+            first = Some(Config(c.to_vec()));
+            false
+        })
+        .unwrap();
     let config = first.unwrap();
     let mut export = miopen::Export::default();
     export.add(&convolution, &kernel, &problem, &config).unwrap();
@@ -308,7 +310,8 @@ fn median_legal(folder: &Path, solver: &str, main: &[&[i64]]) -> u64 {
     for row in rows.iter().step_by(step) {
         let argument = row.solver.split_once('<').map(|(_, a)| a.trim_end_matches('>'));
         let problem = row.convolution.problem(&kernel, argument).unwrap();
-        counts.push(ConfigSpace::new(&kernel, &problem, &device).counter().total());
+        let Count::Exactly(count) = ConfigSpace::new(&kernel, &problem, &device).counter().total() else { panic!() };
+        counts.push(count);
     }
     counts.sort_unstable();
     counts[counts.len() / 2]

@@ -53,7 +53,7 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(i as u64);
-        let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(6, &mut rng);
+        let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(6, &mut rng).unwrap();
         assert_eq!(configs.len(), 6);
         let compile = |config: &Config| compile_for(compiler, &kernel, &problem, config, device);
         for (config, compiled) in configs.iter().zip(on_threads(&configs, 2, compile).unwrap()) {

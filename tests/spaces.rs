@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::kernel::{Checker, Choice, Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Checker, Choice, Config, ConfigSpace, Count, Device, Kernel, Problem};
 use std::collections::{BTreeMap, HashSet};
 
 fn device(name: &str) -> Device {
@@ -63,13 +63,15 @@ fn completions_counts_and_samples_agree_with_brute_force_on_random_spaces() {
         let all = all_combinations(&kernel);
         let legal: Vec<Config> = all.iter().filter(|c| space.violation(c).is_none()).cloned().collect();
         let mut listed = Vec::new();
-        space.for_each(&mut |c| {
-            listed.push(Config(c.to_vec()));
-            true
-        });
+        space
+            .for_each(&mut |c| {
+                listed.push(Config(c.to_vec()));
+                true
+            })
+            .unwrap();
         assert_eq!(listed, legal);
         let mut counter = space.counter();
-        assert_eq!(counter.total(), legal.len() as u64);
+        assert_eq!(counter.total(), Count::Exactly(legal.len() as u64));
         for config in all {
             for at in 0..config.0.len() {
                 let prefix = &config.0[..at];
@@ -83,7 +85,7 @@ fn completions_counts_and_samples_agree_with_brute_force_on_random_spaces() {
                 assert_eq!(found, expected, "{prefix:?}");
             }
         }
-        let drawn = counter.sample_distinct(5, &mut rng);
+        let drawn = counter.sample_distinct(5, &mut rng).unwrap();
         assert_eq!(drawn.len(), legal.len().min(5));
         assert!(drawn.iter().all(|c| space.is_legal(c)));
     }
@@ -98,13 +100,13 @@ fn samples_are_uniform_over_the_legal_configs() {
     limits.limits.is_cpu = Some(1.0);
     let space = ConfigSpace::new(&kernel, &problem, &limits);
     let mut counter = space.counter();
-    let total = counter.total();
+    let Count::Exactly(total) = counter.total() else { panic!("a small space is counted") };
     assert!((10..2_000).contains(&total), "{total}");
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut seen = BTreeMap::<Config, u64>::new();
     let each = 50;
     for _ in 0..total * each {
-        *seen.entry(counter.sample(&mut rng).unwrap()).or_default() += 1;
+        *seen.entry(counter.sample(&mut rng).unwrap().unwrap()).or_default() += 1;
     }
     assert_eq!(seen.len() as u64, total, "every legal config is drawn");
     let chi2: f64 = seen.values().map(|n| (*n as f64 - each as f64).powi(2) / each as f64).sum();
@@ -252,4 +254,90 @@ fn a_problem_reads_the_same_from_pairs_and_json_and_its_own_text() {
     assert_eq!(a, b);
     assert_eq!(gemm.problem(&gemm.show_problem(&a)).unwrap(), a);
     assert_eq!(gemm.shape(&a), "M=64,N=32,K=16");
+}
+
+/// A kernel of so many parameters, each with the given values, and one constraint.
+fn wide(count: usize, values: &[i64], constraint: &str) -> Kernel {
+    let mut toml = String::from("name = 'wide'\nmeaning = 'many parameters'\n[work]\nflops = '1'\nbytes = '1'\n");
+    toml += "[[field]]\nname = 'n'\nkind = 'size'\nmin = 1\nmax = 9\nmeaning = 'size'\n";
+    for i in 0..count {
+        toml += &format!("[[parameter]]\nname = 'p{i}'\nvalues = {values:?}\ndefault = {}\nmeaning = 'p'\n", values[0]);
+    }
+    let all = |of: &str| (0..count).map(|i| of.replace('#', &i.to_string())).collect::<Vec<_>>().join(" + ");
+    let constraint = constraint
+        .replace("SUM", &all("p#"))
+        .replace("MIX", &all("p# * (7 + 3 * #)"))
+        .replace("EVEN", &all("2 * p# * p0"));
+    if !constraint.is_empty() {
+        toml += &format!("[[constraint]]\nexpr = '{constraint}'\nreason = 'of all of them'\n");
+    }
+    Kernel::from_files(BTreeMap::from([("kernel.toml".into(), toml)]), "wide/kernel.toml").unwrap()
+}
+
+#[test]
+fn spaces_as_large_as_people_write_them_are_counted_or_bounded_sampled_and_walked_in_seconds() {
+    let device = Device::described("A100").unwrap();
+    let many: Vec<i64> = (1..=64).collect();
+    let few: Vec<i64> = (1..=16).collect();
+    let powers: Vec<i64> = (0..12).map(|i| 1 << i).collect();
+    let most = 64f64.powi(60);
+    // parameters, values, constraint, the count where it is known, the largest that may be said where it is not
+    type Case<'a> = (usize, &'a [i64], &'a str, Option<f64>, f64);
+    let cases: [Case; 9] = [
+        (60, &many, "", Some(most), most),
+        (60, &many, "p0 % p1 == 0 and p58 <= p59", None, most),
+        (60, &many, "SUM <= 1000", None, most),
+        (60, &many, "SUM == 1000", None, most),
+        (60, &many, "(SUM) % 64 == p59", None, most),
+        (60, &many, "(MIX) % 61 == 7", None, most),
+        (12, &few, "SUM == 999", Some(0.0), 0.0),
+        (12, &few, "SUM == 192", None, 1.0),
+        (20, &powers, "p0 * p1 * p2 * p3 * p4 * p5 * p6 * p7 * p8 * p9 == 4096", None, 12f64.powi(20)),
+    ];
+    for (count, values, constraint, known, bound) in cases {
+        let kernel = wide(count, values, constraint);
+        let problem = kernel.problem("n=1").unwrap();
+        let began = std::time::Instant::now();
+        let space = ConfigSpace::new(&kernel, &problem, &device);
+        let mut counter = space.counter();
+        let total = counter.total();
+        match (known, total) {
+            (Some(known), total) => assert_eq!(total.known(), Some(known), "{constraint}"),
+            (None, Count::AtMost(most)) => assert!(most <= bound, "{constraint}: {total}"),
+            (None, total) => assert!(total.known().is_some_and(|n| n > 0.0 && n <= bound), "{constraint}: {total}"),
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let drawn = counter.sample_distinct(5, &mut rng).unwrap();
+        assert_eq!(drawn.is_empty(), known == Some(0.0), "{constraint}");
+        assert!(drawn.iter().all(|config| space.is_legal(config)), "{constraint}");
+        let mut prefix = Vec::new();
+        while prefix.len() < count {
+            let open: Vec<Choice> = space.completions(&prefix).unwrap().iter().collect();
+            let Some(choice) = open.get(rng.random_range(0..open.len().max(1))) else { break };
+            prefix.push(*choice);
+        }
+        assert_eq!(prefix.len() == count, known != Some(0.0), "{constraint}");
+        assert!(prefix.len() < count || space.is_legal(&Config(prefix)));
+        let seconds = began.elapsed().as_secs_f64();
+        assert!(seconds < 4.0, "{constraint}: {seconds:.1} s");
+        println!("{count} parameters, `{constraint}`: {total} in {seconds:.2} s");
+    }
+}
+
+#[test]
+fn a_space_that_look_ahead_cannot_decide_is_named_with_its_constraint() {
+    let device = Device::described("A100").unwrap();
+    let kernel = wide(20, &(1..=16).collect::<Vec<_>>(), "(EVEN) % 2 == 1");
+    let space = ConfigSpace::new(&kernel, &kernel.problem("n=1").unwrap(), &device);
+    let began = std::time::Instant::now();
+    let sentence = space.completions(&[]).unwrap_err().to_string();
+    assert!(
+        sentence.starts_with("kernel wide: after 0 parameters") && sentence.contains("of all of them"),
+        "{sentence}"
+    );
+    assert!(matches!(space.counter().total(), Count::AtMost(_)));
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    assert!(space.counter().sample(&mut rng).is_err());
+    assert!(space.for_each(&mut |_| true).is_err());
+    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
 }

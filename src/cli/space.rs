@@ -7,7 +7,7 @@ use seqtune_measure::compile::{Cached, Compiler, compile_for};
 use seqtune_measure::registry::compiler_for;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Parameter;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem};
 use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
 
@@ -38,6 +38,14 @@ pub struct Args {
     /// One JSON object (with --list and --sample: one per config) instead of text
     #[arg(long)]
     json: bool,
+}
+
+/// A count as JSON: whole where it is exact, null where it is not known.
+fn number(count: Count) -> serde_json::Value {
+    match count {
+        Count::Exactly(n) => n.into(),
+        known => known.known().into(),
+    }
 }
 
 /// Configs that are compiled before any of them is shown.
@@ -173,7 +181,7 @@ impl Shown<'_> {
         };
         if let Some(n) = self.args.sample {
             let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.args.seed);
-            space.counter().sample_distinct(n, &mut rng).chunks(PORTION).try_for_each(show)?;
+            space.counter().sample_distinct(n, &mut rng)?.chunks(PORTION).try_for_each(show)?;
         } else if self.args.list {
             let (mut portion, mut shown) = (Vec::new(), Ok(()));
             space.for_each(&mut |config| {
@@ -182,7 +190,7 @@ impl Shown<'_> {
                     shown = show(&std::mem::take(&mut portion));
                 }
                 shown.is_ok()
-            });
+            })?;
             shown.and_then(|()| show(&portion))?;
         } else {
             let default = self.kernel.default_config();
@@ -202,15 +210,20 @@ impl Shown<'_> {
     /// The parameters with their values, and the number of legal configs.
     fn summary(&self) -> Result<()> {
         let Shown { kernel, problem, device, args } = self;
-        let all: u64 = kernel.parameters.iter().map(|p| p.values.len() as u64).product();
+        let all: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
+        let all = if all < 2f64.powi(53) { Count::Exactly(all as u64) } else { Count::About(all) };
         let legal = self.space().counter().total();
         if args.json {
             let parameter = |p: &Parameter| serde_json::json!({ "name": p.name, "values": p.values, "default": p.values[p.default], "meaning": p.meaning });
             let parameters: Vec<_> = kernel.parameters.iter().map(parameter).collect();
-            return answer_json(&serde_json::json!({
+            let mut shown = serde_json::json!({
                 "kernel": kernel.name, "problem": kernel.show_problem(problem), "device": device.name,
-                "parameters": parameters, "combinations": all, "legal": legal,
-            }));
+                "parameters": parameters, "combinations": number(all), "legal": number(legal),
+            });
+            if let Count::AtMost(most) = legal {
+                shown["legal_at_most"] = most.into();
+            }
+            return answer_json(&shown);
         }
         let mut text =
             format!("{}: {}\n{} on {}\n\n", kernel.name, kernel.meaning, kernel.show_problem(problem), device.name);

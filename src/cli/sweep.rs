@@ -207,7 +207,7 @@ fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) 
     };
     match &args.guided {
         Some(model) => guided(args, model, kernel, device, problems),
-        None => Ok(plan(kernel, device, problems, choice, args.seed)),
+        None => plan(kernel, device, problems, choice, args.seed),
     }
 }
 

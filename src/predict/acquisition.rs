@@ -56,7 +56,7 @@ impl Predictor {
             let count = random.floor() as usize + (rng.random::<f64>() < random.fract()) as usize;
             for config in ConfigSpace::new(&self.featurizer.kernel, problem, query.device)
                 .counter()
-                .sample_distinct(count, &mut rng)
+                .sample_distinct(count, &mut rng)?
             {
                 if !configs.contains(&config) {
                     configs.push(config);

@@ -27,6 +27,12 @@ impl Predictor {
     pub fn exhaustive(&self, problem: &Problem, query: &Query) -> Result<Exhaustive> {
         let Query { device, objective, top, threads, .. } = *query;
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
+        if let Some(count) = Some(instance.space.counter().total()).filter(|n| n.known().is_none_or(|n| n > MOST)) {
+            return input(format!(
+                "kernel {} has {count} legal configs here; {MOST:.0e} are judged at most",
+                self.featurizer.kernel.name
+            ));
+        }
         let decoder = self.decoder();
         let caches = decoder.encode(std::slice::from_ref(&instance), objective);
         if !self.ensemble.reranks() {
@@ -57,7 +63,7 @@ impl Predictor {
                     settle(&mut waiting, scorer.take());
                 }
                 true
-            });
+            })?;
             settle(&mut waiting, scorer.take());
             Ok((judged, best))
         })?;
@@ -72,6 +78,9 @@ impl Predictor {
         Ok(Exhaustive { judged, best: best.into_iter().zip(&scored).map(candidate).collect() })
     }
 }
+
+/// Legal configs of a problem that are judged, at most: minutes.
+const MOST: f64 = 1e9;
 
 /// Configs that are judged at once.
 const TOGETHER: usize = 1_024;

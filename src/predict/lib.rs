@@ -9,7 +9,7 @@
 //! The toy kernel that ships with this crate, and a model of made-up measurements of it:
 //!
 //! ```
-//! use seqtune_predict::kernel::ConfigSpace;
+//! use seqtune_predict::kernel::{ConfigSpace, Count};
 //! use seqtune_predict::{Device, Kernel, Model, Predictor, Query};
 //! use std::path::Path;
 //!
@@ -21,7 +21,7 @@
 //!
 //! // what may be chosen
 //! let space = ConfigSpace::new(&kernel, &problem, &device);
-//! assert_eq!(space.counter().total(), 18);
+//! assert_eq!(space.counter().total(), Count::Exactly(18));
 //! assert!(space.is_legal(&kernel.config("tile=32,width=4")?));
 //!
 //! // what should be

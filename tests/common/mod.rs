@@ -155,23 +155,26 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
     for m in sizes {
         let problem = kernel.problem(&format!("M={m}")).unwrap();
         let best = (m as f64).sqrt().log2();
-        ConfigSpace::new(kernel, &problem, &device).for_each(&mut |choices| {
-            let (tile, local, width) = (choices[0] as f64, choices[1] as f64, choices[2] as f64);
-            let slow = 1.0
-                + 0.2 * (tile - best).abs()
-                + 0.1 * (local - (best > 3.5) as u8 as f64).abs()
-                + 0.05 * (2.0 - width);
-            let us = (m as f64 * slow) as f32;
-            let outcome = Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
-            let config = kernel.show_config(&seqtune_predict::kernel::Config(choices.to_vec()));
-            records.push(Record {
-                problem: kernel.show_problem(&problem).into(),
-                config: config.into(),
-                outcome,
-                observed: Default::default(),
-            });
-            true
-        });
+        ConfigSpace::new(kernel, &problem, &device)
+            .for_each(&mut |choices| {
+                let (tile, local, width) = (choices[0] as f64, choices[1] as f64, choices[2] as f64);
+                let slow = 1.0
+                    + 0.2 * (tile - best).abs()
+                    + 0.1 * (local - (best > 3.5) as u8 as f64).abs()
+                    + 0.05 * (2.0 - width);
+                let us = (m as f64 * slow) as f32;
+                let outcome =
+                    Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
+                let config = kernel.show_config(&seqtune_predict::kernel::Config(choices.to_vec()));
+                records.push(Record {
+                    problem: kernel.show_problem(&problem).into(),
+                    config: config.into(),
+                    outcome,
+                    observed: Default::default(),
+                });
+                true
+            })
+            .unwrap();
     }
     let header = Header {
         format: FORMAT.into(),

@@ -38,10 +38,12 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         let device = Device::described(device).unwrap();
         let problem = kernel.problem(&format!("M={m}")).unwrap();
         let mut legal = Vec::new();
-        ConfigSpace::new(&kernel, &problem, &device).for_each(&mut |c| {
-            legal.push(Config(c.to_vec()));
-            true
-        });
+        ConfigSpace::new(&kernel, &problem, &device)
+            .for_each(&mut |c| {
+                legal.push(Config(c.to_vec()));
+                true
+            })
+            .unwrap();
         let scored = predictor.score(&problem, &device, Objective::Time, &legal).unwrap();
         let trained = score_by_libtorch(&kernel, &model, &problem, &device, Objective::Time, &legal).unwrap();
         for (a, b) in scored.iter().zip(&trained) {

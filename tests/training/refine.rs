@@ -41,10 +41,12 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
     for size in [1, 3, 100, 4_096] {
         let problem = kernel.problem(&format!("M={size}")).unwrap();
         let mut legal = Vec::new();
-        ConfigSpace::new(&kernel, &problem, &device).for_each(&mut |c| {
-            legal.push(Config(c.to_vec()));
-            true
-        });
+        ConfigSpace::new(&kernel, &problem, &device)
+            .for_each(&mut |c| {
+                legal.push(Config(c.to_vec()));
+                true
+            })
+            .unwrap();
         let scored = predictor.score(&problem, &device, Objective::Time, &legal).unwrap();
         let mut expected: Vec<(&Config, f64)> = legal.iter().zip(scored.iter().map(|s| s.rank)).collect();
         expected.sort_by(|a, b| b.1.total_cmp(&a.1));

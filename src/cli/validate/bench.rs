@@ -76,7 +76,7 @@ impl Bench {
         let space = ConfigSpace::new(kernel, problem, device);
         let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
         let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
-        let random = space.counter().sample_distinct(self.search, &mut self.rng);
+        let random = space.counter().sample_distinct(self.search, &mut self.rng)?;
         for config in default.iter().chain(&random) {
             if !configs.contains(config) {
                 configs.push(config.clone());

@@ -3,6 +3,7 @@
 use crate::batch::ProgramKey;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
+use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use std::collections::{HashMap, HashSet};
 
@@ -24,23 +25,45 @@ pub enum Choice {
 }
 
 /// Problems with the configs to measure for each. The same arguments give the same plan.
+///
+/// # Errors
+/// `Error::Input` where there are more configs than a sweep can hold, or a space can neither be counted nor looked ahead in.
 pub fn plan(
     kernel: &Kernel,
     device: &Device,
     problems: &[Problem],
     choice: Choice,
     seed: u64,
-) -> Vec<(Problem, Vec<Config>)> {
+) -> Result<Vec<(Problem, Vec<Config>)>> {
     let planner = Planner { kernel, device, seed };
+    let mut planned = 0.0;
+    let mut check = |more: f64| {
+        planned += more;
+        match planned > MOST {
+            true => input(format!(
+                "the plan has {planned:.0} configs or more; {MOST:.0} are the most of one sweep: name fewer problems, or --sample fewer configs"
+            )),
+            false => Ok(()),
+        }
+    };
     match choice {
-        Choice::Exhaustive => problems.iter().map(|p| (p.clone(), planner.all(p))).collect(),
+        Choice::Exhaustive => {
+            for problem in problems {
+                check(planner.space(problem).counter().total().known().unwrap_or(f64::INFINITY))?;
+            }
+            problems.iter().map(|p| Ok((p.clone(), planner.all(p)?))).collect()
+        }
         Choice::Sample { configs, pool, fresh } => {
-            let pools = planner.pools(problems, pool);
+            check((configs.max(pool) * problems.len()) as f64)?;
+            let pools = planner.pools(problems, pool)?;
             let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
-            problems.iter().map(|p| (p.clone(), planner.sample(p, configs, fresh, pool(p)))).collect()
+            problems.iter().map(|p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?))).collect()
         }
     }
 }
+
+/// Configs of a plan at most: years of measuring, and as many as memory holds.
+const MOST: f64 = 2e7;
 
 struct Planner<'a> {
     kernel: &'a Kernel,
@@ -54,12 +77,12 @@ impl Planner<'_> {
     }
 
     /// Every legal config, in random order.
-    fn all(&self, problem: &Problem) -> Vec<Config> {
+    fn all(&self, problem: &Problem) -> Result<Vec<Config>> {
         self.space(problem).counter().sample_distinct(usize::MAX, &mut ChaCha8Rng::seed_from_u64(self.seed))
     }
 
     /// Pools of about `size` configs, each for the problems that share programs.
-    fn pools(&self, problems: &[Problem], size: usize) -> HashMap<ProgramKey, Vec<Config>> {
+    fn pools(&self, problems: &[Problem], size: usize) -> Result<HashMap<ProgramKey, Vec<Config>>> {
         let mut members: Vec<(ProgramKey, Vec<&Problem>)> = Vec::new();
         for problem in problems {
             let variant = ProgramKey::variant(self.kernel, problem);
@@ -75,18 +98,18 @@ impl Planner<'_> {
             let mut drawn = Vec::new();
             for i in 0..sources {
                 let space = self.space(list[i * list.len() / sources]);
-                drawn.extend(space.counter().sample_distinct(size.div_ceil(sources), &mut rng));
+                drawn.extend(space.counter().sample_distinct(size.div_ceil(sources), &mut rng)?);
             }
             drawn.sort();
             drawn.dedup();
             drawn.shuffle(&mut rng);
-            (variant, drawn)
+            Ok((variant, drawn))
         };
         members.into_iter().map(pool).collect()
     }
 
     /// The default, a share of `fresh` configs, then those of the pool, `count` in all as far as there are so many.
-    fn sample(&self, problem: &Problem, count: usize, fresh: f64, mut pool: Vec<Config>) -> Vec<Config> {
+    fn sample(&self, problem: &Problem, count: usize, fresh: f64, mut pool: Vec<Config>) -> Result<Vec<Config>> {
         let space = self.space(problem);
         // its own generator: a problem's configs do not depend on the problems before it
         let text = self.kernel.show_problem(problem);
@@ -103,16 +126,16 @@ impl Planner<'_> {
         // a fraction of a fresh config is drawn with that probability
         let expected = count as f64 * fresh;
         let fresh = expected.floor() as usize + (rng.random::<f64>() < expected.fract()) as usize;
-        for config in counter.sample_distinct(fresh, &mut rng) {
+        for config in counter.sample_distinct(fresh, &mut rng)? {
             add(config, &mut chosen);
         }
         pool.shuffle(&mut rng);
         pool.into_iter().for_each(|config| add(config, &mut chosen));
         if chosen.len() < count {
-            for config in counter.sample_distinct(count, &mut rng) {
+            for config in counter.sample_distinct(count, &mut rng)? {
                 add(config, &mut chosen);
             }
         }
-        chosen
+        Ok(chosen)
     }
 }

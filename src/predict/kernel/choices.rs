@@ -18,6 +18,11 @@ impl Choices {
         self.0[choice as usize / 64] |= 1 << (choice % 64);
     }
 
+    /// Takes a choice out.
+    pub fn remove(&mut self, choice: Choice) {
+        self.0[choice as usize / 64] &= !(1 << (choice % 64));
+    }
+
     /// Whether `choice` is in the set.
     pub fn contains(&self, choice: Choice) -> bool {
         self.0[choice as usize / 64] >> (choice % 64) & 1 == 1

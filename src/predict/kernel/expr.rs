@@ -123,6 +123,12 @@ fn divide(a: f64, b: f64) -> Option<(i64, i64)> {
 }
 
 impl Binary {
+    /// Whether its value is 1 or 0.
+    pub(crate) fn is_truth(self) -> bool {
+        use Binary::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+        matches!(self, Eq | Ne | Le | Ge | Lt | Gt | And | Or)
+    }
+
     #[inline(always)]
     pub(crate) fn apply(self, a: f64, b: f64) -> f64 {
         let truth = |t: bool| t as u8 as f64;
@@ -150,7 +156,7 @@ impl Binary {
 }
 
 /// Values that an evaluation holds without asking for memory.
-const STACK: usize = 16;
+pub(crate) const STACK: usize = 16;
 
 impl Expr {
     /// A constant.

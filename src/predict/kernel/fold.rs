@@ -20,6 +20,50 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// The parts of a conjunction, each of which is 1 where it holds; itself where it is none. It is 1 where all of them are.
+    pub(crate) fn conjuncts(self) -> Vec<Expr> {
+        let (mut open, mut parts) = (vec![self.ops], Vec::new());
+        while let Some(mut ops) = open.pop() {
+            match ops.last() {
+                Some(Op::Binary(Binary::And)) => {
+                    ops.pop();
+                    let second = ops.split_off(begin_of_last(&ops));
+                    open.extend([second, ops]);
+                }
+                _ => parts.push(ops),
+            }
+        }
+        if let [_] = &parts[..] {
+            let ops = parts.remove(0);
+            return vec![Expr { depth: deepest(&ops), ops }];
+        }
+        let part = |mut ops: Vec<Op>| {
+            // what is not 0 holds, in a conjunction
+            if !matches!(ops.last(), Some(Op::Binary(op)) if op.is_truth()) {
+                ops.extend([Op::Unary(Unary::Not), Op::Unary(Unary::Not)]);
+            }
+            Expr { depth: deepest(&ops), ops }
+        };
+        parts.into_iter().map(part).collect()
+    }
+}
+
+/// Where the code of the last value begins.
+fn begin_of_last(ops: &[Op]) -> usize {
+    let (mut at, mut wanted) = (ops.len(), 1);
+    while wanted > 0 && at > 0 {
+        at -= 1;
+        wanted = match ops[at] {
+            Op::Number(_) | Op::Slot(_) => wanted - 1,
+            Op::Unary(_) => wanted,
+            Op::Binary(_) => wanted + 1,
+            Op::Select => wanted + 2,
+        };
+    }
+    at
+}
+
 /// Values that an evaluation of postfix code holds at once.
 fn deepest(ops: &[Op]) -> usize {
     let (mut depth, mut deepest) = (0usize, 0);

@@ -3,10 +3,13 @@
 //! A kernel is a folder with a `kernel.toml`; a new one needs no Rust.
 
 mod api;
+mod bounds;
 mod check;
 mod checker;
 mod choices;
 mod config;
+mod counter;
+mod counts;
 mod definition;
 mod device;
 mod dialect;
@@ -14,6 +17,8 @@ mod exact;
 pub mod expr;
 mod fold;
 mod load;
+mod look_ahead;
+mod machine;
 mod names;
 mod objective;
 mod parse;
@@ -26,12 +31,14 @@ pub use api::Api;
 pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use config::Config;
+pub use counter::{Count, Counter};
 pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Parameter, Source};
 pub use device::{Device, LATER_LIMIT, LIMIT_NAMES, Limits};
 pub use exact::Exact;
+pub use look_ahead::NODE_BUDGET;
 pub use objective::Objective;
 pub use problem::Problem;
-pub use space::{ConfigSpace, Counter};
+pub use space::ConfigSpace;
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

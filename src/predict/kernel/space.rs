@@ -1,28 +1,48 @@
-//! All legal settings of a kernel for a problem on a device, with exact look-ahead.
+//! All legal settings of a kernel for a problem on a device.
 //!
-//! A constraint is checked as soon as the last parameter it names is set. `completions` tries each value
-//! and searches depth-first for one legal config behind it, so that a walk along its answers never ends in
-//! a dead end. Counting and uniform sampling memoise on the part of a prefix that later constraints read.
+//! A constraint is checked as soon as the last parameter it names is set. [`ConfigSpace::completions`] looks ahead, so that a walk along its
+//! answers never ends in a dead end; [`Counter`](crate::kernel::Counter) counts and draws.
 
 use crate::error::{Error, Result};
+use crate::kernel::bounds::Interval;
 use crate::kernel::choices::{Choice, Choices};
 use crate::kernel::config::Config;
-use crate::kernel::definition::{Constraint, Kernel};
+use crate::kernel::counts::Counts;
+use crate::kernel::definition::{Constraint, Kernel, Parameter};
 use crate::kernel::device::Device;
 use crate::kernel::expr::Expr;
+use crate::kernel::machine::Machine;
 use crate::kernel::names::decided_after;
 use crate::kernel::problem::Problem;
-use rand::Rng;
-use std::collections::HashMap;
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
 
-/// Most settings that one look-ahead may try before the space counts as badly ordered.
-pub const NODE_BUDGET: usize = 100_000;
-
-struct Check {
-    constraint: usize,
-    code: Expr,
+/// A constraint, specialised for a problem and a device.
+pub(crate) struct Check {
+    /// Index of the constraint in the kernel.
+    pub(crate) constraint: usize,
+    pub(crate) code: Expr,
+    /// Parameters that it reads, each once, in order.
+    pub(crate) reads: Vec<usize>,
+    /// Whether it reads them in their order, so that it can be evaluated in portions.
+    pub(crate) in_order: bool,
 }
+
+impl Check {
+    fn new(constraint: usize, code: Expr) -> Check {
+        let mut reads = Vec::new();
+        code.slots(&mut |s| reads.push(s));
+        let in_order = reads.is_sorted() && Machine::serves(&code);
+        reads.sort_unstable();
+        reads.dedup();
+        Check { constraint, code, reads, in_order }
+    }
+}
+
+/// Settings in a row that a walk tries without finding a legal config, at most.
+const FRUITLESS: usize = 10_000_000;
+
+/// After so many it asks for counts.
+const HARD: usize = 100_000;
 
 /// The legal configs of one problem on one device.
 pub struct ConfigSpace {
@@ -31,11 +51,25 @@ pub struct ConfigSpace {
     /// Slots with the parameters unset.
     env: Vec<f64>,
     /// By position: the constraints that setting this parameter decides.
-    checks: Vec<Vec<Check>>,
+    pub(crate) checks: Vec<Vec<Check>>,
+    /// The position from which on nothing is checked.
+    pub(crate) checked_to: usize,
     /// A constraint that problem and device alone break: then nothing is legal.
-    impossible: Option<usize>,
-    /// By position: the parameters before it that constraints decided at it or later read.
-    read_later: Vec<Vec<usize>>,
+    pub(crate) impossible: Option<usize>,
+    /// By position: constraints that are decided at it or later and read a parameter before it, as places in `checks`.
+    pub(crate) pending: Vec<Vec<(usize, usize)>>,
+    /// By position: constraints that read this parameter, in order, as places in `checks`.
+    pub(crate) reading: Vec<Vec<(usize, usize)>>,
+    /// By position: constraints that read this parameter and are decided later, as places in `checks`.
+    pub(crate) later: Vec<Vec<(usize, usize)>>,
+    /// By position: from the least to the greatest of its values.
+    pub(crate) ranges: Vec<Interval>,
+    /// What was counted.
+    pub(crate) counts: RefCell<Counts>,
+    /// Where a look-ahead that needed bounds found a legal config last.
+    pub(crate) witness: RefCell<Vec<Choice>>,
+    /// What all look-aheads that needed bounds evaluated so far.
+    pub(crate) work: Cell<u64>,
 }
 
 impl ConfigSpace {
@@ -45,35 +79,72 @@ impl ConfigSpace {
         let count = kernel.parameters.len();
         let mut checks: Vec<Vec<Check>> = (0..count).map(|_| Vec::new()).collect();
         let mut impossible = None;
-        let mut named = vec![Vec::new(); count];
         for (i, constraint) in kernel.constraints.iter().enumerate() {
             let mut unknown = false;
             constraint.expr.slots(&mut |s| unknown |= env[s].is_nan());
             if unknown {
                 continue;
             }
-            let expr = constraint.expr.specialise(&env, count);
-            match decided_after(&expr, count) {
-                0 if expr.eval(&env) != 1.0 => impossible = Some(i),
-                0 => {}
-                after => {
-                    expr.slots(&mut |s| named[after - 1].push(s));
-                    checks[after - 1].push(Check { constraint: i, code: expr });
+            // each part of a conjunction is decided as soon as its own parameters are set
+            for expr in constraint.expr.specialise(&env, count).conjuncts() {
+                match decided_after(&expr, count) {
+                    0 if expr.eval(&env) != 1.0 => impossible = Some(i),
+                    0 => {}
+                    after => checks[after - 1].push(Check::new(i, expr)),
                 }
             }
         }
-        let read_later = (0..count)
-            .map(|at| {
-                let mut slots: Vec<usize> = named[at..].iter().flatten().copied().filter(|s| *s < at).collect();
-                slots.sort_unstable();
-                slots.dedup();
-                slots
-            })
-            .collect();
-        ConfigSpace { kernel: kernel.clone(), env, checks, impossible, read_later }
+        let (mut later, mut pending) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        let mut reading = vec![Vec::new(); count];
+        for (position, checks) in checks.iter().enumerate() {
+            for (index, check) in checks.iter().enumerate() {
+                let earlier = check.reads.iter().filter(|s| **s < position);
+                earlier.for_each(|s| later[*s].push((position, index)));
+                if check.in_order {
+                    check.reads.iter().for_each(|s| reading[*s].push((position, index)));
+                }
+                let first = check.reads.first().copied().unwrap_or(position);
+                (first + 1..=position).for_each(|at| pending[at].push((position, index)));
+            }
+        }
+        let range = |p: &Parameter| {
+            let of = |pick: fn(f64, f64) -> f64, from| p.values.iter().map(|v| *v as f64).fold(from, pick);
+            Interval::new(of(f64::min, f64::INFINITY), of(f64::max, f64::NEG_INFINITY))
+        };
+        ConfigSpace {
+            checked_to: checks.iter().rposition(|checks| !checks.is_empty()).map_or(0, |last| last + 1),
+            ranges: kernel.parameters.iter().map(range).collect(),
+            kernel: kernel.clone(),
+            env,
+            checks,
+            impossible,
+            pending,
+            reading,
+            later,
+            counts: RefCell::default(),
+            witness: RefCell::default(),
+            work: Cell::new(0),
+        }
     }
 
-    fn env_with(&self, prefix: &[Choice]) -> Vec<f64> {
+    /// No more configs than this are legal: the product of the values that no constraint excludes by itself.
+    pub(crate) fn at_most(&self) -> f64 {
+        let mut bounds: Vec<Interval> = self.env.iter().map(|v| Interval::point(*v)).collect();
+        bounds[..self.ranges.len()].copy_from_slice(&self.ranges);
+        let mut stack = Vec::new();
+        let mut may = |at: usize, value: i64| {
+            bounds[at] = Interval::point(value as f64);
+            let here = self.checks[at].iter().map(|check| &check.code);
+            let later = self.later[at].iter().map(|(position, index)| &self.checks[*position][*index].code);
+            let holds = here.chain(later).all(|code| code.bounds(&bounds, &mut stack).may_hold());
+            bounds[at] = self.ranges[at];
+            holds
+        };
+        let open = |(at, p): (usize, &Parameter)| p.values.iter().filter(|v| may(at, **v)).count() as f64;
+        if self.impossible.is_some() { 0.0 } else { self.kernel.parameters.iter().enumerate().map(open).product() }
+    }
+
+    pub(crate) fn env_with(&self, prefix: &[Choice]) -> Vec<f64> {
         let mut env = self.env.clone();
         for (i, choice) in prefix.iter().enumerate() {
             env[i] = self.kernel.parameters[i].values[*choice as usize] as f64;
@@ -81,39 +152,8 @@ impl ConfigSpace {
         env
     }
 
-    fn passes(&self, at: usize, env: &[f64]) -> bool {
+    pub(crate) fn passes(&self, at: usize, env: &[f64]) -> bool {
         self.checks[at].iter().all(|c| c.code.eval(env) == 1.0)
-    }
-
-    /// The values of the parameter after `prefix` that can still be completed to a legal config.
-    ///
-    /// `prefix` must itself have come from `completions`, or be empty. Errors where the look-ahead needs more than
-    /// 100,000 nodes: then the kernel's parameters are badly ordered.
-    ///
-    /// # Errors
-    /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
-    pub fn completions(&self, prefix: &[Choice]) -> Result<Choices> {
-        if self.impossible.is_some() {
-            return Ok(Choices::default());
-        }
-        let mut env = self.env_with(prefix);
-        let at = prefix.len();
-        let mut open = Choices::default();
-        let mut nodes = 0;
-        for (i, value) in self.kernel.parameters[at].values.iter().enumerate() {
-            env[at] = *value as f64;
-            if self.passes(at, &env) && self.completable(&mut env, at + 1, &mut nodes) {
-                open.insert(i as Choice);
-            }
-        }
-        if nodes > NODE_BUDGET {
-            return Err(Error::Input(format!(
-                "kernel {}: after {} parameters the look-ahead tried {nodes} settings; order the parameters so that constraints decide earlier",
-                self.kernel.name,
-                prefix.len()
-            )));
-        }
-        Ok(open)
     }
 
     /// The values of the parameter after `prefix` that break no constraint so far: some may be dead ends.
@@ -128,36 +168,6 @@ impl ConfigSpace {
             }
         }
         open
-    }
-
-    /// Settings tried by the look-ahead of `completions(prefix)`.
-    pub fn look_ahead_nodes(&self, prefix: &[Choice]) -> usize {
-        let mut env = self.env_with(prefix);
-        let mut nodes = 0;
-        for value in &self.kernel.parameters[prefix.len()].values {
-            env[prefix.len()] = *value as f64;
-            if self.passes(prefix.len(), &env) {
-                self.completable(&mut env, prefix.len() + 1, &mut nodes);
-            }
-        }
-        nodes
-    }
-
-    fn completable(&self, env: &mut [f64], at: usize, nodes: &mut usize) -> bool {
-        if at == self.checks.len() {
-            return true;
-        }
-        for value in &self.kernel.parameters[at].values {
-            *nodes += 1;
-            env[at] = *value as f64;
-            if self.passes(at, env) && self.completable(env, at + 1, nodes) {
-                return true;
-            }
-            if *nodes > NODE_BUDGET {
-                return false;
-            }
-        }
-        false
     }
 
     /// The first constraint that `config` breaks.
@@ -192,29 +202,65 @@ impl ConfigSpace {
     }
 
     /// Calls `visit` with each legal config in lexicographic order until it returns false.
-    pub fn for_each(&self, visit: &mut dyn FnMut(&[Choice]) -> bool) {
-        if self.impossible.is_none() {
-            self.walk(&mut self.env.clone(), &mut Vec::new(), visit);
-        }
+    ///
+    /// # Errors
+    /// [`Error::Input`] where ten million settings in a row are illegal.
+    pub fn for_each(&self, visit: &mut dyn FnMut(&[Choice]) -> bool) -> Result<()> {
+        self.for_each_behind(&[], visit)
     }
 
     /// As [`ConfigSpace::for_each`], of the configs that begin with `prefix`, which breaks no constraint.
-    pub fn for_each_behind(&self, prefix: &[Choice], visit: &mut dyn FnMut(&[Choice]) -> bool) {
-        if self.impossible.is_none() {
-            self.walk(&mut self.env_with(prefix), &mut prefix.to_vec(), visit);
+    ///
+    /// # Errors
+    /// As [`ConfigSpace::for_each`].
+    pub fn for_each_behind(&self, prefix: &[Choice], visit: &mut dyn FnMut(&[Choice]) -> bool) -> Result<()> {
+        if self.impossible.is_some() {
+            return Ok(());
+        }
+        let mut walk = Walk { space: self, fruitless: 0, prunes: false, visit };
+        walk.go_on(&mut self.env_with(prefix), &mut prefix.to_vec());
+        let fruitless = walk.fruitless;
+        match fruitless > FRUITLESS {
+            true => Err(Error::Input(format!(
+                "kernel {}: {FRUITLESS} settings in a row are illegal; order the parameters so that constraints decide earlier",
+                self.kernel.name
+            ))),
+            false => Ok(()),
         }
     }
+}
 
-    fn walk(&self, env: &mut [f64], prefix: &mut Vec<Choice>, visit: &mut dyn FnMut(&[Choice]) -> bool) -> bool {
-        let at = prefix.len();
-        if at == self.checks.len() {
-            return visit(prefix);
+/// A walk through all legal configs.
+struct Walk<'w> {
+    space: &'w ConfigSpace,
+    /// Settings in a row that led to none.
+    fruitless: usize,
+    /// Whether branches are cut where counting knows that nothing is behind them.
+    prunes: bool,
+    visit: &'w mut dyn FnMut(&[Choice]) -> bool,
+}
+
+impl Walk<'_> {
+    /// Visits what is behind a prefix; whether to go on.
+    fn go_on(&mut self, env: &mut [f64], prefix: &mut Vec<Choice>) -> bool {
+        let (space, at) = (self.space, prefix.len());
+        if at == space.checks.len() {
+            self.fruitless = 0;
+            return (self.visit)(prefix);
         }
-        for (i, value) in self.kernel.parameters[at].values.iter().enumerate() {
+        self.prunes |= self.fruitless > HARD;
+        if self.prunes && space.behind(prefix).is_some_and(|counts| counts.iter().all(|n| *n == 0.0)) {
+            return true;
+        }
+        for (i, value) in space.kernel.parameters[at].values.iter().enumerate() {
             env[at] = *value as f64;
-            if self.passes(at, env) {
+            self.fruitless += 1;
+            if self.fruitless > FRUITLESS {
+                return false;
+            }
+            if space.passes(at, env) {
                 prefix.push(i as Choice);
-                let go_on = self.walk(env, prefix, visit);
+                let go_on = self.go_on(env, prefix);
                 prefix.pop();
                 if !go_on {
                     return false;
@@ -222,94 +268,5 @@ impl ConfigSpace {
             }
         }
         true
-    }
-
-    /// A counter over this space, for sizes and uniform samples.
-    pub fn counter(&self) -> Counter<'_> {
-        Counter { space: self, memo: HashMap::new() }
-    }
-}
-
-/// A position and the choices before it that constraints from it on read.
-type MemoKey = (u8, Box<[Choice]>);
-
-/// Counts the legal configs behind a prefix, and draws uniformly from them.
-pub struct Counter<'s> {
-    space: &'s ConfigSpace,
-    /// Counts per value, by position and the choices that later constraints read.
-    memo: HashMap<MemoKey, Rc<[u64]>>,
-}
-
-impl Counter<'_> {
-    /// Number of legal configs.
-    pub fn total(&mut self) -> u64 {
-        self.behind(&mut Vec::new()).iter().sum()
-    }
-
-    /// For each value of the parameter after `prefix`, the number of legal configs behind it.
-    fn behind(&mut self, prefix: &mut Vec<Choice>) -> Rc<[u64]> {
-        let space = self.space;
-        let at = prefix.len();
-        let key = (at as u8, space.read_later[at].iter().map(|s| prefix[*s]).collect::<Box<[Choice]>>());
-        if let Some(counts) = self.memo.get(&key) {
-            return counts.clone();
-        }
-        let values = &space.kernel.parameters[at].values;
-        let mut counts = vec![0; values.len()];
-        let mut env = space.env_with(prefix);
-        for (i, value) in values.iter().enumerate() {
-            env[at] = *value as f64;
-            if space.impossible.is_none() && space.passes(at, &env) {
-                prefix.push(i as Choice);
-                counts[i] = if prefix.len() == space.checks.len() { 1 } else { self.behind(prefix).iter().sum() };
-                prefix.pop();
-            }
-        }
-        let counts: Rc<[u64]> = counts.into();
-        self.memo.insert(key, counts.clone());
-        counts
-    }
-
-    /// One legal config, each with the same probability; `None` where nothing is legal.
-    pub fn sample(&mut self, rng: &mut impl Rng) -> Option<Config> {
-        let mut prefix = Vec::new();
-        while prefix.len() < self.space.checks.len() {
-            let counts = self.behind(&mut prefix);
-            let total: u64 = counts.iter().sum();
-            if total == 0 {
-                return None;
-            }
-            let mut left = rng.random_range(0..total);
-            let choice = counts.iter().position(|c| {
-                let here = left < *c;
-                left = left.saturating_sub(*c);
-                here
-            });
-            prefix.push(choice? as Choice);
-        }
-        Some(Config(prefix))
-    }
-
-    /// Up to `n` different legal configs, drawn uniformly without replacement; all of them where there are no more.
-    pub fn sample_distinct(&mut self, n: usize, rng: &mut impl Rng) -> Vec<Config> {
-        let total = self.total();
-        if total <= n as u64 {
-            let mut all = Vec::new();
-            self.space.for_each(&mut |c| {
-                all.push(Config(c.to_vec()));
-                true
-            });
-            return all;
-        }
-        let mut seen = std::collections::HashSet::new();
-        let mut drawn = Vec::new();
-        while drawn.len() < n {
-            match self.sample(rng) {
-                Some(config) if seen.insert(config.clone()) => drawn.push(config),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        drawn
     }
 }
