@@ -94,7 +94,20 @@ fn a_wrong_row_of_autoheuristic_is_named_by_its_line_whatever_ends_the_lines() {
         let bad = "\"2,type=triton_BLOCK-M=16,never";
         let text = [head, "m,choice,feedback", good, &format!("{blank}{bad}"), good].join(end);
         let file = write(folder.path(), "rows.txt", text.as_bytes());
-        let (_, err, code) = run(&["import", "autoheuristic", &file, "-o", &output]);
+        let sizes: Vec<String> =
+            ["k=64", "n=64", "mat1_dtype=float16", "mat2_dtype=float16", "mat1_stride_0=64", "mat1_stride_1=1"]
+                .into_iter()
+                .chain([
+                    "mat2_stride_0=64",
+                    "mat2_stride_1=1",
+                    "mat1_iscontig=True",
+                    "mat2_iscontig=True",
+                    "using_tf32=not_float_32",
+                ])
+                .map(|set| format!("--set={set}"))
+                .collect();
+        let ask = ["import", "autoheuristic", &file, "-o", &output, "--strict"];
+        let (_, err, code) = run(&[&ask[..], &sizes.iter().map(String::as_str).collect::<Vec<_>>()].concat());
         assert!(code == 2 && err.contains(&format!("line {line}: `never` is no time")), "{err}");
     }
 }
@@ -158,4 +171,36 @@ fn datasets_are_written_as_t4_csv_and_parquet() {
             (other, outcome) => assert!(outcome != "measured" && other == parquet::record::Field::Null, "{outcome}"),
         }
     }
+}
+
+#[test]
+fn bad_rows_of_a_real_database_are_left_out_and_counted_unless_none_may_be() {
+    let file = "../shared/data/miopen/gfx1030_36.db.bz2";
+    if !Path::new(file).is_file() {
+        println!("skipped: {file} is not here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let args = ["import", "miopen", file, "--device", "RX 6900 XT", "-o", &out];
+    let (_, err, code) = run(&[&args[..], &["--strict"]].concat());
+    assert!(code == 2 && err.contains("--strict: 4 of 8881 rows cannot be read"), "{err}");
+    let (text, err, code) = run(&args);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        text.contains("left out, because its in_h is `…`: 4 rows\n  first: row 823 of perf_db: its in_h is `-5`"),
+        "{text}"
+    );
+    assert!(text.contains("8477 records") || text.contains(" records of "), "{text}");
+}
+
+#[test]
+fn a_file_of_which_most_rows_are_bad_is_refused_with_what_is_probably_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let text = "64-56-56-1x1-64-56-56-32-0x0-1x1-1x1-0-NCHW-FP32-F=A:1\nnonsense\nmore of it\n";
+    let path = write(folder.path(), "gfx906_60.db.txt", text.as_bytes());
+    let (_, err, code) = run(&["import", "miopen", &path, "-o", &out]);
+    assert!(code == 2 && err.contains("2 of 3 rows cannot be read, most because has no"), "{err}");
+    assert!(err.contains("line 2") && !Path::new(&out).exists(), "{err}");
 }

@@ -277,7 +277,7 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
         databases.push((
             file.to_string(),
             Device::described(device).unwrap(),
-            miopen::read(&folder.join(file)).unwrap(),
+            miopen::read(&folder.join(file)).unwrap().rows,
         ));
     }
     let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
@@ -303,7 +303,7 @@ fn median_legal(folder: &Path, solver: &str, main: &[&[i64]]) -> u64 {
     }
     let kernel = Kernel::from(kernel);
     let device = Device::described("gfx906_60").unwrap();
-    let rows = miopen::read(&folder.join("gfx906_60.db.bz2")).unwrap();
+    let rows = miopen::read(&folder.join("gfx906_60.db.bz2")).unwrap().rows;
     let rows: Vec<&Row> = rows.iter().filter(|r| r.is_of(solver) && r.convolution.beyond.is_empty()).collect();
     let step = (rows.len() / if solver.contains("Hip") { 1_000 } else { 120 }).max(1);
     let mut counts = Vec::new();

@@ -8,6 +8,7 @@ use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
 use seqtune_data::formats::miopen;
 use seqtune_data::formats::miopen::{Import, Imported, Row, Times};
+use seqtune_data::{BadRows, Counts};
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::{open_regular, read, read_text, text, unpack};
 use seqtune_predict::kernel::{Device, Kernel};
@@ -20,6 +21,14 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     #[command(subcommand)]
     from: From,
+}
+
+/// What becomes of rows that cannot be read.
+#[derive(clap::Args)]
+struct Strictness {
+    /// Refuses the whole import where a row cannot be read, instead of leaving such rows out and telling how many
+    #[arg(long)]
+    strict: bool,
 }
 
 #[derive(Subcommand)]
@@ -50,6 +59,8 @@ struct SweepArgs {
     #[arg(short, long, value_name = "DATASET")]
     output: PathBuf,
     #[command(flatten)]
+    strictness: Strictness,
+    #[command(flatten)]
     replace: Replace,
 }
 
@@ -65,6 +76,11 @@ struct AutoHeuristicArgs {
     /// Device that it was measured on [default: the described one whose limits the files tell]
     #[arg(long)]
     device: Option<String>,
+    /// A field that the files have no column for: the column that holds it under another name, or its value
+    #[arg(long, value_name = "FIELD=COLUMN", value_parser = pair)]
+    set: Vec<(String, String)>,
+    #[command(flatten)]
+    strictness: Strictness,
     #[command(flatten)]
     replace: Replace,
     /// The counts as one JSON object
@@ -91,10 +107,18 @@ struct MiopenArgs {
     #[arg(long)]
     device: Option<String>,
     #[command(flatten)]
+    strictness: Strictness,
+    #[command(flatten)]
     replace: Replace,
     /// The counts as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// `NAME=VALUE`.
+fn pair(text: &str) -> std::result::Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write FIELD=COLUMN or FIELD=VALUE")?;
+    Ok((name.trim().into(), value.trim().into()))
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -124,14 +148,24 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         None => device_of(path),
     };
     let mut times: BTreeMap<String, Times> = BTreeMap::new();
+    let mut bad = BadRows::default();
+    let mut check = |path: &Path, found: BadRows, rows: usize| {
+        let checked = found.check(rows, args.strictness.strict).map_err(|e| e.at(path.display()));
+        bad.extend(found);
+        checked
+    };
     for path in &args.find_db {
-        miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
+        let (entries, found) = miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
+        check(path, found, entries)?;
     }
     let mut databases: Vec<(String, Device, Vec<Row>)> = Vec::new();
     for path in &args.databases {
         let device = device(path)?;
         let place = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        databases.push((place, device, miopen::read(path)?));
+        let miopen::Rows { rows, bad: found } = miopen::read(path)?;
+        let all = rows.len() + found.rows();
+        check(path, found, all)?;
+        databases.push((place, device, rows));
     }
     let known = |solver: &String| databases.iter().flat_map(|(_, _, rows)| rows).any(|r| r.is_of(solver));
     if let Some(unknown) = args.solver.iter().find(|s| !known(s)) {
@@ -140,8 +174,9 @@ fn miopen(args: MiopenArgs) -> Result<()> {
     let rows: usize = databases.iter().map(|(_, _, rows)| rows.len()).sum();
     let mut bar = Bar::new("import", rows as u64);
     let ask = Import { solvers: &args.solver, times: &times, command: crate::cli::outputs::command_line() };
-    let imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
+    let mut imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
     bar.end();
+    imported.bad.extend(bad);
     if imported.datasets.is_empty() {
         report(&args, &imported)?;
         return input("no row could be imported");
@@ -161,11 +196,11 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     let records: usize = imported.datasets.values().map(|d| d.records.len()).sum();
     if args.json {
         let of = |((device, solver), d): (&(String, String), &seqtune_data::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
-        let left_out = |((solver, reason), c): (&(String, String), &miopen::Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
+        let left_out = |((solver, reason), c): (&(String, String), &Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
         return crate::cli::answer::answer_json(&serde_json::json!({
             "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
-            "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(),
+            "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(), "bad": imported.bad,
         }));
     }
     let mut text = format!(
@@ -182,6 +217,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }
+    text = text.trim_end().to_string() + &imported.bad.text();
     crate::cli::answer::answer(text.trim_end());
     Ok(())
 }
@@ -215,9 +251,11 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
     let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
     let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
-    let imported = autoheuristic::import(&files, device, crate::cli::outputs::command_line())?;
-    let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out } = &imported;
+    let ask = autoheuristic::Options { device, set: args.set, command: crate::cli::outputs::command_line() };
+    let imported = autoheuristic::import(&files, ask)?;
+    let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out, bad } = &imported;
     let records = dataset.records.len();
+    bad.check(*rows, args.strictness.strict)?;
     if records == 0 {
         return input("no row could be imported");
     }
@@ -225,7 +263,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     if args.json {
         return crate::cli::answer::answer_json(&serde_json::json!({
             "kernel": kernel.name, "device": dataset.header.device.name, "rows": rows, "repeated": repeated, "records": records,
-            "failed": failed, "references": references, "left_out": left_out,
+            "failed": failed, "references": references, "left_out": left_out, "bad": bad,
         }));
     }
     let mut text = format!(
@@ -238,6 +276,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     for (reason, rows) in left_out {
         text += &format!("\nleft out, because {reason}: {rows} rows");
     }
+    text += &bad.text();
     crate::cli::answer::answer(&text);
     Ok(())
 }
@@ -269,7 +308,8 @@ fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
     };
     let imported =
         sweep.dataset(&kernel, &problem, device, (&place, crate::cli::outputs::command_line())).map_err(at)?;
-    let kernel_tuner::Imported { dataset, failed, left_out } = &imported;
+    let kernel_tuner::Imported { dataset, failed, left_out, bad, entries } = &imported;
+    bad.check(*entries, args.strictness.strict).map_err(at)?;
     if dataset.records.is_empty() {
         return input(format!("{place}: no config could be imported"));
     }
@@ -284,6 +324,7 @@ fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
     for (reason, configs) in left_out {
         text += &format!("\nleft out, because {reason}: {configs} configs");
     }
+    text += &bad.text();
     crate::cli::answer::answer(&text);
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! On disk a dataset is either a journal (JSON lines, appended during a sweep) or packed (for training and shipping).
 //! Each form converts into the other without loss. In memory datasets become a [`Table`].
 
+pub mod bad_rows;
 pub mod dataset;
 pub mod failures;
 pub mod formats;
@@ -15,6 +16,7 @@ pub mod stats;
 pub mod storage;
 pub mod table;
 
+pub use bad_rows::{BadRows, Counts};
 pub use dataset::{Dataset, FORMAT, Header, today};
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};

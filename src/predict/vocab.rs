@@ -92,7 +92,7 @@ impl Vocab {
     /// Refuses a vocabulary that contradicts itself: of a file that was changed by hand.
     ///
     /// # Errors
-    /// [`Error::Model`] where its parts do not fit each other.
+    /// [`Error::Input`](crate::Error::Input) where its parts do not fit each other.
     pub fn check(&self) -> Result<()> {
         let mut first = 0;
         let offsets = self.parameters.iter().map(|(_, values)| {

@@ -3,11 +3,12 @@
 //! The columns before `choice` are the problem. `choice` is a Triton config (`type=triton_BLOCK-M=64_…`) or a kernel of the vendor's
 //! library (`extern_…`). `feedback` is the time in milliseconds.
 
+use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
 use crate::observed::Observed;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::{Device, Kernel};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -39,6 +40,19 @@ pub struct Imported {
     pub references: usize,
     /// Number of rows with configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
+    /// Rows that cannot be read, or whose problem or config is none of the kernel's.
+    pub bad: BadRows,
+}
+
+/// What an import is asked for beside the files.
+#[derive(Default)]
+pub struct Options {
+    /// Device that was measured on; the metadata has to identify one of the described devices without it.
+    pub device: Option<Device>,
+    /// Fields that the files have no column for, each with a column or a value.
+    pub set: Vec<(String, String)>,
+    /// Command line, kept with the dataset.
+    pub command: String,
 }
 
 /// Times of one problem.
@@ -60,11 +74,17 @@ struct Rows {
     measured: HashMap<String, Measured>,
     rows: usize,
     repeated: usize,
+    bad: BadRows,
 }
 
 impl Rows {
     /// Adds the rows of a file; `seen` holds those of all files so far.
-    fn read<'t>(&mut self, place: &str, text: &'t str, seen: &mut HashSet<&'t str>) -> Result<()> {
+    fn read<'t>(
+        &mut self,
+        (place, text): (&str, &'t str),
+        set: &[(String, String)],
+        seen: &mut HashSet<&'t str>,
+    ) -> Result<()> {
         let mut lines = text.lines();
         let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|e| {
             let what = "is no file of AutoHeuristic: its first line is not the JSON it begins with";
@@ -103,25 +123,30 @@ impl Rows {
             let breaks = ['\r', '\n'];
             // counted for errors alone; empty lines stand before the row
             let line = || 3 + rest[..begin].matches('\n').count() + leading_breaks(row);
-            match seen.insert(row.trim_matches(breaks)) {
-                true => self.add(&fields, &record).map_err(|e| e.at(format!("{place}, line {}", line())))?,
-                false => self.repeated += 1,
+            if !seen.insert(row.trim_matches(breaks)) {
+                self.repeated += 1;
+            } else if let Err(e) = self.add(&fields, set, &record) {
+                self.bad.add(&e.to_string(), &format!("{place}, line {}", line()));
             }
         }
     }
 
-    fn add(&mut self, fields: &[&str], record: &csv::StringRecord) -> Result<()> {
+    fn add(&mut self, fields: &[&str], set: &[(String, String)], record: &csv::StringRecord) -> Result<()> {
         let cells: Vec<&str> = record.iter().collect();
         let [problem @ .., choice, feedback] = &cells[..] else { return input("has too few columns") };
         if cells.len() != fields.len() {
             return input(format!("has {} columns, not {}", cells.len(), fields.len()));
         }
         let milliseconds: f64 = feedback.parse().map_err(|_| Error::Input(format!("`{feedback}` is no time")))?;
-        if milliseconds <= 0.0 {
-            return input(format!("`{feedback}` is no time: it is not above 0"));
+        let stored = (milliseconds * 1e3) as f32;
+        // inf is what a config that failed takes
+        if !(milliseconds == f64::INFINITY || stored.is_normal() && stored > 0.0) {
+            return input(format!("`{feedback}` is no time above 0"));
         }
         let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
-        let problem = fields.iter().zip(problem).map(pair).collect::<Vec<_>>().join(",");
+        let column = |name: &str| fields.iter().position(|f| *f == name).and_then(|at| problem.get(at));
+        let more = set.iter().map(|(field, from)| format!("{field}={}", column(from).map_or(from.as_str(), |v| v)));
+        let problem = fields.iter().zip(problem).map(pair).chain(more).collect::<Vec<_>>().join(",");
         let entry = self.measured.entry(problem.clone()).or_insert_with(|| {
             self.order.push(problem);
             Measured::default()
@@ -130,7 +155,7 @@ impl Rows {
             entry.library.push(milliseconds);
             return Ok(());
         }
-        let config = config(choice).ok_or_else(|| Error::Input(format!("`{choice}` is no config")))?;
+        let Some(config) = config(choice) else { return input(format!("`{choice}` is no config")) };
         match entry.configs.iter_mut().find(|(c, _)| *c == config) {
             Some((_, times)) => times.push(milliseconds),
             None => entry.configs.push((config, vec![milliseconds])),
@@ -139,21 +164,37 @@ impl Rows {
     }
 }
 
-/// Imports files of one kernel, given as pairs of path and text.
-///
-/// Without `device` the metadata has to identify one of the described devices.
+impl Rows {
+    /// Refuses files that lack a field of the kernel.
+    fn check_columns(&self, kernel: &Kernel, set: &[(String, String)]) -> Result<()> {
+        let columns: Vec<&str> = self.columns.split(',').collect();
+        let is_there = |name: &str| columns.contains(&name) || set.iter().any(|(field, _)| field == name);
+        match kernel.fields.iter().find(|f| f.default.is_none() && !is_there(&f.name)) {
+            Some(field) => input(format!(
+                "the files have no column `{0}`, which kernel {1} needs; name the column that holds it, or its value, with --set {0}=COLUMN (there \
+                 are {2})",
+                field.name, kernel.name, self.columns
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Imports files of one kernel, given as pairs of path and text. Rows that cannot be read are left out and counted.
 ///
 /// # Errors
-/// [`Error::Input`] where a file is malformed or no kernel or device fits, [`Error::Problem`] or [`Error::Config`] for a rejected row.
-pub fn import(files: &[(String, String)], device: Option<Device>, command: String) -> Result<Imported> {
+/// [`Error::Input`] where a file is of another kind, no kernel or device fits, or a field of the kernel has no column.
+pub fn import(files: &[(String, String)], ask: Options) -> Result<Imported> {
     let (mut read, mut seen) = (Rows::default(), HashSet::new());
     for (place, text) in files {
-        read.read(place, text, &mut seen)?;
+        read.read((place, text), &ask.set, &mut seen)?;
     }
     let Some(head) = &read.head else { return input("there is no file to import") };
-    let kernel = Kernel::find(&format!("triton_{}", head.name))?.ok_or_else(|| {
-        Error::Input(format!("there is no kernel triton_{}: write a kernel.toml of its space", head.name))
+    let kernel = Kernel::find(&format!("triton_{}", quoted(&head.name)))?.ok_or_else(|| {
+        Error::Input(format!("there is no kernel triton_{}: write a kernel.toml of its space", quoted(&head.name)))
     })?;
+    read.check_columns(&kernel, &ask.set)?;
+    let Options { device, command, .. } = ask;
     let device = device.map_or_else(|| device_of(head), Ok)?;
     let places = files.iter().map(|(place, _)| place.clone()).collect();
     let provenance = Provenance::Imported { tool: "PyTorch's AutoHeuristic".into(), files: places };
@@ -166,24 +207,39 @@ pub fn import(files: &[(String, String)], device: Option<Device>, command: Strin
         failed: 0,
         references: 0,
         left_out: BTreeMap::new(),
+        bad: read.bad,
     };
     for problem in &read.order {
-        imported.add(problem, &read.measured[problem])?;
+        imported.add(problem, &read.measured[problem]);
     }
     Ok(imported)
 }
 
 impl Imported {
     /// Adds the records of a problem.
-    fn add(&mut self, problem: &str, measured: &Measured) -> Result<()> {
+    fn add(&mut self, problem: &str, measured: &Measured) {
         let kernel = &self.kernel;
-        let problem = kernel.problem(problem)?;
-        let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &problem, &self.dataset.header.device);
-        let shown = kernel.show_problem(&problem);
+        let place = |config: &str| format!("{problem} {config}");
+        let read = match kernel.problem(problem) {
+            Ok(read) => read,
+            Err(e) => {
+                let rows = measured.configs.iter().flat_map(|(config, times)| times.iter().map(move |_| config));
+                rows.for_each(|config| self.bad.add(&e.to_string(), &place(config)));
+                return;
+            }
+        };
+        let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &read, &self.dataset.header.device);
+        let shown = kernel.show_problem(&read);
         let library_us = least(&measured.library).map(|milliseconds| (milliseconds * 1e3) as f32);
         self.references += library_us.is_some() as usize;
         for (config, times) in &measured.configs {
-            let config = kernel.config(config)?;
+            let config = match kernel.config(config) {
+                Ok(config) => config,
+                Err(e) => {
+                    times.iter().for_each(|_| self.bad.add(&e.to_string(), &place(config)));
+                    continue;
+                }
+            };
             if let Some(rule) = space.broken(&config) {
                 *self.left_out.entry(rule.to_string()).or_insert(0) += times.len();
                 continue;
@@ -201,7 +257,6 @@ impl Imported {
             let (problem, config) = (shown.clone(), kernel.show_config(&config));
             self.dataset.records.push(Record { problem: problem.into(), config: config.into(), outcome, observed });
         }
-        Ok(())
     }
 }
 
@@ -251,7 +306,7 @@ m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_strid
 
     fn read(rows: &[&str]) -> Result<Imported> {
         let rows: String = rows.iter().map(|row| format!("{PROBLEM},{row}\n")).collect();
-        import(&[("a.txt".into(), format!("{HEAD}{rows}"))], None, "test".into())
+        import(&[("a.txt".into(), format!("{HEAD}{rows}"))], Options::default())
     }
 
     #[test]
@@ -280,12 +335,14 @@ m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_strid
 
     #[test]
     fn what_is_not_understood_is_told_with_its_place() {
-        let wrong = |text: &str| match import(&[("a.txt".into(), text.into())], None, "test".into()) {
+        let wrong = |text: &str| match import(&[("a.txt".into(), text.into())], Options::default()) {
             Err(e) => e.to_string(),
-            Ok(_) => panic!("{text} was imported"),
+            Ok(imported) => imported.bad.check(imported.rows, false).unwrap_err().to_string(),
         };
         assert!(wrong("m,k\n1,2\n").contains("a.txt: is no file of AutoHeuristic"));
-        assert!(wrong(&format!("{HEAD}1,2,3\n")).contains("a.txt, line 3: has 3 columns, not 14"));
+        assert!(wrong(&format!("{HEAD}1,2,3\n")).contains("such as a.txt, line 3: has 3 columns, not 14"));
+        let fewer = HEAD.replace("using_tf32,", "").replace("m,k,n,", "m,k,");
+        assert!(wrong(&fewer).contains("no column `n`, which kernel triton_mm needs"), "{}", wrong(&fewer));
         let row = |tail: &str| format!("{HEAD}{PROBLEM},{tail}\n");
         assert!(wrong(&row("extern_mm,soon")).contains("`soon` is no time"));
         assert!(wrong(&row("whatever,0.1")).contains("`whatever` is no config"));

@@ -1,6 +1,7 @@
 //! Sweeps in the auto-tuning community's formats: cache files of Kernel Tuner, and T4 results ("Towards a Benchmarking Suite for
 //! Kernel Tuners", Torring et al. 2023).
 
+use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Config with its outcome.
-struct MeasuredProblem {
+struct Tried {
     /// Config as `name=value` pairs.
     config: String,
     outcome: Outcome,
@@ -24,7 +25,9 @@ pub struct Sweep {
     pub device: Option<String>,
     /// Sizes of the problem; empty where the file has none.
     pub sizes: Vec<u64>,
-    tried: Vec<MeasuredProblem>,
+    tried: Vec<Tried>,
+    /// Entries that cannot be read.
+    bad: BadRows,
 }
 
 /// Result of an import.
@@ -35,12 +38,16 @@ pub struct Imported {
     pub failed: usize,
     /// Number of configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
+    /// Entries that cannot be read, or whose config is none of the kernel's.
+    pub bad: BadRows,
+    /// Entries in all.
+    pub entries: usize,
 }
 
 /// Parses a cache file of Kernel Tuner, also one that an interrupted run left incomplete.
 ///
 /// # Errors
-/// [`Error::Input`] where the text is not a cache file, or an entry lacks a parameter or its times.
+/// [`Error::Input`] where the text is not a cache file.
 pub fn read_cache(text: &str) -> Result<Sweep> {
     let closed = || format!("{}}}}}", text.trim_end().trim_end_matches(','));
     let file: Value = serde_json::from_str(text)
@@ -49,46 +56,67 @@ pub fn read_cache(text: &str) -> Result<Sweep> {
     let (Some(names), Some(cache)) = (file["tune_params_keys"].as_array(), file["cache"].as_object()) else {
         return input("is no cache file of Kernel Tuner's: it has no tune_params_keys or no cache");
     };
-    let tried = cache.iter().map(|(key, entry)| {
+    let read = |entry: &Value| -> std::result::Result<Tried, &str> {
         let pair = |name: &Value| {
             let name = name.as_str()?;
             Some(format!("{name}={}", entry.get(name)?))
         };
         let config: Option<Vec<String>> = names.iter().map(pair).collect();
-        let config = config.ok_or_else(|| Error::Input(format!("entry {key} lacks a parameter")))?.join(",");
+        let config = config.ok_or("lacks a parameter")?.join(",");
         let outcome = match &entry["time"] {
             Value::String(failure) => Outcome::invalid(kind(failure), failure.as_str()),
-            _ => measured(&entry["times"]).ok_or_else(|| Error::Input(format!("entry {key} has no times")))?,
+            // of versions that write a number where a config failed
+            Value::Number(time) if entry["times"].is_null() && time.as_f64().is_some_and(|ms| ms >= FAILED_MS) => {
+                Outcome::invalid(InvalidityKind::Runtime, "recorded as taking for ever")
+            }
+            _ => measured(&entry["times"]).ok_or("has no times")?,
         };
-        Ok(MeasuredProblem { config, outcome })
-    });
+        Ok(Tried { config, outcome })
+    };
+    let (tried, bad) = sorted(cache.iter().map(|(key, entry)| (format!("entry {key}"), read(entry))));
     let sizes = match &file["problem_size"] {
         Value::Array(sizes) => sizes.iter().filter_map(Value::as_u64).collect(),
         one => one.as_u64().into_iter().collect(),
     };
     let device = file["device_name"].as_str().map(String::from);
-    Ok(Sweep { device, sizes, tried: tried.collect::<Result<_>>()? })
+    Ok(Sweep { device, sizes, tried, bad })
+}
+
+/// What a time in milliseconds is at least that stands for a failure.
+const FAILED_MS: f64 = 1e20;
+
+/// Entries that can be read, and the others by reason. A time that a dataset cannot hold is none.
+fn sorted<'e>(entries: impl Iterator<Item = (String, std::result::Result<Tried, &'e str>)>) -> (Vec<Tried>, BadRows) {
+    let (mut tried, mut bad) = (Vec::new(), BadRows::default());
+    for (place, entry) in entries {
+        match entry.and_then(|entry| entry.outcome.fault().map_or(Ok(entry), Err)) {
+            Ok(entry) => tried.push(entry),
+            Err(reason) => bad.add(reason, &place),
+        }
+    }
+    (tried, bad)
 }
 
 /// Parses results in the T4 format, which names neither device nor problem.
 ///
 /// # Errors
-/// [`Error::Input`] where the text is not a T4 file, or a result lacks a field.
+/// [`Error::Input`] where the text is not a T4 file.
 pub fn read_t4(text: &str) -> Result<Sweep> {
     let file: Value = serde_json::from_str(text).map_err(|e| Error::Input(format!("is no file of T4 results: {e}")))?;
     let Some(results) = file["results"].as_array() else { return input("is no file of T4 results: it has no results") };
-    let tried = results.iter().enumerate().map(|(i, result)| {
-        let what = |what: &str| Error::Input(format!("result {}: has no {what}", i + 1));
-        let config = result["configuration"].as_object().ok_or_else(|| what("configuration"))?;
+    let read = |result: &Value| -> std::result::Result<Tried, &str> {
+        let config = result["configuration"].as_object().ok_or("has no configuration")?;
         let config = config.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",");
         let outcome = match result["invalidity"].as_str() {
-            Some("correct") => measured(&result["times"]["runtimes"]).ok_or_else(|| what("runtimes"))?,
+            Some("correct") => measured(&result["times"]["runtimes"]).ok_or("has no runtimes")?,
             Some(failure) => Outcome::invalid(kind(failure), failure),
-            None => return Err(what("invalidity")),
+            None => return Err("has no invalidity"),
         };
-        Ok(MeasuredProblem { config, outcome })
-    });
-    Ok(Sweep { device: None, sizes: Vec::new(), tried: tried.collect::<Result<_>>()? })
+        Ok(Tried { config, outcome })
+    };
+    let (tried, bad) =
+        sorted(results.iter().enumerate().map(|(i, result)| (format!("result {}", i + 1), read(result))));
+    Ok(Sweep { device: None, sizes: Vec::new(), tried, bad })
 }
 
 /// Converts times in milliseconds, without the first of several, which is cold.
@@ -132,7 +160,7 @@ impl Sweep {
     /// Converts the content into a dataset of `problem` on `device`.
     ///
     /// # Errors
-    /// [`Error::Problem`] or [`Error::Config`] where the kernel rejects the problem or a config.
+    /// [`Error::Problem`] where the kernel rejects the problem.
     pub fn dataset(
         self,
         kernel: &Kernel,
@@ -144,8 +172,15 @@ impl Sweep {
         let space = ConfigSpace::new(kernel, &problem, &device);
         let shown: Arc<str> = kernel.show_problem(&problem).into();
         let (mut records, mut failed, mut left_out) = (Vec::new(), 0, BTreeMap::new());
-        for MeasuredProblem { config, outcome } in self.tried {
-            let config = kernel.config(&config)?;
+        let (mut bad, entries) = (self.bad.clone(), self.tried.len() + self.bad.rows());
+        for Tried { config, outcome } in self.tried {
+            let config = match kernel.config(&config) {
+                Ok(read) => read,
+                Err(e) => {
+                    bad.add(&e.to_string(), "a config");
+                    continue;
+                }
+            };
             if let Some(rule) = space.broken(&config) {
                 *left_out.entry(rule.to_string()).or_insert(0) += 1;
                 continue;
@@ -157,7 +192,7 @@ impl Sweep {
         let tool = "another tuner, the first run of each config left out".into();
         let provenance = Provenance::Imported { tool, files: vec![place.into()] };
         let header = Header::new(kernel, &device, 0, provenance, command);
-        Ok(Imported { dataset: Dataset { header, records }, failed, left_out })
+        Ok(Imported { dataset: Dataset { header, records }, failed, left_out, bad, entries })
     }
 }
 
@@ -233,6 +268,9 @@ mod tests {
         assert!(matches!(&outcomes[0], Outcome::Measured(m) if m.samples_us == [1_000.0]));
         assert_eq!(outcomes[1], Outcome::invalid(InvalidityKind::Compile, "compile"));
         assert_eq!(outcomes[2], Outcome::invalid(InvalidityKind::Timeout, "timeout"));
-        assert!(read_t4(r#"{"results": [{}]}"#).is_err());
+        assert_eq!(read_t4(r#"{"results": [{}]}"#).unwrap().bad.rows(), 1);
+        let zero = r#"{"tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 1.0, "times": [1, 0]}, "2": {"a": 2, "time": 1e20}}}"#;
+        let sweep = read_cache(zero).unwrap();
+        assert_eq!((sweep.tried.len(), sweep.bad.0["a time is not above 0"].rows), (1, 1));
     }
 }

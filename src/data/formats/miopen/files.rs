@@ -1,6 +1,7 @@
 //! Database files of MIOpen, in SQLite or text form.
 
-use crate::formats::miopen::rows::{Row, Times};
+use crate::bad_rows::BadRows;
+use crate::formats::miopen::rows::{Rows, Times};
 use crate::formats::miopen::{sqlite, text};
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::unpack;
@@ -11,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
-pub fn read(path: &Path) -> Result<Vec<Row>> {
+pub fn read(path: &Path) -> Result<Rows> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
     match bytes.starts_with(sqlite::MAGIC) {
@@ -20,14 +21,14 @@ pub fn read(path: &Path) -> Result<Vec<Row>> {
     }
 }
 
-/// Adds the times of a find database to `times`.
+/// Adds the times of a find database to `times`; gives the number of entries, and those that cannot be read.
 ///
 /// # Errors
 /// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
-pub fn read_times(path: &Path, times: &mut Times) -> Result<()> {
+pub fn read_times(path: &Path, times: &mut Times) -> Result<(usize, BadRows)> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
-    text::read_times(utf8(&bytes).map_err(at)?, times).map_err(at)
+    Ok(text::read_times(utf8(&bytes).map_err(at)?, times))
 }
 
 /// Reads the bytes of a file, decompressed where it is bzip2.

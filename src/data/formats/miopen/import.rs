@@ -1,5 +1,6 @@
 //! Databases' rows as datasets: one per device and solver.
 
+use crate::bad_rows::{BadRows, Counts};
 use crate::dataset::{Dataset, Header};
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::params::Columns;
@@ -8,7 +9,6 @@ use crate::recipe::Provenance;
 use crate::record::{Outcome, Record, Tuned};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Checker, Config, Device, Kernel, Problem};
-use serde::Serialize;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,15 +20,6 @@ pub struct Import<'a> {
     pub times: &'a BTreeMap<String, Times>,
     /// Command line, kept with the datasets.
     pub command: String,
-}
-
-/// Rows that are not in the datasets for one reason, and the first of them.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Counts {
-    /// Number of rows.
-    pub rows: usize,
-    /// The first of them, with its place.
-    pub example: String,
 }
 
 /// The datasets, and what became of the rows.
@@ -44,6 +35,8 @@ pub struct Imported {
     pub replaced: usize,
     /// Rows left out, by solver and reason.
     pub left_out: BTreeMap<(String, String), Counts>,
+    /// Times that cannot be stored.
+    pub bad: BadRows,
 }
 
 struct Solver<'k> {
@@ -149,6 +142,12 @@ impl Importer<'_> {
         match found {
             Ok((kernel, (problem, config))) => {
                 let time_us = database.ms(row).map(|ms| (ms * 1e3) as f32);
+                // what is finite in double precision may be 0 or infinite in single
+                let time_us = time_us.filter(|us| us.is_normal() && *us > 0.0).or_else(|| {
+                    let ms = database.ms(row)?;
+                    imported.bad.add(&format!("its time of `{ms}` ms is beyond single precision"), database.place);
+                    None
+                });
                 let record = Record {
                     problem: kernel.show_problem(&problem).into(),
                     config: kernel.show_config(&config).into(),
@@ -158,13 +157,11 @@ impl Importer<'_> {
                 self.record(database, kernel, name, record);
             }
             Err(reason) => {
-                let counts = imported.left_out.entry((name.into(), reason)).or_default();
-                counts.rows += 1;
-                if counts.example.is_empty() {
+                imported.left_out.entry((name.into(), reason)).or_default().add(|| {
                     let Convolution { direction, dtype, sizes, .. } = &row.convolution;
                     let (place, params) = (database.place, &row.params);
-                    counts.example = format!("{place}: {direction} {dtype} {sizes:?} {}:{params}", row.solver);
-                }
+                    format!("{place}: {direction} {dtype} {sizes:?} {}:{params}", row.solver)
+                });
             }
         }
     }

@@ -26,5 +26,5 @@ pub use convolution::{BATCH, Convolution};
 pub use driver::{convolutions_of_command, convolutions_of_lines};
 pub use export::{Export, solver_name};
 pub use files::{read, read_times};
-pub use import::{Counts, Import, Imported, import};
-pub use rows::{Row, Times};
+pub use import::{Import, Imported, import};
+pub use rows::{Row, Rows, Times};

@@ -1,7 +1,17 @@
 //! Rows of MIOpen's databases.
 
+use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
 use std::collections::HashMap;
+
+/// What a performance database holds.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// Rows that can be read.
+    pub rows: Vec<Row>,
+    /// Rows that cannot.
+    pub bad: BadRows,
+}
 
 /// Row of a performance database.
 #[derive(Clone, Debug, PartialEq)]

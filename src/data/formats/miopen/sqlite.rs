@@ -1,7 +1,7 @@
 //! Performance databases in SQLite form.
 
 use crate::formats::miopen::convolution::Convolution;
-use crate::formats::miopen::rows::Row;
+use crate::formats::miopen::rows::{Row, Rows};
 use rusqlite::{Connection, MAIN_DB, types::ValueRef};
 use seqtune_predict::error::{Error, Result, input};
 
@@ -13,11 +13,11 @@ const QUERY: &str = "SELECT solver, params, direction, data_type, layout, \
     dilation_h, dilation_w, group_count, spatial_dim, bias \
     FROM perf_db LEFT JOIN config ON perf_db.config = config.id ORDER BY perf_db.id";
 
-/// Reads all rows, in the order of their ids.
+/// Reads all rows, in the order of their ids; those of which a column is missing or of the wrong type are counted.
 ///
 /// # Errors
-/// [`Error::Input`] where the database is damaged, or a column is missing or of the wrong type.
-pub fn read(bytes: &[u8]) -> Result<Vec<Row>> {
+/// [`Error::Input`] where the database is damaged or has other tables.
+pub fn read(bytes: &[u8]) -> Result<Rows> {
     let failed =
         |e: rusqlite::Error| Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"));
     let mut connection = Connection::open_in_memory().map_err(failed)?;
@@ -28,44 +28,54 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Row>> {
     }
     let mut statement = connection.prepare(QUERY).map_err(failed)?;
     let mut found = statement.query([]).map_err(failed)?;
-    let mut rows = Vec::new();
+    let mut all = Rows::default();
     while let Some(row) = found.next().map_err(failed)? {
-        let number = rows.len() + 1;
-        let fault = |i: usize| {
-            let column = row.as_ref().column_name(i).unwrap_or("?");
-            Error::Input(format!(
-                "row {number} of perf_db: column {column} is missing or of the wrong type; the database is damaged"
-            ))
-        };
-        let text = |i: usize| match row.get_ref(i) {
-            Ok(ValueRef::Text(text)) => std::str::from_utf8(text).map_err(|_| fault(i)),
-            _ => Err(fault(i)),
-        };
-        let size = |i: usize| match row.get_ref(i) {
-            Ok(ValueRef::Integer(x)) => u32::try_from(x).map_err(|_| fault(i)),
-            _ => Err(fault(i)),
-        };
-        let mut sizes = [0; 14];
-        for (i, value) in sizes.iter_mut().enumerate() {
-            *value = size(5 + i)?;
+        let number = all.rows.len() + all.bad.rows() + 1;
+        if number > MOST_ROWS {
+            return input(format!("has more than {MOST_ROWS} rows, so it is no database of MIOpen"));
         }
-        let beyond = match (size(19)?, size(20)?) {
-            (2, 0) => "",
-            (2, _) => "a bias",
-            _ => "3 dimensions",
-        };
-        rows.push(Row {
-            solver: text(0)?.into(),
-            params: text(1)?.into(),
-            convolution: Convolution {
-                direction: text(2)?.into(),
-                dtype: text(3)?.into(),
-                layout: text(4)?.into(),
-                sizes,
-                output: None,
-                beyond: beyond.into(),
-            },
-        });
+        match read_row(row) {
+            Ok(row) => all.rows.push(row),
+            Err(reason) => all.bad.add(&reason, &format!("row {number} of perf_db")),
+        }
     }
-    Ok(rows)
+    Ok(all)
+}
+
+/// Rows of a database at most: the real ones have 300,000.
+const MOST_ROWS: usize = 20_000_000;
+
+/// A row, or what is wrong with it.
+fn read_row(row: &rusqlite::Row) -> std::result::Result<Row, String> {
+    let column = |i: usize| row.as_ref().column_name(i).unwrap_or("?");
+    let fault = |i: usize| format!("its {} is missing or of the wrong type", column(i));
+    let text = |i: usize| match row.get_ref(i) {
+        Ok(ValueRef::Text(text)) => std::str::from_utf8(text).map_err(|_| fault(i)),
+        _ => Err(fault(i)),
+    };
+    let size = |i: usize| match row.get_ref(i) {
+        Ok(ValueRef::Integer(x)) => u32::try_from(x).map_err(|_| format!("its {} is `{x}`", column(i))),
+        _ => Err(fault(i)),
+    };
+    let mut sizes = [0; 14];
+    for (i, value) in sizes.iter_mut().enumerate() {
+        *value = size(5 + i)?;
+    }
+    let beyond = match (size(19)?, size(20)?) {
+        (2, 0) => "",
+        (2, _) => "a bias",
+        _ => "3 dimensions",
+    };
+    Ok(Row {
+        solver: text(0)?.into(),
+        params: text(1)?.into(),
+        convolution: Convolution {
+            direction: text(2)?.into(),
+            dtype: text(3)?.into(),
+            layout: text(4)?.into(),
+            sizes,
+            output: None,
+            beyond: beyond.into(),
+        },
+    })
 }
