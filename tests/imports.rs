@@ -87,7 +87,7 @@ fn what_cannot_be_imported_is_told_in_a_sentence() {
 #[test]
 fn a_wrong_row_of_autoheuristic_is_named_by_its_line_whatever_ends_the_lines() {
     let head = r#"{"numerical_features": [], "categorical_features": [], "choices": [], "shared_memory": 166912, "device_capa": [8, 0], "name": "mm"}"#;
-    let good = "1,type=triton_BLOCK-M=16,0.5";
+    let good = "64,type=triton_BLOCK-M=16_BLOCK-K=32_BLOCK-N=32_numstages=2_numwarps=2,0.5";
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.sqt").display().to_string();
     for (end, blank, line) in [("\n", "", 4), ("\r\n", "", 4), ("\n", "\n\n", 6)] {
