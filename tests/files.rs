@@ -115,3 +115,33 @@ fn full_devices_and_closed_pipes_end_the_program_with_their_status() {
         Some(0)
     );
 }
+
+#[test]
+fn predicting_opens_no_network_starts_no_process_and_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let watched = "trace=network,process,openat,open,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat";
+    let program = env!("CARGO_BIN_EXE_seqtune");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", watched, "-o"]).arg(&trace).arg(program);
+    let Ok(output) = strace.args(["predict", "models/gemm-cpu", "gemm", "M=64,N=64,K=64", "--device", "A100"]).output()
+    else {
+        println!("skipped: strace is not here");
+        return;
+    };
+    let Ok(calls) = std::fs::read_to_string(&trace) else {
+        println!("skipped: strace may not watch a process here");
+        return;
+    };
+    assert!(output.status.success());
+    for call in calls.lines().map(|line| line.split_once(' ').map_or(line, |(_, call)| call.trim_start())) {
+        let name = call.split('(').next().unwrap_or_default();
+        let reads = name == "openat" && call.contains("O_RDONLY");
+        // the program itself, its threads and its end
+        let own = ["execve", "clone3", "clone", "exit", "exit_group", "rt_sigreturn"].contains(&name)
+            && (!name.starts_with("clone") || call.contains("CLONE_THREAD"));
+        let rest = name.starts_with(['+', '-', '<']);
+        assert!(reads || own || rest, "{call}");
+    }
+    assert_eq!(calls.matches("execve(").count(), 1, "it starts no program");
+}

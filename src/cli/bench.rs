@@ -2,8 +2,9 @@
 
 use crate::cli::progress::Bar;
 use seqtune_eval::speed::{judging, latency, legality, throughput};
-use seqtune_predict::error::{Result, input};
+use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
@@ -17,23 +18,23 @@ pub struct Args {
     model: PathBuf,
     /// Kernel name, or the path of its folder
     kernel: String,
-    /// Predictions of random problems over all devices that are checked for legality
-    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    /// Predictions of random problems over all devices that are checked for legality, 1 to 1,000,000,000
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000_000))]
     legality: usize,
-    /// Single predictions timed
-    #[arg(long, default_value_t = 500, value_name = "N")]
+    /// Single predictions timed, 1 to 1,000,000
+    #[arg(long, default_value_t = 500, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     latency: usize,
-    /// Problems of the timed batch
-    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    /// Problems of the timed batch, 1 to 1,000,000
+    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     batch: usize,
-    /// Problems of which every legal config is judged
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    /// Problems of which every legal config is judged, 0 to 10,000
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::WIDTH))]
     judged: usize,
-    /// Widths of the timed beams, separated by commas
-    #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH])]
+    /// Widths of the timed beams, 1 to 10,000, separated by commas
+    #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH], value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: Vec<usize>,
-    /// Threads for legality and batch [default: all cores]
-    #[arg(long)]
+    /// Threads for legality and batch, 1 to 1,024 [default: all cores]
+    #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
     threads: Option<usize>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -48,9 +49,6 @@ pub fn run(args: Args) -> Result<()> {
     let predictor = Predictor::new(&kernel, &model)?;
     let device = crate::cli::inputs::device_for(&model, None)?;
     let threads = args.threads.unwrap_or_else(cores);
-    if args.width.contains(&0) {
-        return input("--width must be at least 1");
-    }
     let (mut latencies, mut throughputs) = (Vec::new(), Vec::new());
     for width in &args.width {
         latencies.push(latency(&kernel, &predictor, &device, args.latency, *width, args.seed)?);

@@ -14,6 +14,7 @@ use seqtune_eval::tuned::report;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::Objective;
+use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::split::Part;
 use seqtune_predict::threads::cores;
@@ -27,8 +28,8 @@ pub struct Args {
     /// Folder of the model or models (not with --folds), then datasets: journals or packed files
     #[arg(required = true, value_names = ["MODEL", "DATASETS"], num_args = 1..)]
     pub paths: Vec<PathBuf>,
-    /// Cross-validates: so many models, each trained without a part of the shapes and judged on that; no model is given
-    #[arg(long, value_name = "N")]
+    /// Cross-validates: so many models, 2 to 100, each trained without a part of the shapes and judged on that; no model is given
+    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(2..=limits::MEMBERS))]
     pub folds: Option<usize>,
     /// Cross-validates by device: for each, a model trained on the others is judged on it; no model is given
     #[arg(long, conflicts_with = "folds")]
@@ -66,8 +67,8 @@ pub struct Args {
     /// Replaces files of these names that seqtune did not make
     #[arg(long)]
     pub force: bool,
-    /// Lists so many of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
-    #[arg(long, default_value_t = 5, value_name = "N")]
+    /// Lists so many, 0 to 1,000,000, of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     pub worst: usize,
     /// Seed of cross-validations, and of the chained boosted trees
     #[arg(long, default_value_t = 1)]

@@ -72,8 +72,8 @@ struct MiopenArgs {
     /// Solvers to export, separated by commas [default: all of the model]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     solver: Vec<String>,
-    /// Width of the beam
-    #[arg(long, default_value_t = 10)]
+    /// Width of the beam, 1 to 10,000
+    #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
     #[command(flatten)]
     replace: Replace,
@@ -150,9 +150,6 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 
 fn miopen(args: MiopenArgs) -> Result<()> {
     claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
-    if args.width == 0 {
-        return input("--width must be at least 1");
-    }
     let known = Model::kernels_in(&args.model)?;
     if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
         return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));

@@ -8,6 +8,7 @@ use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::files::{STANDARD_INPUT, read_stream};
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::limits;
+use seqtune_predict::limits::SECONDS;
 use std::path::{Path, PathBuf};
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
@@ -119,7 +120,7 @@ pub fn duration(text: &str) -> std::result::Result<std::time::Duration, String> 
         _ => (text, 1.0),
     };
     match number.parse::<f64>() {
-        Ok(x) if x > 0.0 && x.is_finite() => Ok(std::time::Duration::from_secs_f64(x * unit)),
-        _ => Err(format!("`{text}` is not a time: write 90s, 10m or 2h")),
+        Ok(x) if x > 0.0 && x * unit <= SECONDS => Ok(std::time::Duration::from_secs_f64(x * unit)),
+        _ => Err("it is no time above 0 and of at most ten years: write 90s, 10m or 2h".into()),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod answer;
 mod bench;
+mod check;
 mod completions;
 mod convert;
 mod devices;
@@ -54,6 +55,7 @@ pub enum Verb {
     Import(import::Args),
     Export(export::Args),
     Bench(bench::Args),
+    Check(check::Args),
     Completions(completions::Args),
     /// Prints the man page, as roff
     #[command(hide = true)]
@@ -85,6 +87,7 @@ pub fn main() -> ExitCode {
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Bench(args) => bench::run(args),
+        Verb::Check(args) => check::run(args),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Man => completions::man(command()),
         Verb::Worker(args) => seqtune_measure::worker::server::serve(&args.kernel, &args.device),
@@ -116,9 +119,12 @@ fn unread(e: &clap::Error) -> ! {
         print(text.to_string().trim_end());
         std::process::exit(0);
     }
-    let styled = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let text = if styled { text.ansi().to_string() } else { text.to_string() };
-    std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()).ok();
+    // one sentence, as for any other wrong input: without the usage and the advice behind it
+    let text = text.to_string();
+    let sentence =
+        text.split("\n\nUsage:").next().and_then(|text| text.split("\n\nFor more").next()).unwrap_or_default();
+    let sentence = sentence.trim().trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
+    tell(&format!("seqtune: {sentence}; see --help"));
     std::process::exit(e.exit_code());
 }
 
@@ -144,6 +150,38 @@ pub fn finish(done: Result<()>) -> ExitCode {
         Err(e) => {
             tell(&format!("seqtune: {e}"));
             ExitCode::from(e.exit_code() as u8)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::builder::ValueParser;
+
+    /// Options of a command and of those within it that take a number, without seeds, of which every one is as good.
+    fn numbers(command: &clap::Command, found: &mut Vec<(String, String)>) {
+        let counts = ValueParser::from(clap::value_parser!(usize)).type_id();
+        let reals = ValueParser::from(clap::value_parser!(f64)).type_id();
+        for arg in command.get_arguments() {
+            if [counts, reals].contains(&arg.get_value_parser().type_id()) {
+                let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+                found.push((format!("{} --{}", command.get_name(), arg.get_id()), help));
+            }
+        }
+        command.get_subcommands().for_each(|inner| numbers(inner, found));
+    }
+
+    #[test]
+    fn every_number_states_its_range() {
+        let mut found = Vec::new();
+        numbers(&super::command(), &mut found);
+        assert!(found.len() > 25, "{}", found.len());
+        for (option, help) in found {
+            let words: Vec<&str> = help.split_whitespace().collect();
+            let is_number =
+                |word: &str| word.trim_end_matches([',', ';', '.', ':']).replace(',', "").parse::<f64>().is_ok();
+            let ranges = words.windows(3).any(|w| is_number(w[0]) && w[1] == "to" && is_number(w[2]));
+            assert!(ranges, "{option} states no range: {help}");
         }
     }
 }

@@ -7,6 +7,7 @@ use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
@@ -23,11 +24,11 @@ pub struct Args {
     /// Problems, files of problems (one a line), or `-` for standard input
     #[arg(required = true)]
     problems: Vec<String>,
-    /// Configs per problem
-    #[arg(long, default_value_t = 1, value_name = "K")]
+    /// Configs per problem, 1 to 10,000
+    #[arg(long, default_value_t = 1, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
-    /// Width of the beam, at least --top: what it finds shares its likelihood, so stated probabilities depend on it
-    #[arg(long, default_value_t = WIDTH)]
+    /// Width of the beam, 1 to 10,000, and at least --top: what it finds shares its likelihood, so stated probabilities depend on it
+    #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
     /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
     #[arg(long)]
@@ -40,8 +41,8 @@ pub struct Args {
     /// Datasets whose nearest measured problems answer beside the model where it is unsure
     #[arg(long, value_name = "DATASETS", num_args = 1..)]
     fallback: Vec<PathBuf>,
-    /// Threads for many problems [default: all cores]
-    #[arg(long)]
+    /// Threads for many problems, 1 to 1,024 [default: all cores]
+    #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
     threads: Option<usize>,
     /// One JSON object per problem
     #[arg(long)]
@@ -49,9 +50,6 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    if args.top == 0 || args.width == 0 || args.threads == Some(0) {
-        return input("--top, --width and --threads must be at least 1");
-    }
     let kernel = Kernel::open(&args.kernel)?;
     let model = Model::load_for(&args.model, &kernel.name)?;
     // never freed: the program ends with its answers, and freeing takes a twentieth of the time to the first of them

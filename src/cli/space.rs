@@ -8,6 +8,7 @@ use seqtune_measure::registry::compiler_for;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Parameter;
 use seqtune_predict::kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem};
+use seqtune_predict::limits;
 use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
 
@@ -27,8 +28,8 @@ pub struct Args {
     /// Lists every legal config
     #[arg(long, conflicts_with_all = ["sample", "check"])]
     list: bool,
-    /// Lists so many different legal configs, drawn uniformly
-    #[arg(long, value_name = "N", conflicts_with = "check")]
+    /// Lists so many different legal configs, 1 to 1,000,000, drawn uniformly
+    #[arg(long, value_name = "N", conflicts_with = "check", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     sample: Option<usize>,
     /// Compiles what is listed, sampled or checked, else the default config, and shows what each needs of the device; no GPU is needed
     #[arg(long)]

@@ -15,6 +15,7 @@ use seqtune_predict::acquisition::Acquisition;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
@@ -36,8 +37,8 @@ pub struct Args {
     /// Journal to write, or to go on with
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Configs per problem: the default config first, then sampled ones
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    /// Configs per problem, 1 to 1,000,000: the default config first, then sampled ones
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     sample: usize,
     /// Measures every legal config
     #[arg(long, conflicts_with = "sample")]
@@ -49,11 +50,11 @@ pub struct Args {
     /// What a guided sweep looks for
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time, requires = "guided")]
     objective: Objective,
-    /// Size of the pool of configs that problems share [default: twice --sample]
-    #[arg(long, value_name = "N")]
+    /// Size of the pool of configs that problems share, 1 to 1,000,000 [default: twice --sample]
+    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     pool: Option<usize>,
-    /// Share of a problem's configs drawn for it alone
-    #[arg(long, default_value_t = 0.05, value_name = "SHARE")]
+    /// Share of a problem's configs drawn for it alone, 0 to 1
+    #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = crate::cli::words::real(0.0..=1.0))]
     fresh: f64,
     /// Stops after this long (90s, 10m, 2h)
     #[arg(long, value_parser = crate::cli::inputs::duration)]
@@ -109,11 +110,8 @@ fn guided(
     Ok(problems.iter().zip(guide).map(with_default).collect())
 }
 
-/// Refuses numbers that mean nothing, and a packed form that would take the place of something else.
+/// Refuses a packed form that would take the place of something else.
 fn check(args: &Args) -> Result<()> {
-    if args.sample == 0 || !(0.0..=1.0).contains(&args.fresh) {
-        return input("--sample must be at least 1, --fresh a share from 0 to 1");
-    }
     let Some(pack) = &args.pack else { return Ok(()) };
     if *pack == args.output || crate::cli::outputs::is_same(pack, &args.output) {
         return input(format!("--pack {} is the journal; name another file", pack.display()));

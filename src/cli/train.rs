@@ -2,6 +2,7 @@
 
 use crate::cli::trainer;
 use seqtune_predict::error::Result;
+use seqtune_predict::limits;
 use seqtune_predict::settings::Hparams;
 use seqtune_predict::settings::Target;
 use std::path::PathBuf;
@@ -27,44 +28,44 @@ pub struct Args {
     /// What the decoder is trained towards [default: soft/best]
     #[arg(long, value_parser = crate::cli::words::target())]
     pub target: Option<Target>,
-    /// Temperature of the soft target [default: 0.05 to 0.2, by the noise of the data]
-    #[arg(long)]
+    /// Temperature of the soft target, 0.0001 to 1000 [default: 0.05 to 0.2, by the noise of the data]
+    #[arg(long, value_parser = crate::cli::words::real(1e-4..=1e3))]
     pub tau: Option<f64>,
-    /// Passes over the training problems [default: enough for about 1500 updates/12]
-    #[arg(long)]
+    /// Passes over the training problems, 1 to 1,000,000 [default: enough for about 1500 updates/12]
+    #[arg(long, value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     pub epochs: Option<usize>,
-    /// Problems per update [default: 16 to 48, by how many there are/128]
-    #[arg(long)]
+    /// Problems per update, 1 to 10,000 [default: 16 to 48, by how many there are/128]
+    #[arg(long, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     pub batch: Option<usize>,
-    /// Networks whose probabilities are averaged [default: 3/6]
-    #[arg(long)]
+    /// Networks whose probabilities are averaged, 1 to 100 [default: 3/6]
+    #[arg(long, value_parser = crate::cli::words::count(1..=limits::MEMBERS))]
     pub members: Option<usize>,
-    /// Share of each layer's output that training leaves out [default: 0/0.15]
-    #[arg(long)]
+    /// Share of each layer's output that training leaves out, 0 to 0.99 [default: 0/0.15]
+    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
     pub dropout: Option<f64>,
-    /// Share of the target that goes to all legal values alike
-    #[arg(long)]
+    /// Share of the target that goes to all legal values alike, 0 to 0.99
+    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
     pub smoothing: Option<f64>,
     /// Computes in single precision even where bfloat16 is faster
     #[arg(long)]
     pub single: bool,
-    /// Unmeasured problems per measured one that a cost model labels for the decoder; 0 for none [default: 12/0]
-    #[arg(long, value_name = "N")]
+    /// Unmeasured problems per measured one that a cost model labels for the decoder, 0 to 10,000; 0 for none [default: 12/0]
+    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(0..=limits::WIDTH))]
     pub pseudo_labels: Option<usize>,
-    /// Highest learning rate [default: 0.0015/0.001]
-    #[arg(long)]
+    /// Highest learning rate, 0.000001 to 1 [default: 0.0015/0.001]
+    #[arg(long, value_parser = crate::cli::words::real(1e-6..=1.0))]
     pub rate: Option<f64>,
-    /// Width of the network [default: 64/96]
-    #[arg(long)]
+    /// Width of the network, 1 to 1,024 and a multiple of 4 [default: 64/96]
+    #[arg(long, value_parser = crate::cli::words::count(1..=1_024))]
     pub width: Option<usize>,
-    /// Encoder and decoder layers, each
-    #[arg(long, default_value_t = Hparams::default().encoder_layers)]
+    /// Encoder and decoder layers, each 1 to 64
+    #[arg(long, default_value_t = Hparams::default().encoder_layers, value_parser = crate::cli::words::count(1..=64))]
     pub layers: usize,
-    /// Share of problem shapes held out for testing [default: 0.2/0.1]
-    #[arg(long)]
+    /// Share of problem shapes held out for testing, 0 to 0.99 [default: 0.2/0.1]
+    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
     pub test: Option<f64>,
-    /// Share of problem shapes that choose the weights [default: 0.1/0.05]
-    #[arg(long)]
+    /// Share of problem shapes that choose the weights, 0 to 0.99 [default: 0.1/0.05]
+    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
     pub validation: Option<f64>,
     /// Seed of the split [default: 1]
     #[arg(long)]

@@ -14,8 +14,9 @@ use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
 use seqtune_measure::registry::live_device;
 use seqtune_measure::worker::client::Setup;
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
+use seqtune_predict::limits;
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Model, Predictor, Query};
 use std::path::PathBuf;
@@ -34,11 +35,11 @@ pub struct Args {
     /// Problems, files of problems (one a line), or `-` for standard input
     #[arg(required = true)]
     problems: Vec<String>,
-    /// Predicted configs measured per problem
-    #[arg(long, default_value_t = 5, value_name = "K")]
+    /// Predicted configs measured per problem, 1 to 10,000
+    #[arg(long, default_value_t = 5, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
-    /// Also measures so many random legal configs per problem
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    /// Also measures so many random legal configs per problem, 0 to 1,000,000
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     search: usize,
     /// Device: `live`, `cuda:0` or `opencl:0`
     #[arg(long, default_value = "live")]
@@ -121,9 +122,6 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Refuses options that cannot work, before anything is measured.
 fn check(args: &Args) -> Result<()> {
-    if args.top == 0 {
-        return input("--top must be at least 1");
-    }
     let read: Vec<PathBuf> = args.learn.iter().cloned().chain([args.model.clone()]).collect();
     crate::cli::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }

@@ -1,10 +1,24 @@
-//! Values of options that are words: the library's enumerations know nothing of a command line.
+//! Values of options: words for the library's enumerations, which know nothing of a command line, and numbers within a range.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use seqtune_data::recipe::Cache;
 use seqtune_predict::Objective;
 use seqtune_predict::settings::Target;
 use seqtune_predict::split::Part;
+use std::ops::RangeInclusive;
+
+/// A whole number of a range, which the option's help states.
+pub fn count(range: RangeInclusive<usize>) -> impl TypedValueParser<Value = usize> {
+    RangedU64ValueParser::<usize>::new().range(*range.start() as u64..=*range.end() as u64)
+}
+
+/// A number of a range, which the option's help states.
+pub fn real(range: RangeInclusive<f64>) -> impl TypedValueParser<Value = f64> {
+    move |text: &str| match text.parse::<f64>() {
+        Ok(x) if range.contains(&x) => Ok(x),
+        _ => Err(format!("it is no number from {} to {}", range.start(), range.end())),
+    }
+}
 
 /// A word, what `--help` says of it, and what it stands for.
 type Word<T> = (&'static str, &'static str, T);

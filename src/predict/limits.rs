@@ -36,6 +36,15 @@ pub const LINE: usize = 16 << 20;
 /// Candidates: `--width` and `--top`.
 pub const WIDTH: usize = 10_000;
 
+/// Networks of a model, and folds of a cross-validation.
+pub const MEMBERS: usize = 100;
+
+/// Threads of a prediction.
+pub const THREADS: usize = 1_024;
+
+/// Seconds of a time on the command line: ten years.
+pub const SECONDS: f64 = 3.2e8;
+
 /// Configs of a problem: `--sample`, `--pool`.
 pub const SAMPLE: usize = 1_000_000;
 

@@ -7,6 +7,7 @@ use crate::gbdt::Trees;
 use crate::kernel::Objective;
 use crate::kernel::{Device, hex};
 use crate::limits;
+use crate::limits::MEMBERS;
 use crate::model_file::{Decoded, decode, encode, metadata, not_a_model};
 use crate::network::shapes;
 use crate::network::weights::Weights;
@@ -114,11 +115,11 @@ impl Meta {
         self.devices.iter().try_for_each(Device::check)?;
         self.calibration.map_or(Ok(()), |calibration| calibration.check())?;
         let Split { test, validation, from, .. } = self.split;
-        match (1..=MOST_MEMBERS).contains(&self.members)
+        match (1..=MEMBERS).contains(&self.members)
             && [test, validation, from].iter().all(|share| (0.0..=1.0).contains(share))
         {
             true => Ok(()),
-            false => input(format!("a model has 1 to {MOST_MEMBERS} networks, and its split is of shares")),
+            false => input(format!("a model has 1 to {MEMBERS} networks, and its split is of shares")),
         }
     }
 
@@ -148,9 +149,6 @@ const FORMAT: &str = "seqtune-model-4";
 
 /// Key of the description in the metadata.
 const DESCRIPTION: &str = "seqtune";
-
-/// Networks of a model.
-pub const MOST_MEMBERS: usize = 100;
 
 /// A trained model.
 pub struct Model {

@@ -281,31 +281,11 @@ impl ProgressReporter {
     }
 }
 
-/// Refuses settings that cannot work.
+/// Refuses settings that cannot work together; each alone is within the range of its option.
 fn check(settings: &Settings) -> Result<()> {
-    let Settings { tau, rate, split, dropout, smoothing, batch, members, hparams, .. } = settings;
-    if !(tau.is_none_or(|tau| tau > 0.0)
-        && *rate > 0.0
-        && split.test >= 0.0
-        && split.validation >= 0.0
-        && split.test + split.validation < 1.0)
-    {
-        return input(
-            "--tau and --rate must be positive, --test and --validation shares that leave something to train on",
-        );
+    let Settings { split, hparams, .. } = settings;
+    if split.test + split.validation >= 1.0 {
+        return input("--test and --validation leave nothing to train on");
     }
-    if !((0.0..1.0).contains(dropout) && (0.0..1.0).contains(smoothing) && *batch != Some(0) && *members > 0) {
-        return input("--dropout and --smoothing must be shares below 1, --batch and --members at least 1");
-    }
-    if settings.epochs == Some(0) {
-        return input("--epochs must be at least 1");
-    }
-    if !(1..=1_024).contains(&hparams.width)
-        || !hparams.width.is_multiple_of(hparams.heads)
-        || !(1..=64).contains(&hparams.encoder_layers)
-    {
-        let sentence = "--width must be a multiple of {}, at most 1024, and --layers from 1 to 64";
-        return input(sentence.replace("{}", &hparams.heads.to_string()));
-    }
-    Ok(())
+    hparams.check()
 }

@@ -1,0 +1,167 @@
+//! `seqtune check`
+
+use crate::cli::answer::{answer, answer_json, warn};
+use seqtune_data::failures::failures;
+use seqtune_data::{Dataset, Outcome, Table, journal, packed};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::open_regular;
+use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::{Model, Predictor, limits};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Verifies a model, a dataset, a kernel or a list of devices as a whole, and says what it holds
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folders or files: of a model or models, a dataset, a kernel (its folder or kernel.toml), or devices (.toml)
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// One JSON object per path
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a path leads to.
+enum What {
+    Models,
+    Dataset,
+    Kernel,
+    Devices,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    for path in &args.paths {
+        let found = match what(path)? {
+            What::Models => models(path)?,
+            What::Dataset => vec![dataset(path)?],
+            What::Kernel => vec![kernel(path)?],
+            What::Devices => devices(path)?,
+        };
+        for facts in found {
+            match args.json {
+                true => answer_json(&facts)?,
+                false => answer(&text(path, &facts)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn what(path: &Path) -> Result<What> {
+    if path.is_dir() {
+        let has_kernel = path.join("kernel.toml").is_file();
+        return match (has_kernel, Model::folders(path)?.is_empty()) {
+            (true, _) => Ok(What::Kernel),
+            (false, false) => Ok(What::Models),
+            (false, true) => {
+                input(format!("{}: holds no kernel.toml and no model; name a file or another folder", path.display()))
+            }
+        };
+    }
+    let (file, _) = open_regular(path, limits::DATASET)?;
+    let mut head = Vec::new();
+    file.take(64).read_to_end(&mut head).map_err(seqtune_predict::error::io(path))?;
+    if packed::is_packed(&head) || journal::is_journal(&head) {
+        return Ok(What::Dataset);
+    }
+    match (path.extension().and_then(|e| e.to_str()), path.file_name().and_then(|n| n.to_str())) {
+        (_, Some("kernel.toml")) => Ok(What::Kernel),
+        (Some("toml"), _) => Ok(What::Devices),
+        (Some("safetensors"), _) => Ok(What::Models),
+        _ => input(format!("{}: is no model, dataset, kernel or list of devices", path.display())),
+    }
+}
+
+/// Names and values, a line each behind the path.
+fn text(path: &Path, facts: &Value) -> String {
+    let mut text = format!("{}: sound", path.display());
+    for (name, value) in facts.as_object().into_iter().flatten() {
+        let shown = match value {
+            Value::Array(list) => list.iter().map(plain).collect::<Vec<_>>().join(", "),
+            value => plain(value),
+        };
+        text += &format!("\n  {name:<12} {shown}");
+    }
+    text
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), String::from)
+}
+
+fn models(path: &Path) -> Result<Vec<Value>> {
+    let folders = if path.is_dir() { Model::folders(path)? } else { vec![path.to_path_buf()] };
+    folders.iter().map(|folder| model(folder)).collect()
+}
+
+/// A model, which was read whole: checksum, shapes, numbers.
+fn model(path: &Path) -> Result<Value> {
+    let model = Model::load(path)?;
+    let meta = &model.meta;
+    for name in meta.kernels() {
+        match Kernel::find(name)? {
+            Some(kernel) => drop(Predictor::new(&kernel, &model).map_err(|e| e.at(path.display()))?),
+            None => {
+                warn(&format!("{}: kernel {name} is not here, so the model was not held against it", path.display()))
+            }
+        }
+    }
+    Ok(json!({
+        "kind": "model", "file": path.display().to_string(), "format": meta.format, "kernels": meta.kernels(),
+        "devices": meta.devices.iter().map(|d| &d.name).collect::<Vec<_>>(),
+        "objectives": meta.objectives.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "networks": meta.members, "weights": model.size(), "forests": model.trees.len(), "data": meta.data,
+        "trained": format!("{}, seqtune {}", meta.date, meta.tool), "digest": model.digest(),
+    }))
+}
+
+/// A dataset, of which every record was read and, where the kernel is here, held against it.
+fn dataset(path: &Path) -> Result<Value> {
+    let dataset = Dataset::load(path)?;
+    let header = &dataset.header;
+    let place = path.display().to_string();
+    match Kernel::find(&header.kernel)? {
+        Some(kernel) => drop(Table::new(&kernel, &[(place.clone(), dataset.clone())])?),
+        None => {
+            warn(&format!("{place}: kernel {} is not here, so the records were not held against it", header.kernel))
+        }
+    }
+    let problems: BTreeSet<&str> = dataset.records.iter().map(|r| &*r.problem).collect();
+    let failed = dataset.records.iter().filter(|r| matches!(r.outcome, Outcome::Invalid(_))).count();
+    let reasons = failures(&dataset.records).into_iter().map(|group| format!("{} x {}", group.count, group.reason));
+    Ok(json!({
+        "kind": "dataset", "file": place, "format": header.format, "kernel": header.kernel, "space": header.space,
+        "device": header.device.name, "driver": header.device.driver, "problems": problems.len(),
+        "records": dataset.records.len(), "failed": failed, "failures": reasons.collect::<Vec<_>>(),
+        "made": format!("{}, seqtune {}", header.date, header.tool), "command": header.command, "hash": dataset.hash(),
+    }))
+}
+
+/// A kernel, whose names, numbers and expressions were all resolved.
+fn kernel(path: &Path) -> Result<Value> {
+    let folder = if path.is_dir() { path } else { seqtune_predict::files::folder_of(path) };
+    let kernel = Kernel::open(&folder.display().to_string())?;
+    let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
+    Ok(json!({
+        "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,
+        "fields": kernel.fields.iter().map(|f| &f.name).collect::<Vec<_>>(),
+        "parameters": kernel.parameters.iter().map(|p| &p.name).collect::<Vec<_>>(),
+        "combinations": sizes, "constraints": kernel.constraints.len(), "features": kernel.features.len(),
+        "source": kernel.source.as_ref().map_or("none: only its space is described", |s| s.program.file.as_str()),
+        "exact": kernel.source.as_ref().is_some_and(|s| s.exact.is_some()), "space": kernel.space_hash(),
+    }))
+}
+
+fn devices(path: &Path) -> Result<Vec<Value>> {
+    let text = seqtune_predict::files::read_text(path, limits::TEXT)?;
+    let devices = Device::parse_file(&text, &path.display().to_string())?;
+    Ok(devices
+        .iter()
+        .map(|d| {
+            let known = d.limits.values().iter().flatten().count();
+            json!({ "kind": "device", "name": d.name, "architecture": d.architecture, "limits": known, "source": d.source })
+        })
+        .collect())
+}
