@@ -235,14 +235,26 @@ impl Model {
     pub fn load(path: &Path) -> Result<Model> {
         let file = file_of(path);
         let bytes = read(&file, limits::MODEL)?;
-        let at = |e: Error| e.or_kind(Error::Model).at(file.display());
-        metadata(&bytes).and_then(|meta| Meta::refuse_older(&meta)).map_err(at)?;
-        let Decoded { weights, trees, meta } = decode(&bytes).map_err(at)?;
-        tracing::debug!("{}: {} bytes, {} arrays, {} forests", file.display(), bytes.len(), weights.len(), trees.len());
-        let meta = Meta::parse(&meta).map_err(at)?;
-        shapes::check(&meta.hparams, &meta.vocab, meta.members, &weights)
-            .map_err(|e| at(e.at("its weights; fetch or train it again")))?;
-        Ok(Model { meta, weights, trees })
+        let model = Model::from_bytes(&bytes).map_err(|e| e.at(file.display()))?;
+        let (arrays, forests) = (model.weights.len(), model.trees.len());
+        tracing::debug!("{}: {} bytes, {arrays} arrays, {forests} forests", file.display(), bytes.len());
+        Ok(model)
+    }
+
+    /// Reads a model from the bytes of its file.
+    ///
+    /// # Errors
+    /// [`Error::Model`] where they are damaged, contradict themselves or are of another format.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let whole = || {
+            metadata(bytes).and_then(|meta| Meta::refuse_older(&meta))?;
+            let Decoded { weights, trees, meta } = decode(bytes)?;
+            let meta = Meta::parse(&meta)?;
+            shapes::check(&meta.hparams, &meta.vocab, meta.members, &weights)
+                .map_err(|e| e.at("its weights; fetch or train it again"))?;
+            Ok(Model { meta, weights, trees })
+        };
+        whole().map_err(|e: Error| e.or_kind(Error::Model))
     }
 
     /// The format that this version writes.

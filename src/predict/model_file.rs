@@ -51,10 +51,18 @@ pub fn encode(tensors: &Weights, trees: &[Arc<Trees>], meta: HashMap<String, Str
         Ok((name.clone(), TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| failed(&e))?))
     });
     let mut bytes = safetensors::serialize(views.collect::<Result<Vec<_>>>()?, Some(meta)).map_err(|e| failed(&e))?;
-    let digits = place_of_checksum(&bytes).ok_or_else(|| failed(&"its description names its checksum"))?;
-    let sum = checksum(&bytes, &digits);
+    match seal(&mut bytes) {
+        true => Ok(bytes),
+        false => Err(failed(&"its description names its checksum")),
+    }
+}
+
+/// Writes the checksum of a file's bytes into them; whether there is a place for it.
+pub fn seal(bytes: &mut [u8]) -> bool {
+    let Some(digits) = place_of_checksum(bytes) else { return false };
+    let sum = checksum(bytes, &digits);
     bytes[digits].copy_from_slice(sum.as_bytes());
-    Ok(bytes)
+    true
 }
 
 /// Key of the checksum in the metadata.

@@ -13,11 +13,17 @@ use std::path::Path;
 /// # Errors
 /// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
 pub fn read(path: &Path) -> Result<Rows> {
-    let bytes = contents(path)?;
-    let at = |e: Error| e.at(path.display());
+    parse(&contents(path)?).map_err(|e| e.at(path.display()))
+}
+
+/// [`read`] of the bytes of a file, unpacked.
+///
+/// # Errors
+/// [`Error::Input`] where they are damaged or not a database.
+pub fn parse(bytes: &[u8]) -> Result<Rows> {
     match bytes.starts_with(sqlite::MAGIC) {
-        true => sqlite::read(&bytes).map_err(at),
-        false => text::read(utf8(&bytes).map_err(at)?).map_err(at),
+        true => sqlite::read(bytes),
+        false => text::read(utf8(bytes)?),
     }
 }
 
