@@ -191,7 +191,7 @@ fn a_model_is_read_as_it_was_written_and_refused_for_another_kernel() {
     flipped[at] ^= 1;
     std::fs::write(&file, &flipped).unwrap();
     let error = Model::load(folder.path()).err().unwrap().to_string();
-    assert!(error.contains("model.safetensors: its weights are not those that were written"), "{error}");
+    assert!(error.contains("model.safetensors: it was changed since it was written"), "{error}");
 }
 
 #[test]
