@@ -135,14 +135,16 @@ pub fn run(args: Args) -> Result<()> {
     let ahead = if executor.finishes_at_launch() { 0 } else { AHEAD };
     drop(executor);
     let policy = policy(&args, &device);
+    let provenance = Provenance::measured(policy);
+    let header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
+    // what cannot be written to is refused before the work, and nothing is begun for a plan of nothing
+    let there = args.output.exists().then(|| Journal::open(&args.output, header.clone())).transpose()?;
     let plan = planned(&args, &kernel, &device, &problems)?;
     let count: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
     if count == 0 {
         return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
     }
-    let provenance = Provenance::measured(policy);
-    let header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
-    let mut journal = Journal::open(&args.output, header)?;
+    let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;
     let before = journal.dataset.records.len();
     let run = Run {
         setup: Setup::new(&args.kernel, &args.device, args.timeout)?,

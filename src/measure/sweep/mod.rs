@@ -12,7 +12,7 @@ use seqtune_data::recipe::Policy;
 use seqtune_data::{Journal, Observed, Outcome, Record};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How a sweep is run.
@@ -132,8 +132,9 @@ impl Run {
             let known = known.remove(text.as_str()).unwrap_or_default();
             let best_us = known.values().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);
             let mut library = self.library && known.values().all(|r| r.observed.library_us.is_none());
-            let left: Vec<&Config> =
-                configs.iter().filter(|c| !known.contains_key(kernel.show_config(c).as_str())).collect();
+            // parsed rather than shown: a journal has fewer configs than a plan may have
+            let done: HashSet<Config> = known.keys().filter_map(|text| kernel.config(text).ok()).collect();
+            let left: Vec<&Config> = configs.iter().filter(|config| !done.contains(config)).collect();
             for configs in left.chunks(self.batch.max(1)) {
                 let place = format!("problem {}/{}: {}", i + 1, plan.len(), kernel.brief_problem(problem));
                 let (configs, text) = (configs.to_vec(), text.clone());

@@ -76,9 +76,12 @@ impl Planner<'_> {
         ConfigSpace::new(self.kernel, problem, self.device)
     }
 
-    /// Every legal config, in random order.
+    /// Every legal config, in random order: what an interrupted sweep has measured is then a fair sample.
     fn all(&self, problem: &Problem) -> Result<Vec<Config>> {
-        self.space(problem).counter().sample_distinct(usize::MAX, &mut ChaCha8Rng::seed_from_u64(self.seed))
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut all = self.space(problem).counter().sample_distinct(usize::MAX, &mut rng)?;
+        all.shuffle(&mut rng);
+        Ok(all)
     }
 
     /// Pools of about `size` configs, each for the problems that share programs.

@@ -61,15 +61,16 @@ impl ConfigSpace {
     /// budget.
     pub(crate) fn behind(&self, prefix: &[Choice]) -> Option<Arc<[f64]>> {
         let mut counts = self.counts.borrow_mut();
-        let machines = self.checks.iter().map(|checks| vec![Machine::BEGIN; checks.len()]).collect();
-        let mut counting =
-            Counting { space: self, counts: &mut counts, env: self.env_with(prefix), machines, key: Vec::new() };
-        for at in 0..prefix.len() {
-            counting.space.reading[at].iter().for_each(|place| counting.advance(*place, at));
-        }
+        let mut counting = Counting::after(self, prefix, &mut counts);
         counting.count(prefix.len())?;
-        counting.make_key(prefix.len());
-        counting.counts.memo.get(&counting.key[..]).map(|(counts, _)| counts.clone())
+        counting.behind(prefix.len())
+    }
+
+    /// Every legal config, of a space that was counted, in lexicographic order and without a step aside.
+    fn listed(&self) -> Vec<Config> {
+        let mut all = Vec::new();
+        Counting::after(self, &[], &mut self.counts.borrow_mut()).list(&mut Vec::new(), &mut all);
+        all
     }
 }
 
@@ -84,7 +85,44 @@ struct Counting<'c> {
     key: Vec<u64>,
 }
 
-impl Counting<'_> {
+impl<'c> Counting<'c> {
+    /// Behind a prefix.
+    fn after(space: &'c ConfigSpace, prefix: &[Choice], counts: &'c mut Counts) -> Counting<'c> {
+        let machines = space.checks.iter().map(|checks| vec![Machine::BEGIN; checks.len()]).collect();
+        let mut counting = Counting { space, counts, env: space.env_with(prefix), machines, key: Vec::new() };
+        for at in 0..prefix.len() {
+            space.reading[at].iter().for_each(|place| counting.advance(*place, at));
+        }
+        counting
+    }
+
+    /// The counts that are remembered of each value at `at`.
+    fn behind(&mut self, at: usize) -> Option<Arc<[f64]>> {
+        self.make_key(at);
+        self.counts.memo.get(&self.key[..]).map(|(counts, _)| counts.clone())
+    }
+
+    /// Appends the legal configs behind a prefix to `all`.
+    fn list(&mut self, prefix: &mut Vec<Choice>, all: &mut Vec<Config>) {
+        let (space, at) = (self.space, prefix.len());
+        if at == space.checks.len() {
+            return all.push(Config(prefix.clone()));
+        }
+        let counts = self.behind(at).unwrap_or_default();
+        let before: Vec<Machine> = space.reading[at].iter().map(|(p, i)| self.machines[*p][*i]).collect();
+        for (choice, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
+            self.env[at] = space.kernel.parameters[at].values[choice] as f64;
+            for (place, machine) in space.reading[at].iter().zip(&before) {
+                self.machines[place.0][place.1] = *machine;
+                self.advance(*place, at);
+            }
+            prefix.push(choice as Choice);
+            self.list(prefix, all);
+            prefix.pop();
+        }
+        space.reading[at].iter().zip(&before).for_each(|((p, i), machine)| self.machines[*p][*i] = *machine);
+    }
+
     /// Goes on with a constraint once the parameter at `at` is set.
     fn advance(&mut self, (position, index): (usize, usize), at: usize) {
         let code = &self.space.checks[position][index].code;
@@ -215,9 +253,7 @@ impl Counter<'_> {
     pub fn sample_distinct(&mut self, n: usize, rng: &mut impl Rng) -> Result<Vec<Config>> {
         let total = self.total();
         if total.known().is_some_and(|total| total <= n as f64) {
-            let mut all = Vec::new();
-            self.list(&mut Vec::new(), &mut all);
-            return Ok(all);
+            return Ok(self.space.listed());
         }
         let (mut seen, mut drawn, mut fruitless) = (HashSet::new(), Vec::new(), 0);
         while drawn.len() < n {
@@ -233,17 +269,4 @@ impl Counter<'_> {
         Ok(drawn)
     }
 
-    /// Every legal config, of a space that was counted, in lexicographic order and without a step aside.
-    fn list(&mut self, prefix: &mut Vec<Choice>, all: &mut Vec<Config>) {
-        if prefix.len() == self.space.checks.len() {
-            all.push(Config(prefix.clone()));
-            return;
-        }
-        let counts = self.space.behind(prefix).unwrap_or_default();
-        for (choice, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
-            prefix.push(choice as Choice);
-            self.list(prefix, all);
-            prefix.pop();
-        }
-    }
 }
