@@ -40,7 +40,7 @@ fn only_the_command_line_prints() {
 fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
     let may = [
         "src/measure/backends",         // APIs of drivers and compilers
-        "src/measure/worker/server.rs", // it dies with its parent
+        "src/measure/worker/guard.rs",  // signals, groups of processes, standard streams
         "src/eval/lightgbm.rs",         // a library of C
         "src/predict/network/dense.rs", // matrix products
         "src/train/memory.rs",          // malloc's options

@@ -50,6 +50,9 @@ pub struct Args {
     /// Also meters the joules of each config, which takes three seconds each
     #[arg(long)]
     energy: bool,
+    /// Calls a config the best without checking it with other data: three seeds, and smaller problems of odd sizes
+    #[arg(long)]
+    no_confirm: bool,
     /// Appends what is measured to this journal, for `train --from MODEL` to learn
     #[arg(long, value_name = "JOURNAL")]
     learn: Option<PathBuf>,
@@ -138,6 +141,7 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
         policy,
         objective: args.objective,
         search: args.search,
+        confirm: !args.no_confirm,
         rng: ChaCha8Rng::seed_from_u64(args.seed),
         learn: args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?,
         library: None,
@@ -221,6 +225,11 @@ impl Validated {
             return answers.iter().try_for_each(answer_json);
         }
         print(&table(kernel, measured, answers));
+        if !args.no_confirm {
+            print(
+                "What is called the best, and each first choice, is also right with data of three other seeds and at odd sizes.",
+            );
+        }
         if let (true, VendorLibrary::Absent(reason)) = (kernel.source()?.gemm.is_some(), library) {
             print(&format!("Nothing of the vendor's is measured beside it: {reason}."));
         }

@@ -1,11 +1,17 @@
 //! Measurement of a batch for sweeps and validation: failures to compile are recorded, other configs are measured interleaved.
 
 use crate::batch::{Batch, Contender, Ending, Measured};
-use crate::worker::client::{Client, Setup, compile_all};
+use crate::verify::other_problems::odd_problems;
+use crate::worker::client::{Client, Setup};
+use crate::worker::compilers::compile_all;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+
+/// Seeds of the data with which a config is confirmed, and problems of odd sizes.
+const SEEDS: [u64; 3] = [1, 2, 3];
+const ODD: usize = 3;
 
 /// Batch with compiled programs.
 pub struct Compiled<'a> {
@@ -83,5 +89,44 @@ impl Engine {
         let mut broken: Vec<Option<Invalidity>> = vec![None; jobs.len()];
         compile_all(&mut self.compilers, kernel, &jobs, &|| true, &mut |at, invalidity| broken[at] = invalidity)?;
         Compiled::new(batch, |at| broken[at].clone()).measure(&mut self.measurer, kernel, policy, finish)
+    }
+
+    /// Checks configs with other data than those they were measured with: three seeds, and problems of odd sizes on which they are legal.
+    /// Returns how each failed.
+    ///
+    /// # Errors
+    /// `Error::Unavailable` or `Error::Failed` where no worker can be started.
+    pub fn confirm(
+        &mut self,
+        kernel: &Kernel,
+        device: &Device,
+        problem: &Problem,
+        configs: &[Config],
+    ) -> Result<Vec<Option<Invalidity>>> {
+        let mut faults: Vec<Option<Invalidity>> = vec![None; configs.len()];
+        let same = SEEDS.iter().map(|seed| (problem.clone(), *seed));
+        let odd = odd_problems(kernel, problem, ODD).into_iter().map(|problem| (problem, SEEDS[0]));
+        for (other, seed) in same.chain(odd) {
+            let space = ConfigSpace::new(kernel, &other, device);
+            let left: Vec<usize> =
+                (0..configs.len()).filter(|at| faults[*at].is_none() && space.is_legal(&configs[*at])).collect();
+            let chosen: Vec<Config> = left.iter().map(|at| configs[*at].clone()).collect();
+            if chosen.is_empty() {
+                continue;
+            }
+            // a problem of odd sizes of which there is no reference says nothing of a config
+            let Ok(found) = self.measurer.check(kernel, &other, &chosen, seed)? else { continue };
+            for (at, fault) in std::iter::zip(left, found) {
+                let data = match other == *problem {
+                    true => format!("with data of seed {seed}"),
+                    false => format!("for {}", kernel.brief_problem(&other)),
+                };
+                faults[at] = fault.map(|fault| Invalidity {
+                    detail: format!("right at first, but {data}: {}", fault.detail),
+                    ..fault
+                });
+            }
+        }
+        Ok(faults)
     }
 }

@@ -1,9 +1,10 @@
 //! The measurements of a validation: predicted configs, the default and random ones, interleaved.
 
+use crate::cli::answer::warn;
 use crate::cli::validate::answer::{Answer, Predicted};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::Policy;
-use seqtune_data::{Journal, Observed, Outcome, Record};
+use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
 use seqtune_measure::batch::{Batch, Contender, Ending};
 use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::device_fill;
@@ -19,6 +20,8 @@ pub struct Bench {
     pub objective: Objective,
     /// Random configs per problem.
     pub search: usize,
+    /// Whether the best and the first choice are checked with other data.
+    pub confirm: bool,
     pub rng: ChaCha8Rng,
     /// Where what is measured is kept.
     pub learn: Option<Journal>,
@@ -57,6 +60,15 @@ impl Found {
         self.outcome(config).and_then(Outcome::joules)
     }
 
+    /// Books a config as failed.
+    fn fail(&mut self, config: &Config, fault: Invalidity) {
+        if let Some(at) = self.configs.iter().position(|c| c == config)
+            && let Some((outcome, _)) = &mut self.results[at]
+        {
+            *outcome = Outcome::Invalid(fault);
+        }
+    }
+
     /// The cheapest of these configs.
     fn best(&self, among: &[Config], objective: Objective) -> Option<Config> {
         let known = among.iter().filter_map(|c| Some((c, self.outcome(c)?.cost(objective)?)));
@@ -82,9 +94,13 @@ impl Bench {
                 configs.push(config.clone());
             }
         }
-        let (found, ending) = self.measure(kernel, problem, configs)?;
+        let (mut found, ending) = self.measure(kernel, problem, configs)?;
         if let Ending::Unmeasurable(reason) = ending {
             return Ok(Validation::Unmeasurable(reason));
+        }
+        if self.confirm {
+            let predicted: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
+            self.confirm(kernel, device, problem, &predicted, &mut found)?;
         }
         self.keep(kernel, problem, &found)?;
         let filled = candidates.first().and_then(|first| filled(kernel, device, problem, &first.config, &found));
@@ -128,6 +144,35 @@ impl Bench {
             Ok(())
         })?;
         Ok((Found { configs, results, library: by_library }, ending))
+    }
+
+    /// Checks with other data what is to be called the best of all, the best predicted and the first choice; what fails is none of them.
+    fn confirm(
+        &mut self,
+        kernel: &Kernel,
+        device: &Device,
+        problem: &Problem,
+        predicted: &[Config],
+        found: &mut Found,
+    ) -> Result<()> {
+        let mut confirmed: Vec<Config> = Vec::new();
+        loop {
+            let first = predicted.first().filter(|first| found.time(first).is_some()).cloned();
+            let best = [found.best(&found.configs, self.objective), found.best(predicted, self.objective), first];
+            let mut open: Vec<Config> =
+                best.into_iter().flatten().filter(|config| !confirmed.contains(config)).collect();
+            open.sort();
+            open.dedup();
+            if open.is_empty() {
+                return Ok(());
+            }
+            for (config, fault) in std::iter::zip(&open, self.engine.confirm(kernel, device, problem, &open)?) {
+                let Some(fault) = fault else { continue };
+                warn(&format!("{} of {}: {}", kernel.show_config(config), kernel.brief_problem(problem), fault.detail));
+                found.fail(config, fault);
+            }
+            confirmed.append(&mut open);
+        }
     }
 
     /// Appends what was found to the journal that is learned from, where one was named.

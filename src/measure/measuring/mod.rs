@@ -1,7 +1,9 @@
 //! Measurement of batches: check against the reference, warm-up, interleaved rounds until intervals are tight, energy.
 
+mod checks;
 pub mod energy;
 pub mod interleave;
+mod metering;
 mod monitor;
 pub mod roofline;
 pub mod trial;
@@ -9,19 +11,18 @@ pub mod trial;
 use crate::batch::{Batch, Contender, Measured, ProgramKey, Step};
 use crate::compile::Job;
 use crate::executor::{Executor, LaunchDims, ProgramId, Timing};
-use crate::measuring::energy::{Draw, EnergyMeter, MachineClock, Unmetered, idle_watts};
+use crate::measuring::energy::EnergyMeter;
 use crate::measuring::interleave::Interleaved;
 use crate::measuring::monitor::DeviceMonitor;
 use crate::measuring::roofline::Peaks;
-use crate::measuring::trial::{Stage, Trial, Work};
+use crate::measuring::trial::{Stage, Trial};
 use crate::verify::on_device::DeviceComparison;
-use crate::verify::workload::{Workload, geometry, load};
-use seqtune_data::recipe::{Cache, Policy, Recipe};
-use seqtune_data::{Attempt, Invalidity, InvalidityKind, Measurement, Observed, Outcome};
+use crate::verify::workload::{SEED, Workload, geometry, load};
+use seqtune_data::recipe::{Cache, Policy};
+use seqtune_data::{Attempt, Invalidity, Measurement, Observed, Outcome};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
-use std::time::Instant;
 
 /// Number of programs above which all are released before the next configs.
 const PROGRAMS: usize = 1_024;
@@ -129,20 +130,20 @@ impl Bench {
         let smallest = self.kernel.smallest(problem);
         if self.workload.as_ref().is_none_or(|l| l.problem != smallest) {
             self.workload = None;
-            self.workload = Some(load(self.executor.as_mut(), &self.kernel, &smallest, None)?);
+            self.workload = Some(load(self.executor.as_mut(), &self.kernel, &smallest, SEED, None)?);
         }
         let geometry = self.geometry(&smallest, config);
         let values = self.workload.as_ref().map_or(Vec::new(), |l| l.values.clone());
         Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
     }
 
-    /// Loads random data and computes the expected results.
+    /// Loads random data of `seed` and computes the expected results.
     /// # Errors
     /// `Error::Failed` where memory is short, or the reference fails or deviates from double precision.
-    pub fn load(&mut self, problem: &Problem) -> Result<()> {
-        if !self.workload.as_ref().is_some_and(|l| l.expects(problem)) {
+    pub fn load(&mut self, problem: &Problem, seed: u64) -> Result<()> {
+        if !self.workload.as_ref().is_some_and(|l| l.expects(problem, seed)) {
             self.workload = None;
-            self.workload = Some(load(self.executor.as_mut(), &self.kernel, problem, Some(&mut self.agree))?);
+            self.workload = Some(load(self.executor.as_mut(), &self.kernel, problem, seed, Some(&mut self.agree))?);
         }
         Ok(())
     }
@@ -193,7 +194,7 @@ impl Bench {
             let (mut running, taken) = self.admit(&workload, left, &mut pass)?;
             left = &left[taken..];
             self.warm_up(&workload, &mut running, &mut pass);
-            self.sample(&workload, &mut running, &mut pass);
+            self.sample(&workload, &mut running, &mut pass)?;
             if policy.energy {
                 self.meter_all(&workload, &mut running, &mut pass);
             }
@@ -250,13 +251,13 @@ impl Bench {
     }
 
     /// Times all trials in rounds until each has enough samples or is hopeless.
-    fn sample(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
+    fn sample(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) -> Result<()> {
         let timing = if pass.policy.cache == Cache::Cold { Timing::Cold } else { Timing::Warm };
         let (mut rounds, mut monitor) = (Interleaved::default(), DeviceMonitor::default());
         while running.iter().any(|trial| !trial.done) {
             for (at, trial) in running.iter_mut().enumerate().filter(|(_, trial)| !trial.done) {
                 if self.executor.is_poisoned() {
-                    return;
+                    return Ok(());
                 }
                 pass.begin(trial.contender);
                 // a few short launches per turn, so that turns are not many but neighbours stay close in time
@@ -277,7 +278,10 @@ impl Bench {
                 }
             }
             for at in finish_round(running, &rounds, pass.policy, pass.best_us) {
-                if !pass.policy.energy {
+                // what is slow beyond hope is not worth another launch
+                let is_hopeless = running[at].seems_hopeless(pass.policy, pass.best_us);
+                let is_right = is_hopeless || self.is_still_right(workload, &mut running[at], pass)?;
+                if is_right && !pass.policy.energy {
                     let samples_us = std::mem::take(&mut running[at].samples);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
                     let (contender, observed) = (running[at].contender, self.observed(&running[at]));
@@ -285,17 +289,7 @@ impl Bench {
                 }
             }
         }
-    }
-
-    /// Measures the energy of timed trials in a separate pass, because it heats the device.
-    fn meter_all(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
-        for trial in running.iter_mut().filter(|trial| !trial.samples.is_empty()) {
-            if self.executor.is_poisoned() {
-                return;
-            }
-            let (outcome, observed) = self.meter(workload, trial, &mut |contender| pass.begin(contender));
-            pass.finish(Measured { contender: trial.contender, outcome, observed });
-        }
+        Ok(())
     }
 
     fn observed(&self, candidate: &Trial) -> Observed {
@@ -304,91 +298,5 @@ impl Bench {
             conditions: candidate.conditions.clone(),
             ..Observed::default()
         }
-    }
-
-    /// Outcome of a timed trial with its energy, or with the reason for its absence.
-    fn meter(
-        &mut self,
-        workload: &Workload,
-        candidate: &mut Trial,
-        begin: &mut dyn FnMut(Contender),
-    ) -> (Outcome, Observed) {
-        let mut monitor = DeviceMonitor::default();
-        let mut observed = self.observed(candidate);
-        let samples_us = std::mem::take(&mut candidate.samples);
-        let recipe = Recipe::default();
-        let mut clock = MachineClock::new();
-        begin(candidate.contender);
-        let meter = self.meter.get_or_insert_with(|| {
-            let mut meter = self.executor.energy_meter()?;
-            let idle = idle_watts(meter.as_mut(), &mut clock, &recipe)?;
-            Ok((meter, idle))
-        });
-        let (meter, idle) = match meter {
-            Ok((meter, idle)) => (meter.as_mut(), *idle),
-            Err(reason) => {
-                observed.unmetered = Some(reason.clone());
-                return (Outcome::Measured(Measurement { samples_us, energy: None }), observed);
-            }
-        };
-        let mut reported = Instant::now();
-        let launch_us = candidate.estimate_us;
-        let mut launch = |repeat: usize| {
-            // launches for energy take seconds, and must not count as silence
-            if reported.elapsed().as_secs() >= 1 {
-                reported = Instant::now();
-                begin(candidate.contender);
-            }
-            candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, Timing::Untimed)?;
-            monitor.poll(self.executor.as_mut(), candidate);
-            Ok(())
-        };
-        let metered = energy::meter(meter, &mut clock, &recipe, Draw { launch_us, idle_watts: idle }, &mut launch);
-        // waits for the last launch, whose failure belongs to this config
-        let last = candidate.work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm);
-        observed.conditions = candidate.conditions.take().or(observed.conditions);
-        let metered = last.map_err(Unmetered::Config).and(metered);
-        let energy = match metered {
-            Ok(energy) => Some(energy),
-            Err(Unmetered::Config(fault)) => return (Outcome::Invalid(fault), observed),
-            Err(Unmetered::Counter(reason)) => {
-                observed.unmetered = Some(reason);
-                None
-            }
-        };
-        (Outcome::Measured(Measurement { samples_us, energy }), observed)
-    }
-
-    /// Compiles a contender, compares the result of its first launch with the expected one, and times a second launch.
-    fn check(&mut self, workload: &Workload, contender: Contender, configs: &[Config]) -> Result<Attempt<Trial>> {
-        let config = match contender {
-            Contender::Config(at) => Some(&configs[at]),
-            Contender::Library => None,
-        };
-        let work = match config.map(|config| Ok((self.program(&workload.problem, config)?, config))) {
-            Some(Ok((program, config))) => Work::Config(program, self.geometry(&workload.problem, config)),
-            Some(Err(fault)) => return Ok(Err(fault)),
-            None => match self.source.gemm.as_ref().map(|gemm| workload.product(&self.kernel, gemm)) {
-                Some(product) => Work::Library(product),
-                None => {
-                    return Ok(Err(Invalidity::new(
-                        InvalidityKind::Runtime,
-                        "kernel.toml names no routine of a library",
-                    )));
-                }
-            },
-        };
-        workload.reset(self.executor.as_mut())?;
-        if let Err(fault) = work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm) {
-            return Ok(Err(fault));
-        }
-        if let Some(fault) = workload.wrong(self.executor.as_mut())? {
-            return Ok(Err(fault));
-        }
-        let estimate = match work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm) {
-            Ok(times) => times[0].max(0.1) as f64,
-            Err(fault) => return Ok(Err(fault)),
-        };
-        Ok(Ok(Trial { contender, work, estimate_us: estimate, samples: Vec::new(), conditions: None, done: false }))
     }
 }

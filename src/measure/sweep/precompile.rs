@@ -1,7 +1,8 @@
 //! Parallel compilation of the next batch of a sweep and, where it does not disturb the measurement, of batches ahead.
 
 use crate::batch::ProgramKey;
-use crate::worker::client::{Client, compile_all};
+use crate::worker::client::Client;
+use crate::worker::compilers::compile_all;
 use seqtune_data::Invalidity;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};

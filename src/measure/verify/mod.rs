@@ -4,4 +4,5 @@ pub mod compare;
 pub mod double_precision;
 pub mod format;
 pub mod on_device;
+pub mod other_problems;
 pub mod workload;

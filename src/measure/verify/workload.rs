@@ -18,10 +18,15 @@ const REFERENCE_SECONDS: f64 = 2.0;
 const GPU_FLOPS: f64 = 1e12;
 const CPU_FLOPS: f64 = 2e9;
 
+/// Seed of the data with which configs are measured.
+pub const SEED: u64 = 0x5e97;
+
 /// Arguments of a problem, with random content.
 pub struct Workload {
     /// Problem of the kernel.
     pub problem: Problem,
+    /// Seed of the content.
+    seed: u64,
     /// Arguments of a launch.
     pub values: Vec<KernelArg>,
     outputs: Vec<Output>,
@@ -47,7 +52,7 @@ enum Expected {
     Some(Sample),
 }
 
-/// Allocates and fills the arguments of `problem`, and computes the expected results with `expecting`; all other buffers are freed.
+/// Allocates and fills the arguments of `problem` with random content of `seed`, and computes the expected results with `expecting`; all other buffers are freed.
 ///
 /// # Errors
 /// `Error::Input` where the kernel has no source, [`Error::Failed`] where the device or the reference fails.
@@ -55,14 +60,15 @@ pub fn load(
     executor: &mut dyn Executor,
     kernel: &Kernel,
     problem: &Problem,
+    seed: u64,
     expecting: Option<&mut DeviceComparison>,
 ) -> Result<Workload> {
     executor.free_all();
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
-    let mut rng = ChaCha8Rng::seed_from_u64(0x5e97);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let tolerance = source.tolerance.eval(&env);
-    let mut workload = Workload { problem: problem.clone(), values: Vec::new(), outputs: Vec::new(), tolerance };
+    let mut workload = Workload { problem: problem.clone(), seed, values: Vec::new(), outputs: Vec::new(), tolerance };
     // content of the inputs
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, argument) in source.arguments.iter().enumerate() {
@@ -208,9 +214,11 @@ pub fn geometry(
 }
 
 impl Workload {
-    /// Checks whether the expected results of this problem are known.
-    pub fn expects(&self, problem: &Problem) -> bool {
-        self.problem == *problem && self.outputs.iter().all(|o| !matches!(o.expected, Expected::Nothing))
+    /// Checks whether the expected results of this problem with data of `seed` are known.
+    pub fn expects(&self, problem: &Problem, seed: u64) -> bool {
+        self.problem == *problem
+            && self.seed == seed
+            && self.outputs.iter().all(|o| !matches!(o.expected, Expected::Nothing))
     }
 
     /// Builds the matrix product for the vendor's library.

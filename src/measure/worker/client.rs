@@ -2,16 +2,19 @@
 
 use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
+use crate::worker::guard::{kill_group, memory_of, most_memory};
+use crate::worker::last_words::LastWords;
+use crate::worker::lines::for_each_line;
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Kernel, Problem};
-use std::io::{BufRead, BufReader, Write};
+use seqtune_predict::kernel::Kernel;
+use std::io::{BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Parameters for starting workers.
@@ -43,12 +46,18 @@ impl Setup {
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 const LOAD_LIMIT: Duration = Duration::from_secs(1_800);
 
+/// Pause between two looks at a worker that says nothing.
+const WATCH: Duration = Duration::from_millis(100);
+
+/// Bytes of an event at most.
+const EVENT: usize = 1 << 20;
+
 /// Worker process that starts on demand and restarts after its death.
 pub struct Client {
     setup: Setup,
     running: Option<Running>,
     /// Contender at which the running request is.
-    at: Option<Contender>,
+    pub(super) at: Option<Contender>,
     last_event: Instant,
     loading: bool,
 }
@@ -60,53 +69,44 @@ struct Running {
     words: LastWords,
     /// Whether the device is open.
     ready: bool,
+    /// When its memory and life were looked at last.
+    watched: Instant,
 }
 
-/// Last line of a worker's standard error, all of which `--verbose` shows.
-#[derive(Clone, Default)]
-struct LastWords(Arc<Mutex<String>>);
-
-impl LastWords {
-    fn listen(process: &mut Process) -> LastWords {
-        let (words, worker) = (LastWords::default(), process.id());
-        if let Some(stderr) = process.stderr.take() {
-            let kept = words.clone();
-            std::thread::spawn(move || {
-                for line in BufReader::new(stderr).lines().map_while(|line| line.ok()) {
-                    tracing::debug!("worker {worker}: {line}");
-                    let text = line.trim();
-                    // behind the reason of a panic there are frames and hints
-                    let is_trace = text.starts_with("note: ")
-                        || text.starts_with("at ")
-                        || text == "stack backtrace:"
-                        || text.split(':').next().is_some_and(|frame| frame.parse::<u32>().is_ok());
-                    if !text.is_empty() && !is_trace {
-                        *kept.0.lock().unwrap_or_else(PoisonError::into_inner) = text.chars().take(200).collect();
-                    }
-                }
-            });
+impl Running {
+    /// How the process ended or what it takes too much of, from time to time; `None` where all is well.
+    fn trouble(&mut self) -> Option<String> {
+        if self.watched.elapsed() < WATCH {
+            return None;
         }
-        words
-    }
-
-    /// Last line as the end of a message.
-    fn text(&self) -> String {
-        // what it wrote as it died may still be on its way
-        std::thread::sleep(Duration::from_millis(20));
-        let line = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if line.is_empty() { String::new() } else { format!("; its last words: {line}") }
+        self.watched = Instant::now();
+        // a process that it started may hold its pipes open
+        if let Ok(Some(status)) = self.process.try_wait() {
+            return Some(format!("its process ended: {status}{}", self.words.text()));
+        }
+        let (taken, most) = (memory_of(self.process.id())?, most_memory());
+        (taken > most).then(|| {
+            format!(
+                "it took {:.1} GB of memory; {:.1} GB are the most (SEQTUNE_WORKER_MEMORY)",
+                taken / 1e9,
+                most / 1e9
+            )
+        })
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // with what a program under measurement has started
+        kill_group(self.process.id());
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
 /// Result of waiting for a worker.
-enum Reply {
+pub(super) enum Reply {
+    /// Message of the worker.
     Event(Event),
     /// No event within the wait.
     Nothing,
@@ -121,7 +121,7 @@ impl Client {
     }
 
     /// Starts the worker without waiting for its device.
-    fn spawn(&mut self) -> Result<()> {
+    pub(super) fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
             let Setup { program, kernel, device, .. } = &self.setup;
             let mut process = Command::new(program)
@@ -129,6 +129,7 @@ impl Client {
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
+                .process_group(0)
                 .spawn()
                 .map_err(|e| Error::Failed(format!("starting {}: {e}", program.display())))?;
             let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
@@ -136,18 +137,14 @@ impl Client {
             };
             let (sender, events) = channel();
             std::thread::spawn(move || {
-                for line in BufReader::new(stdout).lines().map_while(|l| l.ok()) {
-                    // a driver may print too: what is not an event is not for us
-                    if let Ok(event) = serde_json::from_str(&line)
-                        && sender.send(event).is_err()
-                    {
-                        break;
-                    }
-                }
+                for_each_line(BufReader::new(stdout), EVENT, |line| match serde_json::from_slice(line) {
+                    Ok(event) => sender.send(event).is_ok(),
+                    Err(_) => true,
+                });
             });
             tracing::debug!("worker {}: started for {kernel} on {device}", process.id());
             let words = LastWords::listen(&mut process);
-            self.running = Some(Running { process, stdin, events, words, ready: false });
+            self.running = Some(Running { process, stdin, events, words, ready: false, watched: Instant::now() });
         }
         Ok(())
     }
@@ -169,7 +166,7 @@ impl Client {
         Ok(running)
     }
 
-    fn send(&mut self, request: &Request) -> Result<()> {
+    pub(super) fn send(&mut self, request: &Request) -> Result<()> {
         let line = serde_json::to_string(request).map_err(|e| Error::Failed(format!("worker: {e}")))? + "\n";
         for _ in 0..2 {
             let running = self.start()?;
@@ -185,23 +182,18 @@ impl Client {
     }
 
     /// Waits up to `wait` for the next event; kills a worker that is silent beyond its limit.
-    fn receive(&mut self, wait: Duration) -> Reply {
+    pub(super) fn receive(&mut self, wait: Duration) -> Reply {
         let Some(running) = &mut self.running else {
             return Reply::Lost(Invalidity::new(InvalidityKind::Runtime, "the worker is gone"));
         };
         let limit = if self.loading { LOAD_LIMIT } else { self.setup.limit };
+        let asked = Instant::now();
         match running.events.recv_timeout(wait) {
-            Ok(event) => {
+            Ok(event) => self.heard(event),
+            // this process was stopped for a while, in which the worker could not be heard
+            Err(RecvTimeoutError::Timeout) if asked.elapsed() > wait + WATCH * 10 => {
                 self.last_event = Instant::now();
-                match event {
-                    Event::Step(Step::Begin(contender)) => {
-                        self.at = Some(contender);
-                        self.loading = false;
-                    }
-                    Event::Loading => self.loading = true,
-                    _ => {}
-                }
-                Reply::Event(event)
+                Reply::Nothing
             }
             Err(RecvTimeoutError::Timeout) if self.last_event.elapsed() > limit => {
                 self.running = None;
@@ -210,7 +202,15 @@ impl Client {
                     format!("silent for {:.1} s", limit.as_secs_f64()),
                 ))
             }
-            Err(RecvTimeoutError::Timeout) => Reply::Nothing,
+            Err(RecvTimeoutError::Timeout) => match (running.trouble(), running.events.try_recv()) {
+                // what it said before its end comes first
+                (_, Ok(event)) => self.heard(event),
+                (Some(trouble), Err(_)) => {
+                    self.running = None;
+                    Reply::Lost(Invalidity::new(InvalidityKind::Runtime, trouble))
+                }
+                (None, Err(_)) => Reply::Nothing,
+            },
             Err(RecvTimeoutError::Disconnected) => {
                 let how = running.process.wait().map_or("lost".into(), |status| status.to_string());
                 let how = how + &running.words.text();
@@ -219,6 +219,25 @@ impl Client {
                 Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
             }
         }
+    }
+
+    /// Ends the worker; the next request starts another one.
+    pub(super) fn stop(&mut self) {
+        self.running = None;
+    }
+
+    /// Notes how far the worker is.
+    fn heard(&mut self, event: Event) -> Reply {
+        self.last_event = Instant::now();
+        match event {
+            Event::Step(Step::Begin(contender)) => {
+                self.at = Some(contender);
+                self.loading = false;
+            }
+            Event::Loading => self.loading = true,
+            _ => {}
+        }
+        Reply::Event(event)
     }
 
     /// Sends a request with a single answer, and waits for it.
@@ -337,52 +356,4 @@ fn place(left: &[Contender], named: Contender) -> usize {
         Contender::Config(at) => at,
         Contender::Library => left.len() - 1,
     }
-}
-
-/// Compiles jobs on all children in parallel and passes each result to `done`; no job starts once `go_on` returns false.
-///
-/// # Errors
-/// [`Error::Unavailable`] where the device does not open, [`Error::Failed`] where no worker starts or a worker rejects a job.
-pub fn compile_all(
-    children: &mut [Client],
-    kernel: &Kernel,
-    jobs: &[(&Problem, &Config)],
-    go_on: &dyn Fn() -> bool,
-    done: &mut dyn FnMut(usize, Option<Invalidity>),
-) -> Result<()> {
-    // devices are opened side by side
-    children.iter_mut().take(jobs.len()).try_for_each(Client::spawn)?;
-    let mut next = 0;
-    let mut busy: Vec<Option<usize>> = vec![None; children.len()];
-    while next < jobs.len() || busy.iter().any(Option::is_some) {
-        if !go_on() {
-            next = jobs.len();
-        }
-        for (child, job) in children.iter_mut().zip(&mut busy) {
-            let Some(at) = *job else {
-                if next < jobs.len() {
-                    let (problem, config) = jobs[next];
-                    let configs = vec![kernel.show_config(config)];
-                    child.send(&Request::Compile { problem: kernel.show_problem(problem), configs })?;
-                    *job = Some(next);
-                    next += 1;
-                }
-                continue;
-            };
-            match child.receive(Duration::from_millis(1)) {
-                Reply::Event(Event::Compiled { fault, .. }) => {
-                    // what is told is of the program; a crash or a hang may be of the compiler or of the first launch
-                    done(at, fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail }));
-                }
-                Reply::Event(Event::End) => *job = None,
-                Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
-                Reply::Event(_) | Reply::Nothing => {}
-                Reply::Lost(fault) => {
-                    done(at, Some(fault));
-                    *job = None;
-                }
-            }
-        }
-    }
-    Ok(())
 }

@@ -33,6 +33,15 @@ pub enum Request {
     },
     /// Query the vendor's library.
     Library,
+    /// Check configs for `problem` against the reference with data of a seed.
+    Check {
+        /// Problem as text.
+        problem: String,
+        /// Configs as text.
+        configs: Vec<String>,
+        /// Seed of the data.
+        seed: u64,
+    },
 }
 
 /// Event of the worker.
@@ -51,6 +60,13 @@ pub enum Event {
         /// Index of the config in the request.
         index: usize,
         /// Failure to compile; `None` where it succeeded.
+        fault: Option<Invalidity>,
+    },
+    /// A config was checked.
+    Checked {
+        /// Index of the config in the request.
+        index: usize,
+        /// How it failed; `None` where its results are right.
         fault: Option<Invalidity>,
     },
     /// Measured peaks of the device.

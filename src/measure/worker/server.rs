@@ -1,42 +1,58 @@
 //! Worker process: opens the device, then serves requests from standard input, one JSON line each.
 
-use crate::batch::{Batch, VendorLibrary};
+use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::Bench;
 use crate::registry::open;
+use crate::verify::workload::SEED;
+use crate::worker::guard::prepare;
 use crate::worker::protocol::{Event, Request};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Kernel, Problem};
+use std::fs::File;
 use std::io::{BufRead, Write};
+
+/// Standard output as the parent reads it.
+struct Events(File);
+
+impl Events {
+    /// Writes a line; exits where the parent no longer reads.
+    fn emit(&self, event: &Event) {
+        let line = serde_json::to_string(event).unwrap_or_default() + "\n";
+        if (&self.0).write_all(line.as_bytes()).is_err() {
+            std::process::exit(0);
+        }
+    }
+}
 
 /// Serves requests until standard input ends.
 ///
 /// # Errors
 /// The error of [`Kernel::open`], [`open`] or [`Bench::new`].
 pub fn serve(kernel: &str, device: &str) -> Result<()> {
-    die_with_parent();
+    let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
     let kernel = Kernel::open(kernel)?;
     let mut bench = match open(device).and_then(|executor| Bench::new(&kernel, executor)) {
         Ok(bench) => bench,
         Err(e) => {
-            emit(&Event::Error { sentence: e.to_string() });
+            events.emit(&Event::Error { sentence: e.to_string() });
             return Err(e);
         }
     };
-    emit(&Event::Ready);
+    events.emit(&Event::Ready);
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
             .map_err(|e| Error::Failed(format!("worker: request not understood: {e}")))
-            .and_then(|request| answer(&kernel, &mut bench, request));
+            .and_then(|request| answer(&kernel, &mut bench, &events, request));
         match answer {
-            Ok(()) => emit(&Event::End),
-            Err(e) => emit(&Event::Error { sentence: e.to_string() }),
+            Ok(()) => events.emit(&Event::End),
+            Err(e) => events.emit(&Event::Error { sentence: e.to_string() }),
         }
     }
     Ok(())
 }
 
-fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
+fn answer(kernel: &Kernel, bench: &mut Bench, events: &Events, request: Request) -> Result<()> {
     let read = |problem: &str, configs: &[String]| -> Result<(Problem, Vec<_>)> {
         let configs = configs.iter().map(|c| kernel.config(c)).collect::<Result<_>>()?;
         Ok((kernel.problem(problem)?, configs))
@@ -45,53 +61,49 @@ fn answer(kernel: &Kernel, bench: &mut Bench, request: Request) -> Result<()> {
         Request::Compile { problem, configs } => {
             let (problem, configs) = read(&problem, &configs)?;
             for (index, config) in configs.iter().enumerate() {
-                emit(&Event::Compiling(index));
+                events.emit(&Event::Compiling(index));
                 let fault = bench.compile(&problem, config)?;
-                emit(&Event::Compiled { index, fault });
+                events.emit(&Event::Compiled { index, fault });
             }
             Ok(())
         }
         Request::Peaks => {
-            emit(&Event::Loading);
+            events.emit(&Event::Loading);
             let peaks = bench.peaks()?;
-            emit(&Event::Peaks(peaks));
+            events.emit(&Event::Peaks(peaks));
             Ok(())
         }
         Request::Library => {
             // the first time a library of hundreds of megabytes is read
-            emit(&Event::Loading);
-            emit(&Event::Library(bench.library().map_or_else(VendorLibrary::Absent, VendorLibrary::Named)));
+            events.emit(&Event::Loading);
+            events.emit(&Event::Library(bench.library().map_or_else(VendorLibrary::Absent, VendorLibrary::Named)));
+            Ok(())
+        }
+        Request::Check { problem, configs, seed } => {
+            let (problem, configs) = read(&problem, &configs)?;
+            events.emit(&Event::Loading);
+            bench.load(&problem, seed)?;
+            for (index, config) in configs.iter().enumerate() {
+                events.emit(&Event::Step(Step::Begin(Contender::Config(index))));
+                let fault = bench.confirm(config)?;
+                events.emit(&Event::Checked { index, fault });
+                if bench.is_poisoned() {
+                    std::process::exit(0);
+                }
+            }
             Ok(())
         }
         Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;
-            emit(&Event::Loading);
-            bench.load(&problem)?;
+            events.emit(&Event::Loading);
+            bench.load(&problem, SEED)?;
             let batch = Batch { problem: &problem, configs: &configs, library, best_us };
-            bench.measure(&batch, &policy, &mut |step| emit(&Event::Step(step)))?;
+            bench.measure(&batch, &policy, &mut |step| events.emit(&Event::Step(step)))?;
             if bench.is_poisoned() {
                 // the parent starts another process for the rest
                 std::process::exit(0);
             }
             Ok(())
         }
-    }
-}
-
-/// Writes a line to standard output and flushes it; exits where the parent no longer reads.
-fn emit(event: &Event) {
-    let mut out = std::io::stdout().lock();
-    let line = serde_json::to_string(event).unwrap_or_default();
-    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
-    }
-}
-
-/// Requests a kill by the system when the parent dies, because a hanging kernel never reads the end of its input.
-fn die_with_parent() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
 }

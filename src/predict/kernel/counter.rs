@@ -268,5 +268,4 @@ impl Counter<'_> {
         }
         Ok(drawn)
     }
-
 }
