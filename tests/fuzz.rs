@@ -1,13 +1,15 @@
 //! The fuzz targets on stable Rust: seeded mutations of a corpus. `SEQTUNE_FUZZ_INPUTS` says how many of each (2,000),
-//! `SEQTUNE_FUZZ_TARGET` names one.
+//! `SEQTUNE_FUZZ_TARGET` names one. With `SEQTUNE_FUZZ_CORPUS` the corpora are written to this folder instead, for cargo-fuzz.
 
+#[path = "fuzz/corpus.rs"]
+mod corpus;
 #[path = "fuzz/targets.rs"]
 mod targets;
 
+use corpus::corpus;
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::time::Instant;
 use targets::TARGETS;
 
@@ -58,46 +60,6 @@ const HARD: [&str; 40] = [
     "true",
 ];
 
-/// The corpus of a target: files in the tree.
-fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let read = |path: &str| std::fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let lines = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
-    match target {
-        "kernel_toml" => vec![
-            read("src/predict/toy/kernel.toml"), read("kernels/gemm/kernel.toml"), read("kernels/conv2d/kernel.toml"),
-            lines(&["name = 'k'\nmeaning = 'k'\n[define]\na = 'b + 1'\nb = '2 * p'\n[[parameter]]\nname = 'p'\nvalues = [1, 2, 4]\ndefault = 1\nmeaning = 'p'\n[[constraint]]\nexpr = 'a <= 8 and p % 2 == 0'\nreason = 'r'\n[work]\nflops = '1'\nbytes = '1'\n"]).remove(0),
-        ],
-        "expression" => lines(&["a + b * 3 // 2", "if(a > 2, min(a, b), cdiv(b, 4)) == 1 and not b", "pow(2, log2(sqrt(a))) % 7 != -1"]),
-        "problem" | "stream" => lines(&["M=64,N=64,K=64,transA=T,dtype=f16", "{\"M\": 64, \"N\": 3, \"K\": \"9\"}", "# a list\nM=1,N=2,K=3\n\nM=4,N=5,K=6\n"]),
-        "config" => lines(&["MWG=64,NWG=64,MDIM=8,NDIM=8,VWN=4,STRM=0,STRN=0,KWG=16,KWI=2,SA=1,SB=1,PAD=0,VWA=1,VWB=1,GROUP=1"]),
-        "devices" => vec![read("src/predict/kernels/devices.toml")[..3_000].to_vec(), lines(&["[[device]]\nname = 'x'\naliases = ['y']\nlimits = { local_memory = 65536, max_group_items = 1024 }\n"]).remove(0)],
-        "journal" => vec![of_dataset(false)],
-        "packed" => vec![of_dataset(true)],
-        "packed_contents" => {
-            let mut plain = Vec::new();
-            std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&of_dataset(true)[8..]), &mut plain).unwrap();
-            vec![plain]
-        }
-        "model" => vec![read("src/predict/toy/model/model.safetensors")],
-        "miopen_database" | "miopen_convolutions" => {
-            let mut texts = vec![read("tests/goldens/inputs/gfx906_60.db.txt"), read("tests/goldens/inputs/gfx906_60.HIP.fdb.txt")];
-            texts.extend(lines(&["MIOpenDriver convfp16 -n 4 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -F 0", "direction=F,N=1,C=2,H=3,W=4,K=5,R=1,S=1"]));
-            texts
-        }
-        "autoheuristic" => vec![read("tests/goldens/inputs/mm.txt")],
-        "kernel_tuner" => lines(&[r#"{"device_name": "T4", "problem_size": [64, 32], "tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2.0, "times": [5.0, 2.0]}, "2": {"a": 2, "time": "RuntimeFailedConfig"}}}"#]),
-        "t4" => lines(&[r#"{"schema_version": "1.0.0", "results": [{"configuration": {"a": 1}, "times": {"runtimes": [3.0, 1.0]}, "invalidity": "correct"}]}"#]),
-        other => panic!("no corpus for {other}"),
-    }
-}
-
-/// The first records of a shipped dataset, as a journal or packed.
-fn of_dataset(is_packed: bool) -> Vec<u8> {
-    let mut dataset = seqtune_data::Dataset::load(Path::new("datasets/gemm/cpu-epyc-2c.sqt")).unwrap();
-    dataset.records.truncate(20);
-    if is_packed { seqtune_data::packed::encode(&dataset).unwrap() } else { seqtune_data::journal::encode(&dataset) }
-}
-
 /// One to six changes of one of the inputs, of which two may be spliced.
 fn mutated(corpus: &[Vec<u8>], rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut data = corpus.choose(rng).cloned().unwrap_or_default();
@@ -142,10 +104,23 @@ fn mutated(corpus: &[Vec<u8>], rng: &mut ChaCha8Rng) -> Vec<u8> {
     data
 }
 
+/// Writes each input to a file in the folder of its target.
+fn write_corpora(folder: &std::path::Path) {
+    for (name, _) in TARGETS {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+        for (at, data) in corpus(name).iter().enumerate() {
+            std::fs::write(folder.join(name).join(at.to_string()), data).unwrap();
+        }
+    }
+}
+
 #[test]
 fn no_input_breaks_a_reader() {
     let inputs: u64 = std::env::var("SEQTUNE_FUZZ_INPUTS").ok().map_or(2_000, |n| n.parse().unwrap());
     let only = std::env::var("SEQTUNE_FUZZ_TARGET").ok();
+    if let Some(folder) = std::env::var_os("SEQTUNE_FUZZ_CORPUS") {
+        return write_corpora(folder.as_ref());
+    }
     std::panic::set_hook(Box::new(|_| {}));
     let mut faults = Vec::new();
     for (name, run) in TARGETS.into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
