@@ -2,19 +2,18 @@
 
 use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
-use crate::worker::guard::{kill_group, memory_of, most_memory};
-use crate::worker::last_words::LastWords;
-use crate::worker::lines::for_each_line;
+use crate::worker::guard::{is_from_outside, wake};
 use crate::worker::protocol::{Event, Request};
+use crate::worker::running::{Running, WATCH};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Kernel;
-use std::io::{BufReader, Write};
-use std::os::unix::process::CommandExt;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child as Process, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::ExitStatus;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Parameters for starting workers.
@@ -46,12 +45,6 @@ impl Setup {
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 const LOAD_LIMIT: Duration = Duration::from_secs(1_800);
 
-/// Pause between two looks at a worker that says nothing.
-const WATCH: Duration = Duration::from_millis(100);
-
-/// Bytes of an event at most.
-const EVENT: usize = 1 << 20;
-
 /// Worker process that starts on demand and restarts after its death.
 pub struct Client {
     setup: Setup,
@@ -60,48 +53,8 @@ pub struct Client {
     pub(super) at: Option<Contender>,
     last_event: Instant,
     loading: bool,
-}
-
-struct Running {
-    process: Process,
-    stdin: ChildStdin,
-    events: Receiver<Event>,
-    words: LastWords,
-    /// Whether the device is open.
-    ready: bool,
-    /// When its memory and life were looked at last.
-    watched: Instant,
-}
-
-impl Running {
-    /// How the process ended or what it takes too much of, from time to time; `None` where all is well.
-    fn trouble(&mut self) -> Option<String> {
-        if self.watched.elapsed() < WATCH {
-            return None;
-        }
-        self.watched = Instant::now();
-        // a process that it started may hold its pipes open
-        if let Ok(Some(status)) = self.process.try_wait() {
-            return Some(format!("its process ended: {status}{}", self.words.text()));
-        }
-        let (taken, most) = (memory_of(self.process.id())?, most_memory());
-        (taken > most).then(|| {
-            format!(
-                "it took {:.1} GB of memory; {:.1} GB are the most (SEQTUNE_WORKER_MEMORY)",
-                taken / 1e9,
-                most / 1e9
-            )
-        })
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // with what a program under measurement has started
-        kill_group(self.process.id());
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+    /// Whether the worker that was lost last was killed by somebody else, who says nothing of its config.
+    pub(super) was_killed: bool,
 }
 
 /// Result of waiting for a worker.
@@ -117,59 +70,53 @@ pub(super) enum Reply {
 impl Client {
     /// Creates a client whose worker starts with the first request.
     pub fn new(setup: Setup) -> Client {
-        Client { setup, running: None, at: None, last_event: Instant::now(), loading: false }
+        Client { setup, running: None, at: None, last_event: Instant::now(), loading: false, was_killed: false }
     }
 
     /// Starts the worker without waiting for its device.
     pub(super) fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
-            let Setup { program, kernel, device, .. } = &self.setup;
-            let mut process = Command::new(program)
-                .args(["worker", kernel, "--device", device])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .process_group(0)
-                .spawn()
-                .map_err(|e| Error::Failed(format!("starting {}: {e}", program.display())))?;
-            let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
-                return Err(Error::Failed("a worker has no pipes".into()));
-            };
-            let (sender, events) = channel();
-            std::thread::spawn(move || {
-                for_each_line(BufReader::new(stdout), EVENT, |line| match serde_json::from_slice(line) {
-                    Ok(event) => sender.send(event).is_ok(),
-                    Err(_) => true,
-                });
-            });
-            tracing::debug!("worker {}: started for {kernel} on {device}", process.id());
-            let words = LastWords::listen(&mut process);
-            self.running = Some(Running { process, stdin, events, words, ready: false, watched: Instant::now() });
+            self.running = Some(Running::start(&self.setup.program, &self.setup.kernel, &self.setup.device)?);
         }
         Ok(())
     }
 
-    fn start(&mut self) -> Result<&mut Running> {
+    /// Waits for the device of the worker.
+    fn open(&mut self) -> Result<()> {
         self.spawn()?;
         let device = &self.setup.device;
         let Some(running) = &mut self.running else { return Err(Error::Failed("a worker vanished".into())) };
-        if !running.ready {
-            match running.events.recv_timeout(OPEN_LIMIT) {
-                Ok(Event::Ready) => running.ready = true,
-                Ok(Event::Error { sentence }) => return Err(Error::Unavailable(sentence)),
-                _ => {
-                    let words = running.words.text();
-                    return Err(Error::Unavailable(format!("device {device}: a worker could not open it{words}")));
-                }
+        if running.ready {
+            return Ok(());
+        }
+        match running.events.recv_timeout(OPEN_LIMIT) {
+            Ok(Event::Ready) => {
+                running.ready = true;
+                Ok(())
+            }
+            Ok(Event::Error { sentence }) => Err(Error::Unavailable(sentence)),
+            other => {
+                let is_gone = matches!(other, Err(RecvTimeoutError::Disconnected));
+                let status = is_gone.then(|| running.process.wait().ok()).flatten();
+                self.was_killed = status.and_then(|status| status.signal()).is_some_and(is_from_outside);
+                let words = running.words.text();
+                Err(Error::Unavailable(format!("device {device}: a worker could not open it{words}")))
             }
         }
-        Ok(running)
     }
 
     pub(super) fn send(&mut self, request: &Request) -> Result<()> {
         let line = serde_json::to_string(request).map_err(|e| Error::Failed(format!("worker: {e}")))? + "\n";
-        for _ in 0..2 {
-            let running = self.start()?;
+        for _ in 0..3 {
+            self.was_killed = false;
+            match self.open() {
+                Err(_) if self.was_killed => {
+                    self.running = None;
+                    continue;
+                }
+                opened => opened?,
+            }
+            let Some(running) = &mut self.running else { continue };
             if running.stdin.write_all(line.as_bytes()).and_then(|()| running.stdin.flush()).is_ok() {
                 self.last_event = Instant::now();
                 self.at = None;
@@ -195,30 +142,46 @@ impl Client {
                 self.last_event = Instant::now();
                 Reply::Nothing
             }
-            Err(RecvTimeoutError::Timeout) if self.last_event.elapsed() > limit => {
-                self.running = None;
-                Reply::Lost(Invalidity::new(
-                    InvalidityKind::Timeout,
-                    format!("silent for {:.1} s", limit.as_secs_f64()),
-                ))
-            }
-            Err(RecvTimeoutError::Timeout) => match (running.trouble(), running.events.try_recv()) {
-                // what it said before its end comes first
-                (_, Ok(event)) => self.heard(event),
-                (Some(trouble), Err(_)) => {
-                    self.running = None;
-                    Reply::Lost(Invalidity::new(InvalidityKind::Runtime, trouble))
-                }
-                (None, Err(_)) => Reply::Nothing,
-            },
+            Err(RecvTimeoutError::Timeout) => self.silent(limit),
             Err(RecvTimeoutError::Disconnected) => {
-                let how = running.process.wait().map_or("lost".into(), |status| status.to_string());
-                let how = how + &running.words.text();
-                tracing::debug!("worker {}: ended, {how}", running.process.id());
-                self.running = None;
-                Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
+                let ended = running.process.wait();
+                self.lost(ended.ok())
             }
         }
+    }
+
+    /// What is to be thought of a worker that said nothing.
+    fn silent(&mut self, limit: Duration) -> Reply {
+        let Some(running) = &mut self.running else { return Reply::Nothing };
+        let (trouble, ended) = (running.trouble(), running.process.try_wait().ok().flatten());
+        // what it said before its end comes first
+        if let Ok(event) = running.events.try_recv() {
+            return self.heard(event);
+        }
+        // a process that it started may hold its pipes open
+        if ended.is_some() {
+            return self.lost(ended);
+        }
+        let (kind, detail) = match trouble {
+            Some(trouble) => (InvalidityKind::Runtime, trouble),
+            None if self.last_event.elapsed() <= limit => return Reply::Nothing,
+            None if wake(running.process.id()) => {
+                self.last_event = Instant::now();
+                return Reply::Nothing;
+            }
+            None => (InvalidityKind::Timeout, format!("silent for {:.1} s", limit.as_secs_f64())),
+        };
+        (self.running, self.was_killed) = (None, false);
+        Reply::Lost(Invalidity::new(kind, detail))
+    }
+
+    /// Books the end of the worker.
+    fn lost(&mut self, status: Option<ExitStatus>) -> Reply {
+        let Some(running) = self.running.take() else { return Reply::Nothing };
+        let how = status.map_or("lost".into(), |status| status.to_string()) + &running.words.text();
+        tracing::debug!("worker {}: ended, {how}", running.process.id());
+        self.was_killed = status.and_then(|status| status.signal()).is_some_and(is_from_outside);
+        Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
     }
 
     /// Ends the worker; the next request starts another one.
@@ -238,6 +201,21 @@ impl Client {
             _ => {}
         }
         Reply::Event(event)
+    }
+
+    /// Whether what was running is to be tried again, because its worker was killed by somebody else for the first time; `known` gives
+    /// the contender of the batch.
+    pub(super) fn is_spared(
+        &self,
+        spared: &mut Vec<Option<Contender>>,
+        known: impl Fn(Contender) -> Contender,
+    ) -> bool {
+        let at = self.at.map(known);
+        let again = self.was_killed && !spared.contains(&at);
+        if again {
+            spared.push(at);
+        }
+        again
     }
 
     /// Sends a request with a single answer, and waits for it.
@@ -294,6 +272,8 @@ impl Client {
         finish: &mut dyn FnMut(Measured) -> Result<()>,
     ) -> Result<Ending> {
         let mut left = batch.contenders();
+        // at what a worker was killed by somebody else
+        let mut spared: Vec<Option<Contender>> = Vec::new();
         while !left.is_empty() {
             self.send(&request(kernel, batch, &left, policy))?;
             let mut done = vec![false; left.len()];
@@ -311,6 +291,7 @@ impl Client {
                         return Ok(Ending::Unmeasurable(sentence));
                     }
                     Reply::Event(_) | Reply::Nothing => {}
+                    Reply::Lost(_) if self.is_spared(&mut spared, |at| left[place(&left, at)]) => break,
                     Reply::Lost(invalidity) => match self.at.take().map(|contender| place(&left, contender)) {
                         Some(at) if !done[at] => {
                             done[at] = true;

@@ -5,6 +5,7 @@ use crate::worker::protocol::{Event, Request};
 use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Compiles jobs on all children in parallel and passes each result to `done`; no job starts once `go_on` returns false.
@@ -20,20 +21,21 @@ pub fn compile_all(
 ) -> Result<()> {
     // devices are opened side by side
     children.iter_mut().take(jobs.len()).try_for_each(Client::spawn)?;
-    let mut next = 0;
+    let mut waiting: VecDeque<usize> = (0..jobs.len()).collect();
+    // whose worker was killed by somebody else
+    let mut spared: Vec<usize> = Vec::new();
     let mut busy: Vec<Option<usize>> = vec![None; children.len()];
-    while next < jobs.len() || busy.iter().any(Option::is_some) {
+    while !waiting.is_empty() || busy.iter().any(Option::is_some) {
         if !go_on() {
-            next = jobs.len();
+            waiting.clear();
         }
         for (child, job) in children.iter_mut().zip(&mut busy) {
             let Some(at) = *job else {
-                if next < jobs.len() {
+                if let Some(next) = waiting.pop_front() {
                     let (problem, config) = jobs[next];
                     let configs = vec![kernel.show_config(config)];
                     child.send(&Request::Compile { problem: kernel.show_problem(problem), configs })?;
                     *job = Some(next);
-                    next += 1;
                 }
                 continue;
             };
@@ -46,8 +48,14 @@ pub fn compile_all(
                 Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
                 Reply::Event(_) | Reply::Nothing => {}
                 Reply::Lost(fault) => {
-                    done(at, Some(fault));
                     *job = None;
+                    match child.was_killed && !spared.contains(&at) {
+                        true => {
+                            spared.push(at);
+                            waiting.push_front(at);
+                        }
+                        false => done(at, Some(fault)),
+                    }
                 }
             }
         }

@@ -18,7 +18,7 @@ impl Client {
     /// [`Error::Unavailable`](seqtune_predict::error::Error::Unavailable) or [`Error::Failed`](seqtune_predict::error::Error::Failed)
     /// where no worker can be started.
     pub fn check(&mut self, kernel: &Kernel, problem: &Problem, configs: &[Config], seed: u64) -> Result<Checked> {
-        let mut faults = Vec::new();
+        let (mut faults, mut spared) = (Vec::new(), Vec::new());
         while faults.len() < configs.len() {
             let begun = faults.len();
             let texts = configs[begun..].iter().map(|config| kernel.show_config(config)).collect();
@@ -34,6 +34,7 @@ impl Client {
                         return Ok(Err(sentence));
                     }
                     Reply::Event(_) | Reply::Nothing => {}
+                    Reply::Lost(_) if self.is_spared(&mut spared, |at| at) => break,
                     Reply::Lost(fault) => match self.at.take() {
                         Some(Contender::Config(at)) if begun + at == faults.len() => {
                             faults.push(Some(fault));

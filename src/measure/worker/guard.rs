@@ -37,6 +37,25 @@ pub fn kill_group(leader: u32) {
     }
 }
 
+/// Whether a signal is one that others send, rather than what a fault of a program brings about.
+pub fn is_from_outside(signal: i32) -> bool {
+    [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP].contains(&signal)
+}
+
+/// Lets a process that somebody has stopped go on; false where it is not stopped.
+pub fn wake(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // the name in brackets before the state may hold anything
+    let is_stopped = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+    if is_stopped {
+        // SAFETY: sends a signal to a child of this process that has not been waited for
+        unsafe {
+            libc::kill(process as libc::pid_t, libc::SIGCONT);
+        }
+    }
+    is_stopped
+}
+
 /// Prepares a worker's process: it dies with its parent, is the first to die where memory is short, and programs that print do so to
 /// standard error. Returns the standard output that the parent reads.
 ///

@@ -7,4 +7,5 @@ mod guard;
 mod last_words;
 mod lines;
 pub mod protocol;
+mod running;
 pub mod server;

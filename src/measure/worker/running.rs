@@ -1,0 +1,90 @@
+//! A worker's process: how it is started, watched and ended.
+
+use crate::worker::guard::{kill_group, memory_of, most_memory};
+use crate::worker::last_words::LastWords;
+use crate::worker::lines::for_each_line;
+use crate::worker::protocol::Event;
+use seqtune_predict::error::{Error, Result};
+use std::io::BufReader;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child as Process, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Pause between two looks at a worker that says nothing.
+pub(super) const WATCH: Duration = Duration::from_millis(100);
+
+/// Bytes of an event at most.
+const EVENT: usize = 1 << 20;
+
+/// Process of a worker with its pipes; it is killed when dropped, with all that it started in its group.
+pub(super) struct Running {
+    /// The process.
+    pub(super) process: Process,
+    /// Where it takes requests.
+    pub(super) stdin: ChildStdin,
+    /// What it answers.
+    pub(super) events: Receiver<Event>,
+    /// What it said on standard error.
+    pub(super) words: LastWords,
+    /// Whether the device is open.
+    pub(super) ready: bool,
+    /// When its memory and life were looked at last.
+    watched: Instant,
+}
+
+impl Running {
+    /// Starts a worker of `program` without waiting for its device.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the program does not start.
+    pub(super) fn start(program: &Path, kernel: &str, device: &str) -> Result<Running> {
+        let mut process = Command::new(program)
+            .args(["worker", kernel, "--device", device])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|e| Error::Failed(format!("starting {}: {e}", program.display())))?;
+        let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(Error::Failed("a worker has no pipes".into()));
+        };
+        let (sender, events) = channel();
+        std::thread::spawn(move || {
+            for_each_line(BufReader::new(stdout), EVENT, |line| match serde_json::from_slice(line) {
+                Ok(event) => sender.send(event).is_ok(),
+                Err(_) => true,
+            });
+        });
+        tracing::debug!("worker {}: started for {kernel} on {device}", process.id());
+        let words = LastWords::listen(&mut process);
+        Ok(Running { process, stdin, events, words, ready: false, watched: Instant::now() })
+    }
+
+    /// What the process takes too much of, looked at from time to time; `None` where all is well.
+    pub(super) fn trouble(&mut self) -> Option<String> {
+        if self.watched.elapsed() < WATCH {
+            return None;
+        }
+        self.watched = Instant::now();
+        let (taken, most) = (memory_of(self.process.id())?, most_memory());
+        (taken > most).then(|| {
+            format!(
+                "it took {:.1} GB of memory; {:.1} GB are the most (SEQTUNE_WORKER_MEMORY)",
+                taken / 1e9,
+                most / 1e9
+            )
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // with what a program under measurement has started
+        kill_group(self.process.id());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
