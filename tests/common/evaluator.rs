@@ -210,20 +210,11 @@ impl<'a> Parser<'a> {
 fn call(name: &str, of: &[Value]) -> Value {
     let of: Vec<f64> = of.iter().copied().collect::<Option<_>>()?;
     Some(match (name, &of[..]) {
-        ("min", [a, b]) => {
-            if a < b {
-                *a
-            } else {
-                *b
-            }
-        }
-        ("max", [a, b]) => {
-            if a > b {
-                *a
-            } else {
-                *b
-            }
-        }
+        // of a number and NaN the number
+        ("min", [a, b]) if a.is_nan() || b < a => *b,
+        ("min", [a, _]) => *a,
+        ("max", [a, b]) if a.is_nan() || b > a => *b,
+        ("max", [a, _]) => *a,
         ("cdiv", [a, b]) => whole(*a, *b, |a, b| -(-a).div_euclid(b)),
         ("pow", [a, b]) => a.powf(*b),
         ("if", [c, a, b]) => {

@@ -51,8 +51,10 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     let Options { values, layout } = options(&words[at + 2..]).map_err(bad)?;
     let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions] = values;
     let size = |x: u32, taps: u32, pad: u32, stride: u32, dilation: u32| {
+        // in 64 bits: products of sizes of 32 bits do not wrap there
+        let [x, taps, pad, stride, dilation] = [x, taps, pad, stride, dilation].map(u64::from);
         let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
-        Some(span.checked_div(stride)? + 1)
+        u32::try_from(span.checked_div(stride)? + 1).ok()
     };
     let (Some(oh), Some(ow)) = (size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w))
     else {
