@@ -125,6 +125,10 @@ fn training_apart_goes_on_where_it_was_stopped_and_replaces_models_only_when_ask
     assert!(!file("ConvAsm1x1U").exists() && file("").exists(), "models that the new one replaces are gone");
     let (_, err, code) = run(&["predict", &model, "gemm", "M=64,N=64,K=64"]);
     assert!(code == 2 && err.contains("gemm"), "{err}");
+    std::fs::write(file(""), "somebody's own").unwrap();
+    let (_, err, code) = train(&["--epochs", "1", "--together", "--overwrite"]);
+    assert!(code == 2 && err.contains("is there and no model"), "{err}");
+    assert_eq!(std::fs::read_to_string(file("")).unwrap(), "somebody's own");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::member::Epoch;
 use crate::progress::Progress;
 use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::inputs::tables;
-use seqtune::cli::outputs::command_line;
+use seqtune::cli::outputs::{Kind, Replace, claim, command_line};
 use seqtune::cli::progress::Bar;
 use seqtune::cli::train::Args;
 use seqtune_data::Table;
@@ -198,6 +198,9 @@ fn stale(args: &Args, groups: &[ModelGroup]) -> Result<Vec<PathBuf>> {
 /// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
 /// are replaced only when asked.
 fn existing(args: &Args, groups: &[ModelGroup], stale: &[PathBuf]) -> Result<Existing> {
+    for file in groups.iter().map(|group| Model::file(&group.folder)).filter(|file| file.exists()) {
+        claim(&file, Kind::Model, Replace::OWN, &[])?;
+    }
     let complete = groups.iter().all(|g| Model::file(&g.folder).exists());
     match (complete || !stale.is_empty(), args.overwrite) {
         (true, false) => {
