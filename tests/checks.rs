@@ -68,8 +68,14 @@ fn a_reference_that_writes_nothing_or_an_input_or_is_launched_wrongly_ends_the_r
     let swapped = format!("__kernel void twice(__global float *y, __global const float *x) {body}");
     let both = in_order.replace("const float", "float").replace("{ y", "{ x[0] = 7; y");
     let groups = VECTORS.replace("global = [\"n\"], local = []", "global = [\"n\"], local = [\"64\"]");
+    let odd = VECTORS.replacen("element = \"4\"", "element = \"3\"", 1);
+    let huge = VECTORS.replacen("length = \"n\"", "length = \"n * 1e30\"", 1);
+    let third = VECTORS.replace("argument = [", "argument = [{ name = \"z\", kind = \"int\", value = \"n / 3\" }, ");
     for (source, toml, expected) in [
         (&in_order, VECTORS, ""),
+        (&in_order, &odd, "argument `x` of kernel vectors: elements of 3 bytes; there are 4 (f32) and 2"),
+        (&in_order, &huge, "argument `x` of kernel vectors: a length of 1"),
+        (&in_order, &third, "argument `z` of kernel vectors: its value 0.33"),
         (&swapped, VECTORS, "the reference of kernel vectors writes `x`, which is of kind \"in\""),
         (&in_order.replace(body, "{ float z = x[get_global_id(0)]; }"), VECTORS, "leaves `y` as it was"),
         (&both, VECTORS, "writes `x`"),

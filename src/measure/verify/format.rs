@@ -12,12 +12,13 @@ pub enum Format {
 }
 
 impl Format {
-    /// Format of an element of `bytes` bytes.
-    pub fn of(bytes: usize, is_bf16: bool) -> Format {
+    /// Format of an element of `bytes` bytes; `None` where there is none of this size.
+    pub fn of(bytes: f64, is_bf16: bool) -> Option<Format> {
         match (bytes, is_bf16) {
-            (2, true) => Format::Bf16,
-            (2, false) => Format::F16,
-            _ => Format::F32,
+            (2.0, true) => Some(Format::Bf16),
+            (2.0, false) => Some(Format::F16),
+            (4.0, false) => Some(Format::F32),
+            _ => None,
         }
     }
 

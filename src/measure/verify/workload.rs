@@ -21,6 +21,9 @@ const CPU_FLOPS: f64 = 2e9;
 /// Seed of the data with which configs are measured.
 pub const SEED: u64 = 0x5e97;
 
+/// Bytes of a buffer at most, where the device states no memory.
+const MOST_BYTES: f64 = (1u64 << 40) as f64;
+
 /// Arguments of a problem, with random content.
 pub struct Workload {
     /// Problem of the kernel.
@@ -73,13 +76,30 @@ pub fn load(
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, argument) in source.arguments.iter().enumerate() {
         let amount = argument.amount.eval(&env);
+        let wrong =
+            |what: String| Error::Failed(format!("argument `{}` of kernel {}: {what}", argument.name, kernel.name));
         let mut kept = None;
         let value = match argument.kind {
+            ArgumentKind::Int if amount != (amount as i32) as f64 => {
+                return Err(wrong(format!("its value {amount} is no whole number of 32 bits")));
+            }
             ArgumentKind::Int => KernelArg::Int(amount as i32),
             ArgumentKind::Float => KernelArg::Float(amount as f32),
             ArgumentKind::In | ArgumentKind::Out => {
                 let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(&env) == 1.0);
-                let format = Format::of(argument.element.eval(&env) as usize, is_bf16);
+                let bytes = argument.element.eval(&env);
+                let Some(format) = Format::of(bytes, is_bf16) else {
+                    return Err(wrong(format!(
+                        "elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"
+                    )));
+                };
+                let most = executor.device().limits.memory_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES);
+                if !(1.0..=most / bytes).contains(&amount) {
+                    return Err(wrong(format!(
+                        "a length of {amount} elements; 1 to {:.0} fit the device",
+                        most / bytes
+                    )));
+                }
                 let mut data = random_data(amount as usize, format, &mut rng);
                 let is_output = argument.kind == ArgumentKind::Out;
                 if is_output {
