@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
-use crate::worker::guard::{is_from_outside, wake};
+use crate::worker::guard::{is_from_outside, most_memory, wake};
 use crate::worker::protocol::{Event, Request};
 use crate::worker::running::{Running, WATCH};
 use seqtune_data::recipe::Policy;
@@ -27,17 +27,19 @@ pub struct Setup {
     pub device: String,
     /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`].
     pub limit: Duration,
+    /// Bytes of memory of its own that a worker may fill.
+    pub memory: f64,
 }
 
 impl Setup {
     /// Creates parameters for workers of the running program.
     ///
     /// # Errors
-    /// [`Error::Failed`] where the path of the running program is unknown.
+    /// [`Error::Failed`] where the path of the running program is unknown, [`Error::Input`] where `SEQTUNE_WORKER_MEMORY` is no number.
     pub fn new(kernel: &str, device: &str, limit: Duration) -> Result<Setup> {
         let program =
             std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
-        Ok(Setup { program, kernel: kernel.into(), device: device.into(), limit })
+        Ok(Setup { program, kernel: kernel.into(), device: device.into(), limit, memory: most_memory()? })
     }
 }
 
@@ -153,7 +155,7 @@ impl Client {
     /// What is to be thought of a worker that said nothing.
     fn silent(&mut self, limit: Duration) -> Reply {
         let Some(running) = &mut self.running else { return Reply::Nothing };
-        let (trouble, ended) = (running.trouble(), running.process.try_wait().ok().flatten());
+        let (trouble, ended) = (running.trouble(self.setup.memory), running.process.try_wait().ok().flatten());
         // what it said before its end comes first
         if let Ok(event) = running.events.try_recv() {
             return self.heard(event);

@@ -1,5 +1,6 @@
 //! What keeps a program under measurement from taking more with it than its worker: process groups, memory, standard output.
 
+use seqtune_predict::error::{Result, input, quoted};
 use std::fs::File;
 use std::os::fd::AsFd;
 
@@ -10,9 +11,21 @@ const MEMORY_SHARE: f64 = 0.875;
 const MEMORY: &str = "SEQTUNE_WORKER_MEMORY";
 
 /// Bytes of memory that a worker may fill.
-pub fn most_memory() -> f64 {
-    let stated = std::env::var(MEMORY).ok().and_then(|text| text.trim().parse::<f64>().ok()).filter(|gb| *gb > 0.0);
-    stated.map_or_else(|| MEMORY_SHARE * machine_memory().unwrap_or(f64::INFINITY), |gb| gb * 1e9)
+///
+/// # Errors
+/// [`Error::Input`](seqtune_predict::error::Error::Input) where the variable is no number above 0.
+pub fn most_memory() -> Result<f64> {
+    let Some(text) = std::env::var_os(MEMORY) else {
+        return Ok(MEMORY_SHARE * machine_memory().unwrap_or(f64::INFINITY));
+    };
+    let gigabytes =
+        text.to_str().and_then(|text| text.trim().parse::<f64>().ok()).filter(|gb| gb.is_finite() && *gb > 0.0);
+    match gigabytes {
+        Some(gigabytes) => Ok(gigabytes * 1e9),
+        None => {
+            input(format!("{MEMORY} is `{}`; it is a number of gigabytes above 0", quoted(&text.to_string_lossy())))
+        }
+    }
 }
 
 /// Memory of the machine in bytes, where the system tells it.

@@ -1,6 +1,6 @@
 //! A worker's process: how it is started, watched and ended.
 
-use crate::worker::guard::{kill_group, memory_of, most_memory};
+use crate::worker::guard::{kill_group, memory_of};
 use crate::worker::last_words::LastWords;
 use crate::worker::lines::for_each_line;
 use crate::worker::protocol::Event;
@@ -64,12 +64,12 @@ impl Running {
     }
 
     /// What the process takes too much of, looked at from time to time; `None` where all is well.
-    pub(super) fn trouble(&mut self) -> Option<String> {
+    pub(super) fn trouble(&mut self, most: f64) -> Option<String> {
         if self.watched.elapsed() < WATCH {
             return None;
         }
         self.watched = Instant::now();
-        let (taken, most) = (memory_of(self.process.id())?, most_memory());
+        let taken = memory_of(self.process.id())?;
         (taken > most).then(|| {
             format!(
                 "it took {:.1} GB of memory; {:.1} GB are the most (SEQTUNE_WORKER_MEMORY)",
