@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::spec::ArgumentKind;
-use seqtune_predict::kernel::{Config, Device, Gemm, Kernel, Launch, Problem, Source};
+use seqtune_predict::kernel::{Argument, Config, Device, Gemm, Kernel, Launch, Problem, Source};
 
 /// Longest expected time in seconds of a reference that is launched, at the rates in FLOP/s of a plain kernel.
 const REFERENCE_SECONDS: f64 = 2.0;
@@ -55,7 +55,8 @@ enum Expected {
     Some(Sample),
 }
 
-/// Allocates and fills the arguments of `problem` with random content of `seed`, and computes the expected results with `expecting`; all other buffers are freed.
+/// Allocates and fills the arguments of `problem` with random content of `seed`, and computes the expected results with `expecting`; all
+/// other buffers are freed.
 ///
 /// # Errors
 /// `Error::Input` where the kernel has no source, [`Error::Failed`] where the device or the reference fails.
@@ -76,30 +77,14 @@ pub fn load(
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, argument) in source.arguments.iter().enumerate() {
         let amount = argument.amount.eval(&env);
-        let wrong =
-            |what: String| Error::Failed(format!("argument `{}` of kernel {}: {what}", argument.name, kernel.name));
+        let memory = executor.device().limits.memory_bytes;
+        let format = check(argument, &env, memory)
+            .map_err(|e| e.at(format!("argument `{}` of kernel {}", argument.name, kernel.name)))?;
         let mut kept = None;
         let value = match argument.kind {
-            ArgumentKind::Int if amount != (amount as i32) as f64 => {
-                return Err(wrong(format!("its value {amount} is no whole number of 32 bits")));
-            }
             ArgumentKind::Int => KernelArg::Int(amount as i32),
             ArgumentKind::Float => KernelArg::Float(amount as f32),
             ArgumentKind::In | ArgumentKind::Out => {
-                let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(&env) == 1.0);
-                let bytes = argument.element.eval(&env);
-                let Some(format) = Format::of(bytes, is_bf16) else {
-                    return Err(wrong(format!(
-                        "elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"
-                    )));
-                };
-                let most = executor.device().limits.memory_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES);
-                if !(1.0..=most / bytes).contains(&amount) {
-                    return Err(wrong(format!(
-                        "a length of {amount} elements; 1 to {:.0} fit the device",
-                        most / bytes
-                    )));
-                }
                 let mut data = random_data(amount as usize, format, &mut rng);
                 let is_output = argument.kind == ArgumentKind::Out;
                 if is_output {
@@ -128,6 +113,34 @@ pub fn load(
         expect(executor, agree, kernel, source, &mut workload, &host)?;
     }
     Ok(workload)
+}
+
+/// Format of a buffer's elements (of numbers it means nothing), where they and their length, or the number, are possible.
+fn check(argument: &Argument, env: &[f64], memory_bytes: Option<f64>) -> Result<Format> {
+    let amount = argument.amount.eval(env);
+    let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(env) == 1.0);
+    let bytes = argument.element.eval(env);
+    match argument.kind {
+        ArgumentKind::Float => Ok(Format::F32),
+        ArgumentKind::Int if amount == (amount as i32) as f64 => Ok(Format::F32),
+        ArgumentKind::Int => failed(format!("its value {amount} is no whole number of 32 bits")),
+        ArgumentKind::In | ArgumentKind::Out => {
+            let Some(format) = Format::of(bytes, is_bf16) else {
+                return failed(format!(
+                    "elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"
+                ));
+            };
+            let most = memory_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES) / bytes;
+            match (1.0..=most).contains(&amount) {
+                true => Ok(format),
+                false => failed(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
+            }
+        }
+    }
+}
+
+fn failed<T>(what: String) -> Result<T> {
+    Err(Error::Failed(what))
 }
 
 /// Computes the expected results.
