@@ -5,9 +5,13 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_predict::network::shapes::shapes;
 use seqtune_predict::network::weights::{Array, Weights};
 use seqtune_predict::vocab::Vocab;
-use seqtune_predict::{Kernel, Model};
+use seqtune_predict::{Kernel, Meta, Model};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
+
+/// The description of the toy's model.
+static TOY: LazyLock<Meta> = LazyLock::new(|| Meta::load(Path::new("src/predict/toy/model")).unwrap());
 
 /// A random expression over parameters, a size, a limit and a definition. Divisors are positive, or 0.
 fn expression(rng: &mut ChaCha8Rng, parameters: usize, depth: usize) -> String {
@@ -87,8 +91,7 @@ pub fn kernel(text: &str) -> Kernel {
 
 /// A model for an invented kernel: the toy's with another vocabulary, and random weights.
 pub fn model(kernel: &Kernel, rng: &mut ChaCha8Rng) -> Model {
-    let mut model = Model::load(Path::new("src/predict/toy/model")).unwrap();
-    let mut vocab = serde_json::to_value(&model.meta.vocab).unwrap();
+    let mut vocab = serde_json::to_value(&TOY.vocab).unwrap();
     let parameters: Vec<_> = kernel.parameters.iter().map(|p| serde_json::json!([p.name, p.values])).collect();
     let ends = kernel.parameters.iter().scan(0, |end, p| {
         *end += p.values.len();
@@ -104,7 +107,7 @@ pub fn model(kernel: &Kernel, rng: &mut ChaCha8Rng) -> Model {
         let values = (0..shape.iter().product()).map(|_| rng.random_range(-1.0..1.0)).collect();
         (format!("0.{name}"), Array { shape, values })
     };
-    let weights: Weights = shapes(&model.meta.hparams, &vocab, false).into_iter().map(array).collect();
-    (model.meta.vocab, model.meta.calibration, model.weights, model.trees) = (vocab, None, weights, Vec::new());
-    model
+    let weights: Weights = shapes(&TOY.hparams, &vocab, false).into_iter().map(array).collect();
+    let meta = Meta { vocab, calibration: None, ..TOY.clone() };
+    Model { meta, weights, trees: Vec::new() }
 }
