@@ -29,8 +29,8 @@ fn programs_that_hang_grab_print_fork_exit_or_are_right_at_times_are_booked_as_s
     let journal = folder.path().join("lies.jsonl");
     let kernel = root().join("tests/lies");
     let (kernel, path) = (kernel.to_str().unwrap(), journal.to_str().unwrap());
-    let mut sweep = seqtune(&["sweep", kernel, "--exhaustive", "--problems", "M=64", "-o", path, "--timeout", "3s"]);
-    let (out, err, code) = text(sweep.env("SEQTUNE_WORKER_MEMORY", "1").output().unwrap());
+    let mut sweep = seqtune(&["sweep", kernel, "--exhaustive", "--problems", "M=64", "-o", path, "--timeout", "6s"]);
+    let (out, err, code) = text(sweep.env("SEQTUNE_WORKER_MEMORY", "0.25").output().unwrap());
     assert_eq!(code, 0, "{out}{err}");
     let records = Dataset::load(&journal).unwrap().records;
     let told = records.iter().map(|record| match &record.outcome {
@@ -40,10 +40,10 @@ fn programs_that_hang_grab_print_fork_exit_or_are_right_at_times_are_booked_as_s
     let told: BTreeMap<String, (Option<InvalidityKind>, String)> = told.collect();
     for (lie, kind, detail) in [
         (0, None, ""),
-        (1, Some(InvalidityKind::Timeout), "silent for 3.0 s"),
+        (1, Some(InvalidityKind::Timeout), "silent for 6.0 s"),
         (2, Some(InvalidityKind::Correctness), "wrote behind the end of its output"),
-        (3, Some(InvalidityKind::Runtime), "it took 1."),
-        (4, Some(InvalidityKind::Timeout), "silent for 3.0 s"),
+        (3, Some(InvalidityKind::Runtime), "it took 0."),
+        (4, Some(InvalidityKind::Timeout), "silent for 6.0 s"),
         (5, None, ""),
         (6, Some(InvalidityKind::Correctness), "right at its first launch, wrong later: element 0 is 0"),
         (7, Some(InvalidityKind::Runtime), "its process ended: exit status: 0"),

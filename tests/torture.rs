@@ -230,7 +230,7 @@ fn a_full_disk_ends_a_sweep_with_a_sentence_and_whole_lines() {
     let command = sweep(&disk.join("full.jsonl"));
     let mut full = Command::new("unshare");
     // the file system is gone with its name space
-    let script = "mount -t tmpfs -o size=32k none \"$0\" || exit 77; out=$1; shift; \"$@\"; code=$?; cp \"$0/full.jsonl\" \"$out\"; exit $code";
+    let script = "mount -t tmpfs -o size=16k none \"$0\" || exit 77; out=$1; shift; \"$@\"; code=$?; cp \"$0/full.jsonl\" \"$out\"; exit $code";
     full.args(["-rm", "sh", "-c", script]).args([&disk, &kept]).arg(command.get_program()).args(command.get_args());
     let Ok(output) = full.env("SEQTUNE_FAKE", "slow=1").current_dir(common::root()).output() else {
         return println!("skipped: there is no unshare");
