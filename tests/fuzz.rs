@@ -1,5 +1,6 @@
-//! The fuzz targets on stable Rust: seeded mutations of a corpus. `SEQTUNE_FUZZ_INPUTS` says how many of each (2,000),
-//! `SEQTUNE_FUZZ_TARGET` names one. With `SEQTUNE_FUZZ_CORPUS` the corpora are written to this folder instead, for cargo-fuzz.
+//! The fuzz targets on stable Rust: seeded mutations of a corpus. `SEQTUNE_FUZZ_INPUTS` says how many of each
+//! (2,000, and for a second), `SEQTUNE_FUZZ_TARGET` names one. With `SEQTUNE_FUZZ_CORPUS` the corpora are written to this
+//! folder instead, for cargo-fuzz.
 
 #[path = "fuzz/corpus.rs"]
 mod corpus;
@@ -116,7 +117,8 @@ fn write_corpora(folder: &std::path::Path) {
 
 #[test]
 fn no_input_breaks_a_reader() {
-    let inputs: u64 = std::env::var("SEQTUNE_FUZZ_INPUTS").ok().map_or(2_000, |n| n.parse().unwrap());
+    let stated: Option<u64> = std::env::var("SEQTUNE_FUZZ_INPUTS").ok().map(|n| n.parse().unwrap());
+    let (least, seconds) = stated.map_or((2_000, 1.0), |inputs| (inputs, 0.0));
     let only = std::env::var("SEQTUNE_FUZZ_TARGET").ok();
     if let Some(folder) = std::env::var_os("SEQTUNE_FUZZ_CORPUS") {
         return write_corpora(folder.as_ref());
@@ -126,7 +128,10 @@ fn no_input_breaks_a_reader() {
     for (name, run) in TARGETS.into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
         let (corpus, began, mut slowest) = (corpus(name), Instant::now(), 0f64);
         corpus.iter().for_each(|data| run(data));
-        for seed in 0..inputs {
+        let mut inputs = 0;
+        while inputs < least || began.elapsed().as_secs_f64() < seconds {
+            let seed = inputs;
+            inputs += 1;
             let data = mutated(&corpus, &mut ChaCha8Rng::seed_from_u64(seed));
             let one = Instant::now();
             let fault = catch_unwind(AssertUnwindSafe(|| run(&data))).err();
