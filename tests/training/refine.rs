@@ -185,7 +185,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
         swept.records.len() <= 10
             && swept.records.iter().any(|r| *r.config == *kernel.show_config(&kernel.default_config()))
     );
-    let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &sweep]].concat());
+    let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &path("energy.jsonl")]].concat());
     assert!(code == 2 && err.contains("was not trained for energy"), "{err}");
 
     let validate = ["validate", &model, &toy, "M=50", "M=700", "--device", "fake", "--top", "3", "--learn", &learned];
