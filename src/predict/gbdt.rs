@@ -72,20 +72,19 @@ impl Trees {
 
     /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost beside the problem's mean.
     pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
-        let mut ranked: Vec<(&Config, f64)> =
-            configs.iter().map(|config| (*config, self.values.predict(&instance.row(config)) as f64)).collect();
+        let rows: Vec<Vec<f32>> = configs.iter().map(|config| instance.row(config)).collect();
+        let values = self.values.predict(&rows).into_iter().map(f64::from);
+        let mut ranked: Vec<(&Config, f64)> = configs.iter().copied().zip(values).collect();
         ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
         ranked
     }
 
     /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
     pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<[f64; 2]> {
-        let score = |config: &Config| {
-            let row = instance.row(config);
-            // what a cost is in the soft target
-            (-self.values.predict(&row) as f64 / self.tau, self.lists.predict(&row) as f64)
-        };
-        let (values, lists): (Vec<f64>, Vec<f64>) = configs.iter().map(score).unzip();
+        let rows: Vec<Vec<f32>> = configs.iter().map(|config| instance.row(config)).collect();
+        // what a cost is in the soft target
+        let values: Vec<f64> = self.values.predict(&rows).into_iter().map(|value| -value as f64 / self.tau).collect();
+        let lists: Vec<f64> = self.lists.predict(&rows).into_iter().map(f64::from).collect();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
         softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0)).map(|(v, l)| [ln(v), ln(l)]).collect()
     }

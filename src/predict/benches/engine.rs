@@ -4,6 +4,7 @@
 
 use divan::{Bencher, black_box};
 use rand::SeedableRng;
+use seqtune_predict::featurizer::Instance;
 use seqtune_predict::kernel::ConfigSpace;
 use seqtune_predict::{Device, Kernel, Model, Predictor, Problem, Query};
 use std::path::{Path, PathBuf};
@@ -78,6 +79,39 @@ fn gemm_problem() -> (Kernel, Device, Problem) {
 fn count_a_space(bencher: Bencher) {
     let (kernel, device, problem) = gemm_problem();
     bencher.bench(|| ConfigSpace::new(&kernel, black_box(&problem), &device).counter().total());
+}
+
+#[divan::bench]
+fn compile_a_space_with_its_features(bencher: Bencher) {
+    let (kernel, device, problem) = gemm_problem();
+    bencher.bench(|| Instance::new(&kernel, black_box(&problem), &device));
+}
+
+/// What may follow each prefix of 20 configs, as a beam asks.
+#[divan::bench]
+fn look_ahead_along_20_configs(bencher: Bencher) {
+    let (kernel, device, problem) = gemm_problem();
+    let space = ConfigSpace::new(&kernel, &problem, &device);
+    let mut counter = space.counter();
+    counter.total();
+    let configs = counter.sample_distinct(20, &mut rand_chacha::ChaCha8Rng::seed_from_u64(1)).unwrap();
+    bencher.with_inputs(|| ConfigSpace::new(&kernel, &problem, &device)).bench_local_values(|space| {
+        for config in &configs {
+            (0..config.0.len()).for_each(|at| drop(black_box(space.completions(&config.0[..at]))));
+        }
+    });
+}
+
+#[divan::bench]
+fn walk_a_million_configs(bencher: Bencher) {
+    let (kernel, device, problem) = gemm_problem();
+    bencher.with_inputs(|| ConfigSpace::new(&kernel, &problem, &device)).bench_local_values(|space| {
+        let mut left = 1_000_000;
+        space.for_each(&mut |_| {
+            left -= 1;
+            left > 0
+        })
+    });
 }
 
 #[divan::bench]

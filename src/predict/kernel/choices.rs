@@ -13,6 +13,25 @@ pub type Choice = u16;
 pub struct Choices([u64; WORDS]);
 
 impl Choices {
+    /// The first `count` choices.
+    pub(crate) fn up_to(count: usize) -> Choices {
+        let bits = |word: usize| match count.saturating_sub(64 * word) {
+            0 => 0,
+            some => u64::MAX >> (64 - some.min(64)),
+        };
+        Choices(std::array::from_fn(bits))
+    }
+
+    /// A bit for each choice, the first in the lowest.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Takes out what is not in the set of which these are the first words; it holds none behind them.
+    pub(crate) fn narrow(&mut self, words: impl Iterator<Item = u64>) {
+        self.0.iter_mut().zip(words).for_each(|(word, other)| *word &= other);
+    }
+
     /// Adds a choice.
     pub fn insert(&mut self, choice: Choice) {
         self.0[choice as usize / 64] |= 1 << (choice % 64);
@@ -35,7 +54,7 @@ impl Choices {
 
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.0 == [0; WORDS]
+        self.0.iter().all(|word| *word == 0)
     }
 
     /// In rising order.
@@ -76,6 +95,9 @@ mod tests {
         assert_eq!((set.len(), set.is_empty(), set.only()), (5, false, None));
         assert!(set.contains(64) && !set.contains(65));
         assert_eq!(Choices::from_iter([7]).only(), Some(7));
+        for count in [0, 1, 63, 64, 65, 128, 320] {
+            assert_eq!(Choices::up_to(count), (0..count as Choice).collect());
+        }
         assert!(Choices::default().is_empty());
     }
 }

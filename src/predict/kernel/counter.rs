@@ -5,10 +5,11 @@
 
 use crate::error::Result;
 use crate::kernel::choices::Choice;
+use crate::kernel::compiled::Check;
 use crate::kernel::config::Config;
 use crate::kernel::counts::{Counts, Key};
 use crate::kernel::machine::Machine;
-use crate::kernel::space::{Check, ConfigSpace};
+use crate::kernel::space::ConfigSpace;
 use rand::Rng;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -161,7 +162,7 @@ impl<'c> Counting<'c> {
         let key: Key = self.key.clone().into();
         let space = self.space;
         let values = &space.kernel.parameters[at].values;
-        let parts = |check: &Check| if check.in_order { 4 } else { check.code.nodes() };
+        let parts = |check: &Arc<Check>| if check.in_order { 4 } else { check.code.nodes() };
         let parts: usize = space.checks[at].iter().map(parts).sum::<usize>() + 4 * space.reading[at].len();
         let bytes = 8 * (values.len() + key.len()) + 96;
         if self.counts.over || !self.counts.spend(values.len(), bytes, (values.len() * (20 + parts)) as u64) {

@@ -1,6 +1,7 @@
 //! A kernel with its tuning space, resolved: what [`Kernel::from_files`] makes of a folder.
 
 use crate::error::{Result, input};
+use crate::kernel::compiled::Compiled;
 use crate::kernel::config::Config;
 use crate::kernel::device::{Device, LIMIT_NAMES};
 use crate::kernel::exact::Exact;
@@ -128,19 +129,22 @@ pub struct Gemm {
 /// A kernel with its tuning space: a shared handle, so that what is made of a kernel (spaces, predictors) holds it and a copy costs
 /// nothing. Its parts are those of [`Definition`].
 #[derive(Clone, Debug)]
-pub struct Kernel(Arc<Definition>);
+pub struct Kernel {
+    definition: Arc<Definition>,
+    pub(crate) compiled: Arc<Compiled>,
+}
 
 impl std::ops::Deref for Kernel {
     type Target = Definition;
 
     fn deref(&self) -> &Definition {
-        &self.0
+        &self.definition
     }
 }
 
 impl From<Definition> for Kernel {
     fn from(definition: Definition) -> Kernel {
-        Kernel(Arc::new(definition))
+        Kernel { definition: Arc::new(definition), compiled: Arc::default() }
     }
 }
 

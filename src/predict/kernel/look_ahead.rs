@@ -37,10 +37,11 @@ struct Search<'s> {
     nodes: usize,
     most: usize,
     work: u64,
-    /// By constraint: the settings that it ended.
+    /// By constraint: the settings that it ended, where bounds were needed.
     ended: Vec<usize>,
-    /// Choices that led to a legal config last: most that are looked for lie near.
-    witness: Vec<Choice>,
+    /// Choices that led to a legal config last: most that are looked for lie near. Known where bounds were needed.
+    witness: Option<Vec<Choice>>,
+    /// The prefix, and what is tried behind it.
     path: Vec<Choice>,
     stack: Vec<Interval>,
 }
@@ -54,25 +55,23 @@ impl ConfigSpace {
     /// [`Error::Input`] that names the constraint where the constraints are too entangled to look ahead: 100,000 settings do not decide a
     /// value, or about a second does not decide those of one problem.
     pub fn completions(&self, prefix: &[Choice]) -> Result<Choices> {
-        let mut open = self.unbroken(prefix);
-        let at = prefix.len();
+        let open = self.unbroken(prefix);
+        let (at, mut left) = (prefix.len(), open);
         if at + 1 >= self.checked_to {
             return Ok(open);
         }
-        let mut env = self.env_with(prefix);
-        let mut search = Search::new(self);
-        for choice in open.iter().collect::<Vec<_>>() {
-            env[at] = self.kernel.parameters[at].values[choice as usize] as f64;
-            match search.behind(&mut env, at) {
+        let mut search = Search::new(self, prefix);
+        for choice in open.iter() {
+            match search.behind(at, choice) {
                 Found::Legal => {}
-                Found::None => open.remove(choice),
+                Found::None => left.remove(choice),
                 // once for all: what was counted is known from then on
                 Found::Unknown => match self.behind(prefix) {
                     Some(counts) => {
                         (0..)
                             .zip(counts.iter())
                             .filter(|(_, n)| **n == 0.0)
-                            .for_each(|(choice, _)| open.remove(choice));
+                            .for_each(|(choice, _)| left.remove(choice));
                         break;
                     }
                     None => return Err(self.entangled(prefix.len(), &search)),
@@ -80,17 +79,17 @@ impl ConfigSpace {
             }
         }
         self.work.set(self.work.get() + search.work);
-        self.witness.replace(search.witness);
-        Ok(open)
+        if let Some(witness) = search.witness {
+            self.witness.replace(witness);
+        }
+        Ok(left)
     }
 
     /// Settings tried by the look-ahead of `completions(prefix)`.
     pub fn look_ahead_nodes(&self, prefix: &[Choice]) -> usize {
-        let mut env = self.env_with(prefix);
-        let mut search = Search::new(self);
+        let mut search = Search::new(self, prefix);
         for choice in self.unbroken(prefix).iter() {
-            env[prefix.len()] = self.kernel.parameters[prefix.len()].values[choice as usize] as f64;
-            search.behind(&mut env, prefix.len());
+            search.behind(prefix.len(), choice);
         }
         search.nodes
     }
@@ -108,26 +107,28 @@ impl ConfigSpace {
 }
 
 impl Search<'_> {
-    fn new(space: &ConfigSpace) -> Search<'_> {
-        let ended = vec![0; space.kernel.constraints.len()];
-        let witness = space.witness.borrow().clone();
-        let path = vec![0; space.ranges.len()];
-        Search { space, nodes: 0, most: 0, work: 0, ended, witness, path, stack: Vec::new() }
+    fn new<'s>(space: &'s ConfigSpace, prefix: &[Choice]) -> Search<'s> {
+        let mut path = vec![0; space.ranges.len()];
+        path[..prefix.len()].copy_from_slice(prefix);
+        Search { space, nodes: 0, most: 0, work: 0, ended: Vec::new(), witness: None, path, stack: Vec::new() }
     }
 
-    /// Whether a legal config is behind the parameters up to `at`, which break nothing.
-    fn behind(&mut self, env: &mut [f64], at: usize) -> Found {
+    /// Whether a legal config is behind the prefix with a `choice` of the parameter at `at`, which break nothing.
+    fn behind(&mut self, at: usize, choice: Choice) -> Found {
+        self.path[at] = choice;
         self.most = self.nodes + PLAIN_NODES;
-        let work = self.work;
-        match self.plain(env, at + 1) {
-            Found::Unknown => {}
-            // what is easy may be asked for as often as somebody likes
-            decided => {
-                self.work = work;
-                return decided;
-            }
+        match self.plain(at + 1) {
+            Found::Unknown => self.behind_bounds(at),
+            decided => decided,
         }
+    }
+
+    /// As [`Search::behind`], where bounds are needed.
+    fn behind_bounds(&mut self, at: usize) -> Found {
         self.most = self.nodes + NODE_BUDGET;
+        self.ended.resize(self.space.kernel.constraints.len(), 0);
+        self.witness.get_or_insert_with(|| self.space.witness.borrow().clone());
+        let mut env = self.space.env_with(&self.path[..=at]);
         let mut bounds: Vec<Interval> = env.iter().map(|v| Interval::point(*v)).collect();
         for (i, range) in self.space.ranges.iter().enumerate().skip(at + 1) {
             bounds[i] = *range;
@@ -138,7 +139,7 @@ impl Search<'_> {
                 return Found::None;
             }
         }
-        self.bounded(env, &mut bounds, at + 1)
+        self.bounded(&mut env, &mut bounds, at + 1)
     }
 
     fn is_spent(&self) -> bool {
@@ -157,23 +158,27 @@ impl Search<'_> {
         true
     }
 
-    fn plain(&mut self, env: &mut [f64], at: usize) -> Found {
+    /// Without bounds. What is easy may be asked for as often as somebody likes: it spends none of the space's work.
+    fn plain(&mut self, at: usize) -> Found {
         if at >= self.space.checked_to {
             return Found::Legal;
         }
-        for value in &self.space.kernel.parameters[at].values {
-            env[at] = *value as f64;
-            if self.passes(env, at) {
-                match self.plain(env, at + 1) {
-                    Found::None => {}
-                    decided => return decided,
-                }
-            }
-            if self.is_spent() {
-                return Found::Unknown;
+        // those that break something count as tried
+        let mut tried = 0;
+        for choice in self.space.unbroken(&self.path[..at]).iter() {
+            self.nodes += choice as usize + 1 - tried;
+            tried = choice as usize + 1;
+            self.path[at] = choice;
+            match self.plain(at + 1) {
+                Found::None => {}
+                decided => return decided,
             }
         }
-        Found::None
+        self.nodes += self.space.kernel.parameters[at].values.len() - tried;
+        match self.is_spent() {
+            true => Found::Unknown,
+            false => Found::None,
+        }
     }
 
     /// Whether the constraints that read parameter `at`, and are decided at `from` or later, can hold.
@@ -194,11 +199,11 @@ impl Search<'_> {
 
     fn bounded(&mut self, env: &mut [f64], bounds: &mut [Interval], at: usize) -> Found {
         if at >= self.space.checked_to {
-            self.witness.clone_from(&self.path);
+            self.witness = Some(self.path.clone());
             return Found::Legal;
         }
         let values = &self.space.kernel.parameters[at].values;
-        let first = self.witness.get(at).copied().unwrap_or_default();
+        let first = self.witness.as_ref().and_then(|witness| witness.get(at)).copied().unwrap_or_default();
         let others = (0..values.len() as Choice).filter(|choice| *choice != first);
         for choice in std::iter::once(first).chain(others) {
             env[at] = values[choice as usize] as f64;
@@ -268,12 +273,8 @@ mod tests {
                 })
                 .unwrap();
             for choice in space.unbroken(&[]).iter() {
-                let mut env = space.env_with(&[choice]);
-                let mut search = Search::new(&space);
-                search.most = NODE_BUDGET;
-                let mut bounds: Vec<Interval> = env.iter().map(|v| Interval::point(*v)).collect();
-                bounds[1..4].copy_from_slice(&space.ranges[1..4]);
-                let found = matches!(search.bounded(&mut env, &mut bounds, 1), Found::Legal);
+                let mut search = Search::new(&space, &[choice]);
+                let found = matches!(search.behind_bounds(0), Found::Legal);
                 let expected = legal.iter().any(|config| config.0[0] == choice);
                 assert_eq!(found, expected, "{:?}", kernel.constraints);
                 assert_eq!(space.completions(&[]).unwrap().contains(choice), expected);

@@ -7,6 +7,7 @@ mod bounds;
 mod check;
 mod checker;
 mod choices;
+mod compiled;
 mod config;
 mod counter;
 mod counts;

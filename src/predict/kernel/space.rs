@@ -6,37 +6,14 @@
 use crate::error::{Error, Result};
 use crate::kernel::bounds::Interval;
 use crate::kernel::choices::{Choice, Choices};
+use crate::kernel::compiled::Check;
 use crate::kernel::config::Config;
 use crate::kernel::counts::Counts;
 use crate::kernel::definition::{Constraint, Kernel, Parameter};
 use crate::kernel::device::Device;
-use crate::kernel::expr::Expr;
-use crate::kernel::machine::Machine;
-use crate::kernel::names::decided_after;
 use crate::kernel::problem::Problem;
 use std::cell::{Cell, RefCell};
-
-/// A constraint, specialised for a problem and a device.
-pub(crate) struct Check {
-    /// Index of the constraint in the kernel.
-    pub(crate) constraint: usize,
-    pub(crate) code: Expr,
-    /// Parameters that it reads, each once, in order.
-    pub(crate) reads: Vec<usize>,
-    /// Whether it reads them in their order, so that it can be evaluated in portions.
-    pub(crate) in_order: bool,
-}
-
-impl Check {
-    fn new(constraint: usize, code: Expr) -> Check {
-        let mut reads = Vec::new();
-        code.slots(&mut |s| reads.push(s));
-        let in_order = reads.is_sorted() && Machine::serves(&code);
-        reads.sort_unstable();
-        reads.dedup();
-        Check { constraint, code, reads, in_order }
-    }
-}
+use std::sync::Arc;
 
 /// Settings in a row that a walk tries without finding a legal config, at most.
 const FRUITLESS: usize = 10_000_000;
@@ -50,8 +27,10 @@ pub struct ConfigSpace {
     pub kernel: Kernel,
     /// Slots with the parameters unset.
     env: Vec<f64>,
+    /// Slots for evaluations that set what they read.
+    slots: RefCell<Vec<f64>>,
     /// By position: the constraints that setting this parameter decides.
-    pub(crate) checks: Vec<Vec<Check>>,
+    pub(crate) checks: Vec<Vec<Arc<Check>>>,
     /// The position from which on nothing is checked.
     pub(crate) checked_to: usize,
     /// A constraint that problem and device alone break: then nothing is legal.
@@ -77,20 +56,14 @@ impl ConfigSpace {
     pub fn new(kernel: &Kernel, problem: &Problem, device: &Device) -> ConfigSpace {
         let env = kernel.env(problem, Some(device));
         let count = kernel.parameters.len();
-        let mut checks: Vec<Vec<Check>> = (0..count).map(|_| Vec::new()).collect();
+        let mut checks: Vec<Vec<Arc<Check>>> = (0..count).map(|_| Vec::new()).collect();
         let mut impossible = None;
-        for (i, constraint) in kernel.constraints.iter().enumerate() {
-            let mut unknown = false;
-            constraint.expr.slots(&mut |s| unknown |= env[s].is_nan());
-            if unknown {
-                continue;
-            }
-            // each part of a conjunction is decided as soon as its own parameters are set
-            for expr in constraint.expr.specialise(&env, count).conjuncts() {
-                match decided_after(&expr, count) {
-                    0 if expr.eval(&env) != 1.0 => impossible = Some(i),
+        for constraint in 0..kernel.constraints.len() {
+            for check in kernel.compiled.checks(kernel, constraint, &env).iter() {
+                match check.decided_after {
+                    0 if check.code.eval(&env) != 1.0 => impossible = Some(constraint),
                     0 => {}
-                    after => checks[after - 1].push(Check::new(i, expr)),
+                    after => checks[after - 1].push(check.clone()),
                 }
             }
         }
@@ -115,6 +88,7 @@ impl ConfigSpace {
             checked_to: checks.iter().rposition(|checks| !checks.is_empty()).map_or(0, |last| last + 1),
             ranges: kernel.parameters.iter().map(range).collect(),
             kernel: kernel.clone(),
+            slots: RefCell::new(env.clone()),
             env,
             checks,
             impossible,
@@ -152,19 +126,19 @@ impl ConfigSpace {
         env
     }
 
-    pub(crate) fn passes(&self, at: usize, env: &[f64]) -> bool {
-        self.checks[at].iter().all(|c| c.code.eval(env) == 1.0)
-    }
-
     /// The values of the parameter after `prefix` that break no constraint so far: some may be dead ends.
     pub fn unbroken(&self, prefix: &[Choice]) -> Choices {
-        let mut env = self.env_with(prefix);
         let at = prefix.len();
-        let mut open = Choices::default();
-        for (i, value) in self.kernel.parameters[at].values.iter().enumerate() {
-            env[at] = *value as f64;
-            if self.impossible.is_none() && self.passes(at, &env) {
-                open.insert(i as Choice);
+        if self.impossible.is_some() {
+            return Choices::default();
+        }
+        let parameters = &self.kernel.parameters;
+        let mut open = Choices::up_to(parameters[at].values.len());
+        let mut slots = self.slots.borrow_mut();
+        for check in &self.checks[at] {
+            check.narrow(parameters, prefix, &mut slots, &mut open);
+            if open.is_empty() {
+                break;
             }
         }
         open
@@ -198,7 +172,7 @@ impl ConfigSpace {
     /// Whether every constraint holds.
     pub fn is_legal(&self, config: &Config) -> bool {
         let env = self.env_with(&config.0);
-        self.impossible.is_none() && (0..config.0.len()).all(|at| self.passes(at, &env))
+        self.impossible.is_none() && self.checks.iter().flatten().all(|check| check.code.eval(&env) == 1.0)
     }
 
     /// Calls `visit` with each legal config in lexicographic order until it returns false.
@@ -218,7 +192,7 @@ impl ConfigSpace {
             return Ok(());
         }
         let mut walk = Walk { space: self, fruitless: 0, prunes: false, visit };
-        walk.go_on(&mut self.env_with(prefix), &mut prefix.to_vec());
+        walk.go_on(&mut prefix.to_vec());
         let fruitless = walk.fruitless;
         match fruitless > FRUITLESS {
             true => Err(Error::Input(format!(
@@ -242,7 +216,7 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     /// Visits what is behind a prefix; whether to go on.
-    fn go_on(&mut self, env: &mut [f64], prefix: &mut Vec<Choice>) -> bool {
+    fn go_on(&mut self, prefix: &mut Vec<Choice>) -> bool {
         let (space, at) = (self.space, prefix.len());
         if at == space.checks.len() {
             self.fruitless = 0;
@@ -252,19 +226,16 @@ impl Walk<'_> {
         if self.prunes && space.behind(prefix).is_some_and(|counts| counts.iter().all(|n| *n == 0.0)) {
             return true;
         }
-        for (i, value) in space.kernel.parameters[at].values.iter().enumerate() {
-            env[at] = *value as f64;
-            self.fruitless += 1;
-            if self.fruitless > FRUITLESS {
+        self.fruitless += space.kernel.parameters[at].values.len();
+        if self.fruitless > FRUITLESS {
+            return false;
+        }
+        for choice in space.unbroken(prefix).iter() {
+            prefix.push(choice);
+            let go_on = self.go_on(prefix);
+            prefix.pop();
+            if !go_on {
                 return false;
-            }
-            if space.passes(at, env) {
-                prefix.push(i as Choice);
-                let go_on = self.go_on(env, prefix);
-                prefix.pop();
-                if !go_on {
-                    return false;
-                }
             }
         }
         true
