@@ -4,11 +4,11 @@
 //! Most constraints read no size of the problem, so a kernel keeps them: the next problem on the device finds them evaluated.
 
 use crate::kernel::choices::{Choice, Choices};
-use crate::kernel::definition::{Definition, Parameter};
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Machine;
 use crate::kernel::names::decided_after;
-use crate::kernel::spec::FieldKind;
+use crate::kernel::parameter::Parameter;
+use crate::kernel::spec::{Field, FieldKind};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -123,16 +123,21 @@ type Kept = HashMap<Vec<u64>, Arc<[Arc<Check>]>>;
 pub(crate) struct Compiled(Mutex<Kept>);
 
 impl Compiled {
-    /// The parts of a constraint with the fields and limits of `env`, each of which is decided as soon as its own parameters are set.
-    /// None where the constraint needs a limit that the device does not state: it is dropped.
-    pub(crate) fn checks(&self, kernel: &Definition, constraint: usize, env: &[f64]) -> Arc<[Arc<Check>]> {
-        let (expr, count) = (&kernel.constraints[constraint].expr, kernel.parameters.len());
+    /// The parts of a constraint, by its index and expression, with the fields and limits of `env`: each is decided as soon as its own
+    /// parameters are set. None where the constraint needs a limit that the device does not state: it is dropped.
+    pub(crate) fn checks(
+        &self,
+        (constraint, expr): (usize, &Expr),
+        (parameters, fields): (&[Parameter], &[Field]),
+        env: &[f64],
+    ) -> Arc<[Arc<Check>]> {
+        let count = parameters.len();
         let (mut key, mut known, mut kept) = (vec![constraint as u64], true, true);
         expr.slots(&mut |slot| {
             if slot >= count {
                 key.push(env[slot].to_bits());
                 known &= !env[slot].is_nan();
-                kept &= kernel.fields.get(slot - count).is_none_or(|field| field.kind == FieldKind::Choice);
+                kept &= fields.get(slot - count).is_none_or(|field| field.kind == FieldKind::Choice);
             }
         });
         if !known {
@@ -141,7 +146,7 @@ impl Compiled {
         let most = if kept { MOST_WORDS_KEPT } else { MOST_WORDS };
         let compile = || {
             let parts = expr.specialise(env, count).conjuncts().into_iter();
-            parts.map(|part| Arc::new(Check::new(constraint, part, &kernel.parameters, most))).collect()
+            parts.map(|part| Arc::new(Check::new(constraint, part, parameters, most))).collect()
         };
         if !kept {
             return compile();

@@ -6,23 +6,11 @@ use crate::kernel::config::Config;
 use crate::kernel::device::{Device, LIMIT_NAMES};
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
+use crate::kernel::parameter::Parameter;
 use crate::kernel::problem::Problem;
 use crate::kernel::spec::{ArgumentKind, DatabaseSpec, Field, Units};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// One knob.
-#[derive(Clone, Debug)]
-pub struct Parameter {
-    /// Name, as in expressions and in the source.
-    pub name: String,
-    /// Values that it may take; a choice is an index of these.
-    pub values: Vec<i64>,
-    /// Index of the default value.
-    pub default: usize,
-    /// Meaning in words.
-    pub meaning: String,
-}
 
 /// An expression with its text and the reason for it: a constraint of the space or a rule of the problem.
 #[derive(Clone, Debug)]

@@ -3,11 +3,12 @@
 use crate::error::{Error, Result, input, quoted};
 use crate::files::read_text;
 use crate::kernel::check::check;
-use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Parameter, Source};
+use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Source};
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::dialect::opencl_text;
 use crate::kernel::exact::Exact;
 use crate::kernel::names::{Names, decided_after};
+use crate::kernel::parameter::Parameter;
 use crate::kernel::spec::{
     ArgumentKind, ArgumentSpec, BaseSpec, ExactSpec, FeatureSpec, Field, GemmSpec, KernelSpec, LibrarySpec,
     ParameterSpec, ProgramSpec, RuleSpec, WorkSpec,

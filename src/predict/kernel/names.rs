@@ -1,9 +1,9 @@
 //! The names of a kernel's expressions: parameters, fields, `field.label`, limits and definitions.
 
 use crate::error::{Result, input, quoted};
-use crate::kernel::definition::Parameter;
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::expr::{Binary, Expr};
+use crate::kernel::parameter::Parameter;
 use crate::kernel::spec::{Field, FieldKind};
 use crate::limits::KERNEL_NODES;
 use std::cell::Cell;

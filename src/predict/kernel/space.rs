@@ -9,8 +9,9 @@ use crate::kernel::choices::{Choice, Choices};
 use crate::kernel::compiled::Check;
 use crate::kernel::config::Config;
 use crate::kernel::counts::Counts;
-use crate::kernel::definition::{Constraint, Kernel, Parameter};
+use crate::kernel::definition::{Constraint, Kernel};
 use crate::kernel::device::Device;
+use crate::kernel::parameter::Parameter;
 use crate::kernel::problem::Problem;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -58,10 +59,11 @@ impl ConfigSpace {
         let count = kernel.parameters.len();
         let mut checks: Vec<Vec<Arc<Check>>> = (0..count).map(|_| Vec::new()).collect();
         let mut impossible = None;
-        for constraint in 0..kernel.constraints.len() {
-            for check in kernel.compiled.checks(kernel, constraint, &env).iter() {
+        for (i, constraint) in kernel.constraints.iter().enumerate() {
+            let named = (&kernel.parameters[..], &kernel.fields[..]);
+            for check in kernel.compiled.checks((i, &constraint.expr), named, &env).iter() {
                 match check.decided_after {
-                    0 if check.code.eval(&env) != 1.0 => impossible = Some(constraint),
+                    0 if check.code.eval(&env) != 1.0 => impossible = Some(i),
                     0 => {}
                     after => checks[after - 1].push(check.clone()),
                 }

@@ -6,8 +6,9 @@
 //! tokens, n rows, D the width, W numbers of a source, F features of a step, C numbers of a choice, V tokens.
 
 use crate::error::Result;
-use crate::network::dense::{Linear, Norm, add, dot, gelu, get, linears, product};
+use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::reranker::Reranker;
+use crate::network::simd::{KeysValues, attend, gelu, product};
 use crate::network::weights::{NetworkWeights, has_reranker};
 use crate::settings::Hparams;
 
@@ -88,7 +89,7 @@ impl FeedForward {
 
     fn forward(&self, x: &mut [f32]) {
         let mut up = self.up.forward(&self.norm.forward(x));
-        up.iter_mut().for_each(|v| *v = gelu(*v));
+        gelu(&mut up);
         add(x, &self.down.forward(&up));
     }
 }
@@ -163,13 +164,16 @@ impl Transformer {
             product((problems, width, d), (&source[first..], numbers), &token.weight, out);
             first += width;
         }
+        let (mut entries, mut scores) = (Vec::new(), vec![0.0; length]);
         for (attention, feed_forward) in &self.encoder {
             let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (B S, 3 D)
             let mut seen = vec![0.0; x.len()];
             for (row, out) in seen.chunks_exact_mut(d).enumerate() {
                 let first = row / length * length;
-                let kv = |i: usize| &qkv[(first + i) * 3 * d + d..][..2 * d];
-                self.attend(&qkv[row * 3 * d..][..d], length, kv, out);
+                entries.clear();
+                entries.extend((first..first + length).map(|i| i as u32));
+                let to = KeysValues { numbers: &qkv[d..], stride: 3 * d, entries: &entries };
+                attend(&qkv[row * 3 * d..][..d], to, self.heads, &mut scores, out);
             }
             add(&mut x, &attention.out.forward(&seen));
             feed_forward.forward(&mut x);
@@ -192,21 +196,29 @@ impl Transformer {
         }
         let first = session.steps.first().map_or(0, |s| s.len() / (2 * d)) as u32;
         let mut seen = vec![0.0; x.len()];
+        let (mut entries, mut scores) = (Vec::new(), Vec::new());
         for (layer, (attention, cross, feed_forward)) in self.decoder.iter().enumerate() {
             let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (n, 3 D)
             let steps = &mut session.steps[layer];
             qkv.chunks_exact(3 * d).for_each(|row| steps.extend_from_slice(&row[d..]));
             for (i, (row, out)) in rows.iter().zip(seen.chunks_exact_mut(d)).enumerate() {
-                let entry = |at: usize| row.history.get(at).copied().unwrap_or(first + i as u32) as usize;
-                let kv = |at: usize| &steps[entry(at) * 2 * d..][..2 * d];
-                self.attend(&qkv[i * 3 * d..][..d], row.history.len() + 1, kv, out);
+                entries.clear();
+                entries.extend_from_slice(row.history);
+                entries.push(first + i as u32);
+                scores.resize(entries.len(), 0.0);
+                let to = KeysValues { numbers: steps, stride: 2 * d, entries: &entries };
+                attend(&qkv[i * 3 * d..][..d], to, self.heads, &mut scores, out);
             }
             add(&mut x, &attention.out.forward(&seen));
             let q = cross.q.forward(&cross.norm.forward(&x));
             let memory = &session.memory[layer];
             for (i, (row, out)) in rows.iter().zip(seen.chunks_exact_mut(d)).enumerate() {
-                let kv = |at: usize| &memory[(row.problem * session.source_length + at) * 2 * d..][..2 * d];
-                self.attend(&q[i * d..][..d], session.source_length, kv, out);
+                let first = (row.problem * session.source_length) as u32;
+                entries.clear();
+                entries.extend(first..first + session.source_length as u32);
+                scores.resize(entries.len(), 0.0);
+                let to = KeysValues { numbers: memory, stride: 2 * d, entries: &entries };
+                attend(&q[i * d..][..d], to, self.heads, &mut scores, out);
             }
             add(&mut x, &cross.out.forward(&seen));
             feed_forward.forward(&mut x);
@@ -242,44 +254,7 @@ impl Transformer {
     pub fn time(&self, hidden: &[f32]) -> Vec<f32> {
         let Head::State(up, down) = &self.head else { return Vec::new() };
         let mut up = up.forward(hidden);
-        up.iter_mut().for_each(|v| *v = gelu(*v));
+        gelu(&mut up);
         down.forward(&up)
-    }
-
-    /// Softmax attention of one query to `count` keys and values, head by head.
-    fn attend<'a>(&self, q: &[f32], count: usize, kv: impl Fn(usize) -> &'a [f32], out: &mut [f32]) {
-        let size = self.d / self.heads;
-        let scale = 1.0 / (size as f32).sqrt();
-        // a problem of more tokens than that asks for memory
-        let (mut few, mut many) = ([0f32; 256], Vec::new());
-        let scores = match few.get_mut(..count) {
-            Some(few) => few,
-            None => {
-                many.resize(count, 0.0);
-                &mut many[..]
-            }
-        };
-        for head in 0..self.heads {
-            let part = head * size..(head + 1) * size;
-            let q = &q[part.clone()];
-            let mut highest = f32::NEG_INFINITY;
-            for (i, score) in scores.iter_mut().enumerate() {
-                let k = &kv(i)[part.clone()];
-                *score = dot(q, k) * scale;
-                highest = highest.max(*score);
-            }
-            let mut sum = 0.0;
-            for score in scores.iter_mut() {
-                *score = (*score - highest).exp();
-                sum += *score;
-            }
-            let out = &mut out[part];
-            out.fill(0.0);
-            for (i, score) in scores.iter().enumerate() {
-                let v = &kv(i)[self.d + head * size..][..size];
-                let share = score / sum;
-                out.iter_mut().zip(v).for_each(|(o, v)| *o += share * v);
-            }
-        }
     }
 }
