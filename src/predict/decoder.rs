@@ -5,7 +5,7 @@ use crate::calibration::Calibration;
 use crate::candidate::{Candidate, Scored};
 use crate::error::{Error, Result};
 use crate::featurizer::{Featurizer, Instance};
-use crate::gbdt::Trees;
+use crate::gbdt::TreesInStep;
 use crate::kernel::Objective;
 use crate::kernel::{Choice, Config, Problem};
 use crate::network::ensemble::{Ensemble, KvCaches};
@@ -14,7 +14,6 @@ use crate::network::transformer::Row;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::query::Query;
 use crate::sequence::Sequence;
-use std::sync::Arc;
 
 /// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
 /// its configs are followed.
@@ -51,7 +50,7 @@ pub(crate) struct Decoder<'a> {
     pub(crate) featurizer: &'a Featurizer,
     pub(crate) ensemble: &'a Ensemble,
     /// Of the kernel, for one objective each.
-    pub(crate) trees: &'a [Arc<Trees>],
+    pub(crate) trees: &'a [TreesInStep],
     pub(crate) calibration: Option<Calibration>,
     /// Whether the members of the ensemble compute side by side.
     pub(crate) parallel: bool,
@@ -121,9 +120,9 @@ impl Decoder<'_> {
         self.calibration.map_or(EQUAL, |calibration| calibration.weights)
     }
 
-    /// What the trees for the objective hold probable of configs that are compared, see [`Trees::weigh`]; 0 where there are none.
+    /// What the trees for the objective hold probable of configs that are compared, see [`TreesInStep::weigh`]; 0 where there are none.
     pub(crate) fn weighed(self, instance: &Instance, objective: Objective, configs: &[Config]) -> Vec<[f64; 2]> {
-        let trees = self.trees.iter().find(|trees| trees.objective() == objective);
+        let trees = self.trees.iter().find(|trees| trees.objective == objective);
         trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(instance, configs))
     }
 

@@ -5,7 +5,7 @@
 
 use crate::error::{Result, input};
 use crate::featurizer::Instance;
-use crate::forest::Forest;
+use crate::forest::{Forest, InStep};
 use crate::kernel::Objective;
 use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
 use crate::softmax::softmax;
@@ -72,19 +72,37 @@ impl Trees {
 
     /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost beside the problem's mean.
     pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
-        let rows: Vec<Vec<f32>> = configs.iter().map(|config| instance.row(config)).collect();
-        let values = self.values.predict(&rows).into_iter().map(f64::from);
-        let mut ranked: Vec<(&Config, f64)> = configs.iter().copied().zip(values).collect();
+        let mut ranked: Vec<(&Config, f64)> =
+            configs.iter().map(|config| (*config, self.values.predict(&instance.row(config)) as f64)).collect();
         ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
         ranked
     }
 
+    /// The trees for many configs at once.
+    pub fn in_step(&self) -> TreesInStep {
+        let Trees { objective, tau, values, lists, .. } = self;
+        TreesInStep { objective: *objective, tau: *tau, values: values.in_step(), lists: lists.in_step() }
+    }
+}
+
+/// [`Trees`] for many configs at once.
+pub struct TreesInStep {
+    /// Objective that the trees were fitted to.
+    pub objective: Objective,
+    tau: f64,
+    values: InStep,
+    lists: InStep,
+}
+
+impl TreesInStep {
     /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
     pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<[f64; 2]> {
-        let rows: Vec<Vec<f32>> = configs.iter().map(|config| instance.row(config)).collect();
+        let rows: Vec<f32> = configs.iter().flat_map(|config| instance.row(config)).collect();
+        let columns = (rows.len() / configs.len().max(1)).max(1);
         // what a cost is in the soft target
-        let values: Vec<f64> = self.values.predict(&rows).into_iter().map(|value| -value as f64 / self.tau).collect();
-        let lists: Vec<f64> = self.lists.predict(&rows).into_iter().map(f64::from).collect();
+        let values: Vec<f64> =
+            self.values.predict(&rows, columns).into_iter().map(|value| -value as f64 / self.tau).collect();
+        let lists: Vec<f64> = self.lists.predict(&rows, columns).into_iter().map(f64::from).collect();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
         softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0)).map(|(v, l)| [ln(v), ln(l)]).collect()
     }

@@ -5,7 +5,7 @@ use crate::candidate::{Candidate, Scored};
 use crate::decoder::Decoder;
 use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
-use crate::gbdt::Trees;
+use crate::gbdt::TreesInStep;
 use crate::kernel::{Config, Device, Kernel, Objective, Problem};
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
@@ -19,7 +19,7 @@ use std::time::Instant;
 pub struct Predictor {
     pub(crate) featurizer: Featurizer,
     pub(crate) ensemble: Ensemble,
-    trees: Vec<Arc<Trees>>,
+    trees: Vec<TreesInStep>,
     calibration: Option<Calibration>,
     devices: Vec<String>,
 }
@@ -35,13 +35,12 @@ impl Predictor {
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
         let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
-        let trees: Vec<Arc<Trees>> =
-            model.trees.iter().filter(|trees| trees.kernel() == kernel.name).cloned().collect();
-        trees.iter().try_for_each(|trees| trees.check(kernel))?;
+        let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
+        trees().try_for_each(|trees| trees.check(kernel))?;
         Ok(Predictor {
             featurizer,
             ensemble: Ensemble::new(hparams, &model.weights, *members)?,
-            trees,
+            trees: trees().map(|trees| trees.in_step()).collect(),
             calibration: *calibration,
             devices: devices.iter().map(|d| d.name.clone()).collect(),
         })
@@ -157,7 +156,7 @@ impl Predictor {
 
     /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
     pub fn has_trees(&self, objective: Objective) -> bool {
-        self.trees.iter().any(|trees| trees.objective() == objective)
+        self.trees.iter().any(|trees| trees.objective == objective)
     }
 
     pub(crate) fn parameters(&self) -> usize {

@@ -88,7 +88,7 @@ mod tests {
         let (train, held, test) = (values(3_000, 1), values(500, 2), values(500, 3));
         let forest = fit(&train, &held, 1);
         let Loss::SquaredError(known) = &test.loss else { unreachable!() };
-        let error = |(row, (value, _)): (&[f32], &(f32, f32))| (forest.predict(&[row.to_vec()])[0] - value).powi(2);
+        let error = |(row, (value, _)): (&[f32], &(f32, f32))| (forest.predict(row) - value).powi(2);
         let error: f32 = test.rows.chunks(3).zip(known).map(error).sum::<f32>() / 500.0;
         assert!(error < 0.05, "{error}; the values' own variance is 1");
         assert_eq!(forest, fit(&train, &held, 1), "the same seed gives the same trees");
@@ -104,7 +104,7 @@ mod tests {
         let (train, held, test) = (lists(300, 1), lists(50, 2), lists(50, 3));
         let forest = fit(&train, &held, 1);
         let Loss::ListNet(_, shares) = &test.loss else { unreachable!() };
-        let scores = forest.predict(&test.rows.chunks(3).map(Vec::from).collect::<Vec<_>>());
+        let scores = forest.in_step().predict(&test.rows, 3);
         let (loss, blind) = (test.loss.of(&scores), test.loss.of(&vec![0.0; 500]));
         // what is told apart at best: the entropy of the shares themselves
         let least = -shares.iter().map(|s| (s * s.ln()) as f64).sum::<f64>() / 50.0;
@@ -117,7 +117,7 @@ mod tests {
         let forest = fit(&samples, &Samples::default(), 1);
         let Loss::SquaredError(known) = &samples.loss else { unreachable!() };
         let mean = known.iter().map(|(value, _)| value).sum::<f32>() / 15.0;
-        assert!((forest.predict(&[vec![0.1, 0.9, 0.5]])[0] - mean).abs() < 0.1, "{mean}");
+        assert!((forest.predict(&[0.1, 0.9, 0.5]) - mean).abs() < 0.1, "{mean}");
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         let known = rows.iter().map(|x| ((*x == f32::MIN) as u8 as f32, 1.0)).collect();
         let samples = Samples { columns: 1, rows, loss: Loss::SquaredError(known) };
         let forest = fit(&samples, &Samples::default(), 1);
-        let said = forest.predict(&[vec![f32::MIN], vec![0.01]]);
+        let said = forest.in_step().predict(&[f32::MIN, 0.01], 1);
         assert!(said[0] > 0.95 && said[1] < 0.05, "{said:?}");
     }
 }
