@@ -1,13 +1,25 @@
 #!/usr/bin/env bash
-# Measures the duration of training on 400,000 records: the shipped sweep of gemm, repeated with shifted sizes until it has
-# so many. The times stay as they were, so the model is worth nothing; the duration is that of real data. Prints the
-# figures that docs/results.md states. Takes about 25 minutes on two cores; leave the machine alone meanwhile.
+# Measures the updates a second of training on the shipped sweep of gemm, beside those of the same network in eager PyTorch
+# (scripts/torch_speed.py, which gets PyTorch from pip where TORCH_PYTHON names no interpreter that has it), one thread each.
+# Measures then the duration of training on 400,000 records: the same sweep, repeated with shifted sizes until it has so many.
+# The times stay as they were, so the model is worth nothing; the duration is that of real data. Prints the figures that
+# docs/results.md states. Takes about 20 minutes on two cores; leave the machine alone meanwhile. "updates" alone stops before
+# the 400,000 records.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release -p seqtune -p seqtune-train
 seqtune=target/release/seqtune work=target/train_speed
 rm -rf "$work"
 mkdir -p "$work"
+python=${TORCH_PYTHON:-target/torch/bin/python}
+if [ ! -x "$(command -v "$python")" ]; then
+    python3 -m venv target/torch
+    target/torch/bin/pip install -q torch==2.11.0 numpy
+    python=target/torch/bin/python
+fi
+cargo bench -q -p seqtune-train --bench updates > "$work/updates.json"
+"$python" scripts/torch_speed.py "$work/updates.json" 1
+[ "${1:-}" = updates ] && exit
 "$seqtune" convert datasets/gemm/cpu-xeon-2c.sqt -o "$work/sweep.jsonl" > /dev/null
 python3 - "$work/sweep.jsonl" "$work/large.jsonl" <<'PY'
 import re, sys

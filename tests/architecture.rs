@@ -7,13 +7,18 @@ use imports::{Package, circles, graph, packages};
 use std::collections::BTreeMap;
 
 /// Packages in the order in which they may import each other, with their folder and crate.
-const ORDER: [(&str, &str); 6] = [
+const ORDER: [(&str, &str); 11] = [
     ("src/predict", "seqtune_predict"),
+    ("src/web", "seqtune_web"),
+    ("src/choose", "seqtune_choose"),
+    ("src/devices", "seqtune_devices"),
+    ("src/c", "seqtune_c"),
     ("src/data", "seqtune_data"),
     ("src/measure", "seqtune_measure"),
     ("src/eval", "seqtune_eval"),
     ("src/cli", "seqtune"),
     ("src/train", "seqtune_train"),
+    ("src/python", "_seqtune"),
 ];
 
 #[test]

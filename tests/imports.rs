@@ -113,6 +113,33 @@ fn a_wrong_row_of_autoheuristic_is_named_by_its_line_whatever_ends_the_lines() {
 }
 
 #[test]
+fn caches_of_kernel_tuner_go_out_one_per_problem_and_come_back_as_one_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (sweep, caches, back) = (path("sweep.jsonl"), path("caches"), path("back.sqt"));
+    let args = ["sweep", "gemm", "--device", "fake", "--sample", "30", "-o", &sweep, "--problems"];
+    let mut swept = common::seqtune(&[&args[..], &["M=64,N=64,K=64", "M=100,N=7,K=3"]].concat());
+    let (_, err, code) = common::text(swept.env("SEQTUNE_FAKE", "faults").output().unwrap());
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["export", "kernel-tuner", &sweep, "-o", &sweep, "--overwrite"]);
+    assert!(code == 2 && err.contains("is a file, and there are 2 problems"), "{err}");
+    let (out, err, code) = run(&["export", "kernel-tuner", &sweep, "-o", &caches]);
+    assert!(code == 0 && out.contains("60 records of gemm in 2 cache files"), "{out}{err}");
+    let files = ["M64_N64_K64.json", "M100_N7_K3.json"].map(|name| format!("{caches}/{name}"));
+    let import = ["import", "kernel-tuner", &files[0], &files[1], "--kernel", "gemm", "--device", "H100", "-o", &back];
+    let (_, err, code) = run(&[&import[..], &["--problem", "M=1,N=1,K=1"]].concat());
+    assert!(code == 2 && err.contains("--problem is of one file"), "{err}");
+    // what is not legal on an H100 is left out
+    let (out, err, code) = run(&import);
+    assert!(code == 0 && out.contains("39 records of gemm on H100"), "{out}{err}");
+    let (before, after) = (Dataset::load(Path::new(&sweep)).unwrap(), Dataset::load(Path::new(&back)).unwrap());
+    for record in &after.records {
+        let own = before.records.iter().find(|r| (&r.problem, &r.config) == (&record.problem, &record.config)).unwrap();
+        assert_eq!(own.outcome.time_us().is_some(), record.outcome.time_us().is_some());
+    }
+}
+
+#[test]
 fn datasets_are_written_as_t4_csv_and_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

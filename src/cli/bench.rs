@@ -7,6 +7,7 @@ use seqtune_predict::kernel::{Device, Kernel};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
+use seqtune_predict::quality::Quality;
 use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
@@ -38,6 +39,9 @@ pub struct Args {
     threads: Option<usize>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Which form of the model answers
+    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    quality: Quality,
     /// The figures as one JSON object
     #[arg(long)]
     json: bool,
@@ -45,7 +49,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
-    let model = Model::load_for(&args.model, &kernel.name)?;
+    let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let device = crate::cli::inputs::device_for(&model, None)?;
     let threads = args.threads.unwrap_or_else(cores);
@@ -54,7 +58,7 @@ pub fn run(args: Args) -> Result<()> {
         latencies.push(latency(&kernel, &predictor, &device, args.latency, *width, args.seed)?);
         throughputs.push(throughput(&kernel, &predictor, &device, (args.batch, *width), threads, args.seed)?);
     }
-    let judging = match predictor.reranks() {
+    let judging = match predictor.ranks_all() {
         true => Some(judging(&kernel, &predictor, &device, (args.judged, threads), args.seed)?),
         false => None,
     };

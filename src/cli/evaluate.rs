@@ -16,6 +16,7 @@ use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
+use seqtune_predict::quality::Quality;
 use seqtune_predict::split::Part;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
@@ -55,6 +56,9 @@ pub struct Args {
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
     pub no_trees: bool,
+    /// Which form of the model is judged
+    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    pub quality: Quality,
     /// Also draws the comparison as SVG
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
@@ -122,7 +126,7 @@ pub fn refuse_tuned_only(args: &Args) -> Result<()> {
 
 /// The model to judge on a kernel; warns if it was trained on other data.
 fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
-    let model = Model::load_for(&args.paths[0], &kernel.name)?;
+    let model = Model::load_as(&args.paths[0], &kernel.name, args.quality)?;
     let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
     if args.whole {
         if unknown.len() < table.hashes.len() {

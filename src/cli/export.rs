@@ -1,14 +1,15 @@
 //! `seqtune export`
 
+mod header;
+
 use crate::cli::answer::warn;
-use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use clap::Subcommand;
 use seqtune_data::formats::miopen::{Convolution, Export, convolutions_of_lines};
-use seqtune_data::formats::{kernel_tuner, tabular};
+use seqtune_data::formats::{inductor, kernel_tuner, tabular};
 use seqtune_data::{Dataset, Record};
-use seqtune_predict::Query;
-use seqtune_predict::error::{Result, input};
+use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::spec::Field;
 use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
@@ -16,6 +17,7 @@ use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
+use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -35,6 +37,58 @@ enum To {
     Parquet(DatasetArgs),
     /// A problem's records as results in the auto-tuning community's T4 format
     T4(DatasetArgs),
+    /// Cache files of Kernel Tuner, which its simulation mode replays: one per problem, in the folder OUTPUT where there are several
+    KernelTuner(DatasetArgs),
+    Header(header::HeaderArgs),
+    Inductor(InductorArgs),
+}
+
+/// A lookup table of PyTorch Inductor: for each matrix product the configs that it chooses among instead of its own
+///
+/// In Python: torch._inductor.config.lookup_table.table = json.load(open("table.json"))
+#[derive(clap::Args)]
+struct InductorArgs {
+    /// Folder of a model of triton_mm, or of a kernel with the same fields and parameters
+    model: PathBuf,
+    /// Problems such as m=512,n=256,k=64, files of them (one a line), or `-` for standard input
+    #[arg(required = true)]
+    problems: Vec<String>,
+    /// The table
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Kernel name or folder
+    #[arg(long, default_value = "triton_mm")]
+    kernel: String,
+    /// Operation: mm, or addmm with a bias of n elements, as of a linear layer
+    #[arg(long, default_value = "mm", value_parser = crate::cli::words::matrix_op())]
+    op: inductor::Op,
+    /// Data type of both matrices, where a problem does not name mat1_dtype and mat2_dtype
+    #[arg(long, default_value = "float16")]
+    dtype: String,
+    /// Layout of both matrices, where a problem does not name their strides: n for rows one behind the other, t for columns; nt is a linear layer
+    #[arg(long, default_value = "nn", value_parser = ["nn", "nt", "tn", "tt"])]
+    layout: String,
+    /// Products of float32 are shortened to TF32
+    #[arg(long)]
+    tf32: bool,
+    /// Sizes may be others at run time: no step is taken to divide the sum evenly
+    #[arg(long)]
+    dynamic: bool,
+    /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
+    #[arg(long)]
+    device: Option<String>,
+    /// Entries for this device alone, as torch.cuda.get_device_properties().gcnArchName tells it
+    #[arg(long, value_name = "NAME")]
+    device_key: Option<String>,
+    /// Configs of a problem where the model is unsure, 1 to 10,000; where it is sure there is one
+    #[arg(long, default_value_t = 3, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    top: usize,
+    /// Leaves the vendor's library out where the model is sure of its config, so that nothing is measured there: it knows which config is best,
+    /// not whether the library is better
+    #[arg(long)]
+    sure_alone: bool,
+    #[command(flatten)]
+    replace: Replace,
 }
 
 #[derive(clap::Args)]
@@ -89,7 +143,73 @@ pub fn run(args: Args) -> Result<()> {
             dataset(args, Kind::Parquet, |kernel, records| tabular::write_parquet(&tabular::columns(kernel, records)?))
         }
         To::T4(args) => dataset(args, Kind::T4, t4),
+        To::KernelTuner(args) => caches(args),
+        To::Inductor(args) => table(args),
+        To::Header(args) => header::run(args),
     }
+}
+
+/// Problems given as words, as files of lines, or on standard input, each once.
+fn products(args: &InductorArgs, kernel: &Kernel) -> Result<Vec<Problem>> {
+    let transposed: Vec<bool> = args.layout.chars().map(|c| c == 't').collect();
+    let usual = inductor::Usual {
+        dtype: args.dtype.trim_start_matches("torch.").into(),
+        transposed: [transposed[0], transposed[1]],
+        tf32: args.tf32,
+    };
+    let mut problems: Vec<Problem> = Vec::new();
+    for word in &args.problems {
+        let is_problem = word.contains('=');
+        let text = if is_problem { word.clone() } else { read_stream(word.as_ref(), limits::LIST)? };
+        let place = |at: usize| if is_problem { String::new() } else { format!("{word}, line {}: ", at + 1) };
+        for (at, line) in text.lines().map(str::trim).enumerate().filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
+        {
+            let at = |e: Error| Error::Problem(format!("{}{e}", place(at)));
+            problems.push(inductor::problem(kernel, line, &usual).map_err(at)?);
+        }
+    }
+    let mut seen = HashSet::new();
+    problems.retain(|problem| seen.insert(kernel.show_problem(problem)));
+    if problems.is_empty() {
+        input("no problem is given; write one as m=512,n=256,k=64, or name a file of them")
+    } else {
+        Ok(problems)
+    }
+}
+
+fn table(args: InductorArgs) -> Result<()> {
+    let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
+    claim(&args.output, Kind::Inductor, args.replace, &read)?;
+    let kernel = Kernel::open(&args.kernel)?;
+    inductor::check(&kernel)?;
+    let model = Model::load_for(&args.model, &kernel.name)?;
+    let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
+    let problems = products(&args, &kernel)?;
+    let style = inductor::Style { op: args.op, device_key: args.device_key.as_deref(), dynamic: args.dynamic };
+    let predictor = Predictor::new(&kernel, &model)?;
+    let query = Query { top: args.top, threads: cores(), ..Query::new(&device) };
+    let mut table = serde_json::Map::new();
+    let mut sure = 0;
+    for (problem, candidates) in problems.iter().zip(predictor.predict(&problems, &query)?) {
+        let is_sure = !candidates.is_empty() && !predictor.is_unsure(&device, &candidates);
+        sure += is_sure as usize;
+        let configs: Vec<_> = candidates.iter().take(if is_sure { 1 } else { args.top }).map(|c| &c.config).collect();
+        let with_library = !is_sure || !args.sure_alone;
+        let entries = inductor::entries(&kernel, problem, &configs, with_library, &style)?;
+        table.insert(inductor::key(&kernel, problem, &style)?, entries.into());
+    }
+    let text = serde_json::to_string_pretty(&table).map_err(|e| Error::Failed(format!("writing the table: {e}")))?;
+    write_whole(&args.output, (text + "\n").as_bytes())?;
+    crate::cli::answer::answer(&format!(
+        "{}: {} products on {}, of {sure} one config{}, of {} up to {} beside the library",
+        args.output.display(),
+        problems.len(),
+        device.name,
+        if args.sure_alone { " alone" } else { " beside the library" },
+        problems.len() - sure,
+        args.top
+    ));
+    Ok(())
 }
 
 /// A problem's records; a file of T4 holds no more.
@@ -100,11 +220,8 @@ fn t4(kernel: &Kernel, records: &[&Record]) -> Result<Vec<u8>> {
     Ok(kernel_tuner::write_t4(kernel, records)?.into_bytes())
 }
 
-fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
-    claim(&args.output, kind, args.replace, std::slice::from_ref(&args.dataset))?;
-    let dataset = Dataset::load(&args.dataset)?;
-    let place = args.dataset.display().to_string();
-    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+/// The records that are asked for.
+fn wanted<'d>(args: &DatasetArgs, kernel: &Kernel, dataset: &'d Dataset) -> Result<Vec<&'d Record>> {
     let mut records: Vec<&Record> = dataset.records.iter().collect();
     if let Some(problem) = &args.problem {
         let wanted = kernel.show_problem(&kernel.problem(problem)?);
@@ -112,8 +229,59 @@ fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Resu
     }
     if records.is_empty() {
         let what = args.problem.as_ref().map_or("no record".into(), |problem| format!("no record of {problem}"));
-        return input(format!("{place}: holds {what}"));
+        return input(format!("{}: holds {what}", args.dataset.display()));
     }
+    Ok(records)
+}
+
+/// A cache file for each problem: OUTPUT where there is one, in the folder OUTPUT where there are several.
+fn caches(args: DatasetArgs) -> Result<()> {
+    let dataset = Dataset::load(&args.dataset)?;
+    let at = |e: Error| e.at(args.dataset.display());
+    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let mut problems: Vec<(&str, Vec<&Record>)> = Vec::new();
+    for record in wanted(&args, &kernel, &dataset)? {
+        match problems.iter_mut().find(|(problem, _)| *problem == &*record.problem) {
+            Some((_, records)) => records.push(record),
+            None => problems.push((&record.problem, vec![record])),
+        }
+    }
+    if problems.len() > 1 && args.output.exists() && !args.output.is_dir() {
+        return input(format!(
+            "{}: is a file, and there are {} problems; name a folder, or --problem",
+            args.output.display(),
+            problems.len()
+        ));
+    }
+    let mut outputs = vec![args.output.clone()];
+    if problems.len() > 1 || args.output.is_dir() {
+        std::fs::create_dir_all(&args.output).map_err(io(&args.output))?;
+        let name = |(problem, _): &(&str, _)| {
+            let brief = kernel.brief_problem(&kernel.problem(problem).map_err(at)?);
+            Ok(args.output.join(format!("{}.json", file_name(&brief.replace('=', "").replace(',', "_"))?)))
+        };
+        outputs = problems.iter().map(name).collect::<Result<_>>()?;
+    }
+    outputs
+        .iter()
+        .try_for_each(|output| claim(output, Kind::Cache, args.replace, std::slice::from_ref(&args.dataset)))?;
+    let mut count = 0;
+    for (output, (_, records)) in outputs.iter().zip(&problems) {
+        count += records.len();
+        let text = kernel_tuner::write_cache(&kernel, &dataset.header.device, records).map_err(at)?;
+        write_whole(output, text.as_bytes())?;
+    }
+    let (place, files) = (args.output.display(), outputs.len());
+    crate::cli::answer::answer(&format!("{place}: {count} records of {} in {files} cache files", kernel.name));
+    Ok(())
+}
+
+fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
+    claim(&args.output, kind, args.replace, std::slice::from_ref(&args.dataset))?;
+    let dataset = Dataset::load(&args.dataset)?;
+    let place = args.dataset.display().to_string();
+    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let records = wanted(&args, &kernel, &dataset)?;
     write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
     crate::cli::answer::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
     Ok(())
@@ -171,7 +339,7 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         }
         let (places, problems) = served(&kernel, &device, &convolutions)?;
         let threads = cores();
-        let predictor = Predictor::new(&kernel, &Model::load_for(&args.model, name)?)?;
+        let predictor = Predictor::new(&kernel, &Model::load_as(&args.model, name, Quality::Auto)?)?;
         let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
         for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
             found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));

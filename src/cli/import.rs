@@ -1,8 +1,12 @@
 //! `seqtune import`
 
+mod options;
+mod triton;
+
 use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use clap::Subcommand;
+use options::{Strictness, pair};
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
@@ -23,29 +27,23 @@ pub struct Args {
     from: From,
 }
 
-/// What becomes of rows that cannot be read.
-#[derive(clap::Args)]
-struct Strictness {
-    /// Refuses the whole import where a row cannot be read, instead of leaving such rows out and telling how many
-    #[arg(long)]
-    strict: bool,
-}
-
 #[derive(Subcommand)]
 enum From {
     Miopen(MiopenArgs),
     #[command(name = "autoheuristic")]
     AutoHeuristic(AutoHeuristicArgs),
-    /// A cache file of Kernel Tuner's: the sweep of one problem
+    /// Cache files of Kernel Tuner's, each the sweep of one problem
     KernelTuner(SweepArgs),
     /// Results in the auto-tuning community's T4 format: the sweep of one problem
     T4(SweepArgs),
+    Triton(triton::TritonArgs),
 }
 
 #[derive(clap::Args)]
 struct SweepArgs {
-    /// JSON, or .gz of it
-    file: PathBuf,
+    /// JSON, or .gz of it; of one kernel and device
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
     /// Kernel that was swept: a name, or the path of a folder with a kernel.toml of its space
     #[arg(long)]
     kernel: String,
@@ -115,18 +113,13 @@ struct MiopenArgs {
     json: bool,
 }
 
-/// `NAME=VALUE`.
-fn pair(text: &str) -> std::result::Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("write FIELD=COLUMN or FIELD=VALUE")?;
-    Ok((name.trim().into(), value.trim().into()))
-}
-
 pub fn run(args: Args) -> Result<()> {
     match args.from {
         From::Miopen(args) => miopen(args),
         From::AutoHeuristic(args) => autoheuristic(args),
         From::KernelTuner(args) => sweep(args, kernel_tuner::read_cache),
         From::T4(args) => sweep(args, kernel_tuner::read_t4),
+        From::Triton(args) => triton::run(args),
     }
 }
 
@@ -282,34 +275,21 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
 }
 
 fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
-    claim(&args.output, Kind::Dataset, args.replace, std::slice::from_ref(&args.file))?;
-    let place = args.file.display().to_string();
-    let at = |e: Error| e.at(&place);
+    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
     let kernel = Kernel::open(&args.kernel)?;
-    let bytes = read(&args.file, limits::FOREIGN)?;
-    let plain = match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => unpack(flate2::read::GzDecoder::new(&bytes[..]), bytes.len()).map_err(at)?,
-        false => bytes,
-    };
-    let text = text(plain).map_err(at)?;
-    let sweep = parse(&text).map_err(at)?;
-    let device = match (&args.device, &sweep.device) {
-        (Some(name), _) => crate::cli::inputs::device(name)?,
-        (None, Some(name)) => Device::described(name.trim_start_matches("NVIDIA ")).map_err(|_| {
-            Error::Input(format!(
-                "{place}: was measured on {name}, which is not described; name a device or a .toml file with --device"
-            ))
-        })?,
-        (None, None) => return input(format!("{place}: tells no device; name it with --device")),
-    };
-    let problem = match args.problem {
-        Some(problem) => problem,
-        None => sweep.problem(&kernel).map_err(at)?,
-    };
-    let imported =
-        sweep.dataset(&kernel, &problem, device, (&place, crate::cli::outputs::command_line())).map_err(at)?;
+    if args.files.len() > 1 && args.problem.is_some() {
+        return input(
+            "--problem is of one file; import files of several problems one by one, where they do not tell their sizes",
+        );
+    }
+    let mut imported = sweep_of(&args.files[0], &args, &kernel, parse)?;
+    for file in &args.files[1..] {
+        let more = sweep_of(file, &args, &kernel, parse)?;
+        imported.join(more).map_err(|e| e.at(file.display()))?;
+    }
     let kernel_tuner::Imported { dataset, failed, left_out, bad, entries } = &imported;
-    bad.check(*entries, args.strictness.strict).map_err(at)?;
+    let place = args.files[0].display();
+    bad.check(*entries, args.strictness.strict).map_err(|e| e.at(&place))?;
     if dataset.records.is_empty() {
         return input(format!("{place}: no config could be imported"));
     }
@@ -327,4 +307,36 @@ fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
     text += &bad.text();
     crate::cli::answer::answer(&text);
     Ok(())
+}
+
+/// What one file holds.
+fn sweep_of(
+    file: &Path,
+    args: &SweepArgs,
+    kernel: &Kernel,
+    parse: fn(&str) -> Result<Sweep>,
+) -> Result<kernel_tuner::Imported> {
+    let place = file.display().to_string();
+    let at = |e: Error| e.at(&place);
+    let bytes = read(file, limits::FOREIGN)?;
+    let plain = match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => unpack(flate2::read::GzDecoder::new(&bytes[..]), bytes.len()).map_err(at)?,
+        false => bytes,
+    };
+    let text = text(plain).map_err(at)?;
+    let sweep = parse(&text).map_err(at)?;
+    let device = match (&args.device, &sweep.device) {
+        (Some(name), _) => crate::cli::inputs::device(name)?,
+        (None, Some(name)) => Device::described(name.trim_start_matches("NVIDIA ")).map_err(|_| {
+            Error::Input(format!(
+                "{place}: was measured on {name}, which is not described; name a device or a .toml file with --device"
+            ))
+        })?,
+        (None, None) => return input(format!("{place}: tells no device; name it with --device")),
+    };
+    let problem = match &args.problem {
+        Some(problem) => problem.clone(),
+        None => sweep.problem(kernel).map_err(at)?,
+    };
+    sweep.dataset(kernel, &problem, device, (&place, crate::cli::outputs::command_line())).map_err(at)
 }

@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod convert;
 mod devices;
+pub mod distil;
 mod doctor;
 pub mod evaluate;
 mod export;
@@ -48,6 +49,7 @@ pub enum Verb {
     Space(space::Args),
     Sweep(sweep::Args),
     Train(train::Args),
+    Distil(distil::Args),
     Predict(predict::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
@@ -80,6 +82,7 @@ pub fn main() -> ExitCode {
         Verb::Space(args) => space::run(args),
         Verb::Sweep(args) => sweep::run(args),
         Verb::Train(args) => train::run(args),
+        Verb::Distil(args) => distil::run(args),
         Verb::Predict(args) => predict::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args),

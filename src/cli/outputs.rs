@@ -40,8 +40,14 @@ pub enum Kind {
     Parquet,
     /// Results in the T4 format.
     T4,
+    /// A cache file of Kernel Tuner.
+    Cache,
     /// A user database of MIOpen.
     MiopenText,
+    /// A lookup table of PyTorch Inductor.
+    Inductor,
+    /// A C++ header of choices.
+    Header,
 }
 
 impl Kind {
@@ -53,7 +59,10 @@ impl Kind {
             Kind::Csv => "table of seqtune",
             Kind::Parquet => "Parquet file",
             Kind::T4 => "file of T4 results",
+            Kind::Cache => "cache file of Kernel Tuner",
             Kind::MiopenText => "database of MIOpen",
+            Kind::Inductor => "lookup table of Inductor",
+            Kind::Header => "header of seqtune",
         }
     }
 
@@ -71,6 +80,9 @@ impl Kind {
             Kind::Csv => text.lines().next().is_some_and(|line| line.contains(",outcome,")),
             Kind::Parquet => head.starts_with(b"PAR1"),
             Kind::T4 => text.starts_with("{\"schema_version\""),
+            Kind::Cache => text.starts_with("{\"device_name\"") && text.contains("\"tune_params_keys\""),
+            Kind::Inductor => text.starts_with('{') && text.contains("(torch."),
+            Kind::Header => text.starts_with(seqtune_choose::header::MARK),
             Kind::MiopenText => text.lines().next().is_some_and(|line| line.contains('=') && line.contains(':')),
         }
     }

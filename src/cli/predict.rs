@@ -1,8 +1,8 @@
 //! `seqtune predict`
 
+use crate::cli::answer::tell;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
-use seqtune_predict::Query;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
@@ -12,6 +12,7 @@ use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::cores;
+use seqtune_predict::{Quality, Query};
 use std::path::PathBuf;
 
 /// Predicts the most probable legal configs of problems
@@ -44,6 +45,9 @@ pub struct Args {
     /// Threads for many problems, 1 to 1,024 [default: all cores]
     #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
     threads: Option<usize>,
+    /// Which form of the model answers
+    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    quality: Quality,
     /// One JSON object per problem
     #[arg(long)]
     json: bool,
@@ -51,7 +55,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
-    let model = Model::load_for(&args.model, &kernel.name)?;
+    let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     // never freed: the program ends with its answers, and freeing takes a twentieth of the time to the first of them
     let (model, predictor): (&Model, &Predictor) = {
         let predictor = Predictor::new(&kernel, &model)?;
@@ -69,7 +73,8 @@ pub fn run(args: Args) -> Result<()> {
     if measured.is_some() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
     }
-    let say = Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json };
+    let distilled = predictor.is_distilled();
+    let say = Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json, distilled };
     let (objective, threads) = (args.objective, args.threads.unwrap_or_else(cores));
     let query = Query { device: &device, objective, top: args.top, width: args.width, threads };
     if args.pareto {
@@ -93,7 +98,17 @@ pub fn run(args: Args) -> Result<()> {
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
     }
+    said(&args, model);
     Ok(())
+}
+
+/// Says which form of the model answers, where it was for the program to choose.
+fn said(args: &Args, model: &Model) {
+    let Some(level) = model.meta.distilled.filter(|_| args.quality == Quality::Auto && !args.json) else { return };
+    let (points, error) = (100.0 * level.behind, 100.0 * level.error);
+    tell(&format!(
+        "predict: the distilled decoder answers; its first choices lose {points:+.2} ± {error:.2} points beside the whole model's"
+    ));
 }
 
 /// Printing of answers.
@@ -102,6 +117,8 @@ struct Printer<'a> {
     device: &'a Device,
     objective: Objective,
     json: bool,
+    /// Whether the distilled decoder answers.
+    distilled: bool,
 }
 
 impl Printer<'_> {
@@ -126,6 +143,7 @@ impl Printer<'_> {
                 .collect();
             let mut answer = serde_json::json!({
                 "problem": problem, "device": self.device.name, "predictions": list, "unsure": unsure,
+                "by": if self.distilled { "distilled" } else { "whole" },
             });
             if !nearest.is_empty() {
                 answer["nearest_measured"] = nearest.into();

@@ -18,7 +18,7 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::threads::cores;
-use seqtune_predict::{Model, Predictor, Query};
+use seqtune_predict::{Model, Predictor, Quality, Query};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,9 @@ pub struct Args {
     /// Seed of the random configs
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Which form of the model answers
+    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    quality: Quality,
     /// One JSON object per problem
     #[arg(long)]
     json: bool,
@@ -84,7 +87,7 @@ pub fn run(args: Args) -> Result<()> {
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.source()?;
-    let model = Model::load_for(&args.model, &kernel.name)?;
+    let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     model.check_objective(args.objective)?;

@@ -1,10 +1,11 @@
 //! Values of options: words for the library's enumerations, which know nothing of a command line, and numbers within a range.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use seqtune_data::formats::inductor::Op;
 use seqtune_data::recipe::Cache;
-use seqtune_predict::Objective;
 use seqtune_predict::settings::Target;
 use seqtune_predict::split::Part;
+use seqtune_predict::{Objective, Quality};
 use std::ops::RangeInclusive;
 
 /// A whole number of a range, which the option's help states.
@@ -42,6 +43,11 @@ pub fn objective() -> impl TypedValueParser<Value = Objective> {
     ])
 }
 
+/// `mm` or `addmm`.
+pub fn matrix_op() -> impl TypedValueParser<Value = Op> {
+    parser(&[("mm", "A product", Op::Mm), ("addmm", "A product and a bias of each column", Op::Addmm)])
+}
+
 /// `warm` or `cold`.
 pub fn cache() -> impl TypedValueParser<Value = Cache> {
     parser(&[
@@ -53,6 +59,15 @@ pub fn cache() -> impl TypedValueParser<Value = Cache> {
 /// `train`, `validation` or `test`.
 pub fn part() -> impl TypedValueParser<Value = Part> {
     parser(&[("train", "", Part::Train), ("validation", "", Part::Validation), ("test", "", Part::Test)])
+}
+
+/// `auto`, `best` or `fast`.
+pub fn quality() -> impl TypedValueParser<Value = Quality> {
+    parser(&[
+        ("auto", "The distilled decoder where it was found level with the whole model, else that", Quality::Auto),
+        ("best", "The whole model", Quality::Best),
+        ("fast", "The distilled decoder", Quality::Fast),
+    ])
 }
 
 /// `best` or `soft`.

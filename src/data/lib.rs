@@ -6,6 +6,7 @@
 pub mod bad_rows;
 pub mod dataset;
 pub mod failures;
+#[cfg(feature = "formats")]
 pub mod formats;
 pub mod journal;
 pub mod observed;

@@ -187,7 +187,11 @@ impl ModelRankings {
         tests: &[&MeasuredProblem],
         objective: Objective,
     ) -> Result<ModelRankings> {
-        let parts = if predictor.has_trees(objective) { &PARTS[..] } else { &PARTS[..2] };
+        let parts = match (predictor.has_trees(objective), predictor.reranks()) {
+            (true, _) => &PARTS[..],
+            (false, true) => &PARTS[..2],
+            (false, false) => &PARTS[..1],
+        };
         let (mut predicted, mut by_part) = (Rankings::new(), vec![Rankings::new(); parts.len()]);
         let mut firsts = Vec::new();
         for tried in tests {

@@ -3,7 +3,7 @@
 use crate::beam::{Hypothesis, Next, beam_search};
 use crate::calibration::Calibration;
 use crate::candidate::{Candidate, Scored};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::TreesInStep;
 use crate::kernel::Objective;
@@ -19,7 +19,7 @@ use crate::sequence::Sequence;
 /// its configs are followed.
 ///
 /// # Errors
-/// [`Error::Input`] where the constraints are too entangled to look ahead.
+/// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
 pub fn advance(
     featurizer: &Featurizer,
     instance: &Instance,
@@ -67,11 +67,7 @@ impl Decoder<'_> {
         let kernel = &self.featurizer.kernel;
         let instances: Vec<Instance> = problems.iter().map(|p| Instance::new(kernel, p, device)).collect();
         for (instance, problem) in instances.iter().zip(problems) {
-            if instance.space.completions(&[])?.is_empty() {
-                let problem = kernel.show_problem(problem);
-                let what = format!("kernel {} has no legal config for {problem} on {}", kernel.name, device.name);
-                return Err(Error::NoLegalConfig(what));
-            }
+            instance.check(problem, device)?;
         }
         let (found, mut caches, histories) = self.search(&instances, objective, query.width.max(top), among)?;
         if !self.ensemble.reranks() {

@@ -1,4 +1,4 @@
-//! Every legal config of a problem, scored by the re-ranker alone, without beam or likelihood.
+//! Every legal config of a problem: scored by the re-ranker alone, without beam or likelihood, or by a small decoder's likelihood.
 
 use crate::candidate::Candidate;
 use crate::error::{Result, input};
@@ -33,9 +33,13 @@ impl Predictor {
                 self.featurizer.kernel.name
             ));
         }
-        let decoder = self.decoder();
+        if let Some(small) = self.distilled() {
+            let (judged, best) = small.exhaustive(&instance, problem, query)?;
+            return Ok(Exhaustive { judged, best });
+        }
+        let decoder = self.decoder()?;
         let caches = decoder.encode(std::slice::from_ref(&instance), objective);
-        if !self.ensemble.reranks() {
+        if !self.reranks() {
             return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
         }
         let mut prefixes: Vec<Vec<Choice>> = vec![Vec::new()];
@@ -49,7 +53,7 @@ impl Predictor {
         let parts = on_threads(&prefixes, threads, |prefix| {
             // each with its own compiled rules and features: they are not shared between threads
             let instance = Instance::new(&self.featurizer.kernel, problem, device);
-            let mut scorer = self.ensemble.scorer(&self.featurizer, &instance, &caches, 0);
+            let mut scorer = decoder.ensemble.scorer(&self.featurizer, &instance, &caches, 0);
             let (mut judged, mut best, mut waiting) = (0, Vec::new(), Vec::new());
             let mut settle = |waiting: &mut Vec<Config>, scores: Vec<_>| {
                 judged += waiting.len() as u64;

@@ -5,7 +5,7 @@ use crate::features::{InputFeature, Kind, Scale};
 use crate::kernel::Objective;
 use crate::kernel::expr::Expr;
 use crate::kernel::spec::FieldKind;
-use crate::kernel::{Choice, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
+use crate::kernel::{Choice, Choices, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
 use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::sync::Arc;
 
@@ -172,6 +172,29 @@ impl Featurizer {
         }
     }
 
+    /// Number of features that need a parameter.
+    pub fn late_count(&self) -> usize {
+        self.late.len()
+    }
+
+    /// Appends the raw values of all features that need a parameter: NaN for those that the prefix does not decide.
+    pub fn known(&self, instance: &Instance, prefix: &[Choice], out: &mut Vec<f32>) {
+        let mut env = instance.env.clone();
+        set(&mut env, &self.kernel, prefix);
+        out.extend(self.late.iter().map(|feature| {
+            let decided = self.kernel.features[*feature].known_after <= prefix.len();
+            if decided { instance.codes[*feature].eval(&env) as f32 } else { f32::NAN }
+        }));
+    }
+
+    /// Appends the encoding of raw values from [`Featurizer::known`]: [`Featurizer::choice_width`] numbers, 0 for what is not decided.
+    pub fn encode_known(&self, raw: &[f32], out: &mut Vec<f32>) {
+        self.kernel_vocab().features.iter().zip(raw).for_each(|(quantity, value)| quantity.encode(*value, out));
+        if self.late.is_empty() {
+            out.push(0.0);
+        }
+    }
+
     /// Number of features that the parameter at `position` decides.
     pub fn decides(&self, position: usize) -> usize {
         self.decided[position].len()
@@ -261,6 +284,37 @@ impl Instance {
             codes: kernel.features.iter().map(|f| f.expr.specialise(&env, count)).collect(),
             flops: kernel.flops.eval(&env),
             env,
+        }
+    }
+
+    /// Refuses a problem of which no config is legal.
+    ///
+    /// # Errors
+    /// [`Error::NoLegalConfig`] that names problem and device; [`Error::Input`] where the constraints are too entangled to look ahead.
+    pub(crate) fn check(&self, problem: &Problem, device: &Device) -> Result<()> {
+        let kernel = &self.space.kernel;
+        match self.space.completions(&[])?.is_empty() {
+            false => Ok(()),
+            true => Err(Error::NoLegalConfig(format!(
+                "kernel {} has no legal config for {} on {}",
+                kernel.name,
+                kernel.show_problem(problem),
+                device.name
+            ))),
+        }
+    }
+
+    /// Refuses a config whose choice at a position is not among what may follow the ones before.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the constraint.
+    pub fn allow(&self, config: &Config, at: usize, open: &Choices) -> Result<()> {
+        match open.contains(config.0[at]) {
+            true => Ok(()),
+            false => {
+                let reason = self.space.violation(config).unwrap_or_default();
+                input(format!("config {} is not legal: {reason}", self.space.kernel.show_config(config)))
+            }
         }
     }
 

@@ -7,7 +7,9 @@ use crate::error::{Error, Result, input, io};
 use crate::limits::{FileLimit, LINE, UNPACKED_BYTES, UNPACKED_TIMES};
 use bincode::Decode;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+#[cfg(not(target_family = "wasm"))]
+use std::io::Write;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -252,6 +254,7 @@ pub fn target(path: &Path) -> Result<PathBuf> {
 ///
 /// # Errors
 /// [`Error::File`] or [`Error::Failed`] where the folder cannot be written to.
+#[cfg(not(target_family = "wasm"))]
 pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile> {
     let folder = folder_of(path);
     std::fs::create_dir_all(folder).map_err(io(folder))?;
@@ -267,6 +270,7 @@ pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile> {
 /// # Errors
 /// [`Error::File`] where the path is or leads to another kind of thing, [`Error::Failed`] where the disk fails; what was
 /// there stays.
+#[cfg(not(target_family = "wasm"))]
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let target = target(path)?;
     let mut part = beside(&target)?;
@@ -274,6 +278,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     part.persist(&target).map_err(|e| io(path)(e.error))?;
     sync_folder(&target);
     Ok(())
+}
+
+/// Nothing is written in a browser.
+///
+/// # Errors
+/// [`Error::Unavailable`], always.
+#[cfg(target_family = "wasm")]
+pub fn write_whole(path: &Path, _: &[u8]) -> Result<()> {
+    Err(Error::Unavailable(format!("{}: nothing is written in a browser", path.display())))
 }
 
 /// Makes the name of a new file last; where a file system cannot do that, it does not.

@@ -1,6 +1,7 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
 use crate::calibration::Calibration;
+use crate::distilled::level::Level;
 use crate::error::{Error, Result, input, io, quoted};
 use crate::files::{open_regular, read, write_whole};
 use crate::gbdt::Trees;
@@ -11,6 +12,7 @@ use crate::limits::MEMBERS;
 use crate::model_file::{Decoded, decode, encode, metadata, not_a_model};
 use crate::network::shapes;
 use crate::network::weights::Weights;
+use crate::quality::Quality;
 use crate::settings::{Hparams, Settings};
 use crate::split::Split;
 use crate::vocab::Vocab;
@@ -51,6 +53,9 @@ pub struct Meta {
     /// What its probabilities are worth; `None` of a model that was made before this was learned.
     #[serde(default)]
     pub calibration: Option<Calibration>,
+    /// Of a small decoder: how it compares with the whole model that it was distilled from, which `parent` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distilled: Option<Level>,
     /// Command line of the training.
     pub command: String,
     /// Version of the program that trained it.
@@ -114,6 +119,9 @@ impl Meta {
         self.vocab.check()?;
         self.devices.iter().try_for_each(Device::check)?;
         self.calibration.map_or(Ok(()), |calibration| calibration.check())?;
+        if self.distilled.is_some_and(|level| !level.is_sound() || self.members != 1) {
+            return input("its comparison with the whole model holds numbers that none finds");
+        }
         let Split { test, validation, from, .. } = self.split;
         match (1..=MEMBERS).contains(&self.members)
             && [test, validation, from].iter().all(|share| (0.0..=1.0).contains(share))
@@ -142,7 +150,12 @@ impl Meta {
 
 /// The file of a model that is named by its folder or its file.
 fn file_of(path: &Path) -> PathBuf {
-    if path.is_dir() { Model::file(path) } else { path.to_path_buf() }
+    match path.is_dir() {
+        // a folder may hold the small decoder alone
+        true if !Model::file(path).exists() && Model::small_file(path).exists() => Model::small_file(path),
+        true => Model::file(path),
+        false => path.to_path_buf(),
+    }
 }
 
 const FORMAT: &str = "seqtune-model-4";
@@ -166,14 +179,32 @@ impl Model {
         folder.join("model.safetensors")
     }
 
-    /// Writes `folder/model.safetensors`, whole or not at all.
+    /// The file of the small decoder in a model's folder.
+    pub fn small_file(folder: &Path) -> PathBuf {
+        folder.join("distilled.safetensors")
+    }
+
+    /// Writes `folder/model.safetensors`, or `folder/distilled.safetensors` of a small decoder, whole or not at all. A small decoder beside a
+    /// whole model that is written is removed: it was made of another.
     ///
     /// # Errors
-    /// [`Error::Failed`] where it cannot be written.
+    /// [`Error::Failed`] where it cannot be written, [`Error::File`] where the other cannot be removed.
     pub fn save(&self, folder: &Path) -> Result<()> {
+        let small = Model::small_file(folder);
+        let file = if self.meta.distilled.is_some() { &small } else { &Model::file(folder) };
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
         let meta = HashMap::from([(DESCRIPTION.to_string(), meta)]);
-        write_whole(&Model::file(folder), &encode(&self.weights, &self.trees, meta, Dtype::I8)?)
+        let bytes = encode(&self.weights, &self.trees, meta, Dtype::I8)?;
+        // first: who is stopped in between has a whole model alone, never one beside another's small decoder
+        if self.meta.distilled.is_none() && small.is_file() {
+            std::fs::remove_file(&small).map_err(io(&small))?;
+        }
+        write_whole(file, &bytes)
+    }
+
+    /// Whether a folder holds a model, whole or distilled.
+    fn is_in(folder: &Path) -> bool {
+        Model::file(folder).is_file() || Model::small_file(folder).is_file()
     }
 
     /// Folders of the models in a folder: itself, and those in it of one kernel each.
@@ -186,31 +217,65 @@ impl Model {
             let inside = std::fs::read_dir(folder).map_err(io(folder))?.flatten();
             folders.extend(inside.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
         }
-        folders.retain(|f| Model::file(f).is_file());
+        folders.retain(|f| Model::is_in(f));
         folders.sort();
         Ok(folders)
     }
 
-    /// Reads the model for a kernel: the one that it has to itself in the folder, otherwise the folder's.
+    /// Reads the whole model for a kernel: the one that it has to itself in the folder, otherwise the folder's. The small decoder where
+    /// there is nothing else.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where no model of the folder knows the kernel, else as [`Model::load`].
     pub fn load_for(path: &Path, kernel: &str) -> Result<Model> {
-        let own = path.join(kernel);
-        if Model::file(&own).is_file() {
-            return Model::load(&own);
+        Model::load(&Model::folder_for(path, kernel)?)
+    }
+
+    /// As [`Model::load_for`], but as small or as good as asked for. A file is read as it is.
+    ///
+    /// # Errors
+    /// As [`Model::load_for`]; [`Error::File`] where the folder does not hold what is asked for.
+    pub fn load_as(path: &Path, kernel: &str, quality: Quality) -> Result<Model> {
+        let folder = Model::folder_for(path, kernel)?;
+        if !folder.is_dir() {
+            return Model::load(&folder);
         }
-        if path.is_dir() && !Model::file(path).exists() {
+        let (whole, small) = (Model::file(&folder), Model::small_file(&folder));
+        match quality {
+            Quality::Auto if small.is_file() => {
+                let model = Model::load(&small)?;
+                let is_level = model.meta.distilled.is_none_or(|level| level.is_level());
+                if is_level || !whole.is_file() { Ok(model) } else { Model::load(&whole) }
+            }
+            Quality::Auto => Model::load(&whole),
+            Quality::Best if small.is_file() && !whole.is_file() => Err(Error::File(format!(
+                "{}: it holds the distilled model alone; leave out --quality best, or train the whole",
+                folder.display()
+            ))),
+            Quality::Best => Model::load(&whole),
+            Quality::Fast if !small.is_file() => Err(Error::File(format!(
+                "{}: it holds no distilled model; `seqtune distil {} DATASETS` makes it",
+                folder.display(),
+                folder.display()
+            ))),
+            Quality::Fast => Model::load(&small),
+        }
+    }
+
+    /// The folder, or the file, of the model for a kernel.
+    fn folder_for(path: &Path, kernel: &str) -> Result<PathBuf> {
+        let own = path.join(kernel);
+        if Model::is_in(&own) {
+            return Ok(own);
+        }
+        if path.is_dir() && !Model::is_in(path) {
             let others = Model::kernels_in(path)?;
             if !others.is_empty() {
-                return input(format!(
-                    "{}: no model is for kernel {kernel}, only for {}",
-                    path.display(),
-                    others.join(", ")
-                ));
+                let (path, others) = (path.display(), others.join(", "));
+                return input(format!("{path}: no model is for kernel {kernel}, only for {others}"));
             }
         }
-        Model::load(path)
+        Ok(path.to_path_buf())
     }
 
     /// Names of the kernels that a folder's models were made for.
@@ -250,7 +315,7 @@ impl Model {
             metadata(bytes).and_then(|meta| Meta::refuse_older(&meta))?;
             let Decoded { weights, trees, meta } = decode(bytes)?;
             let meta = Meta::parse(&meta)?;
-            shapes::check(&meta.hparams, &meta.vocab, meta.members, &weights)
+            shapes::check(&meta.hparams, &meta.vocab, meta.members, meta.distilled.is_some(), &weights)
                 .map_err(|e| e.at("its weights; fetch or train it again"))?;
             Ok(Model { meta, weights, trees })
         };

@@ -2,26 +2,37 @@
 
 use crate::calibration::{Calibration, First, ScoredProblem};
 use crate::candidate::{Candidate, Scored};
+use crate::clock::Instant;
 use crate::decoder::Decoder;
-use crate::error::Result;
+use crate::distilled::answer::Small;
+use crate::distilled::network::Network;
+use crate::distilled::room::Room;
+use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::TreesInStep;
 use crate::kernel::{Config, Device, Kernel, Objective, Problem};
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
-use crate::opinion_pool::pooled_score;
+use crate::network::weights::NetworkWeights;
+use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::query::Query;
 use crate::threads::on_threads;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A model ready to predict for one kernel.
 pub struct Predictor {
     pub(crate) featurizer: Featurizer,
-    pub(crate) ensemble: Ensemble,
-    trees: Vec<TreesInStep>,
+    engine: Engine,
     calibration: Option<Calibration>,
     devices: Vec<String>,
+}
+
+/// What answers.
+enum Engine {
+    /// Networks with re-rankers, and boosted trees.
+    Whole(Ensemble, Vec<TreesInStep>),
+    /// The small decoder that they were distilled into.
+    Distilled(Box<Network>),
 }
 
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
@@ -37,10 +48,19 @@ impl Predictor {
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
         trees().try_for_each(|trees| trees.check(kernel))?;
+        let engine = match model.meta.distilled {
+            Some(_) => {
+                let weights = NetworkWeights::of_member(&model.weights, 0);
+                Engine::Distilled(Box::new(Network::new(hparams, &weights, &featurizer)?))
+            }
+            None => {
+                let ensemble = Ensemble::new(hparams, &model.weights, *members)?;
+                Engine::Whole(ensemble, trees().map(|trees| trees.in_step()).collect())
+            }
+        };
         Ok(Predictor {
             featurizer,
-            ensemble: Ensemble::new(hparams, &model.weights, *members)?,
-            trees: trees().map(|trees| trees.in_step()).collect(),
+            engine,
             calibration: *calibration,
             devices: devices.iter().map(|d| d.name.clone()).collect(),
         })
@@ -54,9 +74,17 @@ impl Predictor {
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead.
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
-        let decoder = Decoder { parallel: query.threads > 1 && batches.len() == 1, ..self.decoder() };
         let began = Instant::now();
-        let answers = on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?;
+        let answers = match &self.engine {
+            Engine::Whole(..) => {
+                let decoder = Decoder { parallel: query.threads > 1 && batches.len() == 1, ..self.decoder()? };
+                on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?
+            }
+            Engine::Distilled(network) => on_threads(&batches, query.threads, |batch| {
+                let mut room = Room::default();
+                batch.iter().map(|problem| self.ask(network, problem, query, &mut room)).collect::<Result<Vec<_>>>()
+            })?,
+        };
         tracing::debug!(
             "{} problems for {}, beam of {}, {} threads: {:.2} ms",
             problems.len(),
@@ -74,7 +102,26 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`].
     pub fn predict_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
-        Ok(self.decoder().batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0))
+        match &self.engine {
+            Engine::Whole(..) => {
+                Ok(self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0))
+            }
+            Engine::Distilled(network) => {
+                let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
+                self.small(network).rank(&instance, query.objective, configs, query.top)
+            }
+        }
+    }
+
+    /// The answer of the small decoder to one problem.
+    fn ask(&self, network: &Network, problem: &Problem, query: &Query, room: &mut Room) -> Result<Vec<Candidate>> {
+        let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
+        instance.check(problem, query.device)?;
+        self.small(network).predict(&instance, query.objective, (query.top, query.width), room)
+    }
+
+    fn small<'a>(&'a self, network: &'a Network) -> Small<'a> {
+        Small { featurizer: &self.featurizer, network, calibration: self.calibration }
     }
 
     /// Scores given configs of one problem; each must be legal.
@@ -89,7 +136,10 @@ impl Predictor {
         configs: &[Config],
     ) -> Result<Vec<Scored>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        self.decoder().score(&instance, objective, configs)
+        match &self.engine {
+            Engine::Whole(..) => self.decoder()?.score(&instance, objective, configs),
+            Engine::Distilled(network) => self.small(network).score(&instance, objective, configs),
+        }
     }
 
     /// Scores configs whose costs are known, and puts the scores beside the costs.
@@ -117,7 +167,10 @@ impl Predictor {
     /// None; a dead end is `None`.
     pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        Ok(self.decoder().greedy(&instance, unbroken))
+        match &self.engine {
+            Engine::Whole(..) => Ok(self.decoder()?.greedy(&instance, unbroken)),
+            Engine::Distilled(network) => Ok(self.small(network).greedy(&instance, unbroken)),
+        }
     }
 
     /// Whether it never saw the device, or the best of `candidates` (all that was asked for, best first) is less probable than what the model
@@ -141,7 +194,12 @@ impl Predictor {
 
     /// What candidates are ranked by, the higher the better: likelihood, re-ranker and trees together.
     pub fn pooled_score(&self, scored: &Scored) -> f64 {
-        pooled_score(&self.decoder().weights(), &scored.opinions())
+        pooled_score(&self.pool_weights(), &scored.opinions())
+    }
+
+    /// How much likelihood, re-ranker and trees count.
+    pub fn pool_weights(&self) -> PoolWeights {
+        self.calibration.map_or(EQUAL, |calibration| calibration.weights)
     }
 
     /// Whether it was trained on a device of this name.
@@ -151,25 +209,50 @@ impl Predictor {
 
     /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.
     pub fn reranks(&self) -> bool {
-        self.ensemble.reranks()
+        matches!(&self.engine, Engine::Whole(ensemble, _) if ensemble.reranks())
     }
 
     /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
     pub fn has_trees(&self, objective: Objective) -> bool {
-        self.trees.iter().any(|trees| trees.objective == objective)
+        matches!(&self.engine, Engine::Whole(_, trees) if trees.iter().any(|trees| trees.objective == objective))
+    }
+
+    /// Whether the small decoder answers that a whole model was distilled into.
+    pub fn is_distilled(&self) -> bool {
+        matches!(self.engine, Engine::Distilled(_))
+    }
+
+    /// Whether every legal config of a problem can be ranked: not by networks that learned from tuned configs.
+    pub fn ranks_all(&self) -> bool {
+        self.is_distilled() || self.reranks()
     }
 
     pub(crate) fn parameters(&self) -> usize {
         self.featurizer.kernel.parameters.len()
     }
 
-    pub(crate) fn decoder(&self) -> Decoder<'_> {
-        Decoder {
-            featurizer: &self.featurizer,
-            ensemble: &self.ensemble,
-            trees: &self.trees,
-            calibration: self.calibration,
-            parallel: false,
+    /// The small decoder, where it is what answers.
+    pub(crate) fn distilled(&self) -> Option<Small<'_>> {
+        match &self.engine {
+            Engine::Whole(..) => None,
+            Engine::Distilled(network) => Some(self.small(network)),
+        }
+    }
+
+    /// What searches with the whole model.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the model is a small decoder.
+    pub(crate) fn decoder(&self) -> Result<Decoder<'_>> {
+        match &self.engine {
+            Engine::Whole(ensemble, trees) => Ok(Decoder {
+                featurizer: &self.featurizer,
+                ensemble,
+                trees,
+                calibration: self.calibration,
+                parallel: false,
+            }),
+            Engine::Distilled(_) => input("the model is a distilled one; this asks the whole one"),
         }
     }
 }

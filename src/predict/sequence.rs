@@ -1,6 +1,6 @@
 //! A config as the decoding steps that lead to it.
 
-use crate::error::{Result, input};
+use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::{Choices, Config};
 
@@ -28,13 +28,10 @@ impl Sequence {
     /// [`Error::Config`](crate::Error::Config) where the config is illegal.
     pub fn new(featurizer: &Featurizer, instance: &Instance, config: &Config, judged: bool) -> Result<Sequence> {
         let (mut asked, mut features, mut legal, mut weighed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (at, choice) in config.0.iter().enumerate() {
+        for at in 0..config.0.len() {
             let prefix = &config.0[..at];
             let open = instance.space.completions(prefix)?;
-            if !open.contains(*choice) {
-                let reason = instance.space.violation(config).unwrap_or_default();
-                return input(format!("config {} is not legal: {reason}", featurizer.kernel.show_config(config)));
-            }
+            instance.allow(config, at, &open)?;
             if open.only().is_none() {
                 asked.push(at as u8);
                 featurizer.step(instance, prefix, &mut features);

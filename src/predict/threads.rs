@@ -17,7 +17,8 @@ pub fn on_threads<T: Sync, A: Send>(
     threads: usize,
     make: impl Fn(&T) -> Result<A> + Sync,
 ) -> Result<Vec<A>> {
-    if threads < 2 || items.len() < 2 {
+    // a browser starts none
+    if cfg!(target_family = "wasm") || threads < 2 || items.len() < 2 {
         return items.iter().map(make).collect();
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(items.len())).build();

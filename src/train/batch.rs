@@ -1,5 +1,6 @@
 //! Sequences of several problems of one kernel as tensors.
 
+use crate::network::layers::Paths;
 use crate::network::transformer::{Finished, Scores, Steps, Transformer};
 use crate::prefix_tree::PrefixTree;
 use seqtune_predict::featurizer::Featurizer;
@@ -12,6 +13,7 @@ use tch::{Kind, Tensor};
 /// counted within the kernel: V of them, parameter after parameter.
 pub struct Batch {
     kernel: usize,
+    sizes: Sizes,
     /// (B, numbers)
     source: Tensor,
     /// (B, M)
@@ -35,18 +37,25 @@ pub struct Batch {
 
 /// A batch's sizes, by the letters of [`Batch`].
 #[derive(Clone, Copy)]
-struct Sizes {
-    problems: usize,
-    rows: usize,
-    /// M, T and V.
-    nodes: usize,
-    steps: usize,
-    tokens: usize,
+pub struct Sizes {
+    /// B.
+    pub problems: usize,
+    /// R.
+    pub rows: usize,
+    /// M: those of the largest tree.
+    pub nodes: usize,
+    /// T: those of the longest row.
+    pub steps: usize,
+    /// Nodes of the longest row: its steps, and "finished" where that is asked for.
+    pub path: usize,
+    /// V.
+    pub tokens: usize,
     /// Numbers of a step.
-    width: usize,
-    /// C and W.
-    choices: usize,
-    columns: usize,
+    pub width: usize,
+    /// C: legal choices of a step, at most.
+    pub choices: usize,
+    /// W: numbers that a choice decides, at most.
+    pub columns: usize,
 }
 
 impl Sizes {
@@ -57,6 +66,7 @@ impl Sizes {
             rows,
             nodes: trees.iter().map(|tree| tree.nodes.len()).max().unwrap_or(1).max(1),
             steps: sequences.iter().map(|s| s.legal.len()).max().unwrap_or(1).max(1),
+            path: trees.iter().flat_map(|tree| &tree.paths).map(Vec::len).max().unwrap_or(1).max(1),
             tokens: parameters.iter().map(|p| p.values.len()).sum(),
             width: featurizer.step_width(),
             choices: sequences.iter().flat_map(|s| &s.legal).map(|l| l.len()).max().unwrap_or(1),
@@ -74,7 +84,9 @@ struct Arrays<'a> {
     tokens: Vec<i64>,
     positions: Vec<i64>,
     features: Vec<f32>,
-    unseen: Vec<bool>,
+    /// By row and step, its node, "finished" included; by node, a row and step where it stands.
+    paths: Vec<i64>,
+    homes: Vec<i64>,
     illegal: Vec<bool>,
     /// Encodings of legal choices, their columns, their tokens.
     encodings: Vec<f32>,
@@ -88,7 +100,7 @@ struct Arrays<'a> {
 
 impl<'a> Arrays<'a> {
     fn new(featurizer: &'a Featurizer, sizes: Sizes) -> Arrays<'a> {
-        let Sizes { problems, rows, nodes, steps, tokens, width, choices, columns } = sizes;
+        let Sizes { problems, rows, nodes, steps, path, tokens, width, choices, columns } = sizes;
         let (all_nodes, all_steps) = (problems * nodes, problems * rows * steps);
         let parameters = &featurizer.kernel.parameters;
         let offset = |next: &mut usize, values: usize| Some(std::mem::replace(next, *next + values));
@@ -99,7 +111,8 @@ impl<'a> Arrays<'a> {
             tokens: vec![featurizer.vocab.tokens() as i64; all_nodes],
             positions: vec![featurizer.parameter(parameters.len()) as i64; all_nodes],
             features: vec![0.0; all_nodes * width],
-            unseen: vec![true; all_nodes * nodes],
+            paths: vec![0; problems * rows * path],
+            homes: vec![0; all_nodes],
             illegal: vec![false; all_nodes * tokens],
             encodings: vec![0.0; all_nodes * choices * columns],
             encoded_columns: vec![0; all_nodes * columns],
@@ -113,27 +126,13 @@ impl<'a> Arrays<'a> {
 
     /// Fills in what stands for one problem: its nodes, and the way of each of its sequences through them.
     fn fill(&mut self, problem: usize, tree: &PrefixTree, sequences: &[&Sequence]) {
-        let m = self.sizes.nodes;
-        for at in 0..m {
-            // padding sees itself
-            self.unseen[(problem * m + at) * m + at] = false;
-        }
+        let Sizes { nodes: m, rows, path, .. } = self.sizes;
         for (at, node) in tree.nodes.iter().enumerate() {
-            self.see_parent(problem * m, at, node.parent);
+            self.homes[problem * m + at] = ((problem * rows + node.row) * path + node.at) as i64;
             self.fill_node(problem * m + at, sequences[node.row], node.at);
         }
         for (row, (path, sequence)) in tree.paths.iter().zip(sequences).enumerate() {
             self.fill_path(problem, row, path, sequence);
-        }
-    }
-
-    /// Shows a node all that its parent sees; the problem's nodes begin at `first`.
-    fn see_parent(&mut self, first: usize, at: usize, parent: usize) {
-        let m = self.sizes.nodes;
-        if parent < at {
-            let (before, own) = self.unseen.split_at_mut((first + at) * m);
-            let parent = &before[(first + parent) * m..][..m];
-            own[..m].iter_mut().zip(parent).for_each(|(own, parent)| *own &= parent);
         }
     }
 
@@ -175,7 +174,10 @@ impl<'a> Arrays<'a> {
 
     /// Fills in the node and the chosen token of each step of a sequence.
     fn fill_path(&mut self, problem: usize, row: usize, path: &[usize], sequence: &Sequence) {
-        let Sizes { rows, nodes, steps, .. } = self.sizes;
+        let Sizes { rows, nodes, steps, path: longest, .. } = self.sizes;
+        for (at, node) in path.iter().enumerate() {
+            self.paths[(problem * rows + row) * longest + at] = (problem * nodes + node) as i64;
+        }
         for (at, node) in path.iter().enumerate().take(sequence.legal.len()) {
             let (step, position) = ((problem * rows + row) * steps + at, sequence.asked[at] as usize);
             self.nodes[step] = (problem * nodes + node) as i64;
@@ -184,6 +186,11 @@ impl<'a> Arrays<'a> {
         }
         self.last.extend(path.last().map(|node| (problem * nodes + node) as i64));
     }
+}
+
+/// Whether each of `steps` steps is before each.
+fn later(steps: usize) -> Vec<bool> {
+    (0..steps).flat_map(|at| (0..steps).map(move |other| other > at)).collect()
 }
 
 fn shaped<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
@@ -206,16 +213,21 @@ impl Batch {
         }
         let mut source = Vec::new();
         problems.iter().for_each(|quantities| featurizer.vocab.encode(quantities, &mut source));
-        let Sizes { problems: b, nodes: m, steps: t, tokens: v, width, choices, columns, .. } = sizes;
+        let Sizes { problems: b, nodes: m, steps: t, path, tokens: v, width, choices, columns, .. } = sizes;
         let n = b * rows;
         Batch {
             kernel: featurizer.of,
+            sizes,
             source: shaped(&source, &[b, source.len() / b]),
             steps: Steps {
                 tokens: shaped(&arrays.tokens, &[b, m]),
                 positions: shaped(&arrays.positions, &[b, m]),
                 features: shaped(&arrays.features, &[b, m, width]),
-                unseen: shaped(&arrays.unseen, &[b, 1, m, m]),
+                paths: Paths {
+                    nodes: shaped(&arrays.paths, &[n, path]),
+                    later: shaped(&later(path), &[path, path]),
+                    homes: shaped(&arrays.homes, &[b * m]),
+                },
             },
             vocabulary: vocabulary(featurizer),
             illegal: shaped(&arrays.illegal, &[b, m, v]),
@@ -232,6 +244,11 @@ impl Batch {
             last: (!reranked).then(|| Tensor::from_slice(&arrays.last)),
             finished: finished(featurizer, sequences),
         }
+    }
+
+    /// How large it is.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
     }
 
     /// Log-probabilities of all tokens of the kernel at each node, among the legal ones (B, M, V), and the scores of each finished

@@ -34,11 +34,16 @@ impl Ranked<'_> {
 /// marked, where there is none. `None` without problems of two configs. Without `tau` all parts count alike: for problems that the model
 /// was trained on, which its trees know by heart.
 pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
+    let comparable: Vec<&ScoredProblem> = known.iter().filter(|k| k.costs.len() > 1).collect();
+    fit_weighed(known, tau.map_or(EQUAL, |tau| pooled(&comparable, tau)))
+}
+
+/// As [`fit`], of a model whose parts count as they are given.
+pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Calibration> {
     let known: Vec<&ScoredProblem> = known.iter().filter(|k| k.costs.len() > 1).collect();
     if known.is_empty() {
         return None;
     }
-    let weights = tau.map_or(EQUAL, |tau| pooled(&known, tau));
     let known: Vec<Ranked> =
         known.into_iter().map(|k| Ranked { scores: k.scores(&weights), costs: &k.costs }).collect();
     let temperature = fit_temperature(&known);

@@ -164,7 +164,7 @@ impl PseudoLabels<'_> {
 
 /// A problem between measured ones: each size log-uniform between those of two random problems, choices of the first, and
 /// now and then rounded to a power of two or a multiple of 16, as people's sizes are.
-fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> (Problem, usize) {
+pub(crate) fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> (Problem, usize) {
     for _ in 0..100 {
         let a = tried[rng.random_range(0..tried.len())];
         let b = tried[rng.random_range(0..tried.len())];

@@ -1,7 +1,8 @@
 //! Training: weights from tables of measured or tuned configs, in the order of its steps.
 
 use crate::calibrate;
-use crate::member::{Checkpoint, MemberTrainer};
+use crate::checkpoint::Checkpoint;
+use crate::member::MemberTrainer;
 use crate::memory::keep_memory;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
@@ -12,7 +13,7 @@ use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{Table, today};
 use seqtune_predict::calibration::Calibration;
-use seqtune_predict::error::{Error, Result, io};
+use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::threads::on_threads;
@@ -99,9 +100,7 @@ fn fit(
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
     model.save(folder)?;
-    for Checkpoint { path, .. } in &checkpoints {
-        std::fs::remove_file(path).map_err(io(path))?;
-    }
+    checkpoints.iter().try_for_each(Checkpoint::remove)?;
     // as it was stored, so that the model in hand is the model on disk
     Model::load(folder)
 }
@@ -173,6 +172,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         parent: plan.parent(),
         scores,
         calibration: None,
+        distilled: None,
         tool: env!("CARGO_PKG_VERSION").into(),
         date: today(),
     };

@@ -2,8 +2,10 @@
 
 pub mod batch;
 pub mod calibrate;
+pub mod checkpoint;
 pub mod commands;
 pub mod cross_validation;
+pub mod distil;
 pub mod drawn;
 pub mod examples;
 pub mod fit;
@@ -23,6 +25,7 @@ pub mod score;
 pub mod settings;
 pub mod vocabulary;
 
+pub use distil::distil;
 pub use fit::{Existing, refine, train};
 pub use groups::{ModelGroup, groups};
 pub use progress::Progress;

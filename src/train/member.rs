@@ -1,28 +1,23 @@
 //! One network's training: weights, optimizer, checkpoints.
 
 use crate::batch::Batch;
+use crate::checkpoint::{Checkpoint, Resumed};
 use crate::drawn::Drawn;
 use crate::examples::{Example, KernelData};
 use crate::loss;
 use crate::network::adamw::{AdamW, copy};
 use crate::network::init;
 use crate::network::layers::Dropout;
-use crate::network::tensors::{Weights, from_arrays, to_arrays};
+use crate::network::tensors::Weights;
 use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use safetensors::tensor::Dtype;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::{read, write_whole};
-use seqtune_predict::limits;
-use seqtune_predict::model_file::{Decoded, decode, encode};
+use seqtune_predict::error::{Error, Result};
 use seqtune_predict::network::weights::RERANKER;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::path::PathBuf;
 use tch::{Kind, Tensor, no_grad};
 
 /// An epoch of training.
@@ -46,18 +41,8 @@ pub struct Epoch {
 
 #[derive(Serialize, Deserialize)]
 struct State {
-    key: String,
     epoch: usize,
-    step: i64,
     best: Score,
-}
-
-/// Where a training run stands on disk.
-pub struct Checkpoint {
-    /// File of the checkpoint.
-    pub path: PathBuf,
-    /// What data and settings it was made with.
-    pub key: String,
 }
 
 /// Weights and optimizer between epochs.
@@ -80,14 +65,11 @@ pub struct MemberTrainer<'a> {
     saved: std::time::Instant,
 }
 
-/// Updates over which the learning rate rises.
-const WARM_UP: f64 = 50.0;
-
 impl<'a> MemberTrainer<'a> {
     /// Begins a run with the given weights, or goes on from its checkpoint.
     ///
     /// # Errors
-    /// [`Error::Input`] where the checkpoint was made of other data or settings, [`Error::File`] where it cannot be read.
+    /// As [`Checkpoint::resume`].
     pub fn begin(
         kernels: &'a [KernelData],
         weights: &Weights,
@@ -108,34 +90,13 @@ impl<'a> MemberTrainer<'a> {
             checkpoint,
             saved: std::time::Instant::now(),
         };
-        if checkpoint.path.is_file() {
-            let bytes = read(&checkpoint.path, limits::MODEL)?;
-            trainer.resume(&bytes).map_err(|e| e.at(checkpoint.path.display()))?;
+        if let Some(Resumed { weights, kept, optimizer, state }) = checkpoint.resume::<State>()? {
+            (trainer.weights, trainer.kept, trainer.optimizer) = (weights, kept, optimizer);
+            (trainer.epoch, trainer.best, trainer.latest) = (state.epoch, state.best, state.best);
         }
         let weights = std::mem::take(&mut trainer.weights);
         trainer.weights = weights.into_iter().map(|(n, t)| (n, t.set_requires_grad(true))).collect();
         Ok(trainer)
-    }
-
-    fn resume(&mut self, bytes: &[u8]) -> Result<()> {
-        let Decoded { weights: arrays, meta, .. } = decode(bytes)?;
-        let tensors = from_arrays(&arrays);
-        let state: State = serde_json::from_str(meta.get("state").map_or("", String::as_str))
-            .map_err(|_| Error::Input("is not a checkpoint of this version; delete it".into()))?;
-        if state.key != self.checkpoint.key {
-            return input(
-                "was made with other data or settings; delete it to begin anew, or train into another folder",
-            );
-        }
-        let part = |prefix: &str| -> Weights {
-            let named = tensors.iter().filter_map(|(n, t)| Some((n.strip_prefix(prefix)?.to_string(), t.copy())));
-            named.collect()
-        };
-        (self.weights, self.kept) = (part("weights."), part("kept."));
-        let (first, second, average) = (part("first."), part("second."), part("average."));
-        self.optimizer = AdamW { first, second, average, step: state.step };
-        (self.epoch, self.best, self.latest) = (state.epoch, state.best, state.best);
-        Ok(())
     }
 
     /// Updates that one epoch makes.
@@ -162,9 +123,7 @@ impl<'a> MemberTrainer<'a> {
         for (kernel_data, chunk) in batches {
             let (loss, likelihood) = self.loss(kernel_data, &chunk, &mut rng)?;
             loss.backward();
-            let done = self.optimizer.step as f64 / total_updates;
-            let warm = (self.optimizer.step as f64 + 1.0) / WARM_UP;
-            let rate = settings.rate * warm.min(0.5 * (1.0 + (std::f64::consts::PI * done).cos()));
+            let rate = self.optimizer.rate(settings.rate, total_updates);
             self.optimizer.update(&mut self.weights, rate, settings.decay);
             losses.push(likelihood);
         }
@@ -261,25 +220,8 @@ impl<'a> MemberTrainer<'a> {
             return Ok(());
         }
         self.saved = std::time::Instant::now();
-        let mut tensors = Weights::new();
-        let AdamW { first, second, average, step } = &self.optimizer;
-        let parts = [
-            ("weights", &self.weights),
-            ("kept", &self.kept),
-            ("first", first),
-            ("second", second),
-            ("average", average),
-        ];
-        for (prefix, part) in parts {
-            tensors.extend(part.iter().map(|(n, t)| (format!("{prefix}.{n}"), t.detach())));
-        }
-        let MemberTrainer { epoch, best, .. } = self;
-        let state = State { key: self.checkpoint.key.clone(), epoch: *epoch, step: *step, best: *best };
-        let state = serde_json::to_string(&state).map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
-        write_whole(
-            &self.checkpoint.path,
-            &encode(&to_arrays(&tensors)?, &[], HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
-        )
+        let state = State { epoch: self.epoch, best: self.best };
+        self.checkpoint.save(&self.weights, &self.kept, &self.optimizer, state)
     }
 }
 

@@ -6,8 +6,6 @@ use std::collections::HashMap;
 
 /// A step that rows of one problem share.
 pub struct Node {
-    /// The node it follows; itself for the first.
-    pub parent: usize,
     /// A row that takes it, and which of its steps it is.
     pub row: usize,
     /// Step of that row.
@@ -16,7 +14,7 @@ pub struct Node {
 
 /// The tree of the steps of one problem's sequences: each prefix once.
 pub struct PrefixTree {
-    /// Parents stand before their children.
+    /// A node stands before those that follow it.
     pub nodes: Vec<Node>,
     /// By row, the node of each step.
     pub paths: Vec<Vec<usize>>,
@@ -31,7 +29,7 @@ impl PrefixTree {
             let mut path: Vec<usize> = Vec::new();
             for (at, position) in sequence.asked.iter().enumerate().take(steps(sequence)) {
                 let node = *known.entry(&sequence.config.0[..*position as usize]).or_insert_with(|| {
-                    nodes.push(Node { parent: path.last().copied().unwrap_or(nodes.len()), row, at });
+                    nodes.push(Node { row, at });
                     nodes.len() - 1
                 });
                 path.push(node);

@@ -1,7 +1,8 @@
 //! The networks of an ensemble, trained side by side.
 
+use crate::checkpoint::Checkpoint;
 use crate::examples::KernelData;
-use crate::member::{self, Checkpoint, Epoch, MemberTrainer};
+use crate::member::{self, Epoch, MemberTrainer};
 use crate::network::tensors::{self, Weights};
 use crate::progress::Progress;
 use crate::score::Score;

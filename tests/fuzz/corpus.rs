@@ -32,6 +32,7 @@ pub fn corpus(target: &str) -> Vec<Vec<u8>> {
         "autoheuristic" => vec![read("tests/goldens/inputs/mm.txt")],
         "kernel_tuner" => lines(&[r#"{"device_name": "T4", "problem_size": [64, 32], "tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2.0, "times": [5.0, 2.0]}, "2": {"a": 2, "time": "RuntimeFailedConfig"}}}"#]),
         "t4" => lines(&[r#"{"schema_version": "1.0.0", "results": [{"configuration": {"a": 1}, "times": {"runtimes": [3.0, 1.0]}, "invalidity": "correct"}]}"#]),
+        "triton" => lines(&[r#"{"key": [64, 32, 16, "torch.float32"], "configs_timings": [[{"kwargs": {"MWG": 64, "NWG": 64, "MDIM": 8, "NDIM": 8, "VWN": 4, "STRM": 0, "STRN": 0, "KWG": 16, "KWI": 2, "SA": true, "SB": 1, "PAD": 0, "VWA": 1, "VWB": 1, "GROUP": 1}, "num_warps": 4, "num_ctas": 1, "num_stages": 3, "maxnreg": null}, [0.5, 0.4, Infinity]]]}"#]),
         other => panic!("no corpus for {other}"),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `tests/fuzz.rs` runs them on stable Rust, `tests/fuzz/fuzz_targets` under cargo-fuzz.
 
-use seqtune_data::formats::{autoheuristic, kernel_tuner, miopen};
+use seqtune_data::formats::{autoheuristic, kernel_tuner, miopen, triton};
 use seqtune_data::{journal, packed};
 use seqtune_predict::kernel::ConfigSpace;
 use seqtune_predict::kernel::expr::Expr;
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     ("kernel_toml", kernel_toml),
     ("expression", expression),
     ("problem", problem),
@@ -29,6 +29,7 @@ pub const TARGETS: [Target; 15] = [
     ("autoheuristic", autoheuristic),
     ("kernel_tuner", kernel_tuner),
     ("t4", t4),
+    ("triton", triton),
     ("stream", stream),
 ];
 
@@ -145,6 +146,13 @@ fn kernel_tuner(data: &[u8]) {
 fn t4(data: &[u8]) {
     let Some(text) = text(data) else { return };
     kernel_tuner::read_t4(text).ok();
+}
+
+fn triton(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let key = ["M", "N", "K"].map(String::from).to_vec();
+    let ask = triton::Options { device: A100.clone(), key, set: Vec::new(), command: String::new() };
+    triton::import(&GEMM, &[("fuzz".into(), text.into())], ask).ok();
 }
 
 /// Sentences that quote input are one printable line.

@@ -44,6 +44,33 @@ pub struct Imported {
     pub entries: usize,
 }
 
+impl Imported {
+    /// Adds what another file of the same kernel holds.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where it was measured on another device.
+    pub fn join(&mut self, more: Imported) -> Result<()> {
+        let (header, other) = (&mut self.dataset.header, more.dataset.header);
+        if header.device != other.device {
+            return input(format!(
+                "was measured on {}, the files before it on {}",
+                other.device.name, header.device.name
+            ));
+        }
+        if let (Provenance::Imported { files, .. }, Provenance::Imported { files: others, .. }) =
+            (&mut header.provenance, other.provenance)
+        {
+            files.extend(others);
+        }
+        self.dataset.records.extend(more.dataset.records);
+        self.failed += more.failed;
+        self.entries += more.entries;
+        more.left_out.into_iter().for_each(|(rule, configs)| *self.left_out.entry(rule).or_insert(0) += configs);
+        self.bad.extend(more.bad);
+        Ok(())
+    }
+}
+
 /// Parses a cache file of Kernel Tuner, also one that an interrupted run left incomplete.
 ///
 /// # Errors
@@ -63,7 +90,9 @@ pub fn read_cache(text: &str) -> Result<Sweep> {
         };
         let config: Option<Vec<String>> = names.iter().map(pair).collect();
         let config = config.ok_or("lacks a parameter")?.join(",");
-        let outcome = match &entry["time"] {
+        // version 1.5 names the failure beside the time, older ones in its place
+        let failure = Some(&entry["__error__"]).filter(|error| error.is_string());
+        let outcome = match failure.unwrap_or(&entry["time"]) {
             Value::String(failure) => Outcome::invalid(kind(failure), failure.as_str()),
             // of versions that write a number where a config failed
             Value::Number(time) if entry["times"].is_null() && time.as_f64().is_some_and(|ms| ms >= FAILED_MS) => {
@@ -226,6 +255,56 @@ pub fn write_t4(kernel: &Kernel, records: &[&Record]) -> Result<String> {
     serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing T4: {e}")))
 }
 
+/// Encodes records of one problem as a cache file of Kernel Tuner 1.5, which its simulation mode replays: times in milliseconds, the median
+/// as its `time`. What was not recorded (compiling, verifying) is left out, so that a replay is limited by evaluations and not by time.
+///
+/// # Errors
+/// [`Error::Problem`] or [`Error::Config`] where the kernel rejects a record, [`Error::Failed`] where serialisation fails.
+pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<String> {
+    let names: Vec<&str> = kernel.parameters.iter().map(|p| p.name.as_str()).collect();
+    let (mut cache, mut sizes) = (serde_json::Map::new(), Vec::new());
+    for record in records {
+        let (problem, config) = (kernel.problem(&record.problem)?, kernel.config(&record.config)?);
+        let fields = kernel.fields.iter().zip(&problem.values).filter(|(f, _)| f.kind == FieldKind::Size);
+        sizes = fields.map(|(_, size)| *size as u64).collect();
+        let values: Vec<i64> = kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize]).collect();
+        let pairs = names.iter().zip(&values).map(|(name, value)| (name.to_string(), Value::from(*value)));
+        let mut entry: serde_json::Map<String, Value> = pairs.collect();
+        match &record.outcome {
+            Outcome::Invalid(invalid) => {
+                entry.insert("__error__".into(), failure_of(invalid.kind).into());
+            }
+            outcome => {
+                let Some(us) = outcome.time_us() else { continue };
+                let samples: Vec<f64> = match outcome {
+                    Outcome::Measured(m) => m.samples_us.iter().map(|us| *us as f64 / 1e3).collect(),
+                    _ => vec![us / 1e3],
+                };
+                entry.insert("time".into(), (us / 1e3).into());
+                entry.insert("times".into(), samples.into());
+            }
+        }
+        cache.insert(values.iter().map(i64::to_string).collect::<Vec<_>>().join(","), entry.into());
+    }
+    let values: serde_json::Map<String, Value> =
+        kernel.parameters.iter().map(|p| (p.name.clone(), p.values.clone().into())).collect();
+    let file = serde_json::json!({
+        "device_name": device.name, "kernel_name": kernel.name, "problem_size": sizes, "tune_params_keys": names,
+        "tune_params": values, "objective": ["time"], "cache": cache,
+    });
+    // it knows a file that was ended by these three braces
+    serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing a cache of Kernel Tuner: {e}")))
+}
+
+/// Name of a category in its cache files.
+fn failure_of(kind: InvalidityKind) -> &'static str {
+    match kind {
+        InvalidityKind::Constraints => "InvalidConfig",
+        InvalidityKind::Compile => "CompilationFailedConfig",
+        _ => "RuntimeFailedConfig",
+    }
+}
+
 /// Name of a category in the T4 format.
 pub(crate) fn name_of(kind: InvalidityKind) -> &'static str {
     match kind {
@@ -254,6 +333,42 @@ mod tests {
         assert_eq!(m.samples_us, [2_000.0, 2_500.0]);
         assert_eq!(sweep.tried[1].outcome, Outcome::invalid(InvalidityKind::Runtime, "RuntimeFailedConfig"));
         assert!(read_cache("{}").is_err() && read_cache("a,b\n1,2").is_err());
+    }
+
+    #[test]
+    fn failures_of_version_1_5_are_read_by_their_own_entry() {
+        let cache = r#"{"tune_params_keys": ["a"], "cache": {
+            "1": {"a": 1, "__error__": "CompilationFailedConfig", "compile_time": 3.0},
+            "2": {"a": 2, "time": 1.5, "times": [1.5, 1.5]}}}"#;
+        let sweep = read_cache(cache).unwrap();
+        assert_eq!(sweep.tried[0].outcome, Outcome::invalid(InvalidityKind::Compile, "CompilationFailedConfig"));
+        assert!(matches!(sweep.tried[1].outcome, Outcome::Measured(_)) && sweep.bad.rows() == 0);
+    }
+
+    #[test]
+    fn a_cache_that_was_written_is_read_again() {
+        let kernel = Kernel::open("gemm").unwrap();
+        let device = Device::described("H100").unwrap();
+        let config: Arc<str> = kernel.show_config(&kernel.default_config()).into();
+        let record = |config: &Arc<str>, outcome| Record {
+            problem: "M=3,N=2,K=1".into(),
+            config: config.clone(),
+            outcome,
+            observed: Default::default(),
+        };
+        let times = Measurement { samples_us: vec![30.0, 10.0, 20.0], energy: None };
+        let other = Arc::from(config.replace("GROUP=1", "GROUP=4"));
+        let records = [
+            record(&config, Outcome::Measured(times)),
+            record(&other, Outcome::invalid(InvalidityKind::Compile, "no")),
+        ];
+        let text = write_cache(&kernel, &device, &records.iter().collect::<Vec<_>>()).unwrap();
+        assert!(text.ends_with("}}}") && text.contains("\"time\":0.02"), "{text}");
+        let sweep = read_cache(&text).unwrap();
+        assert_eq!((sweep.device.as_deref(), &sweep.sizes[..]), (Some("H100"), &[3, 2, 1][..]));
+        let Outcome::Measured(m) = &sweep.tried[0].outcome else { panic!("measured") };
+        assert_eq!((m.samples_us.len(), &sweep.tried[0].config[..]), (2, &config[..]));
+        assert!(matches!(&sweep.tried[1].outcome, Outcome::Invalid(i) if i.kind == InvalidityKind::Compile));
     }
 
     #[test]

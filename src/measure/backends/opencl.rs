@@ -13,8 +13,9 @@ use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
+use seqtune_devices::opencl::describe;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Device, Limits};
+use seqtune_predict::kernel::Device;
 
 /// OpenCL device with a profiling queue.
 pub struct OpenCl {
@@ -60,7 +61,8 @@ fn cl_devices() -> Result<Vec<ClDevice>> {
 /// [`Error::Unavailable`] where there is no OpenCL or no device, [`Error::Failed`] where a device cannot be described.
 pub fn devices() -> Result<Vec<Found>> {
     let describe = |(i, d): (usize, &ClDevice)| {
-        let device = describe(d).map_err(failed("asking a device"))?;
+        // SAFETY: the loader gave the device
+        let device = unsafe { describe(d.id()) }?;
         Ok(Found { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
     };
     cl_devices()?.iter().enumerate().map(describe).collect()
@@ -88,51 +90,6 @@ fn bus(d: &ClDevice) -> Option<String> {
         _ => return None,
     };
     Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
-}
-
-/// Memory of the machine in bytes. PoCL reports the free memory of a CPU, which would make it another device each time.
-fn physical_memory() -> Option<f64> {
-    // SAFETY: asks for two numbers
-    let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
-    (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
-}
-
-fn describe(d: &ClDevice) -> std::result::Result<Device, ClError> {
-    let is_cpu = d.dev_type()? & CL_DEVICE_TYPE_CPU != 0;
-    let sizes = d.max_work_item_sizes()?;
-    let size = |i: usize| sizes.get(i).map(|s| *s as f64);
-    let limits = Limits {
-        max_group_items: Some(d.max_work_group_size()? as f64),
-        max_items_0: size(0),
-        max_items_1: size(1),
-        max_items_2: size(2),
-        local_memory: Some(d.local_mem_size()? as f64),
-        // OpenCL does not report registers; a CPU spills to its stack instead
-        group_registers: None,
-        item_registers: None,
-        sub_group: is_cpu.then_some(1.0),
-        compute_units: Some(d.max_compute_units()? as f64),
-        clock_mhz: Some(d.max_clock_frequency()? as f64),
-        cache_bytes: Some(d.global_mem_cache_size()? as f64).filter(|c| *c > 0.0),
-        memory_bytes: physical_memory().filter(|_| is_cpu).or(Some(d.global_mem_size()? as f64)),
-        bandwidth_gbs: None,
-        f32_gflops: None,
-        is_cpu: Some(is_cpu as u8 as f64),
-        local_memory_opt_in: None,
-    };
-    let name = d.name()?.trim().to_string();
-    // AMD reports the architecture as the name, and the name of the board besides
-    let architecture = name.split(':').next().filter(|n| n.starts_with("gfx")).unwrap_or_default().to_string();
-    let board = if architecture.is_empty() { None } else { d.board_name_amd().ok() };
-    Ok(Device {
-        aliases: Vec::new(),
-        name: board.map(|b| b.trim_matches(['\0', ' ']).to_string()).filter(|b| !b.is_empty()).unwrap_or(name),
-        vendor: d.vendor()?.trim().into(),
-        architecture: if is_cpu { "cpu".into() } else { architecture },
-        driver: format!("{}, driver {}", d.version()?.trim(), d.driver_version()?.trim()),
-        source: "asked of the device through OpenCL".into(),
-        limits,
-    })
 }
 
 impl OpenCl {

@@ -211,6 +211,11 @@ impl Expr {
         self.ops.len()
     }
 
+    /// Its postfix code, for who writes it in another language.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
     /// Value in an environment of slots.
     pub fn eval(&self, env: &[f64]) -> f64 {
         match self.depth <= STACK {

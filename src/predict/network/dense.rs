@@ -24,17 +24,29 @@ impl Linear {
         Ok(Linear { weight: transposed.collect(), bias: bias.to_vec() })
     }
 
+    /// Of weights by output (in), as they are stored.
+    pub(crate) fn of_rows(rows: &[&[f32]], bias: Vec<f32>) -> Linear {
+        let inputs = rows.first().map_or(0, |row| row.len());
+        Linear { weight: (0..inputs).flat_map(|i| rows.iter().map(move |row| row[i])).collect(), bias }
+    }
+
     /// `x` (n, in) to (n, out).
     pub(crate) fn forward(&self, x: &[f32]) -> Vec<f32> {
+        let mut y = Vec::new();
+        self.forward_into(x, &mut y);
+        y
+    }
+
+    /// As [`Linear::forward`], into memory that is there.
+    pub(crate) fn forward_into(&self, x: &[f32], y: &mut Vec<f32>) {
         let outputs = self.bias.len();
         let inputs = self.weight.len() / outputs;
         let n = x.len() / inputs;
-        let mut y = Vec::with_capacity(n * outputs);
+        y.clear();
         for _ in 0..n {
             y.extend_from_slice(&self.bias);
         }
-        product((n, inputs, outputs), (x, inputs), &self.weight, (&mut y, outputs));
-        y
+        product((n, inputs, outputs), (x, inputs), &self.weight, (y, outputs));
     }
 }
 
@@ -49,9 +61,15 @@ impl Norm {
     }
 
     pub(crate) fn forward(&self, x: &[f32]) -> Vec<f32> {
-        let mut y = vec![0.0; x.len()];
-        normalise(x, &self.weight, &self.bias, &mut y);
+        let mut y = Vec::new();
+        self.forward_into(x, &mut y);
         y
+    }
+
+    pub(crate) fn forward_into(&self, x: &[f32], y: &mut Vec<f32>) {
+        y.clear();
+        y.resize(x.len(), 0.0);
+        normalise(x, &self.weight, &self.bias, y);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names and shapes of a network's weights, as its sizes and its vocabulary imply them: for who draws them and for who reads them.
 
 use crate::error::{Result, input};
+use crate::network::prefix;
 use crate::network::weights::{NetworkWeights, Weights, has_reranker};
 use crate::settings::Hparams;
 use crate::vocab::Vocab;
@@ -83,13 +84,16 @@ pub fn shapes(hparams: &Hparams, vocab: &Vocab, reranks: bool) -> BTreeMap<Strin
     shapes
 }
 
-/// Refuses weights that are not those of so many networks, or are no finite numbers.
+/// Refuses weights that are not those of so many networks, or of a small decoder, or are no finite numbers.
 ///
 /// # Errors
 /// [`Error::Input`](crate::Error::Input) that names the array.
-pub fn check(hparams: &Hparams, vocab: &Vocab, members: usize, weights: &Weights) -> Result<()> {
+pub fn check(hparams: &Hparams, vocab: &Vocab, members: usize, distilled: bool, weights: &Weights) -> Result<()> {
     let reranks = has_reranker(NetworkWeights::of_member(weights, 0).names());
-    let expected = shapes(hparams, vocab, reranks);
+    let expected = match distilled {
+        true => prefix::shapes(hparams, vocab),
+        false => shapes(hparams, vocab, reranks),
+    };
     for member in 0..members {
         for (name, shape) in &expected {
             let name = format!("{member}.{name}");

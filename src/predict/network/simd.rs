@@ -144,26 +144,32 @@ fn tile<const FMA: bool, const R: usize, const W: usize>(
 /// Sum of `f` over the numbers, in sixteen partial sums, so that it can be vectorised.
 #[inline(always)]
 fn sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+    let (whole, rest) = x.as_chunks::<16>();
     let mut sums = [0f32; 16];
-    let whole = x.chunks_exact(16);
-    let rest: f32 = whole.remainder().iter().map(|x| f(*x)).sum();
     for x in whole {
-        for i in 0..16 {
-            sums[i] += f(x[i]);
-        }
+        sums = std::array::from_fn(|i| sums[i] + f(x[i]));
     }
-    sums.iter().sum::<f32>() + rest
+    // by halves: else one number waits for the other
+    let sums: [f32; 8] = std::array::from_fn(|i| sums[i] + sums[i + 8]);
+    let sums: [f32; 4] = std::array::from_fn(|i| sums[i] + sums[i + 4]);
+    (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest.iter().map(|x| f(*x)).sum::<f32>()
 }
 
 #[inline(always)]
 fn normalised<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) {
     let d = weight.len();
+    let ((weights, last_weights), (biases, last_biases)) = (weight.as_chunks::<16>(), bias.as_chunks::<16>());
     for (x, y) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
         let mean = sum(x, |a| a) / d as f32;
         let variance = sum(x, |a| (a - mean) * (a - mean)) / d as f32;
         let scale = 1.0 / (variance + 1e-5).sqrt();
-        for i in 0..d {
-            y[i] = add_product::<FMA>((x[i] - mean) * scale, weight[i], bias[i]);
+        let one = |x: f32, weight: f32, bias: f32| add_product::<FMA>((x - mean) * scale, weight, bias);
+        let ((xs, last_xs), (ys, last_ys)) = (x.as_chunks::<16>(), y.as_chunks_mut::<16>());
+        for (((x, y), weight), bias) in xs.iter().zip(ys).zip(weights).zip(biases) {
+            *y = std::array::from_fn(|i| one(x[i], weight[i], bias[i]));
+        }
+        for (((x, y), weight), bias) in last_xs.iter().zip(last_ys).zip(last_weights).zip(last_biases) {
+            *y = one(*x, *weight, *bias);
         }
     }
 }
@@ -177,7 +183,7 @@ fn attended<const FMA: bool>(q: &[f32], to: KeysValues, heads: usize, scores: &m
         let q = &q[head * size..][..size];
         let mut highest = f32::NEG_INFINITY;
         for (score, entry) in scores.iter_mut().zip(to.entries) {
-            *score = dot::<FMA>(q, &row(*entry)[head * size..][..size]) * scale;
+            *score = dot_of::<FMA>(q, &row(*entry)[head * size..][..size]) * scale;
             highest = highest.max(*score);
         }
         scores.iter_mut().for_each(|score| *score = exp::<FMA>(*score - highest));
@@ -191,8 +197,33 @@ fn attended<const FMA: bool>(q: &[f32], to: KeysValues, heads: usize, scores: &m
     }
 }
 
+widest! {
+    /// Adds a token (D), and the rows of `features` (C, D) in `columns`, times `numbers`, to a sum (D).
+    fn grow(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) = grown
+}
+
 #[inline(always)]
-fn dot<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
+fn grown<const FMA: bool>(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) {
+    let d = sum.len();
+    sum.iter_mut().zip(token).for_each(|(sum, token)| *sum += token);
+    for (column, number) in columns.iter().zip(numbers).filter(|(_, number)| **number != 0.0) {
+        let row = &features[*column as usize * d..][..d];
+        sum.iter_mut().zip(row).for_each(|(sum, weight)| *sum = add_product::<FMA>(*number, *weight, *sum));
+    }
+}
+
+/// Numbers below 0 become 0.
+pub(crate) fn relu(x: &mut [f32]) {
+    x.iter_mut().for_each(|x| *x = x.max(0.0));
+}
+
+/// Sum of the products of as many numbers as the shorter has.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[inline(always)]
+fn dot_of<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0f32; 8];
     let (whole_a, whole_b) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = whole_a.remainder().iter().zip(whole_b.remainder()).map(|(a, b)| a * b).sum();

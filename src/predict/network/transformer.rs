@@ -7,22 +7,11 @@
 
 use crate::error::Result;
 use crate::network::dense::{Linear, Norm, add, get, linears};
+use crate::network::encoder::{Encoder, FeedForward, SelfAttention};
 use crate::network::reranker::Reranker;
-use crate::network::simd::{KeysValues, attend, gelu, product};
+use crate::network::simd::{KeysValues, attend, gelu};
 use crate::network::weights::{NetworkWeights, has_reranker};
 use crate::settings::Hparams;
-
-struct FeedForward {
-    norm: Norm,
-    up: Linear,
-    down: Linear,
-}
-
-struct SelfAttention {
-    norm: Norm,
-    qkv: Linear,
-    out: Linear,
-}
 
 struct CrossAttention {
     norm: Norm,
@@ -35,10 +24,8 @@ struct CrossAttention {
 pub struct Transformer {
     d: usize,
     heads: usize,
-    source: Vec<Linear>,
     kernels: Vec<f32>,
-    encoder: Vec<(SelfAttention, FeedForward)>,
-    encoder_norm: Norm,
+    encoder: Encoder,
     tokens: Vec<f32>,
     positions: Vec<f32>,
     features: Vec<Linear>,
@@ -78,43 +65,12 @@ pub struct KvCache {
     /// Per decoder layer: keys and values side by side (steps, 2 D), one entry per row and step so far.
     steps: Vec<Vec<f32>>,
 }
-impl FeedForward {
-    fn new(weights: &NetworkWeights, name: &str) -> Result<FeedForward> {
-        Ok(FeedForward {
-            norm: Norm::new(weights, &format!("{name}.norm"))?,
-            up: Linear::new(weights, &format!("{name}.up"))?,
-            down: Linear::new(weights, &format!("{name}.down"))?,
-        })
-    }
-
-    fn forward(&self, x: &mut [f32]) {
-        let mut up = self.up.forward(&self.norm.forward(x));
-        gelu(&mut up);
-        add(x, &self.down.forward(&up));
-    }
-}
-
-impl SelfAttention {
-    fn new(weights: &NetworkWeights, name: &str) -> Result<SelfAttention> {
-        Ok(SelfAttention {
-            norm: Norm::new(weights, &format!("{name}.norm"))?,
-            qkv: Linear::new(weights, &format!("{name}.qkv"))?,
-            out: Linear::new(weights, &format!("{name}.out"))?,
-        })
-    }
-}
-
 impl Transformer {
     /// Builds one network from its named weights.
     ///
     /// # Errors
     /// [`Error::Model`](crate::Error::Model) where a weight is missing or has another shape.
     pub fn new(hparams: &Hparams, weights: &NetworkWeights) -> Result<Transformer> {
-        let encoder = |i: usize| -> Result<_> {
-            let part = |part: &str| format!("encoder.{i}.{part}");
-            let attention = SelfAttention::new(weights, &part("attention"))?;
-            Ok((attention, FeedForward::new(weights, &part("feed_forward"))?))
-        };
         let decoder = |i: usize| -> Result<_> {
             let part = |part: &str| format!("decoder.{i}.{part}");
             let cross = CrossAttention {
@@ -129,10 +85,8 @@ impl Transformer {
         Ok(Transformer {
             d: hparams.width,
             heads: hparams.heads,
-            source: linears(weights, "source")?,
             kernels: get(weights, "kernels", "weight")?.to_vec(),
-            encoder: (0..hparams.encoder_layers).map(encoder).collect::<Result<_>>()?,
-            encoder_norm: Norm::new(weights, "encoder.norm")?,
+            encoder: Encoder::new(hparams, weights)?,
             tokens: get(weights, "tokens", "weight")?.to_vec(),
             positions: get(weights, "positions", "weight")?.to_vec(),
             features: linears(weights, "features")?,
@@ -150,35 +104,8 @@ impl Transformer {
     /// Encodes `problems` sources (B, W of all tokens) of one kernel.
     pub fn encode(&self, source: &[f32], problems: usize, kernel: usize) -> KvCache {
         let d = self.d;
-        let length = self.source.len() + 1;
-        let numbers = source.len() / problems;
-        let mut x: Vec<f32> = Vec::with_capacity(problems * length * d);
-        for _ in 0..problems {
-            x.extend_from_slice(&self.kernels[kernel * d..][..d]);
-            self.source.iter().for_each(|token| x.extend_from_slice(&token.bias));
-        }
-        let mut first = 0;
-        for (i, token) in self.source.iter().enumerate() {
-            let width = token.weight.len() / d;
-            let out = (&mut x[(i + 1) * d..], length * d);
-            product((problems, width, d), (&source[first..], numbers), &token.weight, out);
-            first += width;
-        }
-        let (mut entries, mut scores) = (Vec::new(), vec![0.0; length]);
-        for (attention, feed_forward) in &self.encoder {
-            let qkv = attention.qkv.forward(&attention.norm.forward(&x)); // (B S, 3 D)
-            let mut seen = vec![0.0; x.len()];
-            for (row, out) in seen.chunks_exact_mut(d).enumerate() {
-                let first = row / length * length;
-                entries.clear();
-                entries.extend((first..first + length).map(|i| i as u32));
-                let to = KeysValues { numbers: &qkv[d..], stride: 3 * d, entries: &entries };
-                attend(&qkv[row * 3 * d..][..d], to, self.heads, &mut scores, out);
-            }
-            add(&mut x, &attention.out.forward(&seen));
-            feed_forward.forward(&mut x);
-        }
-        let x = self.encoder_norm.forward(&x);
+        let x = self.encoder.encode(source, problems, kernel); // (B S, D)
+        let length = self.encoder.length();
         let memory = self.decoder.iter().map(|(_, cross, _)| cross.kv.forward(&x)).collect();
         let summaries = x.chunks_exact(length * d).flat_map(|of_problem| &of_problem[..d]).copied().collect();
         KvCache { memory, summaries, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }

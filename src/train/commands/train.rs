@@ -189,7 +189,7 @@ fn stale(args: &Args, groups: &[ModelGroup]) -> Result<Vec<PathBuf>> {
     for folder in Model::folders(&args.output)? {
         let replaced = groups.iter().any(|g| g.folder == folder);
         if !replaced && Meta::load(&folder)?.kernels().iter().all(|k| trained.contains(k)) {
-            stale.push(Model::file(&folder));
+            stale.extend([Model::file(&folder), Model::small_file(&folder)].into_iter().filter(|file| file.is_file()));
         }
     }
     Ok(stale)

@@ -15,6 +15,9 @@ pub struct AdamW {
     pub step: i64,
 }
 
+/// Updates over which the learning rate rises.
+const WARM_UP: f64 = 50.0;
+
 const BETA1: f64 = 0.9;
 const BETA2: f64 = 0.98;
 const AVERAGE: f64 = 0.998;
@@ -32,6 +35,13 @@ impl AdamW {
     /// The state before the first update.
     pub fn new(weights: &Weights) -> AdamW {
         AdamW { first: zeros(weights), second: zeros(weights), average: copy(weights), step: 0 }
+    }
+
+    /// The learning rate of the next of so many updates: it rises to the highest, then falls along a cosine.
+    pub fn rate(&self, highest: f64, updates: f64) -> f64 {
+        let done = self.step as f64 / updates;
+        let warm = (self.step as f64 + 1.0) / WARM_UP;
+        highest * warm.min(0.5 * (1.0 + (std::f64::consts::PI * done).cos()))
     }
 
     /// One update from the gradients, clipped to norm 1. Matrices decay, vectors do not.

@@ -3,9 +3,11 @@
 use crate::network::tensors::Weights;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_predict::network::prefix;
 use seqtune_predict::network::shapes::{layer_norms, linear_layers};
 use seqtune_predict::settings::Hparams;
 use seqtune_predict::vocab::Vocab;
+use std::collections::BTreeMap;
 use tch::{Kind, Tensor};
 
 /// Random initial weights, uniform, with a re-ranker or with a time head: within 1/sqrt(inputs) for projections, 0.17 (deviation 0.1)
@@ -33,6 +35,28 @@ pub fn random_weights(hparams: &Hparams, vocab: &Vocab, reranks: bool, seed: u64
         init.constant(&format!("{name}.weight"), &[d], 1.0);
         init.constant(&format!("{name}.bias"), &[d], 0.0);
     });
+    init.weights
+}
+
+/// Random initial weights of the small decoder that a model is distilled into, likewise.
+pub fn random_small_weights(hparams: &Hparams, vocab: &Vocab, seed: u64) -> Weights {
+    let mut init = Initializer { rng: ChaCha8Rng::seed_from_u64(seed), weights: Weights::new() };
+    let linears: BTreeMap<String, usize> =
+        prefix::linear_layers(hparams, vocab).into_iter().map(|(name, inputs, _)| (name, inputs)).collect();
+    let norms = prefix::layer_norms(hparams);
+    for (name, shape) in prefix::shapes(hparams, vocab) {
+        let shape: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
+        let (layer, part) = name.rsplit_once('.').unwrap_or((&name, ""));
+        match (linears.get(layer), part) {
+            _ if norms.iter().any(|norm| norm == layer) => {
+                init.constant(&name, &shape, (part == "weight") as u8 as f64)
+            }
+            (Some(inputs), "weight") => init.uniform(&name, &shape, bound((*inputs).max(1) as i64)),
+            (Some(_), _) => init.constant(&name, &shape, 0.0),
+            (None, "weight") if layer.starts_with("source.") => init.uniform(&name, &shape, bound(8)),
+            (None, _) => init.uniform(&name, &shape, EMBEDDING),
+        }
+    }
     init.weights
 }
 

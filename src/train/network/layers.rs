@@ -74,18 +74,39 @@ impl SelfAttention {
         })
     }
 
-    /// Query, key and value, each (N, H, T, D/H), of `x` (N, T, D).
-    fn project(&self, x: &Tensor) -> (Tensor, Tensor, Tensor) {
-        let (n, t, d) = dims(x);
-        let qkv = self.qkv.forward(&self.norm.forward(x)).view([n, t, 3, self.heads, d / self.heads]);
+    /// Attention of each token of `qkv` (N, T, 3 D), but to what is unseen: (N, T, D).
+    fn attend(&self, qkv: &Tensor, unseen: Option<&Tensor>) -> Tensor {
+        let (n, t, width) = dims(qkv);
+        let qkv = qkv.view([n, t, 3, self.heads, width / 3 / self.heads]);
         let qkv = qkv.permute([2, 0, 3, 1, 4]); // (3, N, H, T, D/H)
-        (qkv.get(0), qkv.get(1), qkv.get(2))
+        merge(&attend(&qkv.get(0), &qkv.get(1), &qkv.get(2), unseen))
     }
 
-    pub(crate) fn forward(&self, x: &Tensor, unseen: Option<&Tensor>) -> Tensor {
-        let (q, k, v) = self.project(x);
-        self.out.forward(&merge(&attend(&q, &k, &v, unseen)))
+    /// Of tokens `x` (N, T, D) that all see each other.
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
+        self.out.forward(&self.attend(&self.qkv.forward(&self.norm.forward(x)), None))
     }
+
+    /// Of the nodes `x` (B, M, D) of trees, each of which sees what stands before it on its path, and itself.
+    pub(crate) fn along(&self, x: &Tensor, paths: &Paths) -> Tensor {
+        let (b, m, d) = dims(x);
+        let (n, t) = (paths.nodes.size()[0], paths.nodes.size()[1]);
+        let qkv = self.qkv.forward(&self.norm.forward(x)).view([b * m, 3 * d]);
+        let of_paths = qkv.index_select(0, &paths.nodes.reshape([-1])).view([n, t, 3 * d]);
+        let of_nodes = self.attend(&of_paths, Some(&paths.later)).view([n * t, d]).index_select(0, &paths.homes);
+        self.out.forward(&of_nodes).view([b, m, d])
+    }
+}
+
+/// The ways through trees of B M nodes: N of them, of T nodes at most. Attention along them costs T for each node; among all nodes of a
+/// tree, M.
+pub struct Paths {
+    /// By way and step, the node, counted through the batch; any behind its end: (N, T).
+    pub nodes: Tensor,
+    /// True where a step is later than another: (T, T).
+    pub later: Tensor,
+    /// By node, a way and step where it stands, counted through (N, T): (B M).
+    pub homes: Tensor,
 }
 
 /// Attention to the encoder's memory, whose keys and values are projected once per problem.
@@ -175,10 +196,11 @@ pub(crate) fn attend(q: &Tensor, k: &Tensor, v: &Tensor, unseen: Option<&Tensor>
         return Tensor::scaled_dot_product_attention(q, k, v, seen.as_ref(), 0.0, false, None, false);
     }
     // in bfloat16 libtorch's own goes through a library call per head and problem
-    let size = q.size();
-    let mut scores = q.matmul(&k.transpose(-1, -2)) / (size[3] as f64).sqrt(); // (N, H, T, S)
+    let q = q * (1.0 / (q.size()[3] as f64).sqrt());
+    let mut scores = q.matmul(&k.transpose(-1, -2)); // (N, H, T, S)
     if let Some(unseen) = unseen {
-        scores = scores.masked_fill(unseen, f64::NEG_INFINITY);
+        // added, not filled in: that is vectorised, and its gradient is free
+        scores += Tensor::zeros(unseen.size(), (q.kind(), q.device())).masked_fill(unseen, f64::NEG_INFINITY);
     }
     scores.softmax(-1, None::<Kind>).matmul(v)
 }

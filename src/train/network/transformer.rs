@@ -3,7 +3,7 @@
 //! Letters of the shapes: B problems, R rows (sequences) per problem, N = B R, M decoding steps per problem, S source tokens,
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
-use crate::network::layers::{CrossAttention, Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
+use crate::network::layers::{CrossAttention, Dropout, FeedForward, Linear, Norm, Paths, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_predict::error::Result;
 use seqtune_predict::network::weights::has_reranker;
@@ -115,7 +115,7 @@ pub struct Memory {
     summary: Tensor,
 }
 
-/// What each decoding step is given. Shapes (B, M), (B, M), (B, M, F), (B, 1, M, M).
+/// What each decoding step is given. Shapes (B, M), (B, M), (B, M, F).
 pub struct Steps {
     /// Token before; V is "begin".
     pub tokens: Tensor,
@@ -123,8 +123,8 @@ pub struct Steps {
     pub positions: Tensor,
     /// Features of the prefix.
     pub features: Tensor,
-    /// True where a step does not see another: all but those it follows, and itself.
-    pub unseen: Tensor,
+    /// Ways through the steps: each sees those it follows, and itself.
+    pub paths: Paths,
 }
 
 impl Transformer {
@@ -184,7 +184,7 @@ impl Transformer {
         }
         let mut x = Tensor::stack(&tokens, 1); // (B, S + 1, D)
         for layer in &self.encoder {
-            x = &x + self.drop(layer.attention.forward(&x, None));
+            x = &x + self.drop(layer.attention.forward(&x));
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }
         let x = self.encoder_norm.forward(&x);
@@ -209,7 +209,7 @@ impl Transformer {
     pub fn decode(&self, memory: &Memory, steps: &Steps, kernel: usize) -> Tensor {
         let mut x = self.embed(steps, kernel);
         for (layer, memory) in self.decoder.iter().zip(&memory.layers) {
-            x = &x + self.drop(layer.attention.forward(&x, Some(&steps.unseen)));
+            x = &x + self.drop(layer.attention.along(&x, &steps.paths));
             x = &x + self.drop(layer.cross.forward(&x, memory));
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }

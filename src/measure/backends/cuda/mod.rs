@@ -2,7 +2,7 @@
 
 use crate::backends::cuda::nvml::Gpu as Nvml;
 use crate::backends::cuda::nvrtc::newer_than;
-use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, Library, failed, ordinal};
+use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, Library, ordinal};
 use crate::backends::gpu::Gpu;
 use crate::measuring::energy::EnergyMeter;
 use cudarc::driver::sys::{self, CUresult};
@@ -34,7 +34,7 @@ pub struct Cuda {
 /// `Error::Unavailable` where CUDA or the compiler is missing, `Error::Input` where there is no such device.
 pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Cuda>> {
     let ordinal = ordinal(id, "cuda", count()?)?;
-    let device = describe(ordinal).map_err(failed("asking a GPU"))?;
+    let device = describe(ordinal)?;
     let compiler = compiler_for(&device)?;
     Ok(Gpu::new(device, Cuda { ordinal, gpu: bus(ordinal).and_then(|bus| Nvml::at(&bus)) }, compiler))
 }

@@ -1,13 +1,14 @@
 //! HIP driver of one AMD GPU.
 
-use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, failed, ordinal};
+use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, ordinal};
 use crate::backends::gpu::Gpu;
 use crate::backends::hip::api::hip;
-use crate::backends::hip::device::{bus, count, describe};
+use crate::backends::hip::device::{bus, count};
 use crate::backends::hip::{hwmon, smi};
 use crate::measuring::energy::EnergyMeter;
 use hip_sys::hiprt::{hipEvent_t, hipFunction_t, hipModule_t};
 use seqtune_data::Conditions;
+use seqtune_devices::hip::describe;
 use seqtune_predict::error::Result;
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -24,7 +25,7 @@ pub struct Hip {
 /// `Error::Unavailable` where HIP or the compiler is missing, `Error::Input` where there is no such device.
 pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Hip>> {
     let ordinal = ordinal(id, "hip", count()?)?;
-    let device = describe(ordinal).map_err(failed("asking a GPU"))?;
+    let device = describe(ordinal)?;
     let compiler = compiler_for(&device)?;
     Ok(Gpu::new(device, Hip { ordinal, bus: bus(ordinal) }, compiler))
 }

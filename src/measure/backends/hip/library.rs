@@ -1,6 +1,7 @@
 //! Libraries of ROCm, opened at run time.
 
 use libloading::Library;
+pub use seqtune_devices::hip::LIBRARIES;
 use std::path::{Path, PathBuf};
 
 /// Opens the first of `names` that the system finds, or that is in a folder of ROCm.
@@ -31,6 +32,3 @@ pub unsafe fn find<F: Copy>(library: &Library, name: &str) -> Result<F, String> 
     let found = unsafe { library.get::<F>(format!("{name}\0").as_bytes()) };
     found.map(|f| *f).map_err(|_| format!("the installed ROCm has no {name}"))
 }
-
-/// Names of HIP's library in ROCm 7, 6 and 5.
-pub const LIBRARIES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];

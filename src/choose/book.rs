@@ -1,0 +1,272 @@
+//! The file of choices: what was observed of the configs of each problem, by kernel, device and driver.
+//!
+//! Any number of processes share it. Each adds what it observed since it last wrote, under a lock beside the file, and replaces the file whole.
+
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::files::{read, write_whole};
+use seqtune_predict::limits::FileLimit;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Version of the format.
+const FORMAT: &str = "seqtune-choices-1";
+/// The size of a file of choices.
+const LIMIT: FileLimit = FileLimit { what: "a file of choices", bytes: 64 << 20 };
+/// Problems that a file holds at most; those used longest ago go.
+pub(crate) const PROBLEMS: usize = 10_000;
+/// Configs of a problem that a file holds at most.
+const CONFIGS: usize = 200;
+/// Observations of a config that count at most.
+const WINDOW: f64 = 50.0;
+/// Sums of logarithms and their number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    pub(crate) count: f64,
+    pub(crate) mean: f64,
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, other: Sum) {
+        let count = self.count + other.count;
+        if count > 0.0 {
+            self.mean += (other.mean - self.mean) * other.count / count;
+            self.count = count.min(WINDOW);
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.mean.is_finite() && (0.0..=1e9).contains(&self.count)
+    }
+}
+
+/// A config of a problem.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) config: String,
+    /// Expected logarithms of microseconds and joules, before observations.
+    pub(crate) expected: [f64; 2],
+    pub(crate) time: Sum,
+    #[serde(default)]
+    pub(crate) energy: Sum,
+    #[serde(default)]
+    pub(crate) failed: bool,
+}
+
+/// A problem's configs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Remembered {
+    /// When what was known was last found to hold no longer, in milliseconds since 1970; 0 for never. Only observations of one era add up.
+    pub(crate) era: u64,
+    /// When it was used last, in seconds since 1970.
+    pub(crate) used: u64,
+    pub(crate) calls: u64,
+    /// Config that it settled on, as a place in the list.
+    pub(crate) settled: Option<usize>,
+    pub(crate) configs: Vec<Entry>,
+}
+
+/// What choices belong to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) kernel: String,
+    pub(crate) device: String,
+    pub(crate) driver: String,
+    pub(crate) space: String,
+    /// Model's digest, or the name of another source of configs.
+    pub(crate) source: String,
+}
+
+impl Owner {
+    /// Whether `other` is of the same kernel and device through the same API: then only one of them can be up to date.
+    fn replaces(&self, other: &Owner) -> bool {
+        let api = |driver: &str| driver.split_whitespace().next().unwrap_or_default().to_string();
+        (&self.kernel, &self.device, api(&self.driver)) == (&other.kernel, &other.device, api(&other.driver))
+            && self != other
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Section {
+    owner: Owner,
+    problems: BTreeMap<String, Remembered>,
+}
+
+/// The content of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Book {
+    format: String,
+    sections: Vec<Section>,
+}
+
+impl Default for Book {
+    fn default() -> Book {
+        Book { format: FORMAT.into(), sections: Vec::new() }
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+impl Book {
+    fn parse(bytes: &[u8]) -> Result<Book> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            format: String,
+        }
+        let damaged = |e: serde_json::Error| Error::File(format!("is damaged ({e})"));
+        let Versioned { format } = serde_json::from_slice(bytes).map_err(damaged)?;
+        if format != FORMAT {
+            return Err(Error::File(format!("is of another format than {FORMAT}")));
+        }
+        let book: Book = serde_json::from_slice(bytes).map_err(damaged)?;
+        let sound = |entry: &Entry| entry.time.is_sound() && entry.energy.is_sound();
+        let problems = || book.sections.iter().flat_map(|section| section.problems.values());
+        match problems().all(|p| p.configs.iter().all(sound) && p.settled.is_none_or(|at| at < p.configs.len())) {
+            true => Ok(book),
+            false => Err(Error::File("is damaged (it holds numbers that nothing observes)".into())),
+        }
+    }
+
+    /// The problems of an owner.
+    pub(crate) fn of(&self, owner: &Owner) -> Option<&BTreeMap<String, Remembered>> {
+        self.sections.iter().find(|section| section.owner == *owner).map(|section| &section.problems)
+    }
+
+    /// Adds what an owner observed; what was observed under another driver, space or source goes.
+    fn merge(&mut self, owner: &Owner, news: &BTreeMap<String, Remembered>) {
+        self.sections.retain(|section| !owner.replaces(&section.owner));
+        let at = self.sections.iter().position(|section| section.owner == *owner).unwrap_or_else(|| {
+            self.sections.push(Section { owner: owner.clone(), problems: BTreeMap::new() });
+            self.sections.len() - 1
+        });
+        let problems = &mut self.sections[at].problems;
+        for (problem, new) in news {
+            let known = problems.entry(problem.clone()).or_default();
+            known.used = known.used.max(new.used);
+            if new.era < known.era {
+                continue;
+            }
+            if new.era > known.era || known.configs.is_empty() {
+                *known = Remembered { used: known.used, ..new.clone() };
+                continue;
+            }
+            known.calls += new.calls;
+            let mut places = Vec::new();
+            for entry in &new.configs {
+                let place = known.configs.iter().position(|other| other.config == entry.config);
+                places.push(place.or_else(|| (known.configs.len() < CONFIGS).then_some(known.configs.len())));
+                match place {
+                    None if known.configs.len() >= CONFIGS => {}
+                    Some(place) => {
+                        let known = &mut known.configs[place];
+                        known.time.add(entry.time);
+                        known.energy.add(entry.energy);
+                        known.failed |= entry.failed;
+                    }
+                    None => known.configs.push(entry.clone()),
+                }
+            }
+            known.settled = new.settled.and_then(|at| places[at]).or(known.settled);
+        }
+        self.trim(PROBLEMS);
+    }
+
+    /// Removes the problems used longest ago beyond `most`.
+    fn trim(&mut self, most: usize) {
+        let mut used: Vec<u64> = self.sections.iter().flat_map(|s| s.problems.values()).map(|p| p.used).collect();
+        if used.len() <= most {
+            return;
+        }
+        used.sort_unstable();
+        let (oldest, mut surplus) = (used[used.len() - most], used.len() - most);
+        for section in &mut self.sections {
+            section.problems.retain(|_, problem| {
+                let goes = surplus > 0 && problem.used <= oldest;
+                surplus -= goes as usize;
+                !goes
+            });
+        }
+        self.sections.retain(|section| !section.problems.is_empty());
+    }
+}
+
+/// The place of a file of choices.
+#[derive(Clone, Debug)]
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    /// Reads the file; one that is not there is empty. Of a damaged one the sentence is given too: it is put aside, and nothing of it is used.
+    pub(crate) fn read(&self) -> (Book, Option<String>) {
+        let path = &self.0;
+        if !path.exists() {
+            return (Book::default(), None);
+        }
+        match read(path, LIMIT).and_then(|bytes| Book::parse(&bytes).map_err(|e| e.at(path.display()))) {
+            Ok(book) => (book, None),
+            Err(e) => {
+                let aside = self.beside(".damaged");
+                let put = match path.is_file() && std::fs::rename(path, &aside).is_ok() {
+                    true => format!("it is put aside as {}", aside.display()),
+                    false => "name another file".into(),
+                };
+                (Book::default(), Some(format!("{e}; choices start afresh, {put}")))
+            }
+        }
+    }
+
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.0.as_os_str().to_os_string();
+        name.push(ending);
+        PathBuf::from(name)
+    }
+
+    /// Adds what an owner observed to the file; the sentence of a damaged one.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where other processes hold the lock for longer than `patience`, or the disk fails; what was there stays.
+    pub(crate) fn add(
+        &self,
+        owner: &Owner,
+        news: &BTreeMap<String, Remembered>,
+        patience: Duration,
+    ) -> Result<Option<String>> {
+        let _lock = self.lock(patience)?;
+        let (mut book, warning) = self.read();
+        book.merge(owner, news);
+        let text = serde_json::to_vec(&book).map_err(|e| Error::Failed(format!("writing choices: {e}")))?;
+        write_whole(&self.0, &text)?;
+        Ok(warning)
+    }
+
+    /// The lock of the file, which ends with what is returned, or with the process.
+    fn lock(&self, patience: Duration) -> Result<std::fs::File> {
+        let path = self.beside(".lock");
+        std::fs::create_dir_all(seqtune_predict::files::folder_of(&path)).map_err(io(&path))?;
+        let file = std::fs::File::options().create(true).append(true).open(&path).map_err(io(&path))?;
+        let began = std::time::Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(std::fs::TryLockError::WouldBlock) if began.elapsed() < patience => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(std::fs::TryLockError::WouldBlock) => {
+                    return Err(Error::Failed(format!(
+                        "{}: other processes hold it; what was learned is kept to be written later",
+                        path.display()
+                    )));
+                }
+                // a file system without locks: the file is still replaced whole
+                Err(std::fs::TryLockError::Error(_)) => return Ok(file),
+            }
+        }
+    }
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+    seqtune_predict::error::io(path)
+}

@@ -1,0 +1,127 @@
+//! Headers compile without a warning and answer in C++ as they do here, with legal configs alone.
+
+use crate::Predicted;
+use crate::header::{Header, HeaderOptions, Ranges, Source};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use seqtune_predict::kernel::ConfigSpace;
+use seqtune_predict::{Device, Kernel, Model, Problem};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// A program that reads problems as numbers, and writes where each choice came from and its values.
+fn program(kernel: &Kernel) -> String {
+    let mut reads = String::new();
+    for field in &kernel.fields {
+        let kind = match field.labels.is_empty() {
+            true => format!("decltype(p.{})", field.name),
+            false => format!("{}_label", field.name),
+        };
+        reads += &format!(
+            "        {{ double x; if (!(std::cin >> x)) return 0; p.{} = static_cast<{kind}>(x); }}\n",
+            field.name
+        );
+    }
+    let values: Vec<String> = kernel.parameters.iter().map(|p| format!(" << ' ' << c->{}", p.name)).collect();
+    format!(
+        "#include \"table.h\"\n#include <iostream>\nusing namespace seqtune_{0};\nint main() {{\n    for (;;) {{\n        Problem p;\n{reads}\
+         \x20       Source source = Source::table;\n        const auto c = choose(p, &source);\n\
+         \x20       if (!c) {{ std::cout << \"none\\n\"; continue; }}\n\
+         \x20       if (source != Source::table && !legal(p, *c)) return 1;\n\
+         \x20       std::cout << static_cast<int>(source){1} << '\\n';\n    }}\n}}\n",
+        kernel.name,
+        values.concat()
+    )
+}
+
+/// What the compiled header answers; `None` where there is no compiler.
+fn compiled(folder: &Path, kernel: &Kernel, problems: &[Problem]) -> Option<Vec<String>> {
+    std::fs::write(folder.join("main.cpp"), program(kernel)).unwrap();
+    let flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"];
+    let built = Command::new("g++").args(flags).args(["main.cpp", "-o", "main"]).current_dir(folder).output();
+    let Ok(built) = built else {
+        println!("skipped: no g++");
+        return None;
+    };
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let mut child = Command::new(folder.join("main")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines: Vec<String> = problems
+        .iter()
+        .map(|problem| problem.values.iter().map(f64::to_string).collect::<Vec<_>>().join(" ") + "\n")
+        .collect();
+    let writer = std::thread::spawn(move || input.write_all(lines.concat().as_bytes()).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success(), "an illegal config");
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(String::from).collect())
+}
+
+/// Holds the compiled header against what it answers here, on its fixed problems and others.
+fn agrees(kernel: &Kernel, device: &Device, header: &Header, problems: &[Problem]) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("table.h"), header.text()).unwrap();
+    let Some(lines) = compiled(folder.path(), kernel, problems) else { return };
+    assert_eq!(lines.len(), problems.len());
+    for (line, problem) in lines.iter().zip(problems) {
+        let expected = match header.choose(problem) {
+            None => "none".to_string(),
+            Some((config, source)) => {
+                assert!(ConfigSpace::new(kernel, problem, device).is_legal(&config));
+                let values = kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize].to_string());
+                [(source as i32).to_string()].into_iter().chain(values).collect::<Vec<_>>().join(" ")
+            }
+        };
+        assert_eq!(*line, expected, "{}", kernel.show_problem(problem));
+    }
+}
+
+#[test]
+fn a_header_of_gemm_answers_in_cpp_as_it_does_here() {
+    let kernel = Kernel::open("gemm").unwrap();
+    let model = Model::load(&root().join("models/gemm-cpu")).unwrap();
+    let device = model.meta.devices[0].clone();
+    let points = Predicted::new(&kernel, &model, &device).unwrap().with_width(3);
+    let texts = ["M=8,N=8,K=16", "M=700,N=300,K=40", "M=64,N=1000,K=512,transB=T", "M=33,N=65,K=97,beta=0.5,dtype=f16"];
+    let fixed: Vec<Problem> = texts.iter().map(|text| kernel.problem(text).unwrap()).collect();
+    let ranges = Ranges::new(&kernel, &fixed, &[("K".into(), 1, 600)]).unwrap();
+    let options = HeaderOptions { samples: 60, leaves: 8, configs: 12, threads: 2, ..HeaderOptions::default() };
+    let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap();
+    assert!(header.leaves() > 1 && header.sizes().1 == 4);
+    assert!(header.loss.mean < header.loss.one_config + 0.02, "{:?}", header.loss);
+    assert!((0.0..1.0).contains(&header.loss.agreement) && header.loss.problems == 20, "{:?}", header.loss);
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut problems = fixed.clone();
+    // also sizes far beyond those that the tree was grown for
+    let mut size = |most: u32| (2f64.powf(rng.random::<f64>() * most as f64)) as u64;
+    for i in 0..200 {
+        let text = format!("M={},N={},K={},transA={}", size(14), size(14), size(12), ["N", "T"][i % 2]);
+        problems.push(kernel.problem(&text).unwrap());
+    }
+    let from = |source| problems.iter().filter(|p| header.choose(p).is_some_and(|(_, s)| s == source)).count();
+    assert!(from(Source::Table) == 4 && from(Source::Tree) > 150);
+    agrees(&kernel, &device, &header, &problems);
+}
+
+#[test]
+fn a_header_of_a_kernel_with_entangled_constraints_is_legal_or_answers_nothing() {
+    let name = "ConvAsmBwdWrW3x3";
+    let kernel = Kernel::open(name).unwrap();
+    let model = Model::load_for(&root().join("models/miopen"), name).unwrap();
+    let device = model.meta.devices[0].clone();
+    let points = Predicted::new(&kernel, &model, &device).unwrap().with_width(2);
+    let lines = std::fs::read_to_string(root().join("tests/goldens/predict").join(format!("{name}.txt"))).unwrap();
+    let found = lines.lines().filter_map(|line| kernel.problem(line.split_whitespace().next()?).ok());
+    let fixed: Vec<Problem> = found.take(5).collect();
+    assert!(!fixed.is_empty());
+    let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
+    let options = HeaderOptions { samples: 30, leaves: 4, configs: 8, threads: 2, ..HeaderOptions::default() };
+    let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap();
+    agrees(&kernel, &device, &header, &fixed);
+}

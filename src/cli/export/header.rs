@@ -1,0 +1,111 @@
+//! `seqtune export header`
+
+use crate::cli::answer::{answer, warn};
+use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_choose::Predicted;
+use seqtune_choose::header::{Header, HeaderOptions, Ranges};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::write_whole;
+use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_predict::limits;
+use seqtune_predict::model::Model;
+use seqtune_predict::query::WIDTH;
+use seqtune_predict::threads::cores;
+use std::path::PathBuf;
+
+/// A C++17 header that chooses: a table for given problems, and a decision tree for all others
+///
+/// The tree is grown on the model's own answers for random problems of the ranges that the given ones span. What the header returns is
+/// legal: it checks the kernel's constraints, and returns nothing where none of its configs keeps them.
+#[derive(clap::Args)]
+pub struct HeaderArgs {
+    /// Folder of the model
+    model: PathBuf,
+    /// Problems, files of problems (one a line), or `-` for standard input
+    #[arg(required = true)]
+    problems: Vec<String>,
+    /// Kernel name or folder [default: the one that the model is for]
+    #[arg(long)]
+    kernel: Option<String>,
+    /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
+    #[arg(long)]
+    device: Option<String>,
+    /// Range of a size for the tree, as M=16..4096 [default: what the problems span]
+    #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = range)]
+    range: Vec<(String, u64, u64)>,
+    /// Random problems that the tree grows on, 30 to 100,000; a third as many decide its size, and as many judge it
+    #[arg(long, default_value_t = 1_500, value_parser = crate::cli::words::count(30..=100_000))]
+    samples: usize,
+    /// Leaves of the tree at most, 1 to 10,000
+    #[arg(long, default_value_t = 64, value_parser = crate::cli::words::count(1..=10_000))]
+    leaves: usize,
+    /// Width of the beam, 1 to 10,000
+    #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    width: usize,
+    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    objective: Objective,
+    /// Seed of the random problems
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The header
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    replace: Replace,
+}
+
+/// Reads `M=16..4096`.
+fn range(text: &str) -> std::result::Result<(String, u64, u64), String> {
+    let parts = || {
+        let (name, range) = text.split_once('=')?;
+        let (least, most) = range.split_once("..")?;
+        Some((name.to_string(), least.parse().ok()?, most.parse().ok()?))
+    };
+    parts().ok_or_else(|| "write it as M=16..4096".into())
+}
+
+pub fn run(args: HeaderArgs) -> Result<()> {
+    let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
+    claim(&args.output, Kind::Header, args.replace, &read)?;
+    let name = match &args.kernel {
+        Some(name) => name.clone(),
+        None => match &Model::kernels_in(&args.model)?[..] {
+            [only] => only.clone(),
+            several => return input(format!("name one of the model's kernels with --kernel: {}", several.join(", "))),
+        },
+    };
+    let kernel = Kernel::open(&name)?;
+    let model = Model::load_for(&args.model, &kernel.name)?;
+    model.check_objective(args.objective)?;
+    let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
+    let fixed = crate::cli::inputs::problems(&kernel, &args.problems)?;
+    let ranges = Ranges::new(&kernel, &fixed, &args.range)?;
+    let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
+    let HeaderArgs { samples, leaves, objective, seed, .. } = args;
+    let options = HeaderOptions { samples, leaves, objective, seed, threads: cores(), ..HeaderOptions::default() };
+    let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options)?;
+    write_whole(&args.output, header.text().as_bytes())?;
+    let (configs, fixed) = header.sizes();
+    let loss = &header.loss;
+    answer(&format!(
+        "{}: {fixed} fixed problems in a table, all others by a tree of {} leaves; {configs} configs",
+        args.output.display(),
+        header.leaves()
+    ));
+    answer(&format!(
+        "on {} other problems ({}): the model's first choice in {:.1} %; {:.2} % of the predicted speed lost (ninth decile {:.2} %), {:.2} % by the best single config",
+        loss.problems,
+        ranges.words(&kernel),
+        100.0 * loss.agreement,
+        100.0 * loss.mean,
+        100.0 * loss.p90,
+        100.0 * loss.one_config
+    ));
+    if loss.last_resort > 0.0 {
+        warn(&format!(
+            "on {:.1} % of them no config of the tree is legal, and the default or another of last resort is taken",
+            100.0 * loss.last_resort
+        ));
+    }
+    Ok(())
+}

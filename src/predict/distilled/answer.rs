@@ -1,0 +1,154 @@
+//! What the small decoder answers: the beam's configs with calibrated probabilities and predicted costs.
+
+use crate::calibration::Calibration;
+use crate::candidate::{Candidate, Scored};
+use crate::distilled::exhaustive::Found;
+use crate::distilled::network::Network;
+use crate::distilled::room::{Room, Work};
+use crate::distilled::search::Search;
+use crate::error::Result;
+use crate::featurizer::{Featurizer, Instance};
+use crate::kernel::{Choice, Choices, Config, Objective, Problem};
+use crate::query::Query;
+use crate::threads::on_threads;
+
+/// Prefixes for each thread that walks a space, at least: so many that all end together.
+const PARTS: usize = 64;
+
+/// The small decoder of a kernel, ready to predict.
+pub(crate) struct Small<'a> {
+    pub(crate) featurizer: &'a Featurizer,
+    pub(crate) network: &'a Network,
+    pub(crate) calibration: Option<Calibration>,
+}
+
+impl Small<'_> {
+    fn search<'s>(&'s self, instance: &'s Instance) -> Search<'s> {
+        Search { network: self.network, featurizer: self.featurizer, instance }
+    }
+
+    /// The best legal configs of a problem, best first, of those that a beam of this width finds.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
+    pub(crate) fn predict(
+        &self,
+        instance: &Instance,
+        objective: Objective,
+        (top, width): (usize, usize),
+        room: &mut Room,
+    ) -> Result<Vec<Candidate>> {
+        let search = self.search(instance);
+        search.run(objective, width.max(top), room)?;
+        let Room { work, beam, .. } = room;
+        let found = beam.log.len().min(top);
+        let probabilities = self.probabilities(&beam.log);
+        work.states.clear();
+        for row in 0..found {
+            search.place(&beam.sums[row * self.network.d..][..self.network.d], search.parameters(), work);
+        }
+        self.network.states(&mut work.states, &mut work.buffers);
+        let candidate = |row: usize| {
+            let [time_us, joules] = search.costs(row, work);
+            let config = Config(beam.prefix(row).to_vec());
+            Candidate { config, log_probability: beam.log[row], probability: probabilities[row], time_us, joules }
+        };
+        Ok((0..found).map(candidate).collect())
+    }
+
+    /// How probably each of the configs of these log-probabilities is the best of all.
+    fn probabilities(&self, log: &[f64]) -> Vec<f64> {
+        let Some(calibration) = self.calibration else { return log.iter().map(|log| log.exp()).collect() };
+        let likelihood: f64 = log.iter().map(|log| log.exp()).sum();
+        let mut shares = calibration.probabilities(log);
+        shares.iter_mut().for_each(|share| *share *= likelihood);
+        shares
+    }
+
+    /// Scores given configs of one problem.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) where a config is illegal.
+    pub(crate) fn score(&self, instance: &Instance, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
+        self.search(instance).score(objective, configs, &mut Work::default())
+    }
+
+    /// The best `top` of given configs by their probability among all legal ones.
+    ///
+    /// # Errors
+    /// As [`Small::score`].
+    pub(crate) fn rank(
+        &self,
+        instance: &Instance,
+        objective: Objective,
+        configs: &[Config],
+        top: usize,
+    ) -> Result<Vec<Candidate>> {
+        Ok(self.ranked(self.score(instance, objective, configs)?, configs, top))
+    }
+
+    fn ranked(&self, scored: Vec<Scored>, configs: &[Config], top: usize) -> Vec<Candidate> {
+        let mut order: Vec<usize> = (0..configs.len()).collect();
+        let log = |i: &usize| scored[*i].log_probability;
+        order.sort_by(|a, b| log(b).total_cmp(&log(a)).then(configs[*a].cmp(&configs[*b])));
+        let probabilities = self.probabilities(&order.iter().map(log).collect::<Vec<_>>());
+        let candidate = |(i, probability): (usize, f64)| {
+            let Scored { log_probability, time_us, joules, .. } = scored[i];
+            Candidate { config: configs[i].clone(), log_probability, probability, time_us, joules }
+        };
+        order.into_iter().zip(probabilities).take(top).map(candidate).collect()
+    }
+
+    /// Every legal config of a problem: how many there are, and the best with their times.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
+    pub(crate) fn exhaustive(
+        &self,
+        instance: &Instance,
+        problem: &Problem,
+        query: &Query,
+    ) -> Result<(u64, Vec<Candidate>)> {
+        let Query { device, objective, top, threads, .. } = *query;
+        let search = self.search(instance);
+        let parts: Vec<usize> = (0..threads.max(1)).collect();
+        let frontier = search.frontier(objective, PARTS * parts.len(), &mut Work::default())?;
+        let walked = on_threads(&parts, threads, |part| {
+            // each thread with its own compiled rules and features: they are not shared
+            let (own, mut found) = (Instance::new(&self.featurizer.kernel, problem, device), Found::new(top));
+            self.search(&own).walk(&frontier, (*part, parts.len()), &mut found, &mut Work::default())?;
+            Ok(found)
+        })?;
+        let mut all = Found::new(top);
+        walked.into_iter().for_each(|found| all.join(found));
+        let configs: Vec<Config> = all.best.iter().map(|(_, config)| config.clone()).collect();
+        Ok((all.judged, self.ranked(search.score(objective, &configs, &mut Work::default())?, &configs, top)))
+    }
+
+    /// See [`crate::Predictor::greedy`].
+    pub(crate) fn greedy(&self, instance: &Instance, unbroken: bool) -> Option<Config> {
+        let (search, mut work) = (self.search(instance), Work::default());
+        search.begin(Objective::Time, &mut work);
+        let (mut sum, mut prefix): (Vec<f32>, Vec<Choice>) = (work.sum.clone(), Vec::new());
+        for (at, parameter) in self.featurizer.kernel.parameters.iter().enumerate() {
+            let open: Choices = match unbroken {
+                true => instance.space.unbroken(&prefix),
+                false => (0..parameter.values.len() as Choice).collect(),
+            };
+            let choice = match open.only() {
+                Some(forced) => forced,
+                None => {
+                    work.states.clear();
+                    search.place(&sum, at, &mut work);
+                    self.network.states(&mut work.states, &mut work.buffers);
+                    search.choose(0, &prefix, open, &mut work);
+                    let best = (0..work.log.len()).max_by(|a, b| work.log[*a].total_cmp(&work.log[*b]))?;
+                    open.iter().nth(best)?
+                }
+            };
+            search.grow(&mut sum, &prefix, choice, &mut work);
+            prefix.push(choice);
+        }
+        Some(Config(prefix))
+    }
+}

@@ -1,0 +1,128 @@
+//! Tests of the small decoder on made-up weights of the toy kernel.
+
+use crate::distilled::level::Level;
+use crate::kernel::{Config, ConfigSpace};
+use crate::network::prefix;
+use crate::network::weights::Array;
+use crate::{Device, Hparams, Kernel, Meta, Model, Objective, Predictor, Problem, Quality, Query};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::path::{Path, PathBuf};
+
+fn toy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("toy")
+}
+
+/// A small decoder of random weights for the toy kernel, large enough that its choices differ.
+fn small(seed: u64) -> Model {
+    let whole = Model::load(&toy().join("model")).unwrap();
+    let hparams = Hparams { width: 16, heads: 4, feed_forward: 24, encoder_layers: 1, decoder_layers: 2 };
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut draw = |(name, shape): (String, Vec<usize>)| {
+        let count: usize = shape.iter().product();
+        let values = (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();
+        (format!("0.{name}"), Array { shape, values })
+    };
+    let weights = prefix::shapes(&hparams, &whole.meta.vocab).into_iter().map(&mut draw).collect();
+    let level = Level { behind: 0.0, error: 0.0, problems: 9 };
+    let meta = Meta { hparams, members: 1, distilled: Some(level), calibration: None, ..whole.meta };
+    Model { meta, weights, trees: Vec::new() }
+}
+
+struct Subject {
+    kernel: Kernel,
+    device: Device,
+    predictor: Predictor,
+    problems: Vec<Problem>,
+}
+
+fn subject(seed: u64) -> Subject {
+    let kernel = Kernel::open(&toy().display().to_string()).unwrap();
+    let predictor = Predictor::new(&kernel, &small(seed)).unwrap();
+    let problems = [1, 37, 1000, 4096].map(|m| kernel.problem(&format!("M={m}")).unwrap()).to_vec();
+    Subject { kernel, device: Device::described("A100").unwrap(), predictor, problems }
+}
+
+fn all(space: &ConfigSpace) -> Vec<Config> {
+    let mut all = Vec::new();
+    let mut add = |config: &[u16]| {
+        all.push(Config(config.to_vec()));
+        true
+    };
+    space.for_each(&mut add).unwrap();
+    all
+}
+
+#[test]
+fn a_beam_as_wide_as_the_space_finds_every_config_with_the_probability_that_it_is_scored_with() {
+    for seed in 0..5 {
+        let Subject { kernel, device, predictor, problems } = subject(seed);
+        let query = Query { top: 1000, width: 1000, ..Query::new(&device) };
+        for (problem, found) in problems.iter().zip(predictor.predict(&problems, &query).unwrap()) {
+            let configs = all(&ConfigSpace::new(&kernel, problem, &device));
+            assert_eq!(found.len(), configs.len());
+            let total: f64 = found.iter().map(|c| c.probability).sum();
+            assert!((total - 1.0).abs() < 1e-6, "{total}");
+            assert!(found.is_sorted_by(|a, b| a.log_probability >= b.log_probability));
+            let scored = predictor.score(problem, &device, Objective::Time, &configs).unwrap();
+            for candidate in found {
+                let at = configs.iter().position(|c| *c == candidate.config).unwrap();
+                assert!((scored[at].log_probability - candidate.log_probability).abs() < 1e-5);
+                assert!((scored[at].time_us / candidate.time_us - 1.0).abs() < 1e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn judging_every_config_finds_what_the_widest_beam_does_on_any_number_of_threads() {
+    let Subject { kernel, device, predictor, problems } = subject(7);
+    for problem in &problems {
+        let legal = all(&ConfigSpace::new(&kernel, problem, &device)).len() as u64;
+        let query = Query { top: 5, width: 1000, ..Query::new(&device) };
+        let beam = predictor.predict(std::slice::from_ref(problem), &query).unwrap().remove(0);
+        for threads in [1, 3] {
+            let judged = predictor.exhaustive(problem, &Query { threads, ..query }).unwrap();
+            assert_eq!(judged.judged, legal);
+            assert_eq!(
+                judged.best.iter().map(|c| &c.config).collect::<Vec<_>>(),
+                beam.iter().map(|c| &c.config).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_narrow_beam_gives_legal_configs_and_the_widest_first_choice_where_it_is_greedily_found() {
+    let Subject { kernel, device, predictor, problems } = subject(3);
+    for problem in &problems {
+        let space = ConfigSpace::new(&kernel, problem, &device);
+        let query = Query { top: 1, width: 1, ..Query::new(&device) };
+        let first = predictor.predict(std::slice::from_ref(problem), &query).unwrap().remove(0).remove(0);
+        assert!(space.is_legal(&first.config));
+        let among =
+            predictor.predict_among(problem, &Query { top: 1, ..query }, std::slice::from_ref(&first.config)).unwrap();
+        assert!((among[0].log_probability - first.log_probability).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn a_small_decoder_is_stored_beside_the_whole_model_and_read_as_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |quality| Model::load_as(folder.path(), "toy", quality).map(|model| model.meta.distilled.is_some());
+    let behind = Level { behind: 0.5, error: 0.1, problems: 9 };
+    let mut model = small(1);
+    model.save(folder.path()).unwrap();
+    assert!(read(Quality::Auto).unwrap() && read(Quality::Fast).unwrap(), "alone");
+    let sentence = read(Quality::Best).unwrap_err().to_string();
+    assert!(sentence.contains("holds the distilled model alone"), "{sentence}");
+    std::fs::copy(toy().join("model/model.safetensors"), Model::file(folder.path())).unwrap();
+    assert!(read(Quality::Auto).unwrap() && !read(Quality::Best).unwrap());
+    model.meta.distilled = Some(behind);
+    model.save(folder.path()).unwrap();
+    assert!(!read(Quality::Auto).unwrap() && read(Quality::Fast).unwrap(), "behind the whole");
+    // of another whole model
+    Model::load(&toy().join("model")).unwrap().save(folder.path()).unwrap();
+    assert!(!Model::small_file(folder.path()).exists() && !read(Quality::Auto).unwrap());
+    assert!(read(Quality::Fast).unwrap_err().to_string().contains("seqtune distil"));
+}

@@ -1,0 +1,98 @@
+//! Updates a second on the shipped sweep of gemm, on one thread: `cargo bench -p seqtune-train --bench updates`.
+//!
+//! Prints JSON that `scripts/torch_speed.py` reads: how many updates took how long, and the sizes of the network and of a batch. Arguments,
+//! behind `--`: a number of updates; `single` for single precision throughout. The problems are the measured ones alone: those that trees
+//! label make batches of the same sizes, but for fewer nodes.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use seqtune::cli::inputs::tables;
+use seqtune_predict::error::Result;
+use seqtune_predict::settings::Settings;
+use seqtune_train::batch::Batch;
+use seqtune_train::checkpoint::Checkpoint;
+use seqtune_train::drawn::Drawn;
+use seqtune_train::examples::{Example, KernelData};
+use seqtune_train::member::{MemberTrainer, random_weights};
+use seqtune_train::memory::keep_memory;
+use seqtune_train::plan::Plan;
+use seqtune_train::prepare::prepare;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Updates that are timed at least, unless another number is given; those of whole epochs.
+const UPDATES: usize = 100;
+
+fn main() -> Result<()> {
+    let wanted = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(UPDATES);
+    tch::set_num_threads(1);
+    keep_memory();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/gemm/cpu-epyc-2c.sqt");
+    let corpus = tables(&[data], None)?;
+    let default = Settings::default();
+    let settings = Settings { members: 1, bf16: default.bf16 && !std::env::args().any(|a| a == "single"), ..default };
+    // without a re-ranker's loss no trees are fitted, which nothing here would ask
+    let plan = Plan::new(None, &corpus, &Settings { rank: 0.0, ..settings.clone() })?;
+    let kernels = prepare(&plan, &mut |_| ())?.kernels;
+    let settings = Settings { rank: settings.rank, ..plan.settings.clone() };
+    let weights = random_weights(&kernels, &plan.vocab, &settings, 0);
+    let checkpoint = Checkpoint { path: PathBuf::from("/nonexistent"), key: String::new() };
+    let mut trainer = MemberTrainer::begin(&kernels, &weights, &settings, 0, &checkpoint)?;
+    let of_epoch = MemberTrainer::updates(&kernels);
+    let epoch = |trainer: &mut MemberTrainer| {
+        trainer.epoch += 1;
+        trainer.epoch_of((10 * UPDATES) as f64)
+    };
+    epoch(&mut trainer)?;
+    let (began, processor) = (Instant::now(), processor_seconds());
+    let mut updates = 0;
+    while updates < wanted {
+        epoch(&mut trainer)?;
+        updates += of_epoch;
+    }
+    let (seconds, processor) = (began.elapsed().as_secs_f64(), processor_seconds() - processor);
+    println!(
+        "{}",
+        json!({
+            "updates": updates,
+            "seconds": seconds,
+            "processor_seconds": if processor > 0.0 { processor } else { seconds },
+            "bf16": settings.bf16,
+            "sizes": sizes(&kernels[0], &settings),
+        })
+    );
+    Ok(())
+}
+
+/// Seconds that this thread has had a processor, where the system tells: an update is computed in the calling thread.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Sizes of the network and of the first batch.
+fn sizes(kernel_data: &KernelData, settings: &Settings) -> Value {
+    let (featurizer, hparams) = (&kernel_data.featurizer, &settings.hparams);
+    let examples: Vec<&Example> = kernel_data.training.iter().take(kernel_data.batch).collect();
+    let drawn = Drawn::new(&examples, kernel_data.rows, &mut ChaCha8Rng::seed_from_u64(1));
+    let sizes = Batch::new(featurizer, &drawn.sources, kernel_data.rows, &drawn.sequences).sizes();
+    json!({
+        "width": hparams.width,
+        "heads": hparams.heads,
+        "feed_forward": hparams.feed_forward,
+        "encoder_layers": hparams.encoder_layers,
+        "decoder_layers": hparams.decoder_layers,
+        "source": featurizer.vocab.source_widths(),
+        "parameters": featurizer.kernel.parameters.len(),
+        "step": featurizer.step_width(),
+        "choice": featurizer.choice_width(),
+        "problems": sizes.problems,
+        "rows": sizes.rows,
+        "nodes": sizes.nodes,
+        "steps": sizes.steps,
+        "tokens": sizes.tokens,
+        "choices": sizes.choices,
+        "columns": sizes.columns,
+    })
+}

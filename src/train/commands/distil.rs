@@ -1,0 +1,146 @@
+//! `seqtune distil`, as the program that trains does it.
+
+use crate::distil::{Options, Stage, distil};
+use seqtune::cli::answer::{answer, answer_json, tell};
+use seqtune::cli::distil::Args;
+use seqtune::cli::inputs::tables;
+use seqtune::cli::outputs::command_line;
+use seqtune::cli::progress::Bar;
+use seqtune_data::Table;
+use seqtune_predict::Model;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::Kernel;
+use std::path::{Path, PathBuf};
+
+/// A kernel's whole model, and where its small decoder goes.
+struct Task {
+    corpus: [(Kernel, Table); 1],
+    model: PathBuf,
+    output: PathBuf,
+}
+
+/// Runs `seqtune distil`.
+///
+/// # Errors
+/// `Error::Mismatch` where the datasets are not the model's, `Error::Input` where there is nothing to do.
+pub fn run(args: Args) -> Result<()> {
+    let tasks = tasks(&args)?;
+    let default = Options::default();
+    let options = Options {
+        invented: args.invented.unwrap_or(default.invented),
+        steps: args.steps.unwrap_or(default.steps),
+        seed: args.seed,
+        command: command_line(),
+        ..default
+    };
+    let mut made = Vec::new();
+    for task in &tasks {
+        let name = &task.corpus[0].0.name;
+        // an interrupted run goes on: what is finished is kept
+        let existing = Model::small_file(&task.output);
+        if tasks.len() > 1 && existing.is_file() && !args.overwrite {
+            tell(&format!("{name}: {} is there already", existing.display()));
+            made.push(Model::load(&existing)?);
+            continue;
+        }
+        let whole = Model::load(&Model::file(&task.model))?;
+        let mut shown = Shown::default();
+        let small = distil(&whole, &task.corpus, &options, &task.output, &mut |stage| shown.show(stage));
+        shown.end();
+        made.push(small.map_err(|e| e.at(name))?);
+    }
+    show(&args, &tasks, &made)
+}
+
+/// What is to be distilled, checked before the work begins.
+fn tasks(args: &Args) -> Result<Vec<Task>> {
+    let mut tasks = Vec::new();
+    for (kernel, table) in tables(&args.datasets, None)? {
+        let own = args.model.join(&kernel.name);
+        let inner = Model::file(&own).is_file();
+        let model = if inner { own } else { args.model.clone() };
+        let output = match &args.output {
+            Some(output) if inner => output.join(&kernel.name),
+            Some(output) => output.clone(),
+            None => model.clone(),
+        };
+        tasks.push(Task { corpus: [(kernel, table)], model, output });
+    }
+    match &tasks[..] {
+        [] => return input("the datasets hold no record"),
+        [first, second, ..] if first.model == second.model => {
+            return input("a small decoder serves one kernel; give the datasets of one");
+        }
+        [only] if Model::small_file(&only.output).is_file() && !args.overwrite => {
+            let file = Model::small_file(&only.output);
+            return input(format!("{} is there already; name another folder, or pass --overwrite", file.display()));
+        }
+        _ => {}
+    }
+    let missing = tasks.iter().find(|task| !Model::file(&task.model).is_file());
+    match missing {
+        Some(task) => Err(Error::File(format!("{}: there is no such model", Model::file(&task.model).display()))),
+        None => Ok(tasks),
+    }
+}
+
+/// Shows how the small decoders compare.
+fn show(args: &Args, tasks: &[Task], made: &[Model]) -> Result<()> {
+    if args.json {
+        let compared = made.iter().map(|model| {
+            let level = model.meta.distilled;
+            serde_json::json!({
+                "kernel": model.meta.kernels(), "level": level, "is_level": level.map(|level| level.is_level()),
+                "weights": model.size(), "scores": model.meta.scores,
+            })
+        });
+        return answer_json(&compared.collect::<Vec<_>>());
+    }
+    for (task, model) in tasks.iter().zip(made) {
+        let level = model.meta.distilled.map_or(String::new(), |level| {
+            let taken =
+                if level.is_level() { "level: predict takes it" } else { "behind: predict takes the whole model" };
+            format!(
+                "first choices lose {:+.2} ± {:.2} points beside the whole model's on {} validation problems; {taken}",
+                100.0 * level.behind,
+                100.0 * level.error,
+                level.problems
+            )
+        });
+        answer(&format!("{}: {} weights\n  {level}", path(&task.output).display(), model.size()));
+    }
+    Ok(())
+}
+
+fn path(folder: &Path) -> PathBuf {
+    Model::small_file(folder)
+}
+
+/// Bars over the two stages.
+#[derive(Default)]
+struct Shown {
+    asking: Option<Bar>,
+    learning: Option<Bar>,
+}
+
+impl Shown {
+    fn show(&mut self, stage: Stage) {
+        match stage {
+            Stage::Asking(done, all) => {
+                let bar = self.asking.get_or_insert_with(|| Bar::new("ask", all as u64));
+                bar.at(done, "the whole model answers problems");
+            }
+            Stage::Learning(done, all, loss, nats) => {
+                if let Some(bar) = self.asking.take() {
+                    bar.end();
+                }
+                let bar = self.learning.get_or_insert_with(|| Bar::new("learn", all as u64));
+                bar.at(done, &format!("loss {loss:.3}, validation nats {nats:.3}"));
+            }
+        }
+    }
+
+    fn end(self) {
+        [self.asking, self.learning].into_iter().flatten().for_each(Bar::end);
+    }
+}

@@ -1,0 +1,273 @@
+//! One small decoder made of a whole model: an answer in a fraction of its time (distillation, Hinton et al. 2015).
+
+pub mod batch;
+pub mod lesson;
+pub mod network;
+pub mod teacher;
+pub mod trainer;
+
+use crate::calibrate;
+use crate::checkpoint::Checkpoint;
+use crate::distil::lesson::{Lesson, Wanted};
+use crate::distil::teacher::Teacher;
+use crate::distil::trainer::Course;
+use crate::network::init::random_small_weights;
+use crate::network::tensors::{Weights, to_arrays};
+use crate::plan::{Plan, SHARP};
+use seqtune_data::{Table, today};
+use seqtune_predict::calibration::{First, ScoredProblem};
+use seqtune_predict::distilled::level::Level;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_predict::opinion_pool::PoolWeights;
+use seqtune_predict::settings::{Hparams, Settings};
+use seqtune_predict::softmax::distribution;
+use seqtune_predict::threads::on_threads;
+use seqtune_predict::{Meta, Model, Predictor, Query};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a model is distilled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Sizes of the small decoder.
+    pub hparams: Hparams,
+    /// Problems that are invented between the measured ones.
+    pub invented: usize,
+    /// Updates.
+    pub steps: usize,
+    /// Seed of problems, weights and order.
+    pub seed: u64,
+    /// Command line, kept with the model.
+    pub command: String,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            hparams: Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 },
+            invented: 4_000,
+            steps: 5_000,
+            seed: 1,
+            command: String::new(),
+        }
+    }
+}
+
+/// How far distillation has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage {
+    /// Problems that the whole model has answered, of so many.
+    Asking(usize, usize),
+    /// Updates done of so many, mean loss, last validation score in nats.
+    Learning(usize, usize, f64, f64),
+}
+
+/// Measured problems that the whole model is asked about, at most.
+const MOST: usize = 12_000;
+
+/// Only the likelihood counts.
+const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];
+
+/// Distils a model into a small decoder whose likelihood alone ranks, and writes it beside the model, into `folder`. `corpus` is what the model
+/// was trained on. It goes on from its checkpoint.
+///
+/// # Errors
+/// `Error::Mismatch` where the model was trained on other data, else as training.
+pub fn distil(
+    model: &Model,
+    corpus: &[(Kernel, Table)],
+    options: &Options,
+    folder: &Path,
+    told: &mut dyn FnMut(Stage),
+) -> Result<Model> {
+    let [(kernel, table)] = corpus else {
+        return input("a small decoder serves one kernel; distil one model at a time");
+    };
+    if model.meta.distilled.is_some() {
+        return input("the model is a distilled one; distil the whole model");
+    }
+    let settings = Settings { split: model.meta.split, ..model.meta.settings.clone() };
+    let plan = Plan::new(Some(model), corpus, &settings)?;
+    let given: BTreeSet<&String> = table.hashes.iter().collect();
+    if given != model.meta.data.iter().collect() {
+        return Err(Error::Mismatch(format!(
+            "the model was trained on {} datasets, which these are not; distil it with those that it was trained on",
+            model.meta.data.len()
+        )));
+    }
+    let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
+    let whole = Predictor::new(kernel, model)?;
+    let made = Distillation { model, plan: &plan, kernel, table, featurizer: &featurizer, whole: &whole, options };
+    let checkpoint = Checkpoint {
+        path: folder.join("checkpoint-distilled.safetensors"),
+        key: format!("{} {:?}", model.digest(), Options { command: String::new(), ..options.clone() }),
+    };
+    let small = made.train(&checkpoint, told)?;
+    small.save(folder)?;
+    checkpoint.remove()?;
+    Model::load(&Model::small_file(folder))
+}
+
+/// What is distilled.
+struct Distillation<'a> {
+    model: &'a Model,
+    plan: &'a Plan<'a>,
+    kernel: &'a Kernel,
+    table: &'a Table,
+    featurizer: &'a Featurizer,
+    whole: &'a Predictor,
+    options: &'a Options,
+}
+
+impl Distillation<'_> {
+    fn train(&self, checkpoint: &Checkpoint, told: &mut dyn FnMut(Stage)) -> Result<Model> {
+        let Options { hparams, steps, seed, .. } = *self.options;
+        let problems = &self.plan.problems[0];
+        let mut lessons = Vec::new();
+        for objective in &self.model.meta.objectives {
+            let teacher = Teacher {
+                predictor: self.whole,
+                featurizer: self.featurizer,
+                table: self.table,
+                indices: &problems.train,
+                objective: *objective,
+                tau: self.plan.temperature().unwrap_or(SHARP),
+                temperature: self.model.meta.calibration.map_or(1.0, |c| c.temperature),
+                measured: if self.plan.tuned { 0.3 } else { 0.5 },
+                most: MOST,
+            };
+            let mut asked = |done, all| told(Stage::Asking(done, all));
+            lessons.extend(teacher.lessons(self.options.invented, seed, &mut asked)?);
+        }
+        let validation = self.validation(&problems.validation)?;
+        let course = Course {
+            featurizer: self.featurizer,
+            lessons: &lessons,
+            validation: &validation,
+            hparams,
+            steps,
+            batch: if self.plan.tuned { 32 } else { 16 },
+            rows: if self.plan.tuned { 12 } else { 32 },
+            rate: 2e-3,
+            decay: self.plan.settings.decay,
+            rank: if self.plan.tuned { 0.0 } else { 1.0 },
+            head: 0.3,
+            seed,
+        };
+        let weights = random_small_weights(&hparams, &self.featurizer.vocab, seed);
+        let mut learned = |step, loss, nats| told(Stage::Learning(step, steps, loss, nats));
+        let (weights, nats) = course.take(weights, checkpoint, &mut learned)?;
+        let mut small = self.describe(weights, nats)?;
+        self.compare(&mut small)?;
+        Ok(small)
+    }
+
+    /// The small decoder of these weights, compared with nothing yet.
+    fn describe(&self, weights: Weights, nats: f64) -> Result<Model> {
+        let weights = weights.into_iter().map(|(name, tensor)| (format!("0.{name}"), tensor)).collect();
+        let Meta { format, vocab, devices, objectives, split, data, settings, .. } = self.model.meta.clone();
+        let meta = Meta {
+            format,
+            hparams: self.options.hparams,
+            members: 1,
+            vocab,
+            devices,
+            objectives,
+            split,
+            data,
+            settings,
+            parent: Some(self.model.digest()),
+            scores: [("validation divergence (nats)".to_string(), nats)].into(),
+            calibration: None,
+            distilled: Some(Level::UNKNOWN),
+            command: self.options.command.clone(),
+            tool: env!("CARGO_PKG_VERSION").into(),
+            date: today(),
+        };
+        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new() })
+    }
+
+    /// Lessons of what was measured or tuned, by one target whatever is trained towards.
+    fn validation(&self, indices: &[usize]) -> Result<Vec<Lesson>> {
+        let make = |i: &usize| {
+            let tried = &self.table.tried[*i];
+            let instance = Instance::new(self.kernel, &tried.problem, &self.table.devices[tried.device]);
+            let wanted = |config: &Config, target| Wanted { config: config.clone(), target, costs: [f32::NAN; 2] };
+            let mut lessons = Vec::new();
+            if self.plan.tuned {
+                let Some((config, _)) = tried.tuned() else { return Ok(lessons) };
+                return Ok(vec![Lesson::new(self.featurizer, &instance, Objective::Time, vec![wanted(config, 1.0)])?]);
+            }
+            for objective in &self.model.meta.objectives {
+                let costs = tried.costs(*objective);
+                let Some((_, best)) = costs.first().copied().filter(|_| costs.len() > 1) else { continue };
+                let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+                let targets = distribution(&relative, Some(SHARP));
+                let all = costs.iter().zip(targets).map(|((config, _), target)| wanted(config, target as f64));
+                lessons.push(Lesson::new(self.featurizer, &instance, *objective, all.collect())?);
+            }
+            Ok(lessons)
+        };
+        Ok(on_threads(indices, threads(), make)?.into_iter().flatten().collect())
+    }
+
+    /// Calibrates the small decoder, and compares it with the whole model on the validation problems.
+    fn compare(&self, small: &mut Model) -> Result<()> {
+        let validation = &self.plan.problems[0].validation;
+        let losses = match self.plan.tuned {
+            true => self.missed(&Predictor::new(self.kernel, small)?, validation)?,
+            false => {
+                let known = self.known(&Predictor::new(self.kernel, small)?, validation)?;
+                small.meta.calibration = calibrate::fit_weighed(&known, LIKELIHOOD);
+                let whole = self.known(self.whole, validation)?;
+                let weights = self.whole.pool_weights();
+                known
+                    .iter()
+                    .zip(&whole)
+                    .filter_map(|(s, w)| Some((lost(s, &LIKELIHOOD)?, lost(w, &weights)?)))
+                    .collect()
+            }
+        };
+        small.meta.distilled = Level::of(&losses).or(small.meta.distilled);
+        Ok(())
+    }
+
+    /// Scores of all measured configs of problems, beside their costs.
+    fn known(&self, predictor: &Predictor, indices: &[usize]) -> Result<Vec<ScoredProblem>> {
+        let asked: Vec<(usize, Objective)> =
+            self.model.meta.objectives.iter().flat_map(|o| indices.iter().map(|i| (*i, *o))).collect();
+        on_threads(&asked, threads(), |(i, objective)| {
+            let tried = &self.table.tried[*i];
+            let device = &self.table.devices[tried.device];
+            Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.1)
+        })
+    }
+
+    /// Whether the tuned config is not the first choice, of the small decoder and of the whole model.
+    fn missed(&self, small: &Predictor, indices: &[usize]) -> Result<Vec<(f64, f64)>> {
+        on_threads(indices, threads(), |i| {
+            let tried = &self.table.tried[*i];
+            let query = Query::new(&self.table.devices[tried.device]);
+            let missed = |predictor: &Predictor| -> Result<f64> {
+                let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?;
+                let right =
+                    found[0].first().zip(tried.tuned()).is_some_and(|(first, (tuned, _))| first.config == *tuned);
+                Ok(!right as u8 as f64)
+            };
+            Ok((missed(small)?, missed(self.whole)?))
+        })
+    }
+}
+
+/// What the first choice loses; `None` of no configs.
+fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
+    let scores = known.scores(weights);
+    Some(First::of(&scores, &scores, &known.costs)?.lost)
+}
+
+fn threads() -> usize {
+    tch::get_num_threads().max(1) as usize
+}

@@ -1,0 +1,154 @@
+//! Problems as a whole model answers them: what one small decoder learns, so that its likelihood alone ranks as networks, re-ranker and trees
+//! do together (distillation, Hinton et al. 2015).
+
+use crate::distil::lesson::{Lesson, Wanted};
+use crate::examples::{between, contenders};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use seqtune_data::{MeasuredProblem, Outcome, Table};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::kernel::{Config, Device, Objective, Problem};
+use seqtune_predict::softmax::{distribution, softmax};
+use seqtune_predict::threads::{cores, on_threads};
+use seqtune_predict::{Candidate, Predictor, Query};
+use std::collections::BTreeSet;
+
+/// Configs of each problem that the model finds most probable: of sweeps, and of tuned configs.
+const BEAM: (usize, usize) = (48, 16);
+
+/// Configs of each problem that were good for others, drawn at random.
+const OTHERS: usize = 16;
+
+/// What examples are made from.
+pub struct Teacher<'a> {
+    /// The whole model, ready to predict.
+    pub predictor: &'a Predictor,
+    /// Encoder of the kernel.
+    pub featurizer: &'a Featurizer,
+    /// Measured problems.
+    pub table: &'a Table,
+    /// Those to learn from.
+    pub indices: &'a [usize],
+    /// Quantity that is learned.
+    pub objective: Objective,
+    /// Temperature of the soft target.
+    pub tau: f64,
+    /// Temperature of the model's scores.
+    pub temperature: f64,
+    /// Share of what was measured or tuned in the target of such a problem; the rest is what the model says.
+    pub measured: f64,
+    /// Measured problems that are asked about at most.
+    pub most: usize,
+}
+
+/// A problem that the model is asked about, with its measurements if there are any.
+struct Asked<'a> {
+    problem: Problem,
+    device: &'a Device,
+    measured: Option<&'a MeasuredProblem>,
+    seed: u64,
+}
+
+impl Teacher<'_> {
+    /// A lesson of each measured problem and of `invented` ones between them, on all cores; `told` counts them.
+    ///
+    /// # Errors
+    /// The error of a prediction.
+    pub fn lessons(&self, invented: usize, seed: u64, told: &mut dyn FnMut(usize, usize)) -> Result<Vec<Lesson>> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
+        let mut asked: Vec<Asked> = Vec::new();
+        for measured in tried.choose_multiple(&mut rng.clone(), self.most) {
+            let (problem, device) = (measured.problem.clone(), &self.table.devices[measured.device]);
+            asked.push(Asked { problem, device, measured: Some(measured), seed: rng.random() });
+        }
+        for _ in 0..invented {
+            let (problem, device) = between(&self.featurizer.kernel, &tried, &mut rng);
+            let device = &self.table.devices[device];
+            asked.push(Asked { problem, device, measured: None, seed: rng.random() });
+        }
+        let others = match self.table.is_tuned() {
+            true => Vec::new(),
+            false => contenders(self.table, self.indices, self.objective),
+        };
+        let mut lessons = Vec::new();
+        // in portions, so that progress shows
+        for (done, portion) in asked.chunks(100).enumerate() {
+            let made = on_threads(portion, cores(), |asked| self.lesson(asked, &others))?;
+            lessons.extend(made.into_iter().flatten());
+            told((100 * (done + 1)).min(asked.len()), asked.len());
+        }
+        Ok(lessons)
+    }
+
+    /// What the model makes of a problem; nothing where no config is legal, or only one.
+    fn lesson(&self, asked: &Asked, others: &[&Config]) -> Result<Option<Lesson>> {
+        let Asked { problem, device, measured, .. } = asked;
+        let width = if self.table.is_tuned() { BEAM.1 } else { BEAM.0 };
+        let query = Query { objective: self.objective, top: width, width, ..Query::new(device) };
+        let found = match self.predictor.predict(std::slice::from_ref(problem), &query) {
+            Ok(mut found) => found.remove(0),
+            Err(Error::NoLegalConfig(_)) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let instance = Instance::new(&self.featurizer.kernel, problem, device);
+        let known = measured.map_or(Vec::new(), |measured| self.known(measured, width));
+        let configs = self.configs(asked, &instance, (&found, &known), others);
+        if configs.len() < 2 {
+            return Ok(None);
+        }
+        let scored = self.predictor.score(problem, device, self.objective, &configs)?;
+        let scores: Vec<f64> = scored.iter().map(|s| self.predictor.pooled_score(s)).collect();
+        let mut target = softmax(&scores, self.temperature);
+        if !known.is_empty() {
+            target.iter_mut().for_each(|p| *p *= 1.0 - self.measured);
+            for (config, share) in known {
+                let at = configs.iter().position(|c| c == config);
+                at.into_iter().for_each(|at| target[at] += self.measured * share);
+            }
+        }
+        let heads = |i: usize| {
+            let outcome = measured.and_then(|m| m.results.iter().find(|(c, _)| *c == configs[i])).map(|(_, o)| o);
+            let known = |measured: Option<f64>, said: f64| measured.or(Some(said).filter(|x| x.is_finite()));
+            let time = known(outcome.and_then(Outcome::time_us), scored[i].time_us);
+            self.featurizer.encode_costs(&instance, time, known(outcome.and_then(Outcome::joules), scored[i].joules))
+        };
+        let wanted =
+            (0..configs.len()).map(|i| Wanted { config: configs[i].clone(), target: target[i], costs: heads(i) });
+        Lesson::new(self.featurizer, &instance, self.objective, wanted.collect()).map(Some)
+    }
+
+    /// The soft target that was measured, of the best configs, or the tuned config.
+    fn known<'m>(&self, measured: &'m MeasuredProblem, most: usize) -> Vec<(&'m Config, f64)> {
+        if let Some((tuned, _)) = measured.tuned() {
+            return vec![(tuned, 1.0)];
+        }
+        let costs = measured.costs(self.objective);
+        let Some((_, best)) = costs.first() else { return Vec::new() };
+        let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+        let shares = distribution(&relative, Some(self.tau));
+        costs.iter().zip(shares).take(most).map(|((config, _), share)| (*config, share as f64)).collect()
+    }
+
+    /// What the model found, what was measured, and what was good for other problems; each once.
+    fn configs(
+        &self,
+        asked: &Asked,
+        instance: &Instance,
+        (found, known): (&[Candidate], &[(&Config, f64)]),
+        others: &[&Config],
+    ) -> Vec<Config> {
+        let mut configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
+        configs.extend(known.iter().map(|(config, _)| (*config).clone()));
+        if !self.table.is_tuned() {
+            let mut rng = ChaCha8Rng::seed_from_u64(asked.seed);
+            let drawn = others.choose_multiple(&mut rng, OTHERS).copied();
+            configs.extend(drawn.filter(|c| instance.space.is_legal(c)).cloned());
+        }
+        let mut seen = BTreeSet::new();
+        configs.retain(|c| seen.insert(c.clone()));
+        configs
+    }
+}

@@ -1,0 +1,33 @@
+//! `export header`: what the command says and refuses. That headers answer in C++ as they do here is held in `src/choose/header`.
+
+mod common;
+
+use common::{root, run};
+
+#[test]
+fn the_command_says_what_the_tree_loses_and_refuses_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let toy = root().join("src/predict/toy").display().to_string();
+    let model = format!("{toy}/model");
+    let output = folder.path().join("table.h").display().to_string();
+    let export = |more: &[&str]| run(&[&["export", "header", &model, "--kernel", &toy, "-o", &output], more].concat());
+    let (out, err, code) = export(&["M=100", "M=4000", "--samples", "60"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("2 fixed problems in a table, all others by a tree of"), "{out}");
+    assert!(out.contains("on 20 other problems (M 100 to 4000): the model's first choice in"), "{out}");
+    let text = std::fs::read_to_string(&output).unwrap();
+    assert!(text.starts_with("// Made by seqtune"));
+    let (_, err, code) = export(&["M=100"]);
+    assert!(code == 2 && err.contains("exists; name another file, or pass --overwrite"), "{err}");
+    assert_eq!(export(&["M=100", "--samples", "30", "--overwrite"]).2, 0);
+    for (words, fault) in [
+        (vec!["M=0"], "field `M`"),
+        (vec!["M=100", "--range", "Q=1..9"], "`Q` is no size of kernel"),
+        (vec!["M=100", "--range", "M=9..1"], "the first is at most the second"),
+        (vec!["M=100", "--range", "M"], "write it as M=16..4096"),
+        (vec!["nothing.txt"], "no such file"),
+    ] {
+        let (_, err, code) = export(&[&words[..], &["--overwrite"]].concat());
+        assert!(code == 2 && err.contains(fault) && err.lines().count() == 1, "{words:?}: {err}");
+    }
+}

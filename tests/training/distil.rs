@@ -1,0 +1,125 @@
+//! Distillation of a toy model: what the small decoder learns, that it predicts what it was trained as, how it is stored and resumed.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod support;
+
+use common::{toy, toy_table as table};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use seqtune_data::Table;
+use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
+use seqtune_predict::network::weights::member;
+use seqtune_predict::settings::Hparams;
+use seqtune_predict::{Error, Model, Predictor, Quality, Query};
+use seqtune_train::distil::batch::Batch;
+use seqtune_train::distil::lesson::{Lesson, Wanted};
+use seqtune_train::distil::network::Student;
+use seqtune_train::distil::{Options, Stage, distil};
+use seqtune_train::network::tensors::{from_arrays, numbers};
+use seqtune_train::{Existing, train};
+use std::path::Path;
+use std::sync::Arc;
+
+fn whole(kernel: &Kernel, folder: &Path) -> (Model, [(Kernel, Table); 1]) {
+    let corpus = [(kernel.clone(), table(kernel))];
+    let settings = support::small_settings(8);
+    (train(&corpus, &settings, folder, Existing::Keep, &mut |_| {}).unwrap(), corpus)
+}
+
+fn options(steps: usize) -> Options {
+    let hparams = Hparams { width: 16, heads: 2, feed_forward: 32, encoder_layers: 1, decoder_layers: 1 };
+    Options { hparams, invented: 60, steps, ..Options::default() }
+}
+
+#[test]
+fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_what_it_was_trained_as() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let (model, corpus) = whole(&kernel, folder.path());
+    let mut asked = 0;
+    let mut told = |stage| {
+        if let Stage::Asking(done, _) = stage {
+            asked = done;
+        }
+    };
+    let small = distil(&model, &corpus, &options(200), folder.path(), &mut told).unwrap();
+    assert!(asked > 60, "{asked}");
+    assert_eq!(small.meta.parent, Some(model.digest()));
+    let level = small.meta.distilled.unwrap();
+    assert!(level.problems > 2 && level.behind < 0.1, "{level:?}");
+    let read = Model::load_as(folder.path(), &kernel.name, Quality::Fast).unwrap();
+    assert_eq!(read.digest(), small.digest());
+    assert!(Model::load_as(folder.path(), &kernel.name, Quality::Best).unwrap().meta.distilled.is_none());
+
+    // as it was trained: the same numbers by libtorch
+    let predictor = Predictor::new(&kernel, &read).unwrap();
+    let device = Device::described("A100").unwrap();
+    let featurizer = Featurizer::new(&Arc::new(read.meta.vocab.clone()), &kernel).unwrap();
+    let net = Student::new(&read.meta.hparams, &from_arrays(&member(&read.weights, 0))).unwrap();
+    for m in [1, 6, 1_000] {
+        let problem = kernel.problem(&format!("M={m}")).unwrap();
+        let query = Query { top: 100, width: 100, ..Query::new(&device) };
+        let found = predictor.predict(std::slice::from_ref(&problem), &query).unwrap().remove(0);
+        let instance = Instance::new(&kernel, &problem, &device);
+        let n = found.len();
+        let wanted = |(i, config): (usize, Config)| Wanted { config, target: (n - i) as f64, costs: [f32::NAN; 2] };
+        let wanted = found.iter().map(|c| c.config.clone()).enumerate().map(wanted).collect();
+        let lesson = Lesson::new(&featurizer, &instance, Objective::Time, wanted).unwrap();
+        let batch = Batch::new(&featurizer, &[&lesson], 2 * n, &mut ChaCha8Rng::seed_from_u64(1));
+        let (log, costs) = tch::no_grad(|| batch.forward(&net, featurizer.of));
+        let (log, costs) = (numbers(&log).unwrap(), numbers(&costs).unwrap());
+        for (i, candidate) in found.iter().enumerate() {
+            assert!((log[i] as f64 - candidate.log_probability).abs() < 1e-4);
+            let [time_us, _] = featurizer.decode_costs(&instance, [costs[2 * i], costs[2 * i + 1]]);
+            assert!((time_us / candidate.time_us - 1.0).abs() < 1e-3);
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_distillation_goes_on_to_the_same_weights() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let (model, corpus) = whole(&kernel, folder.path());
+    let straight = distil(&model, &corpus, &options(600), folder.path(), &mut |_| {}).unwrap();
+    let stopped = folder.path().join("stopped");
+    let mut end = |stage| {
+        if matches!(stage, Stage::Learning(400, ..)) {
+            panic!("stopped");
+        }
+    };
+    let begun = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        drop(distil(&model, &corpus, &options(600), &stopped, &mut end));
+    }));
+    assert!(begun.is_err() && stopped.join("checkpoint-distilled.safetensors").is_file());
+    let mut first = None;
+    let mut note = |stage| {
+        if let Stage::Learning(step, ..) = stage {
+            first.get_or_insert(step);
+        }
+    };
+    let resumed = distil(&model, &corpus, &options(600), &stopped, &mut note).unwrap();
+    assert_eq!(first, Some(400), "what was done is not done again");
+    assert_eq!(resumed.weights, straight.weights);
+    assert!(!stopped.join("checkpoint-distilled.safetensors").exists());
+}
+
+#[test]
+fn other_data_than_the_models_and_a_distilled_model_are_refused() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let (model, corpus) = whole(&kernel, folder.path());
+    let [(kernel, mut other)] = corpus.clone();
+    other.hashes = vec!["0123456789abcdef".into()];
+    let refused = distil(&model, &[(kernel, other)], &options(1), folder.path(), &mut |_| {}).err().unwrap();
+    assert!(
+        matches!(refused, Error::Mismatch(_)) && refused.to_string().contains("other datasets")
+            || refused.to_string().contains("which these are not"),
+        "{refused}"
+    );
+    let small = distil(&model, &corpus, &options(1), folder.path(), &mut |_| {}).unwrap();
+    let refused = distil(&small, &corpus, &options(1), folder.path(), &mut |_| {}).err().unwrap();
+    assert!(refused.to_string().contains("distil the whole model"), "{refused}");
+}
