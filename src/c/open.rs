@@ -1,0 +1,123 @@
+//! Opening and closing.
+
+use crate::pointers::{list, object, put, text};
+use crate::predictor::{Predictor, Shared};
+use crate::session::Session;
+use crate::status::{Answer, Fault, Status, guarded};
+use seqtune_predict::error::quoted;
+use seqtune_predict::kernel::Kernel;
+use seqtune_predict::model::Model;
+use seqtune_predict::threads::cores;
+use std::ffi::{c_char, c_void};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The text of a pointer that may be null.
+unsafe fn optional<'a>(at: *const c_char, what: &str) -> Answer<Option<&'a str>> {
+    // SAFETY: as the header demands
+    if at.is_null() { Ok(None) } else { unsafe { text(at, what) }.map(Some) }
+}
+
+/// Threads that load a model.
+const MOST_THREADS: usize = 4;
+
+fn opened(
+    kernel: &str,
+    device: Option<&str>,
+    load: impl FnOnce(&Kernel) -> Answer<Model> + Send,
+) -> Answer<*mut Predictor> {
+    let open = || {
+        let kernel = Kernel::open(kernel)?;
+        let model = load(&kernel)?;
+        Shared::new(kernel, &model, device)
+    };
+    // threads that stayed would be missing in a child of the program, which would wait for them
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(cores().min(MOST_THREADS)).build();
+    let threads = threads.map_err(|e| Fault::new(Status::SeqtuneFailed, format!("starting threads: {e}")))?;
+    let shared = threads.install(open)?;
+    Ok(Box::into_raw(Box::new(Predictor(Arc::new(shared)))))
+}
+
+/// Opens a model for a kernel.
+///
+/// `model` is a folder or a file; `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
+/// kernels/devices.toml or a .toml file, or NULL for the device that the model was trained on. `*predictor` is NULL where
+/// this fails. Close it with seqtune_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_open(
+    model: *const c_char,
+    kernel: *const c_char,
+    device: *const c_char,
+    predictor: *mut *mut Predictor,
+) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        unsafe {
+            put(predictor, "predictor", std::ptr::null_mut())?;
+            let (model, device) = (text(model, "model")?, optional(device, "device")?);
+            let load = |kernel: &Kernel| Ok(Model::load_for(Path::new(model), &kernel.name)?);
+            put(predictor, "predictor", opened(text(kernel, "kernel")?, device, load)?)
+        }
+    })
+}
+
+/// Opens a model from the bytes of its file (model.safetensors), which may be freed afterwards; else as seqtune_open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_open_memory(
+    bytes: *const c_void,
+    size: usize,
+    kernel: *const c_char,
+    device: *const c_char,
+    predictor: *mut *mut Predictor,
+) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        unsafe {
+            put(predictor, "predictor", std::ptr::null_mut())?;
+            let (bytes, device) = (list(bytes.cast::<u8>(), size, "bytes")?, optional(device, "device")?);
+            let load = |kernel: &Kernel| Ok(Model::from_bytes(bytes).map_err(|e| e.at(place(kernel)))?);
+            put(predictor, "predictor", opened(text(kernel, "kernel")?, device, load)?)
+        }
+    })
+}
+
+fn place(kernel: &Kernel) -> String {
+    format!("the model in memory for {}", quoted(&kernel.name))
+}
+
+/// Closes a predictor; NULL is let pass. Its sessions go on until they are closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_close(predictor: *mut Predictor) {
+    guarded(|| {
+        if !predictor.is_null() {
+            // SAFETY: as the header demands: it was opened here, and nobody uses it any more
+            drop(unsafe { Box::from_raw(predictor) });
+        }
+        Ok(())
+    });
+}
+
+/// Opens a session: the memory of one thread's predictions. Close it with seqtune_session_close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_session_open(predictor: *const Predictor, session: *mut *mut Session) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        unsafe {
+            put(session, "session", std::ptr::null_mut())?;
+            let opened = Session::new(&object(predictor, "predictor")?.0);
+            put(session, "session", Box::into_raw(Box::new(opened)))
+        }
+    })
+}
+
+/// Closes a session; NULL is let pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_session_close(session: *mut Session) {
+    guarded(|| {
+        if !session.is_null() {
+            // SAFETY: as the header demands: it was opened here, and nobody uses it any more
+            drop(unsafe { Box::from_raw(session) });
+        }
+        Ok(())
+    });
+}

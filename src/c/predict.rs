@@ -1,0 +1,220 @@
+//! Predictions into the caller's memory.
+
+use crate::engine::{Asked, ask};
+use crate::fields::Scratch;
+use crate::pointers::{list, object, text};
+use crate::predictor::{Predictor, Shared};
+use crate::session::Session;
+use crate::status::{Answer, Fault, Status, guarded};
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::limits::WIDTH;
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+
+/// Objective: microseconds per launch.
+pub const SEQTUNE_TIME: c_int = 0;
+/// Objective: joules per launch.
+pub const SEQTUNE_ENERGY: c_int = 1;
+/// Objective: energy times time.
+pub const SEQTUNE_EDP: c_int = 2;
+
+/// A predicted config.
+#[repr(C)]
+pub struct Candidate {
+    /// Its values in the order of the parameters: a row of the prediction's `values`.
+    pub values: *const i64,
+    /// Probability that it is the best.
+    pub probability: f64,
+    /// Predicted time in microseconds; NaN where the model never saw a time.
+    pub time_us: f64,
+    /// Predicted joules per launch; NaN where the model never saw energy.
+    pub joules: f64,
+}
+
+/// What is wanted, and room for the answer. SEQTUNE_PREDICTION fills it in.
+#[repr(C)]
+pub struct Prediction {
+    /// In: sizeof(seqtune_prediction), so that more can be added at its end.
+    pub size: usize,
+    /// In: sizeof(seqtune_candidate), likewise.
+    pub candidate_size: usize,
+    /// In: room for `top` candidates.
+    pub candidates: *mut Candidate,
+    /// In: number of candidates wanted.
+    pub top: usize,
+    /// In: room for the values of `top` configs.
+    pub values: *mut i64,
+    /// In: number of values there is room for, at least `top` times seqtune_parameter_count.
+    pub value_count: usize,
+    /// In: hypotheses that the search follows; 0 for the usual 20. Fewer are faster.
+    pub width: usize,
+    /// In: SEQTUNE_TIME, SEQTUNE_ENERGY or SEQTUNE_EDP.
+    pub objective: c_int,
+    /// Out: 1 where the first choice should not be trusted: measure the first few. Else 0.
+    pub unsure: c_int,
+    /// Out: number of candidates, best first; fewer than `top` where fewer are legal.
+    pub found: usize,
+}
+
+/// Room for an answer, checked.
+struct Room<'a> {
+    prediction: *mut Prediction,
+    wanted: &'a Prediction,
+    /// Values of one config.
+    row: usize,
+}
+
+impl Room<'_> {
+    /// The room of a prediction for configs of so many values.
+    ///
+    /// # Safety
+    /// As the header demands.
+    unsafe fn new<'a>(prediction: *mut Prediction, row: usize) -> Answer<Room<'a>> {
+        // SAFETY: as the caller promises; `size` stands in every version of it
+        let size = *unsafe { object(prediction.cast::<usize>(), "prediction") }?;
+        if size != size_of::<Prediction>() {
+            let sentence = format!(
+                "prediction.size is {size}, and this library knows {}: set it to sizeof(seqtune_prediction), and build with the header of this library",
+                size_of::<Prediction>()
+            );
+            return Err(Fault::input(sentence));
+        }
+        // SAFETY: as the caller promises
+        let wanted: &Prediction = unsafe { object(prediction, "prediction") }?;
+        let (top, stride) = (wanted.top, wanted.candidate_size);
+        let wrong = match () {
+            () if top == 0 || top > WIDTH => format!("prediction.top is {top}: ask for 1 to {WIDTH}"),
+            () if wanted.width > WIDTH => format!("prediction.width is {}: 0 or up to {WIDTH}", wanted.width),
+            () if stride < size_of::<Candidate>() || !stride.is_multiple_of(align_of::<Candidate>()) => {
+                format!("prediction.candidate_size is {stride}: set it to sizeof(seqtune_candidate)")
+            }
+            () if wanted.candidates.is_null() || !wanted.candidates.is_aligned() => {
+                "prediction.candidates is NULL or not aligned".into()
+            }
+            () if wanted.values.is_null() || !wanted.values.is_aligned() => {
+                "prediction.values is NULL or not aligned".into()
+            }
+            () if wanted.value_count < top.saturating_mul(row) => {
+                let sentence = format!(
+                    "prediction.values has room for {} values: {top} configs of {row} parameters need {}",
+                    wanted.value_count,
+                    top * row
+                );
+                return Err(Fault::new(Status::SeqtuneTooSmall, sentence));
+            }
+            () => return Ok(Room { prediction, wanted, row }),
+        };
+        Err(Fault::input(wrong))
+    }
+}
+
+/// Puts an answer into its room; nothing is asked of the memory here.
+///
+/// # Safety
+/// As the header demands.
+unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &Room, objective: Objective) -> Answer<()> {
+    let device = shared.device();
+    let (wanted, row) = (room.wanted, room.row);
+    let asked = Asked { problem: &scratch.problem, device: &device, objective, top: wanted.top, width: wanted.width };
+    let (base, stride, values) = (wanted.candidates.cast::<u8>(), wanted.candidate_size, wanted.values);
+    let (found, unsure) = ask(shared, &asked, &mut |at, candidate| {
+        // SAFETY: `at` is below `top`, for which there is room
+        let (place, values) = unsafe { (base.add(at * stride).cast::<Candidate>(), values.add(at * row)) };
+        for (i, (parameter, choice)) in shared.kernel.parameters.iter().zip(&candidate.config.0).enumerate() {
+            // SAFETY: a row has so many values
+            unsafe { values.add(i).write(parameter.values[*choice as usize]) };
+        }
+        let (probability, time_us, joules) = (candidate.probability, candidate.time_us, candidate.joules);
+        // SAFETY: the place is within the room, and aligned as its stride is
+        unsafe { place.write(Candidate { values, probability, time_us, joules }) };
+    })?;
+    // SAFETY: the caller's structure, whose size was checked
+    unsafe {
+        (&raw mut (*room.prediction).found).write(found);
+        (&raw mut (*room.prediction).unsure).write(unsure.into());
+    }
+    Ok(())
+}
+
+/// A prediction of a problem that `read` puts into the scratch.
+unsafe fn predicted(
+    predictor: *const Predictor,
+    session: *mut Session,
+    prediction: *mut Prediction,
+    read: impl FnOnce(&Shared, &mut Scratch) -> Answer<()>,
+) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        let shared = &unsafe { object(predictor, "predictor") }?.0;
+        // SAFETY: as the header demands
+        let room = unsafe { Room::new(prediction, shared.parameters.len()) }?;
+        let objective = shared.objective(room.wanted.objective)?;
+        let answer_with = |scratch: &mut Scratch| {
+            read(shared, scratch)?;
+            // SAFETY: as the header demands
+            unsafe { answer(shared, scratch, &room, objective) }
+        };
+        if session.is_null() {
+            return answer_with(&mut Scratch::new(shared));
+        }
+        // SAFETY: as the header demands
+        let session = unsafe { object(session.cast_const(), "session") }?;
+        match Arc::ptr_eq(&session.shared, shared) {
+            true => answer_with(&mut *session.scratch()?),
+            false => Err(Fault::input("the session is another predictor's")),
+        }
+    })
+}
+
+/// Predicts for a problem that is written as "M=512,N=512,K=64". Fields with a default may be left out.
+///
+/// `session` is one of this thread, or NULL: then the call makes one for itself. Where this fails, `prediction->found` and
+/// what stands in the rooms are not to be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_predict(
+    predictor: *const Predictor,
+    session: *mut Session,
+    problem: *const c_char,
+    prediction: *mut Prediction,
+) -> Status {
+    // SAFETY: as the header demands
+    unsafe {
+        predicted(predictor, session, prediction, |shared, scratch| scratch.read(shared, text(problem, "problem")?))
+    }
+}
+
+/// As seqtune_predict, of the first `count` fields by their values in the kernel's order, so that nothing is parsed. That of
+/// a choice is the number of its label (seqtune_field_label). Fields after them take their default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_predict_sizes(
+    predictor: *const Predictor,
+    session: *mut Session,
+    fields: *const i64,
+    count: usize,
+    prediction: *mut Prediction,
+) -> Status {
+    // SAFETY: as the header demands
+    unsafe {
+        predicted(predictor, session, prediction, |shared, scratch| {
+            scratch.take(shared, list(fields, count, "fields")?.iter().map(|field| *field as f64))
+        })
+    }
+}
+
+/// As seqtune_predict_sizes, where fields are no whole numbers or stand behind such as take their default: NaN stands for
+/// the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_predict_values(
+    predictor: *const Predictor,
+    session: *mut Session,
+    fields: *const f64,
+    count: usize,
+    prediction: *mut Prediction,
+) -> Status {
+    // SAFETY: as the header demands
+    unsafe {
+        predicted(predictor, session, prediction, |shared, scratch| {
+            scratch.take(shared, list(fields, count, "fields")?.iter().copied())
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! What a caller can get wrong is answered with a status and a sentence.
+
+use crate::kit::toy;
+use seqtune_c::*;
+use std::ffi::{CStr, CString, c_char};
+use std::ptr::{null, null_mut};
+
+fn last() -> String {
+    // SAFETY: a text of this thread that ends with a zero
+    unsafe { CStr::from_ptr(seqtune_last_error()) }.to_str().unwrap().to_string()
+}
+
+fn opened() -> *mut Predictor {
+    let [model, kernel] = toy().map(|text| CString::new(text).unwrap());
+    let mut predictor = null_mut();
+    // SAFETY: texts that end with a zero, and room for a pointer
+    let status = unsafe { seqtune_open(model.as_ptr(), kernel.as_ptr(), c"A100".as_ptr(), &mut predictor) };
+    assert_eq!(status, Status::SeqtuneOk, "{}", last());
+    predictor
+}
+
+fn prediction(candidates: &mut [Candidate], values: &mut [i64]) -> Prediction {
+    Prediction {
+        size: size_of::<Prediction>(),
+        candidate_size: size_of::<Candidate>(),
+        candidates: candidates.as_mut_ptr(),
+        top: candidates.len(),
+        values: values.as_mut_ptr(),
+        value_count: values.len(),
+        width: 0,
+        objective: SEQTUNE_TIME,
+        unsure: 0,
+        found: 0,
+    }
+}
+
+fn room() -> Candidate {
+    Candidate { values: null(), probability: 0.0, time_us: 0.0, joules: 0.0 }
+}
+
+#[test]
+fn null_pointers_are_named() {
+    let predictor = opened();
+    let (text, mut session, mut number) = (c"M=1".as_ptr(), null_mut(), 0.0);
+    // SAFETY: each pointer is null or right
+    let answers = unsafe {
+        [
+            (seqtune_open(null(), text, null(), &mut null_mut()), "model", last()),
+            (seqtune_open(text, null(), null(), &mut null_mut()), "kernel", last()),
+            (seqtune_open(text, text, null(), null_mut()), "predictor", last()),
+            (seqtune_open_memory(null(), 9, text, null(), &mut null_mut()), "bytes", last()),
+            (seqtune_session_open(null(), &mut session), "predictor", last()),
+            (seqtune_session_open(predictor, null_mut()), "session", last()),
+            (seqtune_predict(null(), null_mut(), text, null_mut()), "predictor", last()),
+            (seqtune_predict(predictor, null_mut(), text, null_mut()), "prediction", last()),
+            (seqtune_set_device(predictor, null()), "device", last()),
+            (seqtune_set_device_limits(predictor, text, null(), null(), 1), "names", last()),
+            (seqtune_set_device_limits(predictor, text, [null::<c_char>()].as_ptr(), &1.0, 1), "names", last()),
+            (seqtune_device_limit(predictor, null(), &mut number), "limit", last()),
+            (seqtune_device_limit(predictor, c"is_cpu".as_ptr(), null_mut()), "value", last()),
+            (seqtune_check(predictor, null(), text), "problem", last()),
+            (seqtune_check(predictor, text, null()), "config", last()),
+            (seqtune_count(predictor, text, null_mut()), "count", last()),
+            (seqtune_config_text(predictor, null(), 2, null_mut(), 0, null_mut()), "values", last()),
+        ]
+    };
+    for (at, (status, name, sentence)) in answers.into_iter().enumerate() {
+        // which sentence is the call's is settled by its order in the tuple
+        assert_eq!((status, sentence), (Status::SeqtuneInput, format!("`{name}` is NULL")), "call {at}");
+    }
+    // SAFETY: null or right, as above
+    unsafe {
+        assert_eq!(seqtune_parameter_count(null()), 0);
+        assert!(seqtune_parameter_name(null(), 0).is_null() && seqtune_field_name(null(), 0).is_null());
+        assert_eq!(seqtune_parameter_index(predictor, null()), -1);
+        seqtune_close(predictor);
+    }
+}
+
+#[test]
+fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
+    let predictor = opened();
+    let (mut candidates, mut values) = ([room(), room()], [0; 4]);
+    type Change = fn(&mut Prediction);
+    let cases: [(Change, &str); 10] = [
+        (|p| p.size = 8, "prediction.size is 8, and this library knows 72: set it to sizeof(seqtune_prediction)"),
+        (|p| p.candidate_size = 24, "prediction.candidate_size is 24: set it to sizeof(seqtune_candidate)"),
+        (|p| p.candidate_size = 33, "prediction.candidate_size is 33: set it to sizeof(seqtune_candidate)"),
+        (|p| p.top = 0, "prediction.top is 0: ask for 1 to 10000"),
+        (|p| p.top = usize::MAX, "prediction.top is 18446744073709551615: ask for 1 to 10000"),
+        (|p| p.width = 10_001, "prediction.width is 10001: 0 or up to 10000"),
+        (|p| p.candidates = null_mut(), "prediction.candidates is NULL or not aligned"),
+        (|p| p.values = 12 as *mut i64, "prediction.values is NULL or not aligned"),
+        (|p| p.value_count = 3, "prediction.values has room for 3 values: 2 configs of 2 parameters need 4"),
+        (|p| p.objective = 7, "objective 7: name SEQTUNE_TIME, SEQTUNE_ENERGY or SEQTUNE_EDP"),
+    ];
+    for (change, sentence) in cases {
+        let mut wrong = prediction(&mut candidates, &mut values);
+        change(&mut wrong);
+        // SAFETY: the sizes and pointers that are wrong are what is tested
+        let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1".as_ptr(), &mut wrong) };
+        assert!(status != Status::SeqtuneOk && last().starts_with(sentence), "{}", last());
+    }
+    let mut energy = prediction(&mut candidates, &mut values);
+    energy.objective = SEQTUNE_ENERGY;
+    // SAFETY: all is right but what the model knows
+    let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1".as_ptr(), &mut energy) };
+    assert_eq!((status, last().as_str()), (Status::SeqtuneMismatch, "the model was not trained for energy"));
+    // SAFETY: opened here
+    unsafe { seqtune_close(predictor) };
+}
+
+#[test]
+fn problems_are_read_alike_from_text_and_numbers_and_their_faults_are_named() {
+    let mut predictor = null_mut();
+    let model = CString::new(crate::kit::root().join("models/gemm-cpu").display().to_string()).unwrap();
+    let mut candidates = [room()];
+    let mut values = [0; 64];
+    // SAFETY: texts, lists and rooms of this test
+    unsafe {
+        assert_eq!(seqtune_open(model.as_ptr(), c"gemm".as_ptr(), null(), &mut predictor), Status::SeqtuneOk);
+        let mut asked = prediction(&mut candidates, &mut values);
+        asked.width = 5;
+        for text in [
+            c"M=300,N=200,K=100,transB=T",
+            c" M=300, N=200 ,K=100,,transB=T,alpha=1",
+            c"{\"M\":300,\"N\":200,\"K\":100,\"transB\":\"T\"}",
+        ] {
+            assert_eq!(
+                seqtune_predict(predictor, null_mut(), text.as_ptr(), &mut asked),
+                Status::SeqtuneOk,
+                "{}",
+                last()
+            );
+        }
+        let by_text =
+            (std::slice::from_raw_parts((*asked.candidates).values, 8).to_vec(), (*asked.candidates).probability);
+        let numbers = [300.0, 200.0, 100.0, f64::NAN, 1.0];
+        assert_eq!(seqtune_predict_values(predictor, null_mut(), numbers.as_ptr(), 5, &mut asked), Status::SeqtuneOk);
+        let by_numbers =
+            (std::slice::from_raw_parts((*asked.candidates).values, 8).to_vec(), (*asked.candidates).probability);
+        assert_eq!(by_text, by_numbers);
+        for (fields, sentence) in [
+            (vec![300.0, 200.0], "field `K` is missing"),
+            (vec![0.0, 200.0, 100.0], "field `M`: 0 is not a whole number from 1 to 65536"),
+            (vec![1.5, 200.0, 100.0], "field `M`: 1.5 is not a whole number from 1 to 65536"),
+            (vec![3.0, 2.0, 1.0, 2.0], "field `transA`: 2 is not the index of one of N, T"),
+            (vec![3.0, 2.0, 1.0, 0.0, 0.0, f64::INFINITY], "field `alpha`: inf is not a finite number"),
+        ] {
+            let status = seqtune_predict_values(predictor, null_mut(), fields.as_ptr(), fields.len(), &mut asked);
+            assert_eq!((status, last().as_str()), (Status::SeqtuneProblem, sentence));
+        }
+        let text = c"M=300,N=200,K=100,transB=X".as_ptr();
+        assert_eq!(seqtune_predict(predictor, null_mut(), text, &mut asked), Status::SeqtuneProblem);
+        assert!(last().ends_with("field `transB`: `X` is not one of N, T"), "{}", last());
+        assert_eq!(seqtune_predict(predictor, null_mut(), c"M=\xff".as_ptr(), &mut asked), Status::SeqtuneInput);
+        assert_eq!(last(), "`problem` is not text in UTF-8");
+        seqtune_close(predictor);
+    }
+}
