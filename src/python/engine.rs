@@ -1,0 +1,133 @@
+//! What `seqtune.Predictor` asks: a model ready for one kernel on one device.
+
+use crate::configs::{config_of, values_of};
+use crate::device::Device;
+use crate::errors::OrRaise;
+use crate::kernel::Kernel;
+use crate::model::Model;
+use crate::prediction::{Names, Prediction};
+use crate::problems::{problem_of, problems_of, problems_of_columns};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use seqtune_predict::error::input;
+use seqtune_predict::kernel::ConfigSpace;
+use seqtune_predict::split::Part;
+use seqtune_predict::{Config, Objective, Predictor, Problem, Query, limits};
+use std::sync::Arc;
+
+/// Problems that are answered before signals are looked at.
+const PORTION: usize = 1_920;
+
+/// Top, width, objective and threads of a question.
+type Ask = (usize, usize, String, usize);
+
+/// A model ready for one kernel on one device.
+#[pyclass(frozen, module = "seqtune._seqtune")]
+pub struct Engine {
+    predictor: Predictor,
+    model: Arc<seqtune_predict::Model>,
+    kernel: seqtune_predict::Kernel,
+    device: seqtune_predict::Device,
+    names: Arc<Names>,
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    fn new(py: Python<'_>, model: &Bound<'_, Model>, kernel: &Kernel, device: &Device) -> PyResult<Engine> {
+        let model = model.get().inner.clone();
+        let (kernel, device) = (kernel.0.clone(), device.0.clone());
+        let predictor = py.detach(|| Predictor::new(&kernel, &model)).or_raise(py)?;
+        let names = Names::new(py, kernel.parameters.iter().map(|p| p.name.clone()).collect());
+        Ok(Engine { predictor, model, kernel, device, names })
+    }
+
+    /// Whether the model was trained on the device.
+    #[getter]
+    fn saw(&self) -> bool {
+        self.predictor.saw(&self.device)
+    }
+
+    /// What the shape of a problem was to the training: `train`, `validation` or `test`.
+    fn part(&self, problem: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+        let shape = self.kernel.shape(&problem_of(&self.kernel, problem)?);
+        Ok(match self.model.meta.split.part(&shape) {
+            Part::Train => "train",
+            Part::Validation => "validation",
+            Part::Test => "test",
+        })
+    }
+
+    /// Predictions for each problem of a list.
+    fn predict(&self, problems: &Bound<'_, PyList>, ask: Ask) -> PyResult<Vec<Vec<Prediction>>> {
+        self.answer(problems.py(), &problems_of(&self.kernel, problems)?, &ask)
+    }
+
+    /// Predictions for each row of columns.
+    fn predict_columns(&self, columns: &Bound<'_, PyDict>, ask: Ask) -> PyResult<Vec<Vec<Prediction>>> {
+        self.answer(columns.py(), &problems_of_columns(&self.kernel, columns)?, &ask)
+    }
+
+    /// Predictions for one problem, of given configs only; those that are illegal are left out.
+    fn predict_among(
+        &self,
+        problem: &Bound<'_, PyAny>,
+        configs: &Bound<'_, PyList>,
+        ask: Ask,
+    ) -> PyResult<Vec<Prediction>> {
+        let py = configs.py();
+        let problem = problem_of(&self.kernel, problem)?;
+        let space = ConfigSpace::new(&self.kernel, &problem, &self.device);
+        let configs = configs.iter().map(|c| config_of(&self.kernel, &c)).collect::<PyResult<Vec<_>>>()?;
+        let legal: Vec<Config> = configs.into_iter().filter(|config| space.is_legal(config)).collect();
+        if legal.is_empty() {
+            return Ok(Vec::new());
+        }
+        let query = self.query(py, &ask)?;
+        Ok(self.shown(py.detach(|| self.predictor.predict_among(&problem, &query, &legal)).or_raise(py)?))
+    }
+}
+
+impl Engine {
+    /// What is asked, where it can be asked.
+    fn query(&self, py: Python<'_>, ask: &Ask) -> PyResult<Query<'_>> {
+        let (top, width, objective, threads) = ask;
+        let objective: Objective = objective.parse::<Objective>().or_raise(py)?;
+        self.model.check_objective(objective).or_raise(py)?;
+        for (what, count, most) in
+            [("top", top, limits::WIDTH), ("width", width, limits::WIDTH), ("threads", threads, limits::THREADS)]
+        {
+            if !(1..=most).contains(count) {
+                return input(format!("{what}={count} is not from 1 to {most}")).or_raise(py);
+            }
+        }
+        Ok(Query { objective, top: *top, width: *width, threads: *threads, ..Query::new(&self.device) })
+    }
+
+    fn answer(&self, py: Python<'_>, problems: &[Problem], ask: &Ask) -> PyResult<Vec<Vec<Prediction>>> {
+        let query = self.query(py, ask)?;
+        let mut all = Vec::with_capacity(problems.len());
+        for portion in problems.chunks(PORTION) {
+            let answers = py.detach(|| self.predictor.predict(portion, &query)).or_raise(py)?;
+            all.extend(answers.into_iter().map(|candidates| self.shown(candidates)));
+            py.check_signals()?;
+        }
+        Ok(all)
+    }
+
+    /// Candidates of one problem as Python has them.
+    fn shown(&self, candidates: Vec<seqtune_predict::Candidate>) -> Vec<Prediction> {
+        let unsure = self.predictor.is_unsure(&self.device, &candidates);
+        let known = |x: f64| x.is_finite().then_some(x);
+        let shown = |c: seqtune_predict::Candidate| Prediction {
+            names: self.names.clone(),
+            values: values_of(&self.kernel, &c.config),
+            probability: c.probability,
+            unsure,
+            time_us: known(c.time_us),
+            joules: known(c.joules),
+            log_probability: c.log_probability,
+        };
+        candidates.into_iter().map(shown).collect()
+    }
+}

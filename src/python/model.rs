@@ -1,0 +1,134 @@
+//! `seqtune.Model`: the weights and all that is known of them.
+
+use crate::device::Device;
+use crate::errors::OrRaise;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqtune_predict::Error;
+use seqtune_predict::Result;
+use seqtune_predict::files::read;
+use seqtune_predict::limits;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The model of a matrix product on CPUs that ships with the package.
+static GEMM_CPU: &[u8] = include_bytes!("../../models/gemm-cpu/model.safetensors");
+
+/// A trained model: `Model("folder")`, or the file in it.
+///
+/// A folder with models of several kernels, such as MIOpen's, holds one folder for each: `Model("models/miopen", kernel="ConvAsm1x1U")`.
+#[pyclass(frozen, module = "seqtune")]
+pub struct Model {
+    pub(crate) inner: Arc<seqtune_predict::Model>,
+    /// The file it came from, for pickling.
+    bytes: Arc<Cow<'static, [u8]>>,
+}
+
+impl Model {
+    fn of(bytes: Cow<'static, [u8]>) -> Result<Model> {
+        let inner = Arc::new(seqtune_predict::Model::from_bytes(&bytes)?);
+        Ok(Model { inner, bytes: Arc::new(bytes) })
+    }
+}
+
+/// The file of a model that is named by its folder, by the file, or by a folder of models and a kernel.
+fn file_of(path: &Path, kernel: Option<&str>) -> Result<PathBuf> {
+    let own = kernel.map(|kernel| seqtune_predict::Model::file(&path.join(kernel))).filter(|file| file.is_file());
+    if let Some(file) = own {
+        return Ok(file);
+    }
+    let file = seqtune_predict::Model::file(path);
+    if path.is_dir() && !file.exists() {
+        let others = seqtune_predict::Model::kernels_in(path)?;
+        if !others.is_empty() {
+            let (place, others) = (path.display(), others.join(", "));
+            return Err(Error::Mismatch(match kernel {
+                Some(kernel) => format!("{place}: no model is for kernel {kernel}, only for {others}"),
+                None => format!("{place}: it holds models of several kernels; name one of {others}"),
+            }));
+        }
+    }
+    Ok(if path.is_dir() { file } else { path.to_path_buf() })
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (path, kernel = None))]
+    fn new(py: Python<'_>, path: PathBuf, kernel: Option<String>) -> PyResult<Model> {
+        let load = || {
+            let file = file_of(&path, kernel.as_deref())?;
+            let bytes = read(&file, limits::MODEL)?;
+            Model::of(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
+        };
+        py.detach(load).or_raise(py)
+    }
+
+    /// A model from the bytes of its file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Model> {
+        py.detach(|| Model::of(Cow::Owned(bytes))).or_raise(py)
+    }
+
+    /// The model that ships with the package under this name.
+    #[staticmethod]
+    fn shipped(py: Python<'_>, name: &str) -> PyResult<Model> {
+        match name {
+            "gemm-cpu" => py.detach(|| Model::of(Cow::Borrowed(GEMM_CPU))).or_raise(py),
+            _ => Err(Error::File(format!("no model `{name}` ships with the package: name gemm-cpu, or open a folder")))
+                .or_raise(py),
+        }
+    }
+
+    /// The bytes of the model's file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.bytes)
+    }
+
+    /// Names of the kernels that it was made for.
+    #[getter]
+    fn kernels(&self) -> Vec<&str> {
+        self.inner.meta.kernels()
+    }
+
+    /// Devices that it was trained on.
+    #[getter]
+    fn devices(&self) -> Vec<Device> {
+        self.inner.meta.devices.iter().cloned().map(Device).collect()
+    }
+
+    /// What it was trained for: `time`, `energy`, `edp`.
+    #[getter]
+    fn objectives(&self) -> Vec<String> {
+        self.inner.meta.objectives.iter().map(|o| o.to_string()).collect()
+    }
+
+    /// Its description: how, when and of what data it was trained, and its scores.
+    #[getter]
+    fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = serde_json::to_string(&self.inner.meta).unwrap_or_default();
+        py.import("json")?.call_method1("loads", (text,))
+    }
+
+    /// Number of weights.
+    #[getter]
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    /// What tells it from others, in 16 hexadecimal digits.
+    #[getter]
+    fn digest(&self) -> String {
+        self.inner.digest()
+    }
+
+    fn __repr__(&self) -> String {
+        let devices: Vec<&str> = self.inner.meta.devices.iter().map(|d| d.name.as_str()).collect();
+        format!("<Model of {} on {}>", self.kernels().join(", "), devices.join(", "))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Model>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py()),)))
+    }
+}

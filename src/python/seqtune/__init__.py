@@ -1,0 +1,70 @@
+"""Predicts the tuning parameters of GPU kernels.
+
+>>> import seqtune
+>>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+>>> best = predictor.predict("M=300,N=200,K=100")[0]
+>>> best.config in seqtune.Space(predictor.kernel, "M=300,N=200,K=100", predictor.device)
+True
+"""
+
+from seqtune._seqtune import Device, Kernel, Model, Pick, Prediction, Space, __version__
+from seqtune.chooser import Chooser, ConfigStanding, Standing
+from seqtune.errors import (
+    ConfigError,
+    DeviceNotFoundError,
+    Error,
+    FailedError,
+    FileError,
+    InputError,
+    KernelError,
+    KernelNotFoundError,
+    MismatchError,
+    ModelError,
+    NoLegalConfigError,
+    ProblemError,
+    UnavailableError,
+    UnseenDeviceWarning,
+)
+from seqtune.predictor import Predictor
+from seqtune.sweeping import Invalid, Sweep, sweep
+
+__all__ = [
+    "Chooser",
+    "ConfigError",
+    "ConfigStanding",
+    "Device",
+    "DeviceNotFoundError",
+    "Error",
+    "FailedError",
+    "FileError",
+    "InputError",
+    "Invalid",
+    "Kernel",
+    "KernelError",
+    "KernelNotFoundError",
+    "MismatchError",
+    "Model",
+    "ModelError",
+    "NoLegalConfigError",
+    "Pick",
+    "Prediction",
+    "Predictor",
+    "ProblemError",
+    "Space",
+    "Standing",
+    "Sweep",
+    "UnavailableError",
+    "UnseenDeviceWarning",
+    "__version__",
+    "shipped",
+    "sweep",
+]
+
+
+def shipped(name: str = "gemm-cpu") -> Model:
+    """The model that ships with the package: ``gemm-cpu``, a matrix product on CPUs.
+
+    >>> shipped("gemm-cpu").kernels
+    ['gemm']
+    """
+    return Model.shipped(name)

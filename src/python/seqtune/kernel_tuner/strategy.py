@@ -1,0 +1,207 @@
+"""A strategy for ``tune_kernel``: predicted configs are measured first, then one of its own strategies goes on."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from seqtune._seqtune import Device, Kernel, Model, Prediction
+from seqtune.errors import InputError, UnseenDeviceWarning
+from seqtune.predictor import Predictor
+
+#: A strategy of Kernel Tuner by name, an object with ``tune``, one of its ``OptAlg``, or a function of the arguments of ``tune``.
+Then: TypeAlias = "str | Callable[..., Any] | Any | None"
+
+#: Search spaces of at most so many configs are ranked whole; of larger ones those that the beam finds are kept.
+WHOLE = 1_000
+
+#: Predictions that are asked for at most, where Kernel Tuner's own restrictions refuse many.
+MOST = 1_000
+
+
+class Strategy:
+    """Measures the ``top`` predicted configs, then lets the strategy ``then`` go on from the best of them.
+
+    ``model``, ``kernel`` and ``device`` are those of :class:`seqtune.Predictor`; the device is the model's own of the name that Kernel Tuner
+    tells, where none is given. ``problem`` is a problem of the kernel, or a function that makes one of ``problem_size``; without it the
+    sizes of ``problem_size`` are the kernel's size fields, in their order. Every config is checked against Kernel Tuner's restrictions before it
+    is measured. With ``only_unsure`` nothing goes on where the model is sure.
+
+    After ``tune`` the object holds ``predictions``: what was predicted and is in the search space, best first.
+    """
+
+    def __init__(
+        self,
+        model: Model | str | os.PathLike[str],
+        kernel: Kernel | str | os.PathLike[str] | None = None,
+        device: Device | str | None = None,
+        problem: str | Mapping[str, Any] | Callable[[Any], Any] | None = None,
+        top: int = 10,
+        then: Then = "genetic_algorithm",
+        only_unsure: bool = False,
+    ) -> None:
+        if top < 1:
+            raise InputError(f"top={top} is below 1")
+        # a wrong model, kernel or device is told before anything is compiled
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenDeviceWarning)
+            self._predictor = Predictor(model, kernel, device)
+        self._device = device
+        self.problem = problem
+        self.top = top
+        self.then = then
+        self.only_unsure = only_unsure
+        self.predictions: list[Prediction] = []
+
+    def tune(self, searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
+        """What ``tune_kernel`` calls: returns the results of all configs that were measured."""
+        from kernel_tuner.strategies.common import CostFunc
+        from kernel_tuner.util import StopCriterionReached, get_best_config
+
+        predictor = self._on(runner)
+        self.predictions = self._ranked(predictor, searchspace, self._problem(predictor, runner))
+        cost = CostFunc(searchspace, tuning_options, runner, scaling=False, snap=False)
+        try:
+            configs = [_tuple(searchspace, prediction) for prediction in self.predictions]
+            if configs:
+                cost.eval_all(configs)
+        except StopCriterionReached:
+            return list(cost.results)
+        first: list[dict[str, Any]] = [result for result in cost.results if result]
+        sure = bool(self.predictions) and not self.predictions[0].unsure
+        if self.then is None or (self.only_unsure and sure):
+            return first
+        valid = [result for result in first if "__error__" not in result]
+        best = None
+        if valid and len(tuning_options.objective) == 1:
+            better = tuning_options.objective_higher_is_better[0]
+            found = get_best_config(valid, tuning_options.objective[0], better)
+            best = [found[name] for name in searchspace.tune_params]
+        return _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
+
+    def _on(self, runner: Any) -> Predictor:
+        """The predictor for the device that is tuned on, where none was named."""
+        if self._device is not None:
+            return self._predictor
+        name = str(getattr(runner.get_device_info(), "name", ""))
+        model = self._predictor.model
+        known = [device for device in model.devices if name in (device.name, f"NVIDIA {device.name}")]
+        if known:
+            return Predictor(model, self._predictor.kernel, known[0])
+        warnings.warn(
+            f"the model never saw {name or 'this device'}; it predicts as for {self._predictor.device.name}",
+            UnseenDeviceWarning,
+            stacklevel=4,
+        )
+        return self._predictor
+
+    def _problem(self, predictor: Predictor, runner: Any) -> str | dict[str, Any]:
+        size = runner.kernel_options.problem_size
+        problem = self.problem(size) if callable(self.problem) else self.problem
+        if problem is not None:
+            return problem if isinstance(problem, str) else dict(problem)
+        return problem_of_size(predictor.kernel, size)
+
+    def _ranked(self, predictor: Predictor, searchspace: Any, problem: str | dict[str, Any]) -> list[Prediction]:
+        """The best predictions that Kernel Tuner's search space has."""
+        _check_names(predictor.kernel, searchspace)
+        if searchspace.size <= WHOLE:
+            configs = _configs(predictor.kernel, searchspace)
+            return predictor.predict_among(problem, configs, top=self.top) if configs else []
+        asked, found = max(4 * self.top, 20), []
+        while True:
+            answer = predictor.predict(problem, top=asked, width=asked)
+            found = [p for p in answer if searchspace.is_param_config_valid(_tuple(searchspace, p))]
+            if len(found) >= self.top or len(answer) < asked or asked >= MOST:
+                return found[: self.top]
+            asked = min(4 * asked, MOST)
+
+
+def problem_of_size(kernel: Kernel, size: Any) -> dict[str, Any]:
+    """The problem of which ``problem_size`` tells the sizes.
+
+    >>> problem_of_size(Kernel("gemm"), (64, 32, 16))
+    {'M': 64, 'N': 32, 'K': 16}
+    """
+    sizes = [size] if not isinstance(size, (tuple, list)) else list(size)
+    if not all(isinstance(one, numbers.Integral) for one in sizes):
+        raise InputError(f"problem_size is {size!r} and tells no sizes; say problem=")
+    fields = [name for name, field in kernel.fields.items() if field["kind"] == "size"]
+    if len(fields) != len(sizes):
+        raise InputError(
+            f"problem_size has {len(sizes)} sizes and kernel {kernel.name} {len(fields)} ({', '.join(fields)}); say problem="
+        )
+    return {name: int(value) for name, value in zip(fields, sizes)}
+
+
+def _check_names(kernel: Kernel, searchspace: Any) -> None:
+    missing = [name for name in kernel.parameters if name not in searchspace.tune_params]
+    if missing:
+        raise InputError(f"kernel {kernel.name} has parameters that tune_params lacks: {', '.join(missing)}")
+    more = [name for name, values in searchspace.tune_params.items() if name not in kernel.parameters and len(values) > 1]
+    if more:
+        raise InputError(f"tune_params has parameters that kernel {kernel.name} lacks: {', '.join(more)}")
+
+
+def _tuple(searchspace: Any, prediction: Prediction) -> tuple[Any, ...]:
+    """A config in the order of ``tune_params``; what is not the kernel's has one value."""
+    config = prediction.config
+    return tuple(config.get(name, values[0]) for name, values in searchspace.tune_params.items())
+
+
+def _configs(kernel: Kernel, searchspace: Any) -> list[dict[str, int]]:
+    """The search space as configs of the kernel; those with values that it does not have are left out."""
+    names = list(searchspace.tune_params)
+    places = [(name, names.index(name), set(values)) for name, values in kernel.parameters.items()]
+    whole = ({name: config[at] for name, at, _ in places} for config in searchspace.list)
+    return [config for config in whole if all(config[name] in values for name, _, values in places)]
+
+
+def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
+    """Runs another strategy, from the best config so far where it takes a starting point."""
+    from kernel_tuner.interface import strategy_map
+    from kernel_tuner.strategies.wrapper import OptAlg, OptAlgWrapper
+    from kernel_tuner.util import StopCriterionReached
+
+    chosen: Any = then
+    if isinstance(then, str):
+        if then not in strategy_map:
+            raise InputError(f"then={then!r} is not one of {', '.join(strategy_map)}")
+        chosen = strategy_map[then]
+    elif isinstance(then, OptAlg):
+        chosen = OptAlgWrapper(then)
+    tune: Callable[..., Any] = chosen.tune if hasattr(chosen, "tune") else chosen
+    options, named = tuning_options.strategy_options, tuning_options.get("strategy")
+    if isinstance(then, str):
+        tuning_options["strategy"] = then  # one module serves several names
+    starts = best is not None and "x0" not in options
+    if starts:
+        options["x0"] = best
+    try:
+        try:
+            return list(tune(searchspace, runner, tuning_options))
+        except ValueError as error:
+            # raised before anything was measured
+            if not starts or "x0" not in str(error):
+                raise
+            del options["x0"]
+            return list(tune(searchspace, runner, tuning_options))
+    except StopCriterionReached:
+        return []
+    finally:
+        tuning_options["strategy"] = named
+        if starts:
+            options.pop("x0", None)
+
+
+def _merged(searchspace: Any, first: list[dict[str, Any]], then: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Both lists of results; configs of the first are not repeated."""
+
+    def key(result: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(result.get(name) for name in searchspace.tune_params)
+
+    seen = {key(result) for result in first}
+    return first + [result for result in then if result and key(result) not in seen]

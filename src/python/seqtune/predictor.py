@@ -1,0 +1,171 @@
+"""``seqtune.Predictor``: the best legal configs of problems."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+from seqtune._seqtune import Device, Engine, Kernel, Model, Prediction
+from seqtune.errors import InputError, UnseenDeviceWarning
+from seqtune.problems import Problem, Problems, columns_of, is_single, rows_of
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def kernel_of(kernel: Kernel | str | os.PathLike[str] | None, model: Model | None = None) -> Kernel:
+    """A kernel by name or folder, or the one that a model was made for."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if kernel is not None:
+        return Kernel(kernel)
+    names = model.kernels if model else []
+    if len(names) != 1:
+        raise InputError(f"the model is for several kernels; name one of {', '.join(names)}")
+    return Kernel(names[0])
+
+
+def device_of(device: Device | str | None, model: Model) -> Device:
+    """A device by name, or the first one that a model was trained on."""
+    if isinstance(device, Device):
+        return device
+    if device is not None:
+        return Device(device)
+    if not model.devices:
+        raise InputError("the model names no device that it was trained on; give device=")
+    return model.devices[0]
+
+
+class Predictor:
+    """A model, ready to predict for one kernel on one device.
+
+    ``model`` is a :class:`seqtune.Model` or the path of one; ``kernel`` is needed where the model does not tell it, or where the kernel
+    is a folder of your own; ``device`` is the one that the model was trained on, where nothing else is given.
+
+    >>> import seqtune
+    >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+    >>> [best] = predictor.predict("M=64,N=64,K=64", top=1)
+    >>> list(best.config)[:3]
+    ['MWG', 'NWG', 'MDIM']
+    """
+
+    kernel: Kernel
+    model: Model
+    device: Device
+
+    def __init__(
+        self,
+        model: Model | str | os.PathLike[str],
+        kernel: Kernel | str | os.PathLike[str] | None = None,
+        device: Device | str | None = None,
+    ) -> None:
+        if not isinstance(model, Model):
+            name = kernel.name if isinstance(kernel, Kernel) else None if kernel is None else Kernel(kernel).name
+            model = Model(model, kernel=name)
+        self.model = model
+        self.kernel = kernel_of(kernel, model)
+        self.device = device_of(device, model)
+        self._engine = Engine(model, self.kernel, self.device)
+        if not self._engine.saw:
+            warnings.warn(
+                f"the model never saw {self.device.name}; its configs are legal there, its ranking is a guess",
+                UnseenDeviceWarning,
+                stacklevel=2,
+            )
+
+    @overload
+    def predict(
+        self, problems: Problem, top: int = 5, width: int = 20, objective: str = "time", threads: int = 1
+    ) -> list[Prediction]: ...
+
+    @overload
+    def predict(
+        self, problems: Problems, top: int = 5, width: int = 20, objective: str = "time", threads: int = 1
+    ) -> list[Any]: ...
+
+    def predict(
+        self, problems: Problems, top: int = 5, width: int = 20, objective: str = "time", threads: int = 1
+    ) -> list[Any]:
+        """The ``top`` legal configs of each problem, best first.
+
+        One problem (``"M=1,N=2"`` or a dict) is answered with a list of predictions. Many are answered with a list of such lists: a
+        list of texts and dicts, a dict of columns, a structured NumPy array, a two-dimensional one with columns in the order of the
+        kernel's fields, or a pandas frame. ``width`` is that of the beam, ``objective`` one of ``time``, ``energy`` and ``edp``.
+        Problems of one call are spread over ``threads``; the interpreter is free meanwhile.
+
+        >>> import seqtune
+        >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+        >>> [len(answer) for answer in predictor.predict({"M": [64, 128], "N": 64, "K": 64}, top=2)]
+        [2, 2]
+        """
+        ask = (top, width, objective, threads)
+        if is_single(problems):
+            single = problems if isinstance(problems, str) else dict(problems)
+            return self._engine.predict([single], ask)[0]
+        columns = columns_of(self.kernel, problems)
+        if columns is not None:
+            return self._engine.predict_columns(columns, ask)
+        return self._engine.predict(rows_of(problems), ask)
+
+    def part(self, problem: Problem) -> str:
+        """What a problem of this shape was to the training: ``train``, ``validation`` or ``test``, from which nothing was learned.
+
+        >>> import seqtune
+        >>> seqtune.Predictor(seqtune.shipped("gemm-cpu")).part("M=64,N=64,K=64") in ("train", "validation", "test")
+        True
+        """
+        return self._engine.part(problem if isinstance(problem, str) else dict(problem))
+
+    def predict_among(
+        self, problem: Problem, configs: Iterable[Mapping[str, int]], top: int = 5, objective: str = "time"
+    ) -> list[Prediction]:
+        """The ``top`` configs of those given, best first; illegal ones are left out. Probabilities are those among all legal configs.
+
+        >>> import seqtune
+        >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+        >>> drawn = seqtune.Space("gemm", "M=64,N=64,K=64", predictor.device).sample(10)
+        >>> all(p.config in drawn for p in predictor.predict_among("M=64,N=64,K=64", drawn, top=3))
+        True
+        """
+        given = [dict(config) for config in configs]
+        single = problem if isinstance(problem, str) else dict(problem)
+        width = min(max(top, len(given), 1), 10_000)
+        return self._engine.predict_among(single, given, (top, width, objective, 1))
+
+    def predict_frame(
+        self,
+        frame: "pandas.DataFrame",
+        top: int = 1,
+        width: int = 20,
+        objective: str = "time",
+        threads: int = 1,
+    ) -> "pandas.DataFrame":
+        """The same as a frame: a row for each prediction, with the index of its problem, its ``rank`` from 1, what is predicted of it, and a column
+        for each parameter.
+        """
+        import pandas
+
+        answers = self.predict(frame, top, width, objective, threads)
+        rows = [(at, rank, p) for at, answer in zip(frame.index, answers) for rank, p in enumerate(answer, 1)]
+        columns: dict[str, list[Any]] = {
+            "rank": [rank for _, rank, _ in rows],
+            "probability": [p.probability for _, _, p in rows],
+            "unsure": [p.unsure for _, _, p in rows],
+            "time_us": [float("nan") if p.time_us is None else p.time_us for _, _, p in rows],
+            "joules": [float("nan") if p.joules is None else p.joules for _, _, p in rows],
+        }
+        configs = [p.config for _, _, p in rows]
+        columns.update({name: [config[name] for config in configs] for name in self.kernel.parameters})
+        return pandas.DataFrame(columns, index=pandas.Index([at for at, _, _ in rows], name=frame.index.name))
+
+    def __repr__(self) -> str:
+        return f"Predictor({self.model!r}, {self.kernel!r}, {self.device!r})"
+
+    def __getstate__(self) -> tuple[Model, Kernel, Device]:
+        return (self.model, self.kernel, self.device)
+
+    def __setstate__(self, state: tuple[Model, Kernel, Device]) -> None:
+        self.model, self.kernel, self.device = state
+        self._engine = Engine(self.model, self.kernel, self.device)

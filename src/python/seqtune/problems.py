@@ -1,0 +1,74 @@
+"""Problems as users have them, made plain: texts and dicts, NumPy arrays, pandas frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from seqtune._seqtune import Kernel
+from seqtune.errors import InputError
+
+#: One problem: ``"M=1,N=2"`` or ``{"M": 1, "N": 2}``.
+Problem: TypeAlias = str | Mapping[str, Any]
+
+#: One problem or many: see :meth:`seqtune.Predictor.predict`.
+Problems: TypeAlias = Any
+
+
+def is_single(problems: Problems) -> bool:
+    """Whether it is one problem and not a list of them.
+
+    >>> is_single("M=1"), is_single({"M": 1}), is_single({"M": [1, 2]}), is_single(["M=1"])
+    (True, True, False, False)
+    """
+    if isinstance(problems, str):
+        return True
+    return isinstance(problems, Mapping) and not any(_is_column(value) for value in problems.values())
+
+
+def _is_column(value: Any) -> bool:
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
+
+
+def _as_list(column: Any) -> list[Any]:
+    return list(column.tolist() if hasattr(column, "tolist") else column)
+
+
+def columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | None:
+    """Lists by field, of a frame, a dict of arrays, a structured or a two-dimensional array; ``None`` of anything else.
+
+    >>> columns_of(Kernel("gemm"), {"M": [64, 128], "N": 32, "K": (1, 2)})
+    {'M': [64, 128], 'N': [32, 32], 'K': [1, 2]}
+    """
+    if hasattr(problems, "columns") and hasattr(problems, "loc"):  # a frame
+        return {str(name): _as_list(problems[name]) for name in problems.columns}
+    if isinstance(problems, Mapping):
+        rows = max((len(value) for value in problems.values() if _is_column(value)), default=1)
+        spread = {name: value if _is_column(value) else [value] * rows for name, value in problems.items()}
+        return {name: _as_list(value) for name, value in spread.items()}
+    dtype = getattr(problems, "dtype", None)
+    if dtype is None:
+        return None
+    if dtype.names:  # a structured array, also of a single row
+        return {name: _as_list(problems[name].reshape(-1)) for name in dtype.names}
+    if problems.ndim == 2:
+        fields = list(kernel.fields)
+        if problems.shape[1] > len(fields):
+            raise InputError(
+                f"the array has {problems.shape[1]} columns, and kernel {kernel.name} {len(fields)} fields: "
+                + ", ".join(fields)
+            )
+        return {name: _as_list(problems[:, at]) for at, name in enumerate(fields[: problems.shape[1]])}
+    if dtype.kind in "OUS" and problems.ndim == 1:  # texts in an array
+        return None
+    raise InputError("an array of problems has a row for each problem and a column for each field, or named fields")
+
+
+def rows_of(problems: Iterable[Any]) -> list[Any]:
+    """A list of texts and dicts, of anything that can be walked through.
+
+    >>> rows_of(line for line in ["M=1", {"M": 2}])
+    ['M=1', {'M': 2}]
+    """
+    plain = problems.tolist() if hasattr(problems, "tolist") else problems
+    return [row if isinstance(row, (str, dict)) else dict(row) if isinstance(row, Mapping) else row for row in plain]

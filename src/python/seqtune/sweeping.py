@@ -1,0 +1,239 @@
+"""``seqtune.sweep``: measuring configs with a function of one's own, into a journal that the command line trains from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from seqtune._seqtune import Device, Journal, Kernel, Space
+from seqtune.errors import Error, InputError
+from seqtune.predictor import kernel_of
+from seqtune.problems import Problem, Problems, columns_of, is_single, rows_of
+
+if TYPE_CHECKING:
+    import pandas
+
+#: Failures at the very beginning after which it is the function that is wrong and not the configs.
+HOPELESS = 20
+
+
+class Invalid(Exception):
+    """A config that does not work: to be returned or raised by ``measure``.
+
+    ``kind`` is one of ``compile``, ``runtime``, ``timeout`` and ``correctness``.
+
+    >>> Invalid("too many registers", kind="compile").kind
+    'compile'
+    """
+
+    KINDS = ("compile", "runtime", "timeout", "correctness")
+
+    def __init__(self, why: str = "", kind: str = "runtime") -> None:
+        if kind not in self.KINDS:
+            raise InputError(f"kind={kind!r} is not one of {', '.join(self.KINDS)}")
+        super().__init__(why)
+        self.why = why
+        self.kind = kind
+
+
+#: What ``measure`` returns: seconds, samples of seconds, ``None`` or :class:`Invalid` where the config does not work.
+Measured: TypeAlias = "float | Sequence[float] | Invalid | None"
+
+
+class Sweep:
+    """What a sweep found: counts, and the records of its journal."""
+
+    def __init__(self, journal: str, records: list[tuple[str, str, float | None]], counts: tuple[int, int, int]) -> None:
+        #: Path of the journal.
+        self.journal = journal
+        #: Problem, config, and median microseconds or ``None`` where it failed: all that the journal holds.
+        self.records = records
+        #: Configs measured now, failed now, and found in the journal.
+        self.measured, self.failed, self.found = counts
+
+    def best(self, problem: str | None = None) -> tuple[str, str, float]:
+        """The fastest record, of a problem as records write it or of all."""
+        valid = [(us, p, c) for p, c, us in self.records if us is not None and problem in (None, p)]
+        if not valid:
+            raise InputError("no config works" if problem is None else f"no config of {problem} works")
+        us, name, config = min(valid)
+        return name, config, us
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """The records as a frame: columns ``problem``, ``config`` and ``time_us``."""
+        import pandas
+
+        return pandas.DataFrame(self.records, columns=["problem", "config", "time_us"])
+
+    def __repr__(self) -> str:
+        return (
+            f"<Sweep {self.journal}: {len(self.records)} records, {self.measured} measured now, "
+            f"{self.failed} failed now, {self.found} found>"
+        )
+
+
+def sweep(
+    kernel: Kernel | str | os.PathLike[str],
+    measure: Callable[[dict[str, Any], dict[str, int]], Any],
+    problems: Problems,
+    *,
+    device: Device | str,
+    journal: str | os.PathLike[str],
+    sample: int | None = 100,
+    seed: int = 1,
+    progress: bool = True,
+) -> Sweep:
+    """Measures legal configs of each problem and writes a journal, which ``seqtune train`` and ``seqtune convert`` read.
+
+    ``measure(problem, config)`` gets two dicts and returns seconds, several samples of seconds, or ``None`` where the config does not work; a
+    config for which it raises is booked as failed, and the sweep goes on. ``sample`` is the number of configs per problem, the default config
+    among them; ``None`` is all. A journal that is there already is gone on with: what it holds is not measured again. Ctrl-C ends the sweep and
+    loses nothing.
+
+    >>> import seqtune, tempfile
+    >>> def measure(problem, config):
+    ...     return 1e-6 * problem["M"] / config["MWG"]
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> seqtune.sweep("gemm", measure, ["M=64,N=64,K=64"], device="H200", journal=folder.name + "/s.jsonl", sample=3).measured
+    3
+    """
+    kernel = kernel_of(kernel)
+    device = device if isinstance(device, Device) else Device(device)
+    given = [kernel.problem(problem) for problem in _listed(kernel, problems)]
+    plan = [(problem, configs_of(kernel, problem, device, sample, seed)) for problem in given]
+    path = os.fspath(journal)
+    tool = "a function of Python, by seqtune.sweep"
+    book = Journal(path, kernel, device, (seed, tool, f"seqtune.sweep({kernel.name}, sample={sample}, seed={seed})"))
+    counts = {"measured": 0, "failed": 0, "found": 0}
+    held: list[tuple[dict[str, Any], dict[str, int], Invalid]] = []
+    try:
+        with _progress(sum(len(configs) for _, configs in plan), progress) as advance:
+            for problem, configs in plan:
+                for config in configs:
+                    _one(book, measure, (problem, config), counts, held)
+                    advance()
+        for failure in held:  # none works: that is a result too, of few configs
+            _book(book, failure)
+        return Sweep(path, book.records(), (counts["measured"], counts["failed"], counts["found"]))
+    finally:
+        book.close()
+
+
+def _one(
+    book: Journal,
+    measure: Callable[[dict[str, Any], dict[str, int]], Any],
+    pair: tuple[dict[str, Any], dict[str, int]],
+    counts: dict[str, int],
+    held: list[tuple[dict[str, Any], dict[str, int], Invalid]],
+) -> None:
+    """Measures one config, unless the journal has it. Failures before the first success are held back."""
+    problem, config = pair
+    if book.has(problem, config):
+        counts["found"] += 1
+        return
+    cause: Exception | None = None
+    try:
+        outcome: Any = measure(dict(problem), dict(config))
+    except Invalid as invalid:
+        outcome = invalid
+    except Exception as error:
+        cause = error
+        outcome = Invalid(f"{type(error).__name__}: {error}")
+    if outcome is None:
+        outcome = Invalid("measure returned None")
+    if isinstance(outcome, Invalid):
+        counts["failed"] += 1
+        if counts["measured"] == counts["found"] == 0:
+            held.append((problem, config, outcome))
+            if cause is not None and len(held) >= HOPELESS:
+                raise InputError(
+                    f"measure failed for the first {HOPELESS} configs, the last time with {outcome.why}; nothing was written"
+                ) from cause
+            return
+        _book(book, (problem, config, outcome))
+        return
+    while held:
+        _book(book, held.pop(0))
+    book.measured(problem, config, _seconds(outcome))
+    counts["measured"] += 1
+
+
+def _book(book: Journal, failure: tuple[dict[str, Any], dict[str, int], Invalid]) -> None:
+    problem, config, invalid = failure
+    book.invalid(problem, config, (invalid.kind, invalid.why))
+
+
+def _seconds(outcome: Any) -> list[float]:
+    try:
+        return [float(outcome)] if not hasattr(outcome, "__len__") else [float(x) for x in outcome]
+    except (TypeError, ValueError):
+        raise InputError(f"measure returned {outcome!r}: it returns seconds, a list of them, or None") from None
+
+
+def _listed(kernel: Kernel, problems: Problems) -> Iterable[Problem]:
+    if is_single(problems):
+        return [problems]
+    columns = columns_of(kernel, problems)
+    if columns is not None:
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+    return rows_of(problems)
+
+
+def configs_of(
+    kernel: Kernel, problem: Problem, device: Device, sample: int | None, seed: int
+) -> list[dict[str, int]]:
+    """The configs of a problem that a sweep measures: the default one, where it is legal, then drawn ones."""
+    space = Space(kernel, problem, device)
+    count = space.count()
+    if sample is None and count is None:
+        raise InputError(f"the legal configs of {problem} cannot be counted; give sample=")
+    # its own seed: a problem's configs do not depend on the problems before it
+    digest = hashlib.sha256(f"{seed} {sorted(space.problem.items())}".encode()).digest()
+    own = int.from_bytes(digest[:8], "little")
+    wanted = int(min(1_000_000, count or 0)) if sample is None else sample
+    if wanted < 1 or count == 0:
+        raise InputError(f"no config is legal for {problem} on {device.name}" if count == 0 else f"sample={sample} is below 1")
+    configs = space.sample(wanted, own)
+    random.Random(own).shuffle(configs)
+    default = kernel.default
+    if default in space:
+        configs = [default] + [config for config in configs if config != default]
+    return configs[:wanted]
+
+
+@contextmanager
+def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+    """A bar in terminals and notebooks where tqdm is installed, else a line now and then on a terminal."""
+    if not shown:
+        yield lambda: None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        yield _lines(total)
+        return
+    with tqdm(total=total, unit="config", dynamic_ncols=True) as bar:
+        yield lambda: None if bar.update(1) else None
+
+
+def _lines(total: int) -> Callable[[], None]:
+    state = {"done": 0, "next": time.monotonic() + 1.0}
+
+    def advance() -> None:
+        state["done"] += 1
+        last = state["done"] == total
+        if sys.stderr.isatty() and (last or time.monotonic() >= state["next"]):
+            state["next"] = time.monotonic() + 1.0
+            sys.stderr.write(f"\r{int(state['done'])} of {total} configs" + ("\n" if last else ""))
+            sys.stderr.flush()
+
+    return advance
+
+
+__all__ = ["Error", "Invalid", "Sweep", "configs_of", "sweep"]

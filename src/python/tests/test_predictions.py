@@ -1,0 +1,156 @@
+"""Predictions: the same as the command line's, in every form of input, from every thread."""
+
+import pickle
+import re
+import threading
+import unittest
+import warnings
+
+import seqtune
+
+PROBLEM = "M=300,N=200,K=100"
+
+
+class Predictions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+
+    def test_best_first_with_what_the_model_says(self):
+        answer = self.predictor.predict(PROBLEM, top=3)
+        self.assertEqual(len(answer), 3)
+        best = answer[0]
+        self.assertIsInstance(best, seqtune.Prediction)
+        self.assertEqual(list(best.config), list(self.predictor.kernel.parameters))
+        self.assertEqual(best.text, ",".join(f"{name}={value}" for name, value in best.config.items()))
+        self.assertGreater(best.time_us, 0)
+        self.assertIsNone(best.joules)
+        self.assertTrue(0 < best.probability < 1 and best.log_probability < 0)
+        self.assertIs(type(best.unsure), bool)
+        self.assertRegex(repr(best), r"^<Prediction \d+\.\d % [\d.]+ us (unsure)?: MWG=\d+,")
+
+    def test_every_prediction_is_legal(self):
+        space = seqtune.Space(self.predictor.kernel, PROBLEM, self.predictor.device)
+        for prediction in self.predictor.predict(PROBLEM, top=20):
+            self.assertIn(prediction.config, space)
+            self.assertIsNone(space.violation(prediction.text))
+
+    def test_a_text_a_dict_and_columns_are_the_same_problem(self):
+        want = self.predictor.predict(PROBLEM, top=2)
+        fields = {"M": 300, "N": 200, "K": 100}
+        self.assertEqual(self.predictor.predict(fields, top=2), want)
+        self.assertEqual(self.predictor.predict({**fields, "M": 300.0, "dtype": "f32", "alpha": 1}, top=2), want)
+        for many in (
+            [PROBLEM],
+            [fields],
+            (problem for problem in [PROBLEM]),
+            {"M": [300], "N": 200, "K": (100,)},
+        ):
+            self.assertEqual(self.predictor.predict(many, top=2), [want])
+        self.assertEqual(self.predictor.predict([]), [])
+
+    def test_answers_do_not_depend_on_company_or_threads(self):
+        problems = [f"M={m},N=64,K=48" for m in range(40, 70)]
+        together = self.predictor.predict(problems, top=1, threads=2)
+        for problem, [best] in list(zip(problems, together))[::7]:
+            self.assertEqual(self.predictor.predict(problem, top=1)[0].config, best.config)
+
+    def test_threads_share_a_predictor(self):
+        want = self.predictor.predict(PROBLEM, top=2)
+        found = []
+        workers = [threading.Thread(target=lambda: found.append(self.predictor.predict(PROBLEM, top=2))) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.assertEqual(found, [want] * 4)
+
+    def test_the_interpreter_is_free_meanwhile(self):
+        done, seen = threading.Event(), []
+
+        def work():
+            self.predictor.predict({"M": list(range(64, 128)), "N": 64, "K": 64})
+            done.set()
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        while not done.wait(0.001):
+            seen.append(1)
+        worker.join()
+        self.assertGreater(len(seen), 5)
+
+    def test_objects_survive_pickling(self):
+        kernel = seqtune.Kernel("gemm")
+        for thing in (self.predictor.predict(PROBLEM)[0], self.predictor.device):
+            again = pickle.loads(pickle.dumps(thing))
+            self.assertEqual(again, thing)
+        self.assertEqual(hash(pickle.loads(pickle.dumps(self.predictor.predict(PROBLEM)[0]))), hash(self.predictor.predict(PROBLEM)[0]))
+        self.assertEqual(pickle.loads(pickle.dumps(kernel)).space_hash, kernel.space_hash)
+        self.assertEqual(pickle.loads(pickle.dumps(self.predictor.model)).digest, self.predictor.model.digest)
+        again = pickle.loads(pickle.dumps(self.predictor))
+        self.assertEqual(again.predict(PROBLEM), self.predictor.predict(PROBLEM))
+        space = seqtune.Space("gemm", PROBLEM, "H200")
+        self.assertEqual(pickle.loads(pickle.dumps(space)).count(), space.count())
+
+    def test_a_model_tells_what_it_is_of(self):
+        model = self.predictor.model
+        self.assertEqual(model.kernels, ["gemm"])
+        self.assertIn(self.predictor.device, model.devices)
+        self.assertEqual(model.objectives, ["time"])
+        self.assertGreater(model.size, 10_000)
+        self.assertRegex(model.digest, r"^[0-9a-f]{16}$")
+        self.assertEqual(model.meta["devices"][0]["name"], model.devices[0].name)
+        self.assertEqual(seqtune.Model.from_bytes(model.to_bytes()).digest, model.digest)
+
+    def test_a_device_that_the_model_never_saw_is_warned_of(self):
+        with self.assertWarns(seqtune.UnseenDeviceWarning):
+            predictor = seqtune.Predictor(self.predictor.model, device="H200")
+        self.assertTrue(predictor.predict(PROBLEM)[0].unsure)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pickle.loads(pickle.dumps(predictor))
+
+
+class WrongInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.predictor = seqtune.Predictor(seqtune.shipped())
+
+    def refused(self, kind, words, call):
+        with self.assertRaisesRegex(kind, words) as caught:
+            call()
+        self.assertIsInstance(caught.exception, seqtune.Error)
+        self.assertIsNone(re.search(r"\n", str(caught.exception)))
+
+    def test_problems(self):
+        predict = self.predictor.predict
+        self.refused(seqtune.ProblemError, "field `N` is missing", lambda: predict("M=3"))
+        self.refused(seqtune.ProblemError, "has no field `Q`", lambda: predict({"M": 1, "N": 1, "K": 1, "Q": 1}))
+        self.refused(seqtune.ProblemError, "^row 1: .*2.5.* is not a whole number", lambda: predict({"M": [1, 2.5], "N": 1, "K": 1}))
+        self.refused(seqtune.InputError, "column `N` has 3 rows", lambda: predict({"M": [1, 2], "N": [1, 2, 3], "K": 1}))
+        self.refused(seqtune.ProblemError, "`nan` is not a whole number", lambda: predict({"M": float("nan"), "N": 1, "K": 1}))
+        with self.assertRaisesRegex(TypeError, "a text such as .* or a dict, not int"):
+            predict([3])
+
+    def test_questions(self):
+        predict = self.predictor.predict
+        self.refused(seqtune.InputError, "top=0 is not from 1", lambda: predict(PROBLEM, top=0))
+        self.refused(seqtune.InputError, "threads=9999 is not", lambda: predict(PROBLEM, threads=9999))
+        self.refused(seqtune.InputError, "objective `speed`", lambda: predict(PROBLEM, objective="speed"))
+        self.refused(seqtune.MismatchError, "not trained for energy", lambda: predict(PROBLEM, objective="energy"))
+
+    def test_models_kernels_and_devices(self):
+        self.refused(seqtune.FileError, "no such file", lambda: seqtune.Model("nowhere"))
+        self.refused(OSError, "no such file", lambda: seqtune.Predictor("nowhere"))
+        self.refused(seqtune.FileError, "no model `x` ships", lambda: seqtune.shipped("x"))
+        self.refused(seqtune.ModelError, "", lambda: seqtune.Model.from_bytes(b"x" * 100))
+        self.refused(seqtune.KernelNotFoundError, "no kernel `x`", lambda: seqtune.Kernel("x"))
+        self.refused(seqtune.KernelError, "kernel.toml: line 1", lambda: seqtune.Kernel.from_toml("= 1"))
+        self.refused(seqtune.DeviceNotFoundError, "no device `x`", lambda: seqtune.Device("x"))
+        self.refused(seqtune.InputError, "no limit `speed`", lambda: seqtune.Device.from_limits("x", speed=1))
+        self.refused(seqtune.InputError, "is -1", lambda: seqtune.Device.from_limits("x", local_memory=-1))
+        self.refused(seqtune.MismatchError, "conv2d", lambda: seqtune.Predictor(seqtune.shipped(), "conv2d"))
+
+
+if __name__ == "__main__":
+    unittest.main()
