@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Builds what docs/try loads, and tests the page.
+#
+#   scripts/web.sh            builds docs/try/seqtune.wasm, copies the model of gemm beside it, and tests the page
+#   scripts/web.sh --build    builds alone
+#   scripts/web.sh --test     tests docs/try as it is, against `seqtune` (SEQTUNE_BIN names a built one)
+#   scripts/web.sh --check    says whether docs/try was built from the sources as they are
+#
+# It builds with rustup's target wasm32-unknown-unknown, or with Debian's rustc-web, cargo-web, rust-web-src and lld-14. Node asks the
+# module, headless Chromium opens the page; what is missing is skipped, and said. Screenshots: target/web-page.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+page=docs/try
+target=wasm32-unknown-unknown
+say() { printf 'web: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# One hash of everything that the module and the model beside it are made of.
+sources() {
+    { find src/web src/predict kernels -type f ! -path '*/toy/*' ! -path '*/benches/*'; echo models/gemm-cpu/distilled.safetensors; } \
+        | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum | cut -d ' ' -f 1
+}
+
+# Whether cargo's own compiler has the target, where rustup can fetch it too.
+has_target() { [ -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ]; }
+
+build() {
+    local flags=(-C target-feature=+simd128)
+    # no path of this machine goes into the module
+    local home=${CARGO_HOME:-$HOME/.cargo}
+    flags+=("--remap-path-prefix=$PWD=." "--remap-path-prefix=$home=cargo")
+    if has_target || { command -v rustup >/dev/null && rustup target add $target >&2 && has_target; }; then
+        flags+=("--remap-path-prefix=$(rustc --print sysroot)=rust")
+        say "building with $(rustc --version)"
+        RUSTFLAGS="${flags[*]}" cargo build --quiet --profile web -p seqtune-web --target $target
+    elif [ -x /usr/bin/cargo ] && [ -d /usr/lib/rustlib/src/rust ] && command -v wasm-ld-14 >/dev/null; then
+        flags+=(-C "linker=$(command -v wasm-ld-14)" "--remap-path-prefix=/usr/lib/rustlib=rust")
+        say "building with Debian's $(/usr/bin/rustc --version)"
+        RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 RUSTFLAGS="${flags[*]}" \
+            /usr/bin/cargo build --quiet --profile web -p seqtune-web -Z build-std=std,panic_abort --target $target
+    else
+        fail "no compiler for WebAssembly: run \`rustup target add $target\`, or install rustc-web, cargo-web, rust-web-src and lld-14"
+    fi
+    install -m 644 "${CARGO_TARGET_DIR:-target}/$target/web/seqtune_web.wasm" $page/seqtune.wasm
+    install -m 644 models/gemm-cpu/distilled.safetensors $page/model.safetensors
+    sources > $page/sources.sha256
+    say "$(du -cb $page/* | tail -1 | cut -f 1) bytes in $page, of which seqtune.wasm has $(stat -c %s $page/seqtune.wasm)"
+}
+
+check() {
+    [ "$(cat $page/sources.sha256 2>/dev/null)" = "$(sources)" ] || fail "$page was built from other sources; scripts/web.sh builds it anew"
+    say "$page was built from these sources"
+}
+
+# The folder of a page has at most so many bytes.
+limit=4000000
+
+run_tests() {
+    local bytes seqtune=${SEQTUNE_BIN:-} chromium
+    [ -e $page/seqtune.wasm ] || fail "$page/seqtune.wasm is missing: run scripts/web.sh --build"
+    bytes=$(du -cb $page/* | tail -1 | cut -f 1)
+    [ "$bytes" -lt $limit ] || fail "$page has $bytes bytes, more than $limit"
+    if [ -z "$seqtune" ]; then
+        cargo build --quiet --release
+        seqtune=target/release/seqtune
+    fi
+    seqtune=$(realpath "$seqtune")
+    if command -v node >/dev/null; then node scripts/web_ask.mjs "$seqtune"; else echo "skipped: no node"; fi
+    chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+    if [ -z "$chromium" ]; then
+        echo "skipped: no Chromium"
+    elif ! command -v python3 >/dev/null; then
+        echo "skipped: no python3"
+    else
+        python3 scripts/web_page.py "$chromium" "$seqtune" target/web-page
+    fi
+}
+
+case "${1:-}" in
+    "") build && run_tests ;;
+    --build) build ;;
+    --test) run_tests ;;
+    --check) check ;;
+    *) fail "there is no option \`$1\`: scripts/web.sh [--build | --test | --check]" ;;
+esac
