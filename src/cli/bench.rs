@@ -87,8 +87,8 @@ pub fn run(args: Args) -> Result<()> {
     }
     if let Some(judging) = &judging {
         crate::cli::answer::answer(&format!(
-            "{} legal configs of {} problems judged, {} threads: {:.0} a second",
-            judging.configs, judging.problems, judging.threads, judging.per_second
+            "{} legal configs of {} problems judged, {} of them by their own score, {} threads: {:.0} a second",
+            judging.configs, judging.problems, judging.scored, judging.threads, judging.per_second
         ));
     }
     crate::cli::answer::answer(&format!(

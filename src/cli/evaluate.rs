@@ -56,6 +56,12 @@ pub struct Args {
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
     pub no_trees: bool,
+    /// Judges another model too, or models of one kernel each, and how the first compares with it (tuned datasets)
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["folds", "leave_device_out"])]
+    pub beside: Option<PathBuf>,
+    /// Distils each fold's model and judges the small decoder too (with --folds or --leave-device-out)
+    #[arg(long)]
+    pub distil: bool,
     /// Which form of the model is judged
     #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
     pub quality: Quality,
@@ -95,6 +101,11 @@ pub fn run(args: Args) -> Result<()> {
     if args.models.is_some() {
         return input("--models keeps those of --folds or --leave-device-out; pass one of them");
     }
+    if args.distil {
+        return input(
+            "--distil is for --folds or --leave-device-out; `seqtune distil` makes the small decoder of one model",
+        );
+    }
     let [_, datasets @ ..] = &args.paths[..] else { return input("name a model and datasets") };
     if datasets.is_empty() {
         return input("name datasets behind the model, or pass --folds to judge without one");
@@ -107,6 +118,9 @@ pub fn run(args: Args) -> Result<()> {
         return tuned(&args, &corpus);
     }
     refuse_tuned_only(&args)?;
+    if args.beside.is_some() {
+        return input("--beside compares models on what tuners chose; these datasets are sweeps");
+    }
     match &corpus[..] {
         [(kernel, table)] => swept(&args, &model(&args, kernel, table)?, kernel, table),
         _ => input("sweeps are judged one kernel at a time"),
@@ -187,7 +201,9 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     let mut reports = Vec::new();
     for (i, (kernel, table)) in corpus.iter().enumerate() {
         let mut tell = |what: &str| tell(&format!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len()));
-        reports.extend(evaluate_tuned(kernel, table, &model(args, kernel, table)?, &ask, &mut tell)?);
+        let beside = args.beside.as_ref().map(|path| Model::load_as(path, &kernel.name, Quality::Auto)).transpose()?;
+        let models = (&model(args, kernel, table)?, beside.as_ref());
+        reports.extend(evaluate_tuned(kernel, table, models, &ask, &mut tell)?);
     }
     if reports.is_empty() {
         return input("none of the problem shapes falls into that part of the model's split");

@@ -8,6 +8,10 @@ use std::fmt;
 pub enum Method {
     /// The model as `predict` uses it: the beam's configs, ranked by networks and trees together.
     Predict,
+    /// Another model, judged beside the one that a report is of.
+    Beside,
+    /// The likelihood of every config, of the small decoder that the model was distilled into.
+    Distilled,
     /// The decoder's likelihood of every config.
     Likelihood,
     /// The time or energy that the model predicts for every config.
@@ -45,6 +49,8 @@ impl Method {
     pub const fn name(self) -> &'static str {
         match self {
             Method::Predict => "seqtune, as predict",
+            Method::Beside => "the model beside",
+            Method::Distilled => "seqtune, distilled",
             Method::Likelihood => "seqtune, likelihood alone",
             Method::PredictedCost => "seqtune, predicted cost alone",
             Method::Reranker => "seqtune, re-ranker alone",

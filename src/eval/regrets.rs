@@ -26,6 +26,8 @@ pub struct Row {
     pub error: f64,
     /// How much less `predict` regrets, or, above 0, more, on the same problems.
     pub predict_less: Option<[Margin; TOPS.len()]>,
+    /// The same of the small decoder, where it was distilled.
+    pub distilled_less: Option<[Margin; TOPS.len()]>,
     /// Share of the problems that it has an answer for; the others are left out of its means.
     pub answered: f64,
 }
@@ -124,20 +126,24 @@ pub fn rows(judged: &[&Judged]) -> Vec<Row> {
 fn row(method: Method, judged: &[&Judged]) -> Row {
     let of =
         |j: &Judged, wanted: Method| j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret);
-    let (mut own, mut less) = (Paired::default(), Paired::default());
+    let (mut own, mut less) = (Paired::default(), [Method::Predict, Method::Distilled].map(|_| Paired::default()));
     for one in judged {
         let Some(regret) = of(one, method) else { continue };
         own.add(one.shape.clone(), regret);
-        if let (Some(predict), true) = (of(one, Method::Predict), method != Method::Predict) {
-            less.add(one.shape.clone(), std::array::from_fn(|top| predict[top] - regret[top]));
+        for (ours, less) in [Method::Predict, Method::Distilled].into_iter().zip(&mut less) {
+            if let (Some(ours), true) = (of(one, ours), method != ours) {
+                less.add(one.shape.clone(), std::array::from_fn(|top| ours[top] - regret[top]));
+            }
         }
     }
     let margins = own.margins();
+    let [predict_less, distilled_less] = less.map(|less| (less.problems() > 0).then(|| less.margins()));
     Row {
         method,
         regret: margins.map(|(mean, _)| mean),
         error: margins[0].1,
-        predict_less: (less.problems() > 0).then(|| less.margins()),
+        predict_less,
+        distilled_less,
         answered: own.problems() as f64 / judged.len() as f64,
     }
 }
@@ -183,12 +189,16 @@ impl Report {
                 format!("{five:.3}"),
             ]);
         }
-        let less = self.rows.iter().filter(|row| row.method.is_light_gbm()).filter_map(|row| {
-            let [one, two, three, five] =
-                row.predict_less?.map(|(m, e)| format!("{:+.3} ± {:.3}", 100.0 * m, 100.0 * e));
-            Some(format!("Predict less {}: {one}, {two}, {three}, {five}\n", row.method))
-        });
-        let less: String = less.collect();
+        let less = |row: &Row, who: &str, margins: Option<[Margin; TOPS.len()]>| {
+            let [one, two, three, five] = margins?.map(|(m, e)| format!("{:+.3} ± {:.3}", 100.0 * m, 100.0 * e));
+            Some(format!("{who} less {}: {one}, {two}, {three}, {five}\n", row.method))
+        };
+        let rivals = self.rows.iter().filter(|row| row.method.is_light_gbm());
+        let distilled = self.rows.iter().filter(|row| row.method.is_light_gbm() || row.method == Method::Predict);
+        let less: String = rivals
+            .filter_map(|row| less(row, "Predict", row.predict_less))
+            .chain(distilled.filter_map(|row| less(row, "Distilled", row.distilled_less)))
+            .collect();
         let less = if less.is_empty() { less } else { format!("\n{less}") };
         text + &table.to_string()
             + &less

@@ -226,6 +226,8 @@ pub struct Judging {
     pub problems: usize,
     /// Legal configs of these problems.
     pub configs: u64,
+    /// Those that a network scored: the others are behind prefixes that are less probable than the best configs.
+    pub scored: u64,
     /// Threads used.
     pub threads: usize,
     /// Seconds in all.
@@ -248,10 +250,11 @@ pub fn judging(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let problems = timed_problems(kernel, device, count, &mut rng)?;
     let began = Instant::now();
-    let mut configs = 0;
+    let (mut configs, mut scored) = (0, 0);
     for problem in &problems {
-        configs += predictor.exhaustive(problem, &Query { top: 10, threads, ..Query::new(device) })?.judged;
+        let found = predictor.exhaustive(problem, &Query { top: 10, threads, ..Query::new(device) })?;
+        (configs, scored) = (configs + found.judged, scored + found.scored);
     }
     let seconds = began.elapsed().as_secs_f64();
-    Ok(Judging { problems: count, configs, threads, seconds, per_second: configs as f64 / seconds })
+    Ok(Judging { problems: count, configs, scored, threads, seconds, per_second: configs as f64 / seconds })
 }

@@ -44,6 +44,19 @@ pub fn advance(
     Ok(Next::default())
 }
 
+/// What a network says behind a prefix.
+#[derive(Clone, Debug)]
+pub struct AskedPrefix {
+    /// The choices before.
+    pub prefix: Vec<Choice>,
+    /// Natural logarithm of the prefix's probability among all of its length that may be completed.
+    pub log_probability: f64,
+    /// What may follow.
+    pub choices: Vec<Choice>,
+    /// Natural logarithm of the probability of each of them.
+    pub log: Vec<f64>,
+}
+
 /// What a thread needs of a predictor.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoder<'a> {
@@ -69,7 +82,8 @@ impl Decoder<'_> {
         for (instance, problem) in instances.iter().zip(problems) {
             instance.check(problem, device)?;
         }
-        let (found, mut caches, histories) = self.search(&instances, objective, query.width.max(top), among)?;
+        let (found, mut caches, histories) =
+            self.search(&instances, objective, query.width.max(top), among, &mut |_, _| {})?;
         if !self.ensemble.reranks() {
             return Ok(self.timed(&instances, found, (&mut caches, &histories), top));
         }
@@ -153,7 +167,19 @@ impl Decoder<'_> {
         answers
     }
 
-    /// The beam of each problem, with the caches, and the history of each row of the last step that was scored.
+    /// The prefixes that a beam of this width asks about, of each problem.
+    pub(crate) fn asked(
+        self,
+        instances: &[Instance],
+        objective: Objective,
+        width: usize,
+    ) -> Result<Vec<Vec<AskedPrefix>>> {
+        let mut asked = vec![Vec::new(); instances.len()];
+        self.search(instances, objective, width, None, &mut |problem, prefix| asked[problem].push(prefix))?;
+        Ok(asked)
+    }
+
+    /// `seen` hears of every prefix that is asked about, with the problem's number. The beam of each problem, with the caches, and the history of each row of the last step that was scored.
     #[allow(clippy::type_complexity)] // named once, read once
     fn search(
         self,
@@ -161,6 +187,7 @@ impl Decoder<'_> {
         objective: Objective,
         width: usize,
         among: Option<&[Config]>,
+        seen: &mut dyn FnMut(usize, AskedPrefix),
     ) -> Result<(Vec<Vec<Hypothesis>>, KvCaches, Vec<Vec<Vec<u32>>>)> {
         let featurizer = self.featurizer;
         let mut caches = self.encode(instance, objective);
@@ -190,12 +217,17 @@ impl Decoder<'_> {
                 for hypothesis in beam {
                     let mut history = histories[problem].get(hypothesis.parent).cloned().unwrap_or_default();
                     if !hypothesis.next.open.is_empty() {
-                        let (prefix, legal) = &asked[next];
+                        let (prefix, legal) = (std::mem::take(&mut asked[next].0), asked[next].1);
                         let first = featurizer.token(prefix.len(), 0);
                         let choices: Vec<Choice> = legal.open.iter().chain(&legal.closed).map(|t| t - first).collect();
                         let log =
-                            self.ensemble.choose(featurizer, &instance[problem], (&hidden, next), prefix, &choices);
-                        choices.iter().zip(log).for_each(|(c, log)| scores[at * v + (first + c) as usize] = log as f32);
+                            self.ensemble.choose(featurizer, &instance[problem], (&hidden, next), &prefix, &choices);
+                        let place = |c: &Choice| at * v + (first + c) as usize;
+                        choices.iter().zip(&log).for_each(|(c, log)| scores[place(c)] = *log as f32);
+                        seen(
+                            problem,
+                            AskedPrefix { prefix, log_probability: hypothesis.log_probability, choices, log },
+                        );
                         history.push(entries[next]);
                         next += 1;
                     }

@@ -1,9 +1,9 @@
-//! Every legal config of a problem: scored by the re-ranker alone, without beam or likelihood, or by a small decoder's likelihood.
+//! Every legal config of a problem: scored by the re-ranker alone, without beam or likelihood, or judged by a small decoder's likelihood.
 
 use crate::candidate::Candidate;
 use crate::error::{Result, input};
 use crate::featurizer::Instance;
-use crate::kernel::{Choice, Config, Problem};
+use crate::kernel::{Choice, Config, Count, Problem};
 use crate::predictor::Predictor;
 use crate::query::Query;
 use crate::threads::on_threads;
@@ -12,6 +12,8 @@ use crate::threads::on_threads;
 pub struct Exhaustive {
     /// Legal configs, all of which were judged.
     pub judged: u64,
+    /// Configs that a network scored. The others are behind prefixes that are less probable than the best configs, and so are they.
+    pub scored: u64,
     /// The best by the networks' mean rank, best first.
     pub best: Vec<Candidate>,
 }
@@ -27,15 +29,16 @@ impl Predictor {
     pub fn exhaustive(&self, problem: &Problem, query: &Query) -> Result<Exhaustive> {
         let Query { device, objective, top, threads, .. } = *query;
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        if let Some(count) = Some(instance.space.counter().total()).filter(|n| n.known().is_none_or(|n| n > MOST)) {
-            return input(format!(
-                "kernel {} has {count} legal configs here; {MOST:.0e} are judged at most",
-                self.featurizer.kernel.name
-            ));
-        }
+        let judged = match instance.space.counter().total() {
+            Count::Exactly(count) if count <= MOST => count,
+            count => {
+                let name = &self.featurizer.kernel.name;
+                return input(format!("kernel {name} has {count} legal configs here; {MOST:e} are judged at most"));
+            }
+        };
         if let Some(small) = self.distilled() {
-            let (judged, best) = small.exhaustive(&instance, problem, query)?;
-            return Ok(Exhaustive { judged, best });
+            let (scored, best) = small.exhaustive(&instance, problem, query)?;
+            return Ok(Exhaustive { judged, scored, best });
         }
         let decoder = self.decoder()?;
         let caches = decoder.encode(std::slice::from_ref(&instance), objective);
@@ -54,9 +57,9 @@ impl Predictor {
             // each with its own compiled rules and features: they are not shared between threads
             let instance = Instance::new(&self.featurizer.kernel, problem, device);
             let mut scorer = decoder.ensemble.scorer(&self.featurizer, &instance, &caches, 0);
-            let (mut judged, mut best, mut waiting) = (0, Vec::new(), Vec::new());
+            let (mut count, mut best, mut waiting) = (0, Vec::new(), Vec::new());
             let mut settle = |waiting: &mut Vec<Config>, scores: Vec<_>| {
-                judged += waiting.len() as u64;
+                count += waiting.len() as u64;
                 best.extend(waiting.drain(..).zip(scores));
                 keep(&mut best, top);
             };
@@ -69,9 +72,9 @@ impl Predictor {
                 true
             })?;
             settle(&mut waiting, scorer.take());
-            Ok((judged, best))
+            Ok((count, best))
         })?;
-        let judged = parts.iter().map(|(judged, _)| judged).sum();
+        let count = parts.iter().map(|(count, _)| count).sum();
         let mut best: Vec<_> = parts.into_iter().flat_map(|(_, best)| best).collect();
         keep(&mut best, top);
         let configs: Vec<Config> = best.iter().map(|(config, _)| config.clone()).collect();
@@ -79,12 +82,12 @@ impl Predictor {
         let candidate = |((config, scores), scored): ((Config, _), &crate::candidate::Scored)| {
             decoder.candidate(&instance, config, scored.log_probability, scores)
         };
-        Ok(Exhaustive { judged, best: best.into_iter().zip(&scored).map(candidate).collect() })
+        Ok(Exhaustive { judged, scored: count, best: best.into_iter().zip(&scored).map(candidate).collect() })
     }
 }
 
 /// Legal configs of a problem that are judged, at most: minutes.
-const MOST: f64 = 1e9;
+const MOST: u64 = 1_000_000_000;
 
 /// Configs that are judged at once.
 const TOGETHER: usize = 1_024;

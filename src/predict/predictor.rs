@@ -3,7 +3,7 @@
 use crate::calibration::{Calibration, First, ScoredProblem};
 use crate::candidate::{Candidate, Scored};
 use crate::clock::Instant;
-use crate::decoder::Decoder;
+use crate::decoder::{AskedPrefix, Decoder};
 use crate::distilled::answer::Small;
 use crate::distilled::network::Network;
 use crate::distilled::room::Room;
@@ -111,6 +111,22 @@ impl Predictor {
                 self.small(network).rank(&instance, query.objective, configs, query.top)
             }
         }
+    }
+
+    /// Of each problem, the prefixes that a beam asks about, with what the networks say may follow: what a small decoder learns of a model of
+    /// tuned configs, whose networks alone rank.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) of a distilled model.
+    pub fn asked(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<AskedPrefix>>> {
+        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+        let decoder = self.decoder()?;
+        let asked = on_threads(&batches, query.threads, |batch| {
+            let instance = |problem: &Problem| Instance::new(&self.featurizer.kernel, problem, query.device);
+            let instances: Vec<Instance> = batch.iter().map(instance).collect();
+            decoder.asked(&instances, query.objective, query.width)
+        })?;
+        Ok(asked.into_iter().flatten().collect())
     }
 
     /// The answer of the small decoder to one problem.

@@ -2,6 +2,7 @@
 //!
 //! The measure is regret, 1 - best time / chosen time, of the best of the first few. What was measured is ranked, by replay.
 
+use crate::distil;
 use crate::fit::{Existing, train};
 use crate::gbdt::{centred, known};
 use crate::loss::relevance;
@@ -46,6 +47,8 @@ pub struct Options<'a> {
     pub library: Option<&'a LightGbm>,
     /// Settings of every fold's model; their split is replaced.
     pub settings: &'a Settings,
+    /// How each fold's model is distilled, where it is.
+    pub distil: Option<&'a distil::Options>,
     /// Where the models of the folds are kept; one that is there and was made of the same is used again.
     pub models: &'a Path,
 }
@@ -73,8 +76,12 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         let corpus = [(kernel.clone(), fold.learned.clone())];
         let folder = ask.models.join(fold.name.replace(' ', "-"));
         let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {})?;
+        let small = ask.distil.map(|options| {
+            tell("distilling");
+            distil::kept(&model, &corpus, options, &folder)
+        });
         tell("judging");
-        judge(kernel, fold, &model, ask)
+        judge(kernel, fold, (&model, small.transpose()?.as_ref()), ask)
     };
     // a core for each fold: networks that share cores wait for each other; the last few, if they are fewer than the cores, share those
     let (full, rest) = folds.split_at(folds.len() / cores() * cores());
@@ -162,6 +169,7 @@ struct FoldJudge<'a> {
     kernel: &'a Kernel,
     objective: Objective,
     predictor: Predictor,
+    small: Option<Predictor>,
     average: Average,
     neighbours: Neighbours<'a>,
     /// With the sign that makes the lowest score the best.
@@ -171,7 +179,7 @@ struct FoldJudge<'a> {
 /// Places of a problem's measured configs, best first.
 type Ranking = Vec<usize>;
 
-fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Options) -> Result<Vec<Judged>> {
+fn judge(kernel: &Kernel, fold: &Fold, (model, small): (&Model, Option<&Model>), ask: &Options) -> Result<Vec<Judged>> {
     let table = &fold.learned;
     let part = |part| table.part(kernel, &fold.split, part, ask.objective);
     let (train, valid) = (part(Part::Train), part(Part::Validation));
@@ -180,6 +188,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, ask: &Options) -> Result<V
         kernel,
         objective: ask.objective,
         predictor: Predictor::new(kernel, model)?,
+        small: small.map(|model| Predictor::new(kernel, model)).transpose()?,
         average: Average::new(&learned, ask.objective),
         neighbours: Neighbours::new(kernel, &learned, ask.objective),
         light_gbm: light_gbm(kernel, table, &train, &valid, ask)?,
@@ -258,7 +267,12 @@ impl FoldJudge<'_> {
         let query = Query { objective, top: WIDTH, ..Query::new(device) };
         let found = predictor.predict_among(&tried.problem, &query, configs)?;
         let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
-        let rankings = vec![
+        let mut rankings = Vec::new();
+        if let Some(small) = &self.small {
+            let scored = small.score(&tried.problem, device, objective, configs)?;
+            rankings.push((Method::Distilled, by_score(configs, |i| -scored[i].log_probability)));
+        }
+        rankings.extend([
             (Method::Likelihood, by(&|s| -s.log_probability)),
             (Method::PredictedCost, by(&cost)),
             (Method::Reranker, by(&|s| -s.rank)),
@@ -266,7 +280,7 @@ impl FoldJudge<'_> {
             (Method::OwnTrees, by(&|s| -s.trees.iter().sum::<f64>())),
             (Method::Pooled, by(&|s| -predictor.pooled_score(s))),
             (Method::Predict, places(configs, &found)),
-        ];
+        ]);
         Ok((rankings, predictor.first(device, &known)))
     }
 }

@@ -30,7 +30,7 @@ fn whole(kernel: &Kernel, folder: &Path) -> (Model, [(Kernel, Table); 1]) {
 
 fn options(steps: usize) -> Options {
     let hparams = Hparams { width: 16, heads: 2, feed_forward: 32, encoder_layers: 1, decoder_layers: 1 };
-    Options { hparams, invented: 60, steps, ..Options::default() }
+    Options { hparams: Some(hparams), invented: Some(60), steps: Some(steps), ..Options::default() }
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
         let wanted = found.iter().map(|c| c.config.clone()).enumerate().map(wanted).collect();
         let lesson = Lesson::new(&featurizer, &instance, Objective::Time, wanted).unwrap();
         let batch = Batch::new(&featurizer, &[&lesson], 2 * n, &mut ChaCha8Rng::seed_from_u64(1));
-        let (log, costs) = tch::no_grad(|| batch.forward(&net, featurizer.of));
-        let (log, costs) = (numbers(&log).unwrap(), numbers(&costs).unwrap());
+        let answers = tch::no_grad(|| batch.forward(&net, featurizer.of));
+        let (log, costs) = (numbers(&answers.log).unwrap(), numbers(&answers.costs).unwrap());
         for (i, candidate) in found.iter().enumerate() {
             assert!((log[i] as f64 - candidate.log_probability).abs() < 1e-4);
             let [time_us, _] = featurizer.decode_costs(&instance, [costs[2 * i], costs[2 * i + 1]]);
@@ -104,6 +104,40 @@ fn an_interrupted_distillation_goes_on_to_the_same_weights() {
     assert_eq!(first, Some(400), "what was done is not done again");
     assert_eq!(resumed.weights, straight.weights);
     assert!(!stopped.join("checkpoint-distilled.safetensors").exists());
+}
+
+#[test]
+fn what_is_asked_behind_prefixes_multiplies_to_the_likelihood_and_makes_lessons_whose_shares_sum_to_its_steps() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let (model, _) = whole(&kernel, folder.path());
+    let predictor = Predictor::new(&kernel, &model).unwrap();
+    let device = Device::described("A100").unwrap();
+    let problem = kernel.problem("M=300").unwrap();
+    let wide = Query { top: 1_000, width: 1_000, ..Query::new(&device) };
+    let asked = predictor.asked(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
+    let found = predictor.predict(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
+    for candidate in &found {
+        let steps = asked.iter().filter(|asked| candidate.config.0.starts_with(&asked.prefix));
+        let log: f64 = steps
+            .map(|asked| {
+                asked.log[asked.choices.iter().position(|c| *c == candidate.config.0[asked.prefix.len()]).unwrap()]
+            })
+            .sum();
+        assert!((log - candidate.log_probability).abs() < 1e-4, "{log} {}", candidate.log_probability);
+    }
+    let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
+    let instance = Instance::new(&kernel, &problem, &device);
+    let tuned = found[3].config.clone();
+    let wanted = || Wanted { config: tuned.clone(), target: 1.0, costs: [f32::NAN; 2] };
+    for share in [0.0, 0.3, 1.0] {
+        let lesson = Lesson::of_prefixes(&featurizer, &instance, &asked, wanted(), Some((&tuned, share))).unwrap();
+        // all of the target takes the first choice, and what is on the tuned config's way takes its own
+        let first = lesson.prefixes.iter().position(Vec::is_empty).unwrap();
+        assert!((lesson.shares[first].iter().sum::<f32>() - 1.0).abs() < 1e-4);
+        let own = lesson.shares[first][lesson.legal[first].iter().position(|c| c == tuned.0[0]).unwrap()];
+        assert!(own as f64 >= share - 1e-6, "{own}");
+    }
 }
 
 #[test]

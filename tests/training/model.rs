@@ -11,10 +11,11 @@ use seqtune_eval::replay;
 use seqtune_predict::Query;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune_predict::settings::Settings;
+use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Model, Predictor, Scored};
 use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
+use seqtune_train::distil;
 use seqtune_train::network::agree::score_by_libtorch;
 use seqtune_train::{Existing, Progress, train};
 use std::path::Path;
@@ -252,11 +253,15 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     let folder = tempfile::tempdir().unwrap();
     let table = table(&kernel);
     let settings = settings(25);
+    let hparams = Hparams { width: 16, heads: 2, feed_forward: 32, encoder_layers: 1, decoder_layers: 1 };
+    let small =
+        distil::Options { hparams: Some(hparams), invented: Some(60), steps: Some(200), ..distil::Options::default() };
     let ask = Options {
         held_out: HeldOut::Shapes(3),
         objective: Objective::Time,
         library: None,
         settings: &settings,
+        distil: Some(&small),
         models: folder.path(),
     };
     let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
@@ -272,6 +277,11 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
         assert!((mean - (model.regret[top] - average.regret[top])).abs() < 1e-12 && error >= 0.0, "{less:?}");
     }
     assert!(model.predict_less.is_none());
+    let (distilled, less) = (row(Method::Distilled), average.distilled_less.unwrap());
+    assert!(distilled.regret[0] < 0.15 && distilled.regret[0] < average.regret[0], "{}", report.table());
+    assert!(
+        (less[0].0 - (distilled.regret[0] - average.regret[0])).abs() < 1e-12 && distilled.distilled_less.is_none()
+    );
     let parts = |of: usize| report.shapes.iter().map(move |s| s.parts.last().unwrap().1[of]).collect::<Vec<f64>>();
     assert!(parts(3).is_sorted_by(|a, b| a >= b), "{:?}", parts(3));
     assert!(
@@ -288,8 +298,9 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
         assert_eq!((0..3).filter(|fold| part(*fold) == Part::Test).count(), 1);
     }
     // models that are there are found again
-    let written =
-        || (0..3).map(|i| Model::file(&folder.path().join(format!("fold-{i}"))).metadata().unwrap().modified());
+    let fold = |i: usize| folder.path().join(format!("fold-{i}"));
+    let files = || (0..3).flat_map(|i| [Model::file(&fold(i)), Model::small_file(&fold(i))]);
+    let written = || files().map(|file| file.metadata().unwrap().modified());
     let before: Vec<_> = written().map(|t| t.unwrap()).collect();
     assert_eq!(cross_validate(&kernel, &table, &ask, &|_| {}).unwrap().table(), report.table());
     assert!(written().map(|t| t.unwrap()).eq(before));

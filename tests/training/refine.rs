@@ -144,6 +144,7 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
         objective: Objective::Time,
         library: None,
         settings: &settings,
+        distil: None,
         models: folder.path(),
     };
     let one = Table::new(&kernel, &[on("A100")]).unwrap();

@@ -41,6 +41,29 @@ fn lightgbm_or_skip() -> bool {
     there
 }
 
+/// Distils the models of a folder, and judges the small decoders beside them.
+fn distilled_beside_the_whole(model: &str, data: &str, small: &str) {
+    let (out, err, code) = run(&["distil", model, data, "-o", small, "--invented", "40", "--steps", "30"]);
+    assert!(code == 0 && out.contains("validation problems"), "{out} {err}");
+    // what is there is kept
+    let (_, err, code) = run(&["distil", model, data, "-o", small, "--invented", "40", "--steps", "30"]);
+    assert!(code == 0 && err.contains("is there already"), "{err}");
+    let (out, err, code) = run(&["evaluate", small, data, "--no-trees", "--beside", model, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let reports: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
+    assert_eq!(reports.len(), 3);
+    for report in reports {
+        let (rows, margins) = (&report["rows"], &report["margins_beside"]);
+        for at in 0..3 {
+            let less = rows[0]["exact"][at].as_f64().unwrap() - rows[1]["exact"][at].as_f64().unwrap();
+            assert!((less - margins[at][0].as_f64().unwrap()).abs() < 1e-9, "{report}");
+        }
+        assert!(rows[1]["method"] == "the model beside" && rows[0]["illegal"] == 0.0, "{report}");
+    }
+    let (out, _, _) = run(&["evaluate", small, data, "--no-trees", "--beside", model]);
+    assert!(out.contains("seqtune less the model beside: top-1"), "{out}");
+}
+
 #[test]
 fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,6 +83,9 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
         assert_eq!(code, 0, "{err}");
         for solver in ["ConvAsm1x1U", "ConvMlirIgemmFwd", "ConvOclBwdWrW2"] {
             assert!(out.contains(&format!("| {solver} |")), "{out}");
+        }
+        if name == "each" {
+            distilled_beside_the_whole(&model, &data, &at("small"));
         }
         if name == "each" && lightgbm_or_skip() {
             let (out, err, code) = run(&["evaluate", &model, &data, "--json"]);

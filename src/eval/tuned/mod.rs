@@ -77,6 +77,11 @@ pub struct Report {
     /// What these are made of.
     #[serde(skip)]
     pub paired: Option<Paired<MEASURES>>,
+    /// The model less another model, likewise; made of `paired_beside`.
+    pub margins_beside: Option<[Margin; MEASURES]>,
+    /// What these are made of.
+    #[serde(skip)]
+    pub paired_beside: Option<Paired<MEASURES>>,
     /// How true the model's probabilities of its first choices are.
     pub trueness: CalibrationError,
     /// What that is made of.
@@ -102,14 +107,15 @@ pub struct Options<'a> {
     pub seed: u64,
 }
 
-/// Judges a model on one kernel's test problems, beside what could be done without it; `None` where there is no test problem.
+/// Judges a model on one kernel's test problems, `beside` another model and what could be done without either; `None` where there is no test
+/// problem.
 ///
 /// # Errors
 /// `Error::Mismatch` where the model does not fit the kernel, `Error::Failed` where LightGBM fails.
 pub fn evaluate(
     kernel: &Kernel,
     table: &Table,
-    model: &Model,
+    (model, beside): (&Model, Option<&Model>),
     ask: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Report>> {
@@ -121,6 +127,13 @@ pub fn evaluate(
     let predictor = Predictor::new(kernel, model)?;
     let by_model = model_answers(&asked, &predictor, ask.threads)?;
     let mut rows = vec![judge(&asked, Method::Predict, &by_model)];
+    let mut paired_beside = None;
+    if let Some(beside) = beside {
+        progress("the model beside");
+        let by_other = model_answers(&asked, &Predictor::new(kernel, beside)?, ask.threads)?;
+        rows.push(judge(&asked, Method::Beside, &by_other));
+        paired_beside = Some(compare(&asked, &by_model, &by_other));
+    }
     let mut paired = None;
     if let Some(library) = ask.library {
         progress("boosted trees");
@@ -145,6 +158,8 @@ pub fn evaluate(
         rows,
         margins: paired.as_ref().map(Paired::margins),
         paired,
+        margins_beside: paired_beside.as_ref().map(Paired::margins),
+        paired_beside,
         trueness: CalibrationError::of(&firsts),
         firsts,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,

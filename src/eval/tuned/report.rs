@@ -31,10 +31,11 @@ pub fn text(reports: &[Report]) -> String {
          Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
          in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
          expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n{}\n\
-         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}",
+         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}",
         comparison(&reports),
         details(&reports),
         by_parameter(&reports),
+        beside(&reports),
         summary(&reports)
     )
 }
@@ -126,6 +127,42 @@ fn by_parameter(reports: &[&Report]) -> markdown::Table {
         table.row(&[r.kernel.clone(), each.join(", ")]);
     }
     table
+}
+
+/// The model and another one beside it, where there is one.
+fn beside(reports: &[&Report]) -> String {
+    let mut table = markdown::Table::new(&[
+        "solver",
+        "test",
+        "seqtune",
+        "nats",
+        "beside",
+        "nats",
+        "less top-1",
+        "less top-5",
+        "less nats",
+    ]);
+    let mut all = Paired::default();
+    for r in reports {
+        let (Some(model), Some(other)) = (row(r, Method::Predict), row(r, Method::Beside)) else { continue };
+        let (Some(margins), Some(paired)) = (&r.margins_beside, &r.paired_beside) else { continue };
+        all.extend(paired);
+        let mut cells = vec![r.kernel.clone(), r.test_problems.to_string()];
+        for row in [model, other] {
+            cells.push(row.exact.map(percent).join(" / "));
+            cells.push(row.nats.map_or("-".into(), |nats| format!("{nats:.3}")));
+        }
+        cells.extend(signed(margins));
+        table.row(&cells);
+    }
+    if all.problems() == 0 {
+        return String::new();
+    }
+    let [first, five, nats] = signed(&all.margins());
+    format!(
+        "Beside another model:\n\n{table}\nAll {} problems alike, seqtune less the model beside: top-1 {first}, top-5 {five}, nats {nats}.\n\n",
+        all.problems()
+    )
 }
 
 /// Averages over all solvers, the margins over all problems, and who is above 90 % per parameter.

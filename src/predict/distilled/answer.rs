@@ -99,7 +99,7 @@ impl Small<'_> {
         order.into_iter().zip(probabilities).take(top).map(candidate).collect()
     }
 
-    /// Every legal config of a problem: how many there are, and the best with their times.
+    /// The best of every legal config of a problem, with their times, and how many configs' own likelihoods that took.
     ///
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
@@ -112,17 +112,26 @@ impl Small<'_> {
         let Query { device, objective, top, threads, .. } = *query;
         let search = self.search(instance);
         let parts: Vec<usize> = (0..threads.max(1)).collect();
-        let frontier = search.frontier(objective, PARTS * parts.len(), &mut Work::default())?;
+        let least = self.least(&search, objective, top)?;
+        let frontier = search.frontier(objective, PARTS * parts.len(), least, &mut Work::default())?;
         let walked = on_threads(&parts, threads, |part| {
             // each thread with its own compiled rules and features: they are not shared
-            let (own, mut found) = (Instance::new(&self.featurizer.kernel, problem, device), Found::new(top));
+            let (own, mut found) = (Instance::new(&self.featurizer.kernel, problem, device), Found::new(top, least));
             self.search(&own).walk(&frontier, (*part, parts.len()), &mut found, &mut Work::default())?;
             Ok(found)
         })?;
-        let mut all = Found::new(top);
+        let mut all = Found::new(top, least);
         walked.into_iter().for_each(|found| all.join(found));
         let configs: Vec<Config> = all.best.iter().map(|(_, config)| config.clone()).collect();
-        Ok((all.judged, self.ranked(search.score(objective, &configs, &mut Work::default())?, &configs, top)))
+        Ok((all.scored, self.ranked(search.score(objective, &configs, &mut Work::default())?, &configs, top)))
+    }
+
+    /// What the best `top` of all configs are more probable than: a beam finds as many that are so.
+    fn least(&self, search: &Search, objective: Objective, top: usize) -> Result<f64> {
+        let mut room = Room::default();
+        search.run(objective, 4 * top.max(8), &mut room)?;
+        // less a little: in another batch a network may round otherwise
+        Ok(room.beam.log.get(top.max(1) - 1).map_or(f64::NEG_INFINITY, |log| log - 1e-3))
     }
 
     /// See [`crate::Predictor::greedy`].

@@ -1,7 +1,8 @@
-//! The likelihood of every legal config of a problem.
+//! The most probable of all legal configs of a problem, exactly.
 //!
 //! The space is walked in depth, many prefixes of one length at a time, so that the network answers for all of them at once: what is kept grows
-//! with the depth, not with the space.
+//! with the depth, not with the space. No config is more probable than its prefixes, so what lies behind a prefix that is less probable than the
+//! best configs known is judged without a look (branch and bound, Land and Doig 1960).
 
 use crate::distilled::room::{Beam, Work};
 use crate::distilled::search::Search;
@@ -13,7 +14,8 @@ const TOGETHER: usize = 256;
 
 /// What a walk found.
 pub(crate) struct Found {
-    pub(crate) judged: u64,
+    /// Configs whose own likelihood was computed.
+    pub(crate) scored: u64,
     /// The best by log-probability; in order once it has settled.
     pub(crate) best: Vec<(f64, Config)>,
     top: usize,
@@ -22,12 +24,13 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn new(top: usize) -> Found {
-        Found { judged: 0, best: Vec::new(), top: top.max(1), least: f64::NEG_INFINITY }
+    /// The best `top`, of which each is more probable than `least`.
+    pub(crate) fn new(top: usize, least: f64) -> Found {
+        Found { scored: 0, best: Vec::new(), top: top.max(1), least }
     }
 
     fn add(&mut self, log: f64, prefix: &[Choice], last: Choice) {
-        self.judged += 1;
+        self.scored += 1;
         if log > self.least {
             self.best.push((log, Config([prefix, &[last]].concat())));
             if self.best.len() >= 2 * self.top {
@@ -38,7 +41,7 @@ impl Found {
 
     /// Takes in what another walk found.
     pub(crate) fn join(&mut self, other: Found) {
-        self.judged += other.judged;
+        self.scored += other.scored;
         self.best.extend(other.best);
         self.settle();
     }
@@ -54,11 +57,12 @@ impl Found {
 }
 
 impl Search<'_> {
-    /// Legal prefixes of one length, at least `count` of them where a config has so many parts, with their probabilities.
+    /// Legal prefixes of one length that are more probable than `least`, at least `count` of them where there are so many, with their
+    /// probabilities.
     ///
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
-    pub(crate) fn frontier(&self, objective: Objective, count: usize, work: &mut Work) -> Result<Beam> {
+    pub(crate) fn frontier(&self, objective: Objective, count: usize, least: f64, work: &mut Work) -> Result<Beam> {
         self.begin(objective, work);
         let mut beam = Beam::default();
         beam.begin(self.parameters(), &work.sum);
@@ -67,7 +71,9 @@ impl Search<'_> {
             self.ask(&beam, &mut level, work)?;
             let mut next = Beam::default();
             self.followers(&beam, &level, |row, log, choice, numbers| {
-                self.follow(&mut next, &beam, (row, log), choice, numbers);
+                if log > least {
+                    self.follow(&mut next, &beam, (row, log), choice, numbers);
+                }
                 Ok(())
             })?;
             beam = next;
@@ -138,6 +144,9 @@ impl Search<'_> {
         self.followers(beam, &level, |row, log, choice, numbers| {
             if last {
                 found.add(log, beam.prefix(row), choice);
+                return Ok(());
+            }
+            if log <= found.least {
                 return Ok(());
             }
             self.follow(&mut next, beam, (row, log), choice, numbers);
@@ -212,17 +221,17 @@ mod tests {
             let (top, count) = (rng.random_range(1..12), rng.random_range(0..60));
             // few values, so that there are ties
             let logs: Vec<f64> = (0..count).map(|_| -(rng.random_range(0..20) as f64)).collect();
-            let mut parts = [Found::new(top), Found::new(top)];
+            let mut parts = [(); 2].map(|()| Found::new(top, f64::NEG_INFINITY));
             for (i, log) in logs.iter().enumerate() {
                 parts[(i + round) % 2].add(*log, &[0], i as Choice);
             }
-            let mut found = Found::new(top);
+            let mut found = Found::new(top, f64::NEG_INFINITY);
             parts.into_iter().for_each(|part| found.join(part));
             let mut expected: Vec<(f64, Config)> =
                 logs.iter().enumerate().map(|(i, log)| (*log, Config(vec![0, i as Choice]))).collect();
             expected.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
             expected.truncate(top);
-            assert_eq!((found.judged, found.best), (count as u64, expected));
+            assert_eq!((found.scored, found.best), (count as u64, expected));
         }
     }
 }

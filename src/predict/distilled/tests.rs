@@ -83,7 +83,7 @@ fn judging_every_config_finds_what_the_widest_beam_does_on_any_number_of_threads
         let beam = predictor.predict(std::slice::from_ref(problem), &query).unwrap().remove(0);
         for threads in [1, 3] {
             let judged = predictor.exhaustive(problem, &Query { threads, ..query }).unwrap();
-            assert_eq!(judged.judged, legal);
+            assert!(judged.judged == legal && judged.scored <= legal && judged.scored >= 5.min(legal));
             assert_eq!(
                 judged.best.iter().map(|c| &c.config).collect::<Vec<_>>(),
                 beam.iter().map(|c| &c.config).collect::<Vec<_>>()

@@ -1,6 +1,7 @@
 //! `seqtune evaluate --folds` and `--leave-device-out`, as the program that trains does it.
 
 use crate::cross_validation::{HeldOut, Options, cross_validate};
+use crate::distil;
 use seqtune::cli::answer::{answer, answer_json, tell};
 use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
 use seqtune::cli::inputs::tables;
@@ -40,7 +41,15 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
     let models = args.models.as_ref().unwrap_or(&temporary);
     let settings = Settings { seed: args.seed, command: command_line(), ..Settings::default() };
-    let ask = Options { held_out, objective: args.objective, library: library.as_ref(), settings: &settings, models };
+    let small = distil::Options { seed: args.seed, command: command_line(), ..distil::Options::default() };
+    let ask = Options {
+        held_out,
+        objective: args.objective,
+        library: library.as_ref(),
+        settings: &settings,
+        distil: args.distil.then_some(&small),
+        models,
+    };
     let report = cross_validate(kernel, table, &ask, &|what| tell(&format!("evaluate: {what}")));
     if args.models.is_none() {
         let _ = std::fs::remove_dir_all(&temporary);

@@ -25,14 +25,8 @@ struct Task {
 /// `Error::Mismatch` where the datasets are not the model's, `Error::Input` where there is nothing to do.
 pub fn run(args: Args) -> Result<()> {
     let tasks = tasks(&args)?;
-    let default = Options::default();
-    let options = Options {
-        invented: args.invented.unwrap_or(default.invented),
-        steps: args.steps.unwrap_or(default.steps),
-        seed: args.seed,
-        command: command_line(),
-        ..default
-    };
+    let Args { invented, steps, seed, .. } = args;
+    let options = Options { invented, steps, seed, command: command_line(), ..Options::default() };
     let mut made = Vec::new();
     for task in &tasks {
         let name = &task.corpus[0].0.name;

@@ -43,6 +43,8 @@ pub struct Batch {
     pub positions: Tensor,
     /// All nodes but the finished ones.
     pub groups: Vec<Group>,
+    /// Share of the target of each score of all groups; `None` where the target is of configs.
+    pub shares: Option<Tensor>,
     /// First of the finished nodes, and how many.
     pub finished: (i64, i64),
     /// By config and step, the place of its choice among the scores of all groups, one behind them where there is no step: (N, T).
@@ -57,6 +59,16 @@ pub struct Batch {
     pub costs: [Vec<f32>; 2],
     /// B and R.
     pub shape: [i64; 2],
+}
+
+/// What a network answers to a batch.
+pub struct Answers {
+    /// Log-probability of each config: (N).
+    pub log: Tensor,
+    /// What the heads say of time and energy: (N, 2).
+    pub costs: Tensor,
+    /// Nats of what the lessons say behind their prefixes, of all lessons together; `None` where their target is of configs.
+    pub nats: Option<Tensor>,
 }
 
 /// The configs of a lesson that an update learns from: two thirds by weight, the rest at random; some twice where there are too few.
@@ -124,6 +136,7 @@ impl<'a> Nodes<'a> {
                 path.steps.iter().for_each(|(node, _)| used[*node as usize] = true);
                 used[path.finished as usize] = true;
             }
+            lesson.shares.iter().zip(&mut used).for_each(|(shares, used)| *used |= !shares.is_empty());
             placed.extend((0..used.len()).filter(|node| used[*node]).map(|node| Placed { problem, lesson, node }));
         }
         placed.sort_by_key(Placed::position);
@@ -146,6 +159,17 @@ impl<'a> Nodes<'a> {
         }
         scores.finished = first;
         (groups, scores)
+    }
+
+    /// What the lessons say of all scores.
+    fn shares(&self, scores: &Scores) -> Option<Tensor> {
+        let mut shares = vec![0f32; scores.count];
+        for (placed, begin) in self.placed.iter().zip(&scores.begins) {
+            let legal = placed.lesson.legal[placed.node].iter();
+            let own = &placed.lesson.shares[placed.node];
+            legal.zip(own).for_each(|(choice, share)| shares[begin + choice as usize] = *share);
+        }
+        shares.iter().any(|share| *share > 0.0).then(|| Tensor::from_slice(&shares))
     }
 
     /// By config and step, the place of its choice among the scores; by config, its finished node; the number of steps.
@@ -176,6 +200,7 @@ impl Batch {
         let nodes = Nodes::new(lessons, &drawn);
         let (groups, scores) = nodes.groups(featurizer, &values);
         let (chosen, ends, steps) = nodes.paths(lessons, &drawn, &scores);
+        let shares = nodes.shares(&scores);
         let (first, nodes) = (scores.finished, nodes.placed);
         let mut source = Vec::new();
         lessons.iter().for_each(|lesson| featurizer.vocab.encode(&lesson.quantities, &mut source));
@@ -194,6 +219,7 @@ impl Batch {
             features: shaped(&encoded.features, &[nodes.len(), featurizer.choice_width()]),
             positions: shaped(&encoded.positions, &[nodes.len()]),
             groups,
+            shares,
             finished: (first as i64, (nodes.len() - first) as i64),
             chosen: shaped(&chosen, &[n, steps]),
             ends: shaped(&ends, &[n]),
@@ -204,8 +230,8 @@ impl Batch {
         }
     }
 
-    /// Log-probability of each config (N), and what the heads say of time and energy (N, 2).
-    pub fn forward(&self, net: &Student, kernel: usize) -> (Tensor, Tensor) {
+    /// What a network answers.
+    pub fn forward(&self, net: &Student, kernel: usize) -> Answers {
         let hidden = net.states(self, kernel); // (M, D)
         let mut scores: Vec<Tensor> = Vec::with_capacity(self.groups.len() + 1);
         for group in &self.groups {
@@ -221,7 +247,9 @@ impl Batch {
         let scores = Tensor::cat(&scores, 0);
         let log = scores.index_select(0, &self.chosen.reshape([-1])).view_as(&self.chosen);
         let finished = hidden.narrow(0, self.finished.0, self.finished.1);
-        (log.sum_dim_intlist(1, false, Kind::Float), net.costs(&finished).index_select(0, &self.ends))
+        let costs = net.costs(&finished).index_select(0, &self.ends);
+        let nats = self.shares.as_ref().map(|shares| -(shares * scores.narrow(0, 0, shares.size()[0])).sum(None));
+        Answers { log: log.sum_dim_intlist(1, false, Kind::Float), costs, nats }
     }
 }
 

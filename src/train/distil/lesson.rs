@@ -1,5 +1,6 @@
 //! A problem as the small decoder learns it: the prefixes of some configs as a tree, with what may follow each.
 
+use seqtune_predict::decoder::AskedPrefix;
 use seqtune_predict::error::Result;
 use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Choice, Choices, Config, Objective};
@@ -25,6 +26,8 @@ pub struct Lesson {
     pub known: Vec<f32>,
     /// By node, raw values of what each legal choice decides, see [`Featurizer::weigh`].
     pub weighed: Vec<Vec<f32>>,
+    /// By node, the share of the target that takes each legal choice there; nothing of finished nodes, and where the target is of configs.
+    pub shares: Vec<Vec<f32>>,
     /// By config, the heaviest first.
     pub paths: Vec<Path>,
     /// By config, its share of the target; sums to 1.
@@ -62,6 +65,7 @@ impl Lesson {
             legal: Vec::new(),
             known: Vec::new(),
             weighed: Vec::new(),
+            shares: Vec::new(),
             paths: Vec::new(),
             target: wanted.iter().map(|w| (w.target / total) as f32).collect(),
             costs: wanted.iter().map(|w| w.costs).collect(),
@@ -70,6 +74,42 @@ impl Lesson {
         for Wanted { config, .. } in &wanted {
             let path = lesson.path(featurizer, instance, config, &mut nodes)?;
             lesson.paths.push(path);
+        }
+        Ok(lesson)
+    }
+
+    /// The lesson of what a network says behind each of its prefixes, with a config whose costs are known. What was tuned has the share `tuned` of
+    /// the target at the prefixes on its way.
+    ///
+    /// # Errors
+    /// `Error::Config` where a config is illegal.
+    pub fn of_prefixes(
+        featurizer: &Featurizer,
+        instance: &Instance,
+        asked: &[AskedPrefix],
+        finished: Wanted,
+        tuned: Option<(&Config, f64)>,
+    ) -> Result<Lesson> {
+        let mut lesson = Lesson::new(featurizer, instance, Objective::Time, vec![finished])?;
+        let mut nodes: HashMap<Vec<Choice>, u32> =
+            lesson.prefixes.iter().enumerate().map(|(node, prefix)| (prefix.clone(), node as u32)).collect();
+        let rest = 1.0 - tuned.map_or(0.0, |(_, share)| share);
+        for AskedPrefix { prefix, log_probability, choices, log } in asked {
+            let node = match nodes.get(prefix) {
+                Some(node) => *node,
+                None => lesson.add(featurizer, instance, prefix, choices.iter().copied().collect(), &mut nodes),
+            };
+            lesson.shares[node as usize] =
+                log.iter().map(|log| (rest * (log_probability + log).exp()) as f32).collect();
+        }
+        if let Some((config, share)) = tuned {
+            for (node, choice) in lesson.path(featurizer, instance, config, &mut nodes)?.steps {
+                let legal = lesson.legal[node as usize];
+                let shares = &mut lesson.shares[node as usize];
+                shares.resize(legal.len(), 0.0);
+                let at = legal.iter().position(|c| c == choice).unwrap_or(0);
+                shares[at] += share as f32;
+            }
         }
         Ok(lesson)
     }
@@ -121,6 +161,7 @@ impl Lesson {
             featurizer.weigh(instance, prefix, open.iter(), &mut weighed);
         }
         self.weighed.push(weighed);
+        self.shares.push(Vec::new());
         node
     }
 }

@@ -32,27 +32,62 @@ use std::sync::Arc;
 /// How a model is distilled.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Sizes of the small decoder.
-    pub hparams: Hparams,
-    /// Problems that are invented between the measured ones.
-    pub invented: usize,
-    /// Updates.
-    pub steps: usize,
+    /// Sizes of the small decoder; `None` leaves them to the kind of data.
+    pub hparams: Option<Hparams>,
+    /// Problems that are invented between the measured ones; `None` leaves their number to the data.
+    pub invented: Option<usize>,
+    /// Updates; `None` leaves their number to the data.
+    pub steps: Option<usize>,
     /// Seed of problems, weights and order.
     pub seed: u64,
     /// Command line, kept with the model.
     pub command: String,
 }
 
+/// What is done where nothing else is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Recipe {
+    hparams: Hparams,
+    invented: usize,
+    steps: usize,
+    /// Problems of an update.
+    batch: usize,
+    /// Configs of each problem of an update.
+    rows: usize,
+    /// Share of what was measured or tuned in the target of such a problem.
+    measured: f64,
+    /// Weight of the loss of the order among the configs of an update.
+    rank: f64,
+}
+
+impl Recipe {
+    /// Of so many problems to learn from.
+    fn new(options: &Options, tuned: bool, problems: usize) -> Recipe {
+        let small = Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 };
+        let default = match tuned {
+            true => {
+                let invented = problems.clamp(4_000, 10_000);
+                let (batch, passes) = (64, 10);
+                let steps = (problems.min(MOST) + invented) * passes / batch;
+                let hparams = Hparams { width: 96, feed_forward: 256, ..small };
+                Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0 }
+            }
+            false => {
+                Recipe { hparams: small, invented: 4_000, steps: 5_000, batch: 16, rows: 32, measured: 0.5, rank: 1.0 }
+            }
+        };
+        Recipe {
+            hparams: options.hparams.unwrap_or(default.hparams),
+            invented: options.invented.unwrap_or(default.invented),
+            steps: options.steps.unwrap_or(default.steps),
+            ..default
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            hparams: Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 },
-            invented: 4_000,
-            steps: 5_000,
-            seed: 1,
-            command: String::new(),
-        }
+        Options { hparams: None, invented: None, steps: None, seed: 1, command: String::new() }
     }
 }
 
@@ -66,7 +101,7 @@ pub enum Stage {
 }
 
 /// Measured problems that the whole model is asked about, at most.
-const MOST: usize = 12_000;
+const MOST: usize = 20_000;
 
 /// Only the likelihood counts.
 const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];
@@ -100,15 +135,32 @@ pub fn distil(
     }
     let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
     let whole = Predictor::new(kernel, model)?;
-    let made = Distillation { model, plan: &plan, kernel, table, featurizer: &featurizer, whole: &whole, options };
+    let recipe = Recipe::new(options, plan.tuned, plan.problems[0].train.len());
+    let (plan, featurizer, whole) = (&plan, &featurizer, &whole);
+    let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
     let checkpoint = Checkpoint {
         path: folder.join("checkpoint-distilled.safetensors"),
-        key: format!("{} {:?}", model.digest(), Options { command: String::new(), ..options.clone() }),
+        key: format!("{} {recipe:?} {}", model.digest(), options.seed),
     };
     let small = made.train(&checkpoint, told)?;
     small.save(folder)?;
     checkpoint.remove()?;
     Model::load(&Model::small_file(folder))
+}
+
+/// As [`distil`], unless the folder holds the small decoder of the very model already, made with the same options.
+///
+/// # Errors
+/// As [`distil`].
+pub fn kept(model: &Model, corpus: &[(Kernel, Table)], options: &Options, folder: &Path) -> Result<Model> {
+    let file = Model::small_file(folder);
+    if file.is_file() {
+        let small = Model::load(&file)?;
+        if small.meta.parent.as_ref() == Some(&model.digest()) && small.meta.command == options.command {
+            return Ok(small);
+        }
+    }
+    distil(model, corpus, options, folder, &mut |_| {})
 }
 
 /// What is distilled.
@@ -120,12 +172,14 @@ struct Distillation<'a> {
     featurizer: &'a Featurizer,
     whole: &'a Predictor,
     options: &'a Options,
+    recipe: Recipe,
 }
 
 impl Distillation<'_> {
     fn train(&self, checkpoint: &Checkpoint, told: &mut dyn FnMut(Stage)) -> Result<Model> {
-        let Options { hparams, steps, seed, .. } = *self.options;
-        let problems = &self.plan.problems[0];
+        let (problems, seed) = (&self.plan.problems[0], self.options.seed);
+        let recipe = self.recipe;
+        let Recipe { hparams, steps, invented, .. } = recipe;
         let mut lessons = Vec::new();
         for objective in &self.model.meta.objectives {
             let teacher = Teacher {
@@ -136,11 +190,11 @@ impl Distillation<'_> {
                 objective: *objective,
                 tau: self.plan.temperature().unwrap_or(SHARP),
                 temperature: self.model.meta.calibration.map_or(1.0, |c| c.temperature),
-                measured: if self.plan.tuned { 0.3 } else { 0.5 },
+                measured: recipe.measured,
                 most: MOST,
             };
             let mut asked = |done, all| told(Stage::Asking(done, all));
-            lessons.extend(teacher.lessons(self.options.invented, seed, &mut asked)?);
+            lessons.extend(teacher.lessons(invented, seed, &mut asked)?);
         }
         let validation = self.validation(&problems.validation)?;
         let course = Course {
@@ -149,29 +203,29 @@ impl Distillation<'_> {
             validation: &validation,
             hparams,
             steps,
-            batch: if self.plan.tuned { 32 } else { 16 },
-            rows: if self.plan.tuned { 12 } else { 32 },
+            batch: recipe.batch,
+            rows: recipe.rows,
             rate: 2e-3,
             decay: self.plan.settings.decay,
-            rank: if self.plan.tuned { 0.0 } else { 1.0 },
+            rank: recipe.rank,
             head: 0.3,
             seed,
         };
         let weights = random_small_weights(&hparams, &self.featurizer.vocab, seed);
         let mut learned = |step, loss, nats| told(Stage::Learning(step, steps, loss, nats));
         let (weights, nats) = course.take(weights, checkpoint, &mut learned)?;
-        let mut small = self.describe(weights, nats)?;
+        let mut small = self.describe(weights, nats, hparams)?;
         self.compare(&mut small)?;
         Ok(small)
     }
 
     /// The small decoder of these weights, compared with nothing yet.
-    fn describe(&self, weights: Weights, nats: f64) -> Result<Model> {
+    fn describe(&self, weights: Weights, nats: f64, hparams: Hparams) -> Result<Model> {
         let weights = weights.into_iter().map(|(name, tensor)| (format!("0.{name}"), tensor)).collect();
         let Meta { format, vocab, devices, objectives, split, data, settings, .. } = self.model.meta.clone();
         let meta = Meta {
             format,
-            hparams: self.options.hparams,
+            hparams,
             members: 1,
             vocab,
             devices,

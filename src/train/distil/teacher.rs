@@ -7,6 +7,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome, Table};
+use seqtune_predict::decoder::AskedPrefix;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Config, Device, Objective, Problem};
@@ -15,8 +16,20 @@ use seqtune_predict::threads::{cores, on_threads};
 use seqtune_predict::{Candidate, Predictor, Query};
 use std::collections::BTreeSet;
 
-/// Configs of each problem that the model finds most probable: of sweeps, and of tuned configs.
-const BEAM: (usize, usize) = (48, 16);
+/// Configs of each problem that a model of sweeps finds most probable.
+const BEAM: usize = 48;
+
+/// Hypotheses of each problem whose prefixes are learned of a model of tuned configs.
+const PREFIXES: usize = 6;
+
+/// Prefixes that are less probable are not learned.
+const LEAST: f64 = 0.03;
+
+/// Problems that the model is asked about at once.
+const TOGETHER: usize = 12;
+
+/// Batches of them between two words of progress.
+const PORTION: usize = 16;
 
 /// Configs of each problem that were good for others, drawn at random.
 const OTHERS: usize = 16;
@@ -73,12 +86,22 @@ impl Teacher<'_> {
             true => Vec::new(),
             false => contenders(self.table, self.indices, self.objective),
         };
-        let mut lessons = Vec::new();
+        // together those of a device, which is asked about many problems at once
+        asked.sort_by(|a, b| a.device.name.cmp(&b.device.name));
+        let groups: Vec<&[Asked]> = asked
+            .chunk_by(|a, b| a.device.name == b.device.name)
+            .flat_map(|of_device| of_device.chunks(TOGETHER))
+            .collect();
+        let (mut lessons, mut done) = (Vec::new(), 0);
         // in portions, so that progress shows
-        for (done, portion) in asked.chunks(100).enumerate() {
-            let made = on_threads(portion, cores(), |asked| self.lesson(asked, &others))?;
-            lessons.extend(made.into_iter().flatten());
-            told((100 * (done + 1)).min(asked.len()), asked.len());
+        for portion in groups.chunks(PORTION) {
+            let made = on_threads(portion, cores(), |asked| match self.table.is_tuned() {
+                true => self.prefixes(asked),
+                false => asked.iter().map(|asked| self.lesson(asked, &others)).collect(),
+            })?;
+            lessons.extend(made.into_iter().flatten().flatten());
+            done += portion.iter().map(|asked| asked.len()).sum::<usize>();
+            told(done, asked.len());
         }
         Ok(lessons)
     }
@@ -86,15 +109,14 @@ impl Teacher<'_> {
     /// What the model makes of a problem; nothing where no config is legal, or only one.
     fn lesson(&self, asked: &Asked, others: &[&Config]) -> Result<Option<Lesson>> {
         let Asked { problem, device, measured, .. } = asked;
-        let width = if self.table.is_tuned() { BEAM.1 } else { BEAM.0 };
-        let query = Query { objective: self.objective, top: width, width, ..Query::new(device) };
+        let query = Query { objective: self.objective, top: BEAM, width: BEAM, ..Query::new(device) };
         let found = match self.predictor.predict(std::slice::from_ref(problem), &query) {
             Ok(mut found) => found.remove(0),
             Err(Error::NoLegalConfig(_)) => return Ok(None),
             Err(e) => return Err(e),
         };
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        let known = measured.map_or(Vec::new(), |measured| self.known(measured, width));
+        let known = measured.map_or(Vec::new(), |measured| self.known(measured));
         let configs = self.configs(asked, &instance, (&found, &known), others);
         if configs.len() < 2 {
             return Ok(None);
@@ -120,16 +142,40 @@ impl Teacher<'_> {
         Lesson::new(self.featurizer, &instance, self.objective, wanted.collect()).map(Some)
     }
 
-    /// The soft target that was measured, of the best configs, or the tuned config.
-    fn known<'m>(&self, measured: &'m MeasuredProblem, most: usize) -> Vec<(&'m Config, f64)> {
-        if let Some((tuned, _)) = measured.tuned() {
-            return vec![(tuned, 1.0)];
-        }
+    /// What the networks of tuned configs say behind the prefixes of their beam: their likelihood alone ranks, and it is a product of such
+    /// steps. The problems are of one device.
+    fn prefixes(&self, asked: &[Asked]) -> Result<Vec<Option<Lesson>>> {
+        let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
+        let Some(Asked { device, .. }) = asked.first() else { return Ok(Vec::new()) };
+        let query = Query { objective: self.objective, width: PREFIXES, ..Query::new(device) };
+        let said = self.predictor.asked(&problems, &query)?;
+        asked.iter().zip(said).map(|(asked, said)| self.lesson_of_prefixes(asked, said)).collect()
+    }
+
+    /// Nothing where no config is legal, or only one.
+    fn lesson_of_prefixes(&self, asked: &Asked, mut said: Vec<AskedPrefix>) -> Result<Option<Lesson>> {
+        let Asked { problem, device, measured, .. } = asked;
+        let instance = Instance::new(&self.featurizer.kernel, problem, device);
+        said.retain(|asked| asked.log_probability >= LEAST.ln());
+        let Some(last) = said.iter().max_by_key(|asked| asked.prefix.len()) else { return Ok(None) };
+        let tuned = measured.and_then(MeasuredProblem::tuned);
+        let Some(config) = tuned.map(|(config, _)| config.clone()).or_else(|| completed(&instance, last)) else {
+            return Ok(None);
+        };
+        let time = tuned.and_then(|(_, outcome)| outcome.time_us());
+        let costs = self.featurizer.encode_costs(&instance, time, None);
+        let tuned = tuned.map(|(config, _)| (config, self.measured));
+        let finished = Wanted { config, target: 1.0, costs };
+        Lesson::of_prefixes(self.featurizer, &instance, &said, finished, tuned).map(Some)
+    }
+
+    /// The soft target that was measured, of the best configs.
+    fn known<'m>(&self, measured: &'m MeasuredProblem) -> Vec<(&'m Config, f64)> {
         let costs = measured.costs(self.objective);
         let Some((_, best)) = costs.first() else { return Vec::new() };
         let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
         let shares = distribution(&relative, Some(self.tau));
-        costs.iter().zip(shares).take(most).map(|((config, _), share)| (*config, share as f64)).collect()
+        costs.iter().zip(shares).take(BEAM).map(|((config, _), share)| (*config, share as f64)).collect()
     }
 
     /// What the model found, what was measured, and what was good for other problems; each once.
@@ -142,13 +188,22 @@ impl Teacher<'_> {
     ) -> Vec<Config> {
         let mut configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
         configs.extend(known.iter().map(|(config, _)| (*config).clone()));
-        if !self.table.is_tuned() {
-            let mut rng = ChaCha8Rng::seed_from_u64(asked.seed);
-            let drawn = others.choose_multiple(&mut rng, OTHERS).copied();
-            configs.extend(drawn.filter(|c| instance.space.is_legal(c)).cloned());
-        }
+        let mut rng = ChaCha8Rng::seed_from_u64(asked.seed);
+        let drawn = others.choose_multiple(&mut rng, OTHERS).copied();
+        configs.extend(drawn.filter(|c| instance.space.is_legal(c)).cloned());
         let mut seen = BTreeSet::new();
         configs.retain(|c| seen.insert(c.clone()));
         configs
     }
+}
+
+/// A config that begins with a prefix and its most probable choice, and goes on with the first legal ones.
+fn completed(instance: &Instance, asked: &AskedPrefix) -> Option<Config> {
+    let best = (0..asked.log.len()).max_by(|a, b| asked.log[*a].total_cmp(&asked.log[*b]))?;
+    let mut config = asked.prefix.clone();
+    config.push(asked.choices[best]);
+    while config.len() < instance.space.kernel.parameters.len() {
+        config.push(instance.space.completions(&config).ok()?.iter().next()?);
+    }
+    Some(Config(config))
 }

@@ -1,7 +1,7 @@
 //! The small decoder's training: updates, validation, the best weights.
 
 use crate::checkpoint::{Checkpoint, Resumed};
-use crate::distil::batch::Batch;
+use crate::distil::batch::{Answers, Batch};
 use crate::distil::lesson::Lesson;
 use crate::distil::network::Student;
 use crate::loss;
@@ -111,9 +111,9 @@ impl Course<'_> {
     fn loss(&self, weights: &Weights, lessons: &[&Lesson], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
         let net = Student::new(&self.hparams, weights)?;
         let batch = Batch::new(self.featurizer, lessons, self.rows, rng);
-        let (log, costs) = batch.forward(&net, self.featurizer.of);
+        let Answers { log, costs, nats } = batch.forward(&net, self.featurizer.of);
         let log = log.view(batch.shape);
-        let likelihood = -(&log * &batch.target).sum(None) / batch.shape[0] as f64;
+        let likelihood = nats.unwrap_or_else(|| -(&log * &batch.target).sum(None)) / batch.shape[0] as f64;
         let mut loss = likelihood.shallow_clone();
         let ranks = log.masked_fill(&batch.filler, loss::FILLER);
         if self.rank > 0.0 && self.rows > 1 {
@@ -142,8 +142,8 @@ impl Course<'_> {
             // so many that none is left out
             let rows = if tuned { 1 } else { lessons[0].paths.len() * 3 / 2 + 1 };
             let batch = Batch::new(self.featurizer, &lessons, rows, &mut rng);
-            let (log, _) = batch.forward(&net, self.featurizer.of);
-            let mut log = log.view(batch.shape).masked_fill(&batch.filler, loss::FILLER);
+            let mut log =
+                batch.forward(&net, self.featurizer.of).log.view(batch.shape).masked_fill(&batch.filler, loss::FILLER);
             if rows > 1 {
                 log = log.log_softmax(1, Kind::Float);
             }
