@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm
 
-use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Query};
+use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Quality, Query};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::RwLock;
@@ -19,7 +19,7 @@ struct LaunchCache {
 impl LaunchCache {
     fn new(model: &Path, kernel: &str) -> seqtune_predict::Result<LaunchCache> {
         let kernel = Kernel::open(kernel)?;
-        let model = Model::load_for(model, &kernel.name)?;
+        let model = Model::load_as(model, &kernel.name, Quality::Auto)?;
         let device = model.meta.devices[0].clone();
         Ok(LaunchCache { predictor: Predictor::new(&kernel, &model)?, kernel, device, known: RwLock::default() })
     }

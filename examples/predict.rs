@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example predict -- models/gemm-cpu gemm M=300,N=200,K=100
 
-use seqtune_predict::{Error, Kernel, Model, Predictor, Query};
+use seqtune_predict::{Error, Kernel, Model, Predictor, Quality, Query};
 use std::path::Path;
 
 fn main() -> seqtune_predict::Result<()> {
@@ -11,7 +11,7 @@ fn main() -> seqtune_predict::Result<()> {
         return Err(Error::Input("name a model's folder, a kernel and problems".into()));
     };
     let kernel = Kernel::open(kernel)?;
-    let model = Model::load_for(Path::new(model), &kernel.name)?;
+    let model = Model::load_as(Path::new(model), &kernel.name, Quality::Auto)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let problems = problems.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>, _>>()?;
     // the device that the model was trained on

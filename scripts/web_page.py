@@ -230,7 +230,7 @@ def load(browser, address):
     """A model and a kernel from disk."""
     browser.call("Page.navigate", url=address)
     browser.wait(DONE)
-    settled(browser, lambda: browser.files("model-file", root / "models/miopen/ConvAsm1x1U/model.safetensors"))
+    settled(browser, lambda: browser.files("model-file", root / "models/miopen/ConvAsm1x1U/distilled.safetensors"))
     equal("kernel of a model from disk", browser.js("document.getElementById('kernel').value"), "ConvAsm1x1U")
     told = browser.js("location.hash").split("problem=")[1].split("&")[0]
     device = browser.js("document.getElementById('device').value")

@@ -153,7 +153,10 @@ fn predict(section: &Section) -> (Section, Vec<String>) {
 fn every_shipped_model_still_predicts_what_it_did() {
     let folders = [root().join("models"), root().join("models/miopen")];
     let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
-    let models = entries.map(|e| e.unwrap().path()).filter(|path| path.join("model.safetensors").exists());
+    // whole, distilled, or both
+    let is_model =
+        |path: &PathBuf| ["model", "distilled"].iter().any(|f| path.join(f).with_extension("safetensors").exists());
+    let models = entries.map(|e| e.unwrap().path()).filter(is_model);
     let mut names: Vec<String> = models.map(|m| m.file_name().unwrap().to_string_lossy().into_owned()).collect();
     names.sort();
     let next = std::sync::atomic::AtomicUsize::new(0);

@@ -4,6 +4,7 @@ use crate::pointers::{list, object, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
 use crate::status::{Answer, Fault, Status, guarded};
+use seqtune_predict::Quality;
 use seqtune_predict::error::quoted;
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::model::Model;
@@ -40,7 +41,8 @@ fn opened(
 
 /// Opens a model for a kernel.
 ///
-/// `model` is a folder or a file; `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
+/// `model` is a folder or a file. Of a folder that holds a whole model and the small one that was distilled from it, the small
+/// one is taken where it was found level with the whole; name the file to have the other. `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
 /// kernels/devices.toml or a .toml file, or NULL for the device that the model was trained on. `*predictor` is NULL where
 /// this fails. Close it with seqtune_close.
 #[unsafe(no_mangle)]
@@ -55,13 +57,13 @@ pub unsafe extern "C" fn seqtune_open(
         unsafe {
             put(predictor, "predictor", std::ptr::null_mut())?;
             let (model, device) = (text(model, "model")?, optional(device, "device")?);
-            let load = |kernel: &Kernel| Ok(Model::load_for(Path::new(model), &kernel.name)?);
+            let load = |kernel: &Kernel| Ok(Model::load_as(Path::new(model), &kernel.name, Quality::Auto)?);
             put(predictor, "predictor", opened(text(kernel, "kernel")?, device, load)?)
         }
     })
 }
 
-/// Opens a model from the bytes of its file (model.safetensors), which may be freed afterwards; else as seqtune_open.
+/// Opens a model from the bytes of its file (model.safetensors or distilled.safetensors), which may be freed afterwards; else as seqtune_open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_open_memory(
     bytes: *const c_void,

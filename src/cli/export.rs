@@ -182,7 +182,7 @@ fn table(args: InductorArgs) -> Result<()> {
     claim(&args.output, Kind::Inductor, args.replace, &read)?;
     let kernel = Kernel::open(&args.kernel)?;
     inductor::check(&kernel)?;
-    let model = Model::load_for(&args.model, &kernel.name)?;
+    let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
     let problems = products(&args, &kernel)?;
     let style = inductor::Style { op: args.op, device_key: args.device_key.as_deref(), dynamic: args.dynamic };

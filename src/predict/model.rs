@@ -236,29 +236,31 @@ impl Model {
     /// # Errors
     /// As [`Model::load_for`]; [`Error::File`] where the folder does not hold what is asked for.
     pub fn load_as(path: &Path, kernel: &str, quality: Quality) -> Result<Model> {
-        let folder = Model::folder_for(path, kernel)?;
-        if !folder.is_dir() {
-            return Model::load(&folder);
-        }
-        let (whole, small) = (Model::file(&folder), Model::small_file(&folder));
+        Model::load(&Model::file_as(&Model::folder_for(path, kernel)?, quality)?)
+    }
+
+    /// The file of the model in a folder that is as small or as good as asked for; a file is the one itself.
+    ///
+    /// # Errors
+    /// [`Error::File`] where the folder does not hold what is asked for, [`Error::Model`] where what it holds is damaged.
+    pub fn file_as(folder: &Path, quality: Quality) -> Result<PathBuf> {
+        let (whole, small) = (Model::file(folder), Model::small_file(folder));
+        let missing = |what: &str| Err(Error::File(format!("{}: it holds {what}", folder.display())));
         match quality {
-            Quality::Auto if small.is_file() => {
-                let model = Model::load(&small)?;
-                let is_level = model.meta.distilled.is_none_or(|level| level.is_level());
-                if is_level || !whole.is_file() { Ok(model) } else { Model::load(&whole) }
+            _ if !folder.is_dir() => Ok(folder.to_path_buf()),
+            Quality::Auto if small.is_file() && whole.is_file() => {
+                let is_level = Meta::load(&small)?.distilled.is_none_or(|level| level.is_level());
+                Ok(if is_level { small } else { whole })
             }
-            Quality::Auto => Model::load(&whole),
-            Quality::Best if small.is_file() && !whole.is_file() => Err(Error::File(format!(
-                "{}: it holds the distilled model alone; leave out --quality best, or train the whole",
-                folder.display()
-            ))),
-            Quality::Best => Model::load(&whole),
-            Quality::Fast if !small.is_file() => Err(Error::File(format!(
-                "{}: it holds no distilled model; `seqtune distil {} DATASETS` makes it",
-                folder.display(),
-                folder.display()
-            ))),
-            Quality::Fast => Model::load(&small),
+            Quality::Auto if small.is_file() => Ok(small),
+            Quality::Best if small.is_file() && !whole.is_file() => {
+                missing("the distilled model alone; leave out --quality best, or train the whole")
+            }
+            Quality::Auto | Quality::Best => Ok(whole),
+            Quality::Fast if small.is_file() => Ok(small),
+            Quality::Fast => {
+                missing(&format!("no distilled model; `seqtune distil {} DATASETS` makes it", folder.display()))
+            }
         }
     }
 

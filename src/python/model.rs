@@ -5,6 +5,7 @@ use crate::errors::OrRaise;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqtune_predict::Error;
+use seqtune_predict::Quality;
 use seqtune_predict::Result;
 use seqtune_predict::files::read;
 use seqtune_predict::limits;
@@ -12,12 +13,17 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The model of a matrix product on CPUs that ships with the package.
-static GEMM_CPU: &[u8] = include_bytes!("../../models/gemm-cpu/model.safetensors");
+/// The model of a matrix product on CPUs that ships with the package, whole and distilled.
+static GEMM_CPU: [&[u8]; 2] = [
+    include_bytes!("../../models/gemm-cpu/model.safetensors"),
+    include_bytes!("../../models/gemm-cpu/distilled.safetensors"),
+];
 
 /// A trained model: `Model("folder")`, or the file in it.
 ///
 /// A folder with models of several kernels, such as MIOpen's, holds one folder for each: `Model("models/miopen", kernel="ConvAsm1x1U")`.
+/// Where a folder holds a whole model and the small one that was distilled from it, `quality` chooses: `auto` the small one where it was found
+/// level with the whole, `best` the whole, `fast` the small one.
 #[pyclass(frozen, module = "seqtune")]
 pub struct Model {
     pub(crate) inner: Arc<seqtune_predict::Model>,
@@ -33,13 +39,14 @@ impl Model {
 }
 
 /// The file of a model that is named by its folder, by the file, or by a folder of models and a kernel.
-fn file_of(path: &Path, kernel: Option<&str>) -> Result<PathBuf> {
-    let own = kernel.map(|kernel| seqtune_predict::Model::file(&path.join(kernel))).filter(|file| file.is_file());
-    if let Some(file) = own {
-        return Ok(file);
+fn file_of(path: &Path, kernel: Option<&str>, quality: Quality) -> Result<PathBuf> {
+    let is_model = |folder: &Path| {
+        seqtune_predict::Model::file(folder).is_file() || seqtune_predict::Model::small_file(folder).is_file()
+    };
+    if let Some(own) = kernel.map(|kernel| path.join(kernel)).filter(|own| is_model(own)) {
+        return seqtune_predict::Model::file_as(&own, quality);
     }
-    let file = seqtune_predict::Model::file(path);
-    if path.is_dir() && !file.exists() {
+    if path.is_dir() && !is_model(path) {
         let others = seqtune_predict::Model::kernels_in(path)?;
         if !others.is_empty() {
             let (place, others) = (path.display(), others.join(", "));
@@ -49,16 +56,22 @@ fn file_of(path: &Path, kernel: Option<&str>) -> Result<PathBuf> {
             }));
         }
     }
-    Ok(if path.is_dir() { file } else { path.to_path_buf() })
+    seqtune_predict::Model::file_as(path, quality)
+}
+
+/// Which form of a model is asked for.
+fn quality_of(name: &str) -> Result<Quality> {
+    let named = [Quality::Auto, Quality::Best, Quality::Fast].into_iter().find(|quality| quality.to_string() == name);
+    named.ok_or_else(|| Error::Input(format!("quality {name:?} is none of auto, best, fast")))
 }
 
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (path, kernel = None))]
-    fn new(py: Python<'_>, path: PathBuf, kernel: Option<String>) -> PyResult<Model> {
+    #[pyo3(signature = (path, kernel = None, quality = "auto"))]
+    fn new(py: Python<'_>, path: PathBuf, kernel: Option<String>, quality: &str) -> PyResult<Model> {
         let load = || {
-            let file = file_of(&path, kernel.as_deref())?;
+            let file = file_of(&path, kernel.as_deref(), quality_of(quality)?)?;
             let bytes = read(&file, limits::MODEL)?;
             Model::of(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
         };
@@ -73,9 +86,15 @@ impl Model {
 
     /// The model that ships with the package under this name.
     #[staticmethod]
-    fn shipped(py: Python<'_>, name: &str) -> PyResult<Model> {
+    #[pyo3(signature = (name, quality = "auto"))]
+    fn shipped(py: Python<'_>, name: &str, quality: &str) -> PyResult<Model> {
+        let form = match quality_of(quality).or_raise(py)? {
+            Quality::Best => GEMM_CPU[0],
+            // found level with the whole: tests hold it
+            Quality::Auto | Quality::Fast => GEMM_CPU[1],
+        };
         match name {
-            "gemm-cpu" => py.detach(|| Model::of(Cow::Borrowed(GEMM_CPU))).or_raise(py),
+            "gemm-cpu" => py.detach(|| Model::of(Cow::Borrowed(form))).or_raise(py),
             _ => Err(Error::File(format!("no model `{name}` ships with the package: name gemm-cpu, or open a folder")))
                 .or_raise(py),
         }
@@ -109,6 +128,12 @@ impl Model {
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = serde_json::to_string(&self.inner.meta).unwrap_or_default();
         py.import("json")?.call_method1("loads", (text,))
+    }
+
+    /// Whether it is the small one that a whole model was distilled into.
+    #[getter]
+    fn is_distilled(&self) -> bool {
+        self.inner.meta.distilled.is_some()
     }
 
     /// Number of weights.

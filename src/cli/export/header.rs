@@ -4,6 +4,7 @@ use crate::cli::answer::{answer, warn};
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_choose::Predicted;
 use seqtune_choose::header::{Header, HeaderOptions, Ranges};
+use seqtune_predict::Quality;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Kernel, Objective};
@@ -75,7 +76,7 @@ pub fn run(args: HeaderArgs) -> Result<()> {
         },
     };
     let kernel = Kernel::open(&name)?;
-    let model = Model::load_for(&args.model, &kernel.name)?;
+    let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     model.check_objective(args.objective)?;
     let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
     let fixed = crate::cli::inputs::problems(&kernel, &args.problems)?;

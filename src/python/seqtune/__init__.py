@@ -7,6 +7,8 @@
 True
 """
 
+from typing import Literal
+
 from seqtune._seqtune import Device, Kernel, Model, Pick, Prediction, Space, __version__
 from seqtune.chooser import Chooser, ConfigStanding, Standing
 from seqtune.errors import (
@@ -61,10 +63,12 @@ __all__ = [
 ]
 
 
-def shipped(name: str = "gemm-cpu") -> Model:
+def shipped(name: str = "gemm-cpu", quality: Literal["auto", "best", "fast"] = "auto") -> Model:
     """The model that ships with the package: ``gemm-cpu``, a matrix product on CPUs.
 
     >>> shipped("gemm-cpu").kernels
     ['gemm']
+    >>> shipped("gemm-cpu").is_distilled, shipped("gemm-cpu", quality="best").is_distilled
+    (True, False)
     """
-    return Model.shipped(name)
+    return Model.shipped(name, quality)

@@ -3,12 +3,13 @@
 import builtins
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 __all__ = ["Choices", "Configs", "Device", "Engine", "Journal", "Kernel", "Model", "Pick", "Prediction", "Space", "__version__"]
 
 __version__: str
 
+_Quality = Literal["auto", "best", "fast"]
 _Ask = tuple[int, int, str, int]
 _Numbers = tuple[float, bool, float | None, float | None, float]
 
@@ -65,11 +66,11 @@ class Device:
 
 @final
 class Model:
-    def __new__(cls, path: str | os.PathLike[str], kernel: str | None = None) -> Model: ...
+    def __new__(cls, path: str | os.PathLike[str], kernel: str | None = None, quality: _Quality = "auto") -> Model: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> Model: ...
     @staticmethod
-    def shipped(name: str) -> Model: ...
+    def shipped(name: str, quality: _Quality = "auto") -> Model: ...
     def to_bytes(self) -> bytes: ...
     @property
     def kernels(self) -> list[str]: ...
@@ -79,6 +80,8 @@ class Model:
     def objectives(self) -> list[str]: ...
     @property
     def meta(self) -> dict[str, Any]: ...
+    @property
+    def is_distilled(self) -> bool: ...
     @property
     def size(self) -> int: ...
     @property
