@@ -32,6 +32,8 @@ fn whole(shown: &str) -> String {
 fn the_code_of_the_c_page_compiles_and_runs() {
     let folder = tempfile::tempdir().unwrap();
     let page = std::fs::read_to_string(root().join("docs/c.md")).unwrap();
+    // what the programs write stays here
+    std::os::unix::fs::symlink(root().join("models"), folder.path().join("models")).unwrap();
     let mut said = Vec::new();
     for (language, count) in [("c", 8), ("cpp", 1)] {
         let shown = fences(&page, language);
@@ -43,7 +45,7 @@ fn the_code_of_the_c_page_compiles_and_runs() {
             if !compile(&source, &program, &[]) {
                 return;
             }
-            said.push(out(command(&program, &[]).output().unwrap()));
+            said.push(out(command(&program, &[]).current_dir(folder.path()).output().unwrap()));
         }
     }
     let [first, program, launches, fields, _, legality, choices, memory, cpp] = &said[..] else { panic!("{said:?}") };
