@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Cross-validates on PyTorch's measurements of Triton kernels and on the shipped sweep of gemm, with all defaults, and
-# writes the figures into docs/results.md, a column after the other, and README's table at the end. Takes about an hour and
-# a half on two cores. Works in target/folds: called again, it goes on, and what is finished is not trained again.
+# writes the figures into docs/results.md, a column after the other, and README's table at the end; each fold's model is
+# distilled, and the small decoder judged too. Takes about three hours on two cores. Works in target/folds: called again,
+# it goes on, and what is finished is not trained again.
 # usage: scripts/folds.sh FOLDER    FOLDER: of a100_mm.zip, flexattention_a100_data.zip, mixedmm_a100_data.zip
 set -euo pipefail
 zips=$(realpath "${1:?usage: scripts/folds.sh FOLDER}")
@@ -14,7 +15,7 @@ cp target/release/seqtune target/release/seqtune-train "$work"
 
 cross_validate() { # NAME DATASET
     local began=$SECONDS
-    "$work/seqtune" evaluate --folds 5 "$2" --models "$work/$1" --json > "$work/$1.part"
+    "$work/seqtune" evaluate --folds 5 "$2" --models "$work/$1" --distil --json > "$work/$1.part"
     mv "$work/$1.part" "$work/$1.json"
     echo "$1: $(((SECONDS - began) / 60)) minutes" >&2
     reports+=("$work/$1.json")

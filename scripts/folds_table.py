@@ -12,6 +12,7 @@ METHODS = [
     "nearest neighbour",
     "LightGBM, regression",
     "LightGBM, lambdarank",
+    "seqtune, distilled",
     "seqtune, likelihood alone",
     "seqtune, re-ranker alone",
     "seqtune, networks alone",
@@ -28,10 +29,10 @@ def regrets(row):
     return f"{one:.2f} ± {100 * row['error']:.2f} / {two:.2f} / {three:.3f} / {five:.3f}"
 
 
-def margins(row):
-    if row is None or row["predict_less"] is None:
+def margins(row, less):
+    if row is None or row[less] is None:
         return "-"
-    return " / ".join(f"{100 * mean:+.3f} ± {100 * error:.3f}" for mean, error in row["predict_less"])
+    return " / ".join(f"{100 * mean:+.3f} ± {100 * error:.3f}" for mean, error in row[less])
 
 
 reports = []
@@ -50,7 +51,10 @@ for method in METHODS:
     print(f"| {name} | " + " | ".join(regrets(of.get(method)) for of in rows) + " |")
 for method in ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, networks alone"]:
     name = method.removeprefix("seqtune, ")
-    print(f"| `predict` less {name} | " + " | ".join(margins(of.get(method)) for of in rows) + " |")
+    print(f"| `predict` less {name} | " + " | ".join(margins(of.get(method), "predict_less") for of in rows) + " |")
+for method in ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, as predict"]:
+    name = method.removeprefix("seqtune, as ")
+    print(f"| distilled less {name} | " + " | ".join(margins(of.get(method), "distilled_less") for of in rows) + " |")
 sure = [report["sureness"] for report in reports]
 percent = lambda share: "-" if share is None else f"{100 * share:.1f}"
 for name, key in [
