@@ -254,7 +254,8 @@ impl Chooser {
     pub fn report(&self, pick: &Pick, measured: impl Into<Measured>) -> Result<()> {
         let measured: Measured = measured.into();
         if !measured.is_sound() {
-            return input(format!("a call took {measured:?}: times and joules are numbers above 0"));
+            let joules = measured.joules.map_or(String::new(), |joules| format!(" and {joules} joules"));
+            return input(format!("a call took {} us{joules}: times and joules are numbers above 0", measured.time_us));
         }
         let goal = *reading(&self.goal);
         let rules = self.options.rules();
