@@ -264,7 +264,8 @@ const char *seqtune_last_error(void);
 /**
  * Opens a model for a kernel.
  *
- * `model` is a folder or a file; `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
+ * `model` is a folder or a file. Of a folder that holds a whole model and the small one that was distilled from it, the small
+ * one is taken where it was found level with the whole; name the file to have the other. `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
  * kernels/devices.toml or a .toml file, or NULL for the device that the model was trained on. `*predictor` is NULL where
  * this fails. Close it with seqtune_close.
  */
@@ -274,7 +275,7 @@ seqtune_status seqtune_open(const char *model,
                             seqtune_predictor **predictor);
 
 /**
- * Opens a model from the bytes of its file (model.safetensors), which may be freed afterwards; else as seqtune_open.
+ * Opens a model from the bytes of its file (model.safetensors or distilled.safetensors), which may be freed afterwards; else as seqtune_open.
  */
 seqtune_status seqtune_open_memory(const void *bytes,
                                    size_t size,
