@@ -7,7 +7,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -57,9 +57,16 @@ class Sweep:
         #: Configs measured now, failed now, and found in the journal.
         self.measured, self.failed, self.found = counts
 
-    def best(self, problem: str | None = None) -> tuple[str, str, float]:
-        """The fastest record, of a problem as records write it or of all."""
-        valid = [(us, p, c) for p, c, us in self.records if us is not None and problem in (None, p)]
+    def best(self, problem: str | Mapping[str, Any] | None = None) -> tuple[str, str, float]:
+        """The fastest record, of a problem as records write it, of those with the fields of a dict, or of all."""
+
+        def asked(text: str) -> bool:
+            if problem is None or isinstance(problem, str):
+                return problem in (None, text)
+            fields = dict(field.split("=", 1) for field in text.split(","))
+            return all(fields.get(name) == str(value) for name, value in problem.items())
+
+        valid = [(us, p, c) for p, c, us in self.records if us is not None and asked(p)]
         if not valid:
             raise InputError("no config works" if problem is None else f"no config of {problem} works")
         us, name, config = min(valid)
@@ -103,6 +110,8 @@ def sweep(
     >>> seqtune.sweep("gemm", measure, ["M=64,N=64,K=64"], device="H200", journal=folder.name + "/s.jsonl", sample=3).measured
     3
     """
+    if not callable(measure):
+        raise InputError(f"measure is {measure!r}: it is a function of a problem and a config")
     kernel = kernel_of(kernel)
     device = device if isinstance(device, Device) else Device(device)
     given = [kernel.problem(problem) for problem in _listed(kernel, problems)]

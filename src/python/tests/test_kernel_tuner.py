@@ -99,6 +99,8 @@ class Strategies(unittest.TestCase):
             with open(path, "w") as file:
                 json.dump({**self.cache, "device_name": "another"}, file)
             with self.assertWarns(seqtune.UnseenDeviceWarning):
+                Strategy(self.model, self.kernel, device="H200")
+            with self.assertWarns(seqtune.UnseenDeviceWarning):
                 replay(path, strategy=Strategy(self.model, self.kernel, top=1, then=None), **QUIET)
 
 
@@ -138,6 +140,15 @@ class Descriptions(unittest.TestCase):
         for text in ("a ** b", "other > 1", "a if b else c", "[a]", "a is b", "f(a)", ""):
             with self.assertRaises(Untranslatable):
                 translated(text, ["a", "b", "c"])
+
+    def test_a_description_of_another_space_is_replaced_only_where_that_is_asked(self):
+        describe(self.folder, {"tile": [1, 2]}, ["tile > 1"], 10)
+        describe(self.folder, {"tile": [1, 2]}, ["tile > 1"], 10)
+        with self.assertRaisesRegex(seqtune.InputError, "describes another space"):
+            describe(self.folder, {"tile": [1, 2]}, None, 10)
+        self.assertEqual(len(seqtune.Kernel(self.folder).constraints), 1)
+        describe(self.folder, {"tile": [1, 2]}, None, 10, replace=True)
+        self.assertEqual(len(seqtune.Kernel(self.folder).constraints), 0)
 
     def test_values_that_are_no_whole_numbers_are_told(self):
         for values in (["a", "b"], [1.5], [True, False]):

@@ -40,6 +40,12 @@ class Sweeps(unittest.TestCase):
         samples = [r["outcome"]["Measured"]["samples_us"] for r in records if r["config"] == "A=8,B=1"]
         self.assertEqual(samples, [[1.0, 2.0], [12.5, 2.0]])
         self.assertEqual(done.best("n=8,layout=row")[2], 1.5)
+        self.assertEqual(done.best({"n": 8}), done.best("n=8,layout=row"))
+        self.assertRaisesRegex(seqtune.InputError, "no config of .*'n': 9.* works", done.best, {"n": 9})
+
+    def test_what_is_no_function_is_refused_before_anything_is_booked(self):
+        self.assertRaisesRegex(seqtune.InputError, "measure is 3", self.sweep, 3)
+        self.assertFalse(os.path.exists(self.journal))
 
     def test_the_default_comes_first_and_a_sample_is_of_its_size(self):
         asked = []

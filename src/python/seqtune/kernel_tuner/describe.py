@@ -52,12 +52,14 @@ def describe(
     name: str | None = None,
     device: str | None = None,
     max_threads: int = 1024,
+    replace: bool = False,
 ) -> Described:
     """Writes ``folder/kernel.toml``, a kernel without source, for ``seqtune import kernel-tuner`` and ``seqtune train``.
 
     ``tune_params`` and ``restrictions`` are what ``tune_kernel`` is given, ``problem_size`` is any of the sizes: it tells how many there are. Strings
     and lambdas become constraints where the expression language can say them; what is left stays a check of Kernel Tuner alone.
-    ``device`` is the name that Kernel Tuner tells; one that is not described gets a ``device.toml``.
+    ``device`` is the name that Kernel Tuner tells; one that is not described gets a ``device.toml``. A ``kernel.toml`` that is there and
+    says otherwise is replaced only if ``replace``: data and models know the space that they were made for.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -74,6 +76,12 @@ def describe(
     place = os.path.join(folder, "kernel.toml")
     kernel = Kernel.from_files({"kernel.toml": text}, place)
     os.makedirs(folder, exist_ok=True)
+    if os.path.exists(place) and not replace:
+        with open(place) as file:
+            if file.read() != text:
+                raise InputError(
+                    f"{place} is there already and describes another space; name another folder, or pass replace=True (--replace)"
+                )
     with open(place, "w") as file:
         file.write(text)
     named = _device(folder, device, max_threads)
@@ -81,7 +89,11 @@ def describe(
 
 
 def describe_caches(
-    folder: str | os.PathLike[str], caches: Iterable[str | os.PathLike[str]], restrictions: Any = None, max_threads: int = 1024
+    folder: str | os.PathLike[str],
+    caches: Iterable[str | os.PathLike[str]],
+    restrictions: Any = None,
+    max_threads: int = 1024,
+    replace: bool = False,
 ) -> Described:
     """As :func:`describe`, with names, values, sizes and device as cache files of one kernel tell them."""
     paths = sorted(os.fspath(path) for path in caches)
@@ -96,7 +108,7 @@ def describe_caches(
         for name, some in header["tune_params"].items():
             values[name] = sorted({*values[name], *some})
     return describe(
-        folder, values, restrictions, first["problem_size"], first["kernel_name"], first["device_name"], max_threads
+        folder, values, restrictions, first["problem_size"], first["kernel_name"], first["device_name"], max_threads, replace
     )
 
 
@@ -301,9 +313,10 @@ def main(words: list[str], tell: Callable[[str], None] = print) -> int:
     verb.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder of the kernel")
     verb.add_argument("--restriction", action="append", default=[], metavar="EXPR", help="as tune_kernel is given; several times")
     verb.add_argument("--max-threads", type=int, default=1024, metavar="N", help="threads of a block on the device [1024]")
+    verb.add_argument("--replace", action="store_true", help="replaces a kernel.toml that describes another space")
     asked = parser.parse_args(words)
     caches = [path for word in asked.caches for path in (sorted(glob.glob(word)) or [word])]
-    done = describe_caches(asked.output, caches, asked.restriction, asked.max_threads)
+    done = describe_caches(asked.output, caches, asked.restriction, asked.max_threads, asked.replace)
     tell(f"{done.folder}/kernel.toml: {len(done.kernel.parameters)} parameters, {len(done.constraints)} constraints")
     for restriction in done.unread:
         tell(f"not a constraint, checked by Kernel Tuner alone: {restriction}")

@@ -47,7 +47,8 @@ class Strategy:
             raise InputError(f"top={top} is below 1")
         # a wrong model, kernel or device is told before anything is compiled
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenDeviceWarning)
+            if device is None:  # the one that is tuned on is not known yet
+                warnings.simplefilter("ignore", UnseenDeviceWarning)
             self._predictor = Predictor(model, kernel, device)
         self._device = device
         self.problem = problem
@@ -198,10 +199,10 @@ def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tu
 
 
 def _merged(searchspace: Any, first: list[dict[str, Any]], then: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Both lists of results; configs of the first are not repeated."""
+    """Both lists of results, each config once: some strategies repeat what they measured."""
 
     def key(result: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(result.get(name) for name in searchspace.tune_params)
 
-    seen = {key(result) for result in first}
-    return first + [result for result in then if result and key(result) not in seen]
+    merged = {key(result): result for result in reversed(first + [result for result in then if result])}
+    return list(reversed(merged.values()))
