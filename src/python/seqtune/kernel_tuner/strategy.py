@@ -204,5 +204,7 @@ def _merged(searchspace: Any, first: list[dict[str, Any]], then: list[dict[str, 
     def key(result: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(result.get(name) for name in searchspace.tune_params)
 
-    merged = {key(result): result for result in reversed(first + [result for result in then if result])}
-    return list(reversed(merged.values()))
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for result in first + [result for result in then if result]:
+        merged.setdefault(key(result), result)
+    return list(merged.values())
