@@ -226,7 +226,7 @@ def main():
     threads = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     torch.set_num_threads(threads)
     best = (0, 0)
-    for bf16 in [False, True] if measured["bf16"] else [False]:
+    for bf16 in (False, True):
         for fused in [True, False]:
             speed = updates(measured["sizes"], fused, bf16, 10)
             best = max(best, speed, key=lambda speed: speed[1])

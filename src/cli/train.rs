@@ -46,9 +46,6 @@ pub struct Args {
     /// Share of the target that goes to all legal values alike, 0 to 0.99
     #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
     pub smoothing: Option<f64>,
-    /// Computes in single precision even where bfloat16 is faster
-    #[arg(long)]
-    pub single: bool,
     /// Unmeasured problems per measured one that a cost model labels for the decoder, 0 to 10,000; 0 for none [default: 12/0]
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(0..=limits::WIDTH))]
     pub pseudo_labels: Option<usize>,

@@ -88,7 +88,8 @@ pub struct Settings {
     pub dropout: f64,
     /// Share of the target that goes to all legal values alike.
     pub smoothing: f64,
-    /// Compute in bfloat16; weights and their averages stay in single precision.
+    /// Whether products were computed in bfloat16, as those of some models before 24 November 2026 were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bf16: bool,
     /// Problems per measured one that boosted trees label, as long as there are fewer than [`MOST_PSEUDO_LABELS`] in all; 0 trains on
     /// measured problems alone.
@@ -130,7 +131,7 @@ impl Default for Settings {
             decay: 0.05,
             dropout: 0.0,
             smoothing: 0.0,
-            bf16: fast_bfloat16(),
+            bf16: false,
             pseudo_labels: 12,
             head: 0.3,
             rank: 2.0,
@@ -155,7 +156,7 @@ impl Settings {
             configs: 1,
             rate: 1e-3,
             dropout: 0.15,
-            bf16: fast_bfloat16(),
+            bf16: false,
             pseudo_labels: 0,
             head: 0.03,
             rank: 0.0,
@@ -181,14 +182,6 @@ impl Settings {
         let epochs = if asked.epochs.is_none() { None } else { self.epochs };
         *asked == Settings { epochs, command: asked.command.clone(), checkpoint: asked.checkpoint, ..self.clone() }
     }
-}
-
-/// Whether the processor multiplies matrices of bfloat16 faster than of f32.
-fn fast_bfloat16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::is_x86_feature_detected!("avx512bf16");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
 }
 
 #[cfg(test)]

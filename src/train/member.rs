@@ -14,7 +14,6 @@ use crate::score::{Score, score};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::network::weights::RERANKER;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
 use serde::{Deserialize, Serialize};
@@ -121,8 +120,7 @@ impl<'a> MemberTrainer<'a> {
         batches.shuffle(&mut rng);
         let mut losses = Vec::new();
         for (kernel_data, chunk) in batches {
-            let (loss, likelihood) = self.loss(kernel_data, &chunk, &mut rng)?;
-            loss.backward();
+            let likelihood = self.learn(kernel_data, &chunk, &mut rng)?;
             let rate = self.optimizer.rate(settings.rate, total_updates);
             self.optimizer.update(&mut self.weights, rate, settings.decay);
             losses.push(likelihood);
@@ -135,31 +133,24 @@ impl<'a> MemberTrainer<'a> {
 
     /// The network of the current weights, with dropout.
     fn network(&self, seed: u64) -> Result<Transformer> {
-        let Settings { hparams, dropout, bf16, .. } = self.settings;
-        let net = if *bf16 {
-            // but for the re-ranker, whose answers differ in digits that bfloat16 does not have
-            let in_full = |name: &str| name.starts_with("head.") || name.starts_with(RERANKER);
-            let kind = |name: &str| if in_full(name) { Kind::Float } else { Kind::BFloat16 };
-            let weights = self.weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind(n)))).collect();
-            Transformer::new(hparams, &weights)?
-        } else {
-            Transformer::new(hparams, &self.weights)?
-        };
+        let Settings { hparams, dropout, .. } = self.settings;
+        let net = Transformer::new(hparams, &self.weights)?;
         Ok(net.with_dropout(Dropout::new(*dropout, seed)))
     }
 
-    /// The loss of one update, and the part of it that is likelihood.
-    fn loss(&self, kernel_data: &KernelData, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
+    /// Leaves the gradients of one update in the weights; the part of its loss that is likelihood.
+    fn learn(&self, kernel_data: &KernelData, chunk: &[usize], rng: &mut ChaCha8Rng) -> Result<f64> {
         let Settings { smoothing, pairwise_weight, head, .. } = self.settings;
         let net = self.network(rng.random())?;
         let examples: Vec<&Example> = chunk.iter().map(|i| &kernel_data.training[*i]).collect();
         let drawn = Drawn::new(&examples, kernel_data.rows, rng);
         let batch = Batch::new(&kernel_data.featurizer, &drawn.sources, kernel_data.rows, &drawn.sequences);
-        let (log, scores) = batch.forward(&net);
-        let mut chosen = batch.chosen(&log);
+        let (decoded, scores) = batch.forward(&net);
+        let mut log = decoded.log.shallow_clone();
         if *smoothing > 0.0 {
-            chosen = chosen * (1.0 - smoothing) + batch.mean_of_legal(&log) * *smoothing;
+            log = &log * (1.0 - smoothing) + batch.mean_of_node(&log) * *smoothing;
         }
+        let chosen = batch.chosen(&log);
         let shape = [chunk.len() as i64, kernel_data.rows as i64];
         let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view(shape); // (B, R)
         let target = Tensor::from_slice(&drawn.target).view(shape);
@@ -182,7 +173,9 @@ impl<'a> MemberTrainer<'a> {
                 loss += error * *head;
             }
         }
-        Ok((loss, likelihood.double_value(&[])))
+        loss.backward();
+        decoded.back();
+        Ok(likelihood.double_value(&[]))
     }
 
     /// The normaliser of each problem's log-probabilities (B, R), as (B, 1): among the chosen configs for measured problems, 0 (among

@@ -41,10 +41,10 @@ pub fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
             let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
             let rows = sequences.len() / chunk.len();
             let batch = Batch::new(&kernel_data.featurizer, &sources, rows, &sequences);
-            let (all, scores) = batch.forward(net);
-            let mut log = batch.chosen(&all).sum_dim_intlist(1, false, Kind::Float);
+            let (decoded, scores) = batch.forward(net);
+            let mut log = batch.chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float);
             if kernel_data.rows == 1 {
-                share += batch.greedy_exact(&all).sum(Kind::Float).double_value(&[]);
+                share += batch.greedy_exact(&decoded.log)?;
             } else {
                 // the probability among the measured configs, by likelihood and rank together: what a replay ranks by
                 if let Some(rank) = &scores.rank {

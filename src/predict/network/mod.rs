@@ -6,6 +6,6 @@ pub mod ensemble;
 pub mod prefix;
 pub mod reranker;
 pub mod shapes;
-pub(crate) mod simd;
+pub mod simd;
 pub mod transformer;
 pub mod weights;

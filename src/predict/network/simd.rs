@@ -5,10 +5,11 @@
 
 /// Compiles a function for AVX-512, for AVX2 and for whatever the target has at least, and calls the widest that the processor has.
 /// The body is told whether products are added in one rounding.
+#[macro_export]
 macro_rules! widest {
-    ($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),*) = $body:ident) => {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),*) = $body:ident) => {
         $(#[$doc])*
-        pub(crate) fn $name($($arg: $kind),*) {
+        $vis fn $name($($arg: $kind),*) {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,fma")]
@@ -43,17 +44,17 @@ pub(crate) type RowsMut<'a> = (&'a mut [f32], usize);
 
 widest! {
     /// c (m, n) += a (m, k) b (k, n), b dense.
-    fn product(sizes: Sizes, a: Rows, b: &[f32], c: RowsMut) = product_of
+    pub(crate) fn product(sizes: Sizes, a: Rows, b: &[f32], c: RowsMut) = product_of
 }
 
 widest! {
     /// Each row of `x` (m, D) less its mean, over its deviation, times `weight` (D), plus `bias` (D), into `y` (m, D).
-    fn normalise(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) = normalised
+    pub(crate) fn normalise(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) = normalised
 }
 
 widest! {
     /// x Phi(x) of each number.
-    fn gelu(x: &mut [f32]) = gelu_of_all
+    pub(crate) fn gelu(x: &mut [f32]) = gelu_of_all
 }
 
 /// Keys and values side by side (2 D), in rows that begin `stride` apart.
@@ -67,11 +68,12 @@ pub(crate) struct KeysValues<'a> {
 
 widest! {
     /// Softmax attention of one query (D), head by head, into `out` (D). `scores` is room for a number of each entry.
-    fn attend(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) = attended
+    pub(crate) fn attend(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) = attended
 }
 
+/// a b + sum, in one rounding where the processor does that at once.
 #[inline(always)]
-fn add_product<const FMA: bool>(a: f32, b: f32, sum: f32) -> f32 {
+pub fn add_product<const FMA: bool>(a: f32, b: f32, sum: f32) -> f32 {
     if FMA { a.mul_add(b, sum) } else { a * b + sum }
 }
 
@@ -143,7 +145,7 @@ fn tile<const FMA: bool, const R: usize, const W: usize>(
 
 /// Sum of `f` over the numbers, in sixteen partial sums, so that it can be vectorised.
 #[inline(always)]
-fn sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+pub fn sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let (whole, rest) = x.as_chunks::<16>();
     let mut sums = [0f32; 16];
     for x in whole {
@@ -199,7 +201,7 @@ fn attended<const FMA: bool>(q: &[f32], to: KeysValues, heads: usize, scores: &m
 
 widest! {
     /// Adds a token (D), and the rows of `features` (C, D) in `columns`, times `numbers`, to a sum (D).
-    fn grow(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) = grown
+    pub(crate) fn grow(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) = grown
 }
 
 #[inline(always)]
@@ -222,8 +224,9 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// Sum of the products, in eight partial sums.
 #[inline(always)]
-fn dot_of<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
+pub fn dot_of<const FMA: bool>(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0f32; 8];
     let (whole_a, whole_b) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = whole_a.remainder().iter().zip(whole_b.remainder()).map(|(a, b)| a * b).sum();
@@ -254,7 +257,7 @@ fn gelu_of<const FMA: bool>(x: f32) -> f32 {
 /// e to the power of a number that is not above 0, without branches, so that it can be vectorised: 2 to the power of its whole part by the bits of
 /// the exponent, the rest by a polynomial (Cephes; error below 2e-7 relative).
 #[inline(always)]
-pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
+pub fn exp<const FMA: bool>(x: f32) -> f32 {
     // below it nothing is left but numbers without all their digits
     let x = x.max(-87.0);
     // rounded to the nearest by what adding 1.5 * 2^23 cuts off

@@ -1,7 +1,7 @@
 //! Updates a second on the shipped sweep of gemm, on one thread: `cargo bench -p seqtune-train --bench updates`.
 //!
-//! Prints JSON that `scripts/torch_speed.py` reads: how many updates took how long, and the sizes of the network and of a batch. Arguments,
-//! behind `--`: a number of updates; `single` for single precision throughout. The problems are the measured ones alone: those that trees
+//! Prints JSON that `scripts/torch_speed.py` reads: how many updates took how long, and the sizes of the network and of a batch. Argument,
+//! behind `--`: a number of updates. The problems are the measured ones alone: those that trees
 //! label make batches of the same sizes, but for fewer nodes.
 
 use rand::SeedableRng;
@@ -30,8 +30,7 @@ fn main() -> Result<()> {
     keep_memory();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/gemm/cpu-epyc-2c.sqt");
     let corpus = tables(&[data], None)?;
-    let default = Settings::default();
-    let settings = Settings { members: 1, bf16: default.bf16 && !std::env::args().any(|a| a == "single"), ..default };
+    let settings = Settings { members: 1, ..Settings::default() };
     // without a re-ranker's loss no trees are fitted, which nothing here would ask
     let plan = Plan::new(None, &corpus, &Settings { rank: 0.0, ..settings.clone() })?;
     let kernels = prepare(&plan, &mut |_| ())?.kernels;
@@ -58,7 +57,6 @@ fn main() -> Result<()> {
             "updates": updates,
             "seconds": seconds,
             "processor_seconds": if processor > 0.0 { processor } else { seconds },
-            "bf16": settings.bf16,
             "sizes": sizes(&kernels[0], &settings),
         })
     );

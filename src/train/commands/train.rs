@@ -95,7 +95,6 @@ fn settings(args: &Args, from: Option<&Model>, tuned: bool) -> Result<Settings> 
         batch: args.batch.or(default.batch),
         dropout: args.dropout.unwrap_or(default.dropout),
         smoothing: args.smoothing.unwrap_or(default.smoothing),
-        bf16: default.bf16 && !args.single,
         pseudo_labels: args.pseudo_labels.unwrap_or(default.pseudo_labels),
         rate: args.rate.unwrap_or(default.rate),
         split: split(args, default.split, from.is_some())?,

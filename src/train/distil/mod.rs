@@ -101,7 +101,7 @@ pub enum Stage {
 }
 
 /// Measured problems that the whole model is asked about, at most.
-const MOST: usize = 20_000;
+const MOST: usize = 40_000;
 
 /// Only the likelihood counts.
 const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];

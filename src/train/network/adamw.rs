@@ -1,7 +1,7 @@
 //! AdamW (Loshchilov and Hutter 2019) with averaged weights, over named tensors, so that its state can be saved.
 
-use crate::network::tensors::Weights;
-use tch::{Kind, Tensor};
+use crate::network::tensors::{Weights, slice, slice_mut};
+use tch::Tensor;
 
 /// Optimizer state. All maps have the names of the weights.
 pub struct AdamW {
@@ -107,19 +107,6 @@ impl Step {
             (*w, *m, *v) = if touched { (next, first, second) } else { (*w, *m, *v) };
         }
     }
-}
-
-/// The numbers of a tensor in memory.
-fn slice(tensor: &Tensor) -> &[f32] {
-    assert!(tensor.kind() == Kind::Float && tensor.is_contiguous());
-    // SAFETY: contiguous numbers of this type on the CPU, which the tensor keeps alive as long as it is borrowed
-    unsafe { std::slice::from_raw_parts(tensor.data_ptr() as *const f32, tensor.numel()) }
-}
-
-fn slice_mut(tensor: &mut Tensor) -> &mut [f32] {
-    assert!(tensor.kind() == Kind::Float && tensor.is_contiguous());
-    // SAFETY: as above; weights and averages share no memory with other tensors between updates
-    unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr() as *mut f32, tensor.numel()) }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub mod adamw;
 pub mod agree;
+pub mod decoder;
 pub mod init;
 pub mod layers;
 pub mod tensors;

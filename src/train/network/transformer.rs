@@ -3,22 +3,19 @@
 //! Letters of the shapes: B problems, R rows (sequences) per problem, N = B R, M decoding steps per problem, S source tokens,
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
-use crate::network::layers::{CrossAttention, Dropout, FeedForward, Linear, Norm, Paths, SelfAttention, get, linears};
+use crate::network::decoder::choices::{Choices, Judged};
+use crate::network::decoder::norm::Gradients;
+use crate::network::decoder::{Decoder, Pass, Sights};
+use crate::network::layers::{Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_predict::error::Result;
 use seqtune_predict::network::weights::has_reranker;
 use seqtune_predict::settings::Hparams;
 use std::cell::RefCell;
-use tch::{Kind, Tensor};
+use tch::{Kind, Tensor, no_grad};
 
 struct EncoderLayer {
     attention: SelfAttention,
-    feed_forward: FeedForward,
-}
-
-struct DecoderLayer {
-    attention: SelfAttention,
-    cross: CrossAttention,
     feed_forward: FeedForward,
 }
 
@@ -52,7 +49,7 @@ impl Reranker {
     /// (N, 3) of configs with R rows for each of the B problems of `summary` (B, D).
     fn forward(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
         let (n, b) = (finished.instance.size()[0], summary.size()[0]);
-        let problem = self.problem.forward(&summary.to_kind(Kind::Float)); // (B, D)
+        let problem = self.problem.forward(summary); // (B, D)
         let d = problem.size()[1];
         let problem = problem.unsqueeze(1).expand([b, n / b, d], false).reshape([n, d]);
         let tokens = Tensor::embedding(&self.tokens, &finished.tokens, -1, false, false); // (N, P, D)
@@ -100,19 +97,11 @@ pub struct Transformer {
     features: Vec<Linear>, // F -> D, by kernel
     /// Hidden state to the weights of what a choice decides, D -> C, by kernel.
     weigh: Vec<Linear>,
-    decoder: Vec<DecoderLayer>,
-    decoder_norm: Norm,
+    decoder: Decoder,
     logits: Linear, // D -> V
     head: Head,
     /// In training, a share of each layer's outputs is left out.
     dropout: Option<RefCell<Dropout>>,
-}
-
-/// What decoding steps read of the encoder, per layer.
-pub struct Memory {
-    layers: Vec<(Tensor, Tensor)>,
-    /// The kernel's token after the encoder: (B, D).
-    summary: Tensor,
 }
 
 /// What each decoding step is given. Shapes (B, M), (B, M), (B, M, F).
@@ -123,8 +112,70 @@ pub struct Steps {
     pub positions: Tensor,
     /// Features of the prefix.
     pub features: Tensor,
-    /// Ways through the steps: each sees those it follows, and itself.
-    pub paths: Paths,
+    /// Each step sees those it follows, itself, and its problem's memory.
+    pub sights: Sights,
+    /// What may be chosen at each.
+    pub choices: Choices,
+    /// The kernel's tokens in the vocabulary: (V).
+    pub vocabulary: Tensor,
+}
+
+/// A decoder's pass, which libtorch keeps no record of, between what it begins with and what a loss is made of.
+pub struct Decoded<'a> {
+    net: &'a Transformer,
+    steps: &'a Steps,
+    /// The encoder's memory (B, S, D), as it was made, and without that record, for whoever reads it beside the decoder.
+    encoded: Tensor,
+    memory: Tensor,
+    embedded: Tensor,
+    /// Weights of the kernel's tokens (V, D) and biases (V).
+    tokens: Linear,
+    weigh: &'a Linear,
+    /// Hidden states: (B M, D).
+    pub hidden: Tensor,
+    /// Log-probability of each choice of each node, one after the other.
+    pub log: Tensor,
+    pass: Pass,
+    judged: Judged,
+}
+
+impl Decoded<'_> {
+    /// The kernel's token after the encoder: (B, D).
+    pub fn summary(&self) -> Tensor {
+        self.memory.select(1, 0)
+    }
+
+    /// Hands on what a loss that has been differentiated means for the weights of decoder, embedding and encoder.
+    pub fn back(&self) {
+        let mut gradients = Gradients::default();
+        let (weight, bias, mut before) = no_grad(|| {
+            let (tokens, weigh, choices) = (&self.tokens, self.weigh, &self.steps.choices);
+            let (mut hidden, weight, bias) = self.judged.back(&self.log.grad(), tokens, weigh, choices, &mut gradients);
+            add_defined(&mut hidden, &self.hidden.grad());
+            (weight, bias, self.net.decoder.back(&self.pass, &hidden, &self.steps.sights, &mut gradients))
+        });
+        before.memory = before.memory.view_as(&self.encoded);
+        add_defined(&mut before.memory, &self.memory.grad());
+        // each factor's gradient is the other
+        let tokens = (&self.tokens.weight * weight).sum(None) + (&self.tokens.bias * bias).sum(None);
+        let mut sum = tokens + (&self.embedded * before.x).sum(None) + (&self.encoded * before.memory).sum(None);
+        for (weight, gradient) in gradients.0 {
+            sum += (weight * gradient).sum(None);
+        }
+        sum.backward();
+    }
+}
+
+/// Adds a gradient that there is only where something depends on it.
+fn add_defined(sum: &mut Tensor, gradient: &Tensor) {
+    if gradient.defined() {
+        *sum += gradient;
+    }
+}
+
+/// The same numbers, whose gradient is kept and goes no further.
+fn leaf(x: &Tensor) -> Tensor {
+    x.detach().set_requires_grad(true)
 }
 
 impl Transformer {
@@ -140,13 +191,6 @@ impl Transformer {
                 feed_forward: FeedForward::new(weights, &format!("encoder.{i}.feed_forward"))?,
             })
         };
-        let decoder = |i: usize| -> Result<DecoderLayer> {
-            Ok(DecoderLayer {
-                attention: SelfAttention::new(weights, &format!("decoder.{i}.attention"), heads)?,
-                cross: CrossAttention::new(weights, &format!("decoder.{i}.cross"), heads)?,
-                feed_forward: FeedForward::new(weights, &format!("decoder.{i}.feed_forward"))?,
-            })
-        };
         Ok(Transformer {
             source: linears(weights, "source")?,
             kernels: get(weights, "kernels", "weight")?,
@@ -156,8 +200,7 @@ impl Transformer {
             positions: get(weights, "positions", "weight")?,
             features: linears(weights, "features")?,
             weigh: linears(weights, "weigh")?,
-            decoder: (0..hparams.decoder_layers).map(decoder).collect::<Result<_>>()?,
-            decoder_norm: Norm::new(weights, "decoder.norm")?,
+            decoder: Decoder::new(hparams, weights)?,
             logits: Linear::new(weights, "logits")?,
             head: match has_reranker(weights.keys()) {
                 true => Head::Reranker(Reranker::new(weights)?),
@@ -172,9 +215,8 @@ impl Transformer {
         Transformer { dropout: dropout.map(RefCell::new), ..self }
     }
 
-    /// Encodes sources (B, W of all tokens) of one kernel.
-    pub fn encode(&self, source: &Tensor, kernel: usize) -> Memory {
-        let source = source.to_kind(self.tokens.kind());
+    /// The memory (B, S, D) of sources (B, W of all tokens) of one kernel.
+    fn encode(&self, source: &Tensor, kernel: usize) -> Tensor {
         let mut tokens = vec![self.kernels.get(kernel as i64).unsqueeze(0).expand([source.size()[0], -1], false)];
         let mut first = 0;
         for linear in &self.source {
@@ -182,19 +224,18 @@ impl Transformer {
             tokens.push(linear.forward(&source.narrow(1, first, width)));
             first += width;
         }
-        let mut x = Tensor::stack(&tokens, 1); // (B, S + 1, D)
+        let mut x = Tensor::stack(&tokens, 1);
         for layer in &self.encoder {
             x = &x + self.drop(layer.attention.forward(&x));
             x = &x + self.drop(layer.feed_forward.forward(&x));
         }
-        let x = self.encoder_norm.forward(&x);
-        Memory { layers: self.decoder.iter().map(|layer| layer.cross.remember(&x)).collect(), summary: x.select(1, 0) }
+        self.encoder_norm.forward(&x)
     }
 
     fn embed(&self, steps: &Steps, kernel: usize) -> Tensor {
         Tensor::embedding(&self.tokens, &steps.tokens, -1, false, false)
             + Tensor::embedding(&self.positions, &steps.positions, -1, false, false)
-            + self.features[kernel].forward(&steps.features.to_kind(self.tokens.kind()))
+            + self.features[kernel].forward(&steps.features)
             + self.kernels.get(kernel as i64)
     }
 
@@ -205,32 +246,32 @@ impl Transformer {
         }
     }
 
-    /// All steps at once: hidden states (B, M, D).
-    pub fn decode(&self, memory: &Memory, steps: &Steps, kernel: usize) -> Tensor {
-        let mut x = self.embed(steps, kernel);
-        for (layer, memory) in self.decoder.iter().zip(&memory.layers) {
-            x = &x + self.drop(layer.attention.along(&x, &steps.paths));
-            x = &x + self.drop(layer.cross.forward(&x, memory));
-            x = &x + self.drop(layer.feed_forward.forward(&x));
-        }
-        self.decoder_norm.forward(&x)
-    }
-
-    /// Scores of the given target tokens (.., V) from hidden states (.., D).
-    pub fn logits(&self, hidden: &Tensor, tokens: &Tensor) -> Tensor {
-        hidden.linear(&self.logits.weight.index_select(0, tokens), Some(&self.logits.bias.index_select(0, tokens)))
-    }
-
-    /// Weights (.., C) of the numbers that a choice's features are encoded by, from hidden states (.., D).
-    pub fn weigh(&self, hidden: &Tensor, kernel: usize) -> Tensor {
-        self.weigh[kernel].forward(hidden)
+    /// All steps at once, of problems with sources (B, W of all tokens).
+    pub fn decode<'a>(&'a self, source: &Tensor, steps: &'a Steps, kernel: usize) -> Decoded<'a> {
+        let encoded = self.encode(source, kernel);
+        let (embedded, memory) = (self.embed(steps, kernel), leaf(&encoded));
+        let (b, d) = (memory.size()[0], memory.size()[2]);
+        let embedded = embedded.view([-1, d]);
+        let mut dropout = self.dropout.as_ref().map(RefCell::borrow_mut);
+        let of_vocabulary = |all: &Tensor| all.index_select(0, &steps.vocabulary);
+        let tokens = Linear { weight: of_vocabulary(&self.logits.weight), bias: of_vocabulary(&self.logits.bias) };
+        let weigh = &self.weigh[kernel];
+        let (hidden, pass, judged) = no_grad(|| {
+            let rows = memory.view([-1, d]);
+            let (hidden, pass) =
+                self.decoder.forward(embedded.copy(), &rows, &steps.sights, b as usize, dropout.as_deref_mut());
+            let judged = Judged::new(&hidden, &tokens, weigh, &steps.choices);
+            (hidden, pass, judged)
+        });
+        let (hidden, log) = (leaf(&hidden), leaf(&judged.log));
+        Decoded { net: self, steps, encoded, memory, embedded, tokens, weigh, hidden, log, pass, judged }
     }
 
     /// Scores finished configs: by the re-ranker, or, without one, their time alone by the hidden states (N, D) at "finished".
-    pub fn score(&self, memory: &Memory, finished: &Finished, hidden: Option<&Tensor>, kernel: usize) -> Scores {
+    pub fn score(&self, summary: &Tensor, finished: &Finished, hidden: Option<&Tensor>, kernel: usize) -> Scores {
         match &self.head {
             Head::Reranker(reranker) => {
-                let outputs = reranker.forward(&memory.summary, finished, kernel);
+                let outputs = reranker.forward(summary, finished, kernel);
                 let output = |at: i64| Some(outputs.select(1, at));
                 Scores { time: output(0), energy: output(1), rank: output(2) }
             }

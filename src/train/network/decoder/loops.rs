@@ -1,0 +1,270 @@
+//! The decoder's own loops, forward and backward: what libtorch would spread over many passes through memory. The processor's widest vectors
+//! are chosen at run time.
+//!
+//! Letters of the shapes: m rows, D the model width, H heads, E entries that a query attends to.
+
+use seqtune_predict::network::simd::{add_product, dot_of, exp, sum};
+use seqtune_predict::widest;
+
+/// What a layer norm adds to the variance.
+const EPSILON: f32 = 1e-5;
+
+widest! {
+    /// Each row of `x` (m, D) less its mean, over its deviation, into `hat` (m, D), one over the deviation into `scales` (m), and the row
+    /// times `weight` (D), plus `bias` (D), into `y` (m, D).
+    pub(crate) fn normalise(x: &[f32], weight: &[f32], bias: &[f32], hat: &mut [f32], scales: &mut [f32], y: &mut [f32])
+        = normalised
+}
+
+#[inline(always)]
+fn normalised<const FMA: bool>(
+    x: &[f32],
+    weight: &[f32],
+    bias: &[f32],
+    hat: &mut [f32],
+    scales: &mut [f32],
+    y: &mut [f32],
+) {
+    let d = weight.len();
+    let rows = x.chunks_exact(d).zip(hat.chunks_exact_mut(d)).zip(y.chunks_exact_mut(d)).zip(scales);
+    for (((x, hat), y), scale) in rows {
+        let mean = sum(x, |a| a) / d as f32;
+        let variance = sum(x, |a| (a - mean) * (a - mean)) / d as f32;
+        *scale = 1.0 / (variance + EPSILON).sqrt();
+        for i in 0..d {
+            hat[i] = (x[i] - mean) * *scale;
+            y[i] = add_product::<FMA>(hat[i], weight[i], bias[i]);
+        }
+    }
+}
+
+/// What a layer norm remembers, see [`normalise`].
+#[derive(Clone, Copy)]
+pub(crate) struct NormMemory<'a> {
+    pub(crate) hat: &'a [f32],
+    pub(crate) scales: &'a [f32],
+    pub(crate) weight: &'a [f32],
+}
+
+widest! {
+    /// Adds to `dx` (m, D) what the gradient `dy` (m, D) of a layer norm's output means for its input, to `dweight` and `dbias` (D) what it
+    /// means for these.
+    pub(crate) fn normalise_back(dy: &[f32], of: NormMemory, dx: &mut [f32], dweight: &mut [f32], dbias: &mut [f32])
+        = normalised_back
+}
+
+#[inline(always)]
+fn normalised_back<const FMA: bool>(
+    dy: &[f32],
+    of: NormMemory,
+    dx: &mut [f32],
+    dweight: &mut [f32],
+    dbias: &mut [f32],
+) {
+    let d = of.weight.len();
+    let (weight, dweight, dbias) = (&of.weight[..d], &mut dweight[..d], &mut dbias[..d]);
+    let rows = dy.chunks_exact(d).zip(of.hat.chunks_exact(d)).zip(dx.chunks_exact_mut(d)).zip(of.scales);
+    for (((dy, hat), dx), scale) in rows {
+        let (mut sums, mut products) = ([0f32; 16], [0f32; 16]);
+        for i in 0..d {
+            let g = dy[i] * weight[i];
+            sums[i % 16] += g;
+            products[i % 16] = add_product::<FMA>(g, hat[i], products[i % 16]);
+            dweight[i] = add_product::<FMA>(dy[i], hat[i], dweight[i]);
+            dbias[i] += dy[i];
+        }
+        let (mean, slope) = (sum(&sums, |a| a) / d as f32, sum(&products, |a| a) / d as f32);
+        for i in 0..d {
+            let g = dy[i] * weight[i] - mean;
+            dx[i] = add_product::<FMA>(add_product::<FMA>(-hat[i], slope, g), *scale, dx[i]);
+        }
+    }
+}
+
+widest! {
+    /// x Phi(x) of each number of `x`, into `y`; `x` becomes the slope there.
+    pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) = gelu_of_all
+}
+
+#[inline(always)]
+fn gelu_of_all<const FMA: bool>(x: &mut [f32], y: &mut [f32]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        let (phi, density) = normal::<FMA>(*x);
+        *y = *x * phi;
+        *x = add_product::<FMA>(*x, density, phi);
+    }
+}
+
+/// The normal distribution's share below x, and its density there. The error function is that of Abramowitz and Stegun 7.1.26 (error below
+/// 1.5e-7).
+#[inline(always)]
+fn normal<const FMA: bool>(x: f32) -> (f32, f32) {
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let t = 1.0 / add_product::<FMA>(0.327_591_1, z, 1.0);
+    let factors = [-1.453_152_1, 1.421_413_8, -0.284_496_72, 0.254_829_6];
+    let poly = factors.iter().fold(1.061_405_4, |sum, factor| add_product::<FMA>(sum, t, *factor)) * t;
+    let bell = exp::<FMA>(-z * z);
+    let erf = (1.0 - poly * bell).copysign(x);
+    (0.5 * (1.0 + erf), bell * 0.398_942_3)
+}
+
+widest! {
+    /// Adds `y` (rows, D) to `x`, each number times that of `mask` (D) at the same place.
+    pub(crate) fn add_masked(x: &mut [f32], y: &[f32], mask: &[f32]) = added_masked
+}
+
+#[inline(always)]
+fn added_masked<const FMA: bool>(x: &mut [f32], y: &[f32], mask: &[f32]) {
+    for (x, y) in x.chunks_exact_mut(mask.len()).zip(y.chunks_exact(mask.len())) {
+        for i in 0..mask.len() {
+            x[i] = add_product::<FMA>(y[i], mask[i], x[i]);
+        }
+    }
+}
+
+/// Keys and values side by side (2 D), in rows that begin `stride` apart, of which the first begins at `first`.
+#[derive(Clone, Copy)]
+pub(crate) struct KeysValues<'a> {
+    pub(crate) numbers: &'a [f32],
+    pub(crate) stride: usize,
+    pub(crate) first: usize,
+    pub(crate) width: usize,
+}
+
+impl<'a> KeysValues<'a> {
+    fn row(&self, entry: u32) -> (&'a [f32], &'a [f32]) {
+        self.numbers[self.first + entry as usize * self.stride..][..2 * self.width].split_at(self.width)
+    }
+}
+
+widest! {
+    /// Softmax attention of one query (D) to the rows `entries` (E), head by head, into `out` (D); the shares into `shares` (H, E).
+    pub(crate) fn attend(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) = attended
+}
+
+#[inline(always)]
+fn attended<const FMA: bool>(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) {
+    // the usual widths of a head are known to the compiler
+    match q.len() / (shares.len() / entries.len()) {
+        16 => attended_by::<FMA, 16>(q, to, entries, shares, out, 16),
+        32 => attended_by::<FMA, 32>(q, to, entries, shares, out, 32),
+        size => attended_by::<FMA, 0>(q, to, entries, shares, out, size),
+    }
+}
+
+/// With heads of W numbers, or, where W is 0, of `size`.
+#[inline(always)]
+fn attended_by<const FMA: bool, const W: usize>(
+    q: &[f32],
+    to: KeysValues,
+    entries: &[u32],
+    shares: &mut [f32],
+    out: &mut [f32],
+    size: usize,
+) {
+    let size = if W > 0 { W } else { size };
+    let scale = 1.0 / (size as f32).sqrt();
+    out.fill(0.0);
+    for (head, shares) in shares.chunks_exact_mut(entries.len()).enumerate() {
+        let (q, out) = (&q[head * size..][..size], &mut out[head * size..][..size]);
+        let mut highest = f32::NEG_INFINITY;
+        for (share, entry) in shares.iter_mut().zip(entries) {
+            *share = product::<FMA, W>(q, &to.row(*entry).0[head * size..][..size]) * scale;
+            highest = highest.max(*share);
+        }
+        shares.iter_mut().for_each(|share| *share = exp::<FMA>(*share - highest));
+        let all = 1.0 / sum(shares, |share| share);
+        for (share, entry) in shares.iter_mut().zip(entries) {
+            *share *= all;
+            add_scaled::<FMA, W>(out, &to.row(*entry).1[head * size..][..size], *share);
+        }
+    }
+}
+
+/// What a query's attention remembers.
+#[derive(Clone, Copy)]
+pub(crate) struct Attended<'a> {
+    /// The query (D).
+    pub(crate) q: &'a [f32],
+    pub(crate) to: KeysValues<'a>,
+    /// Rows that it attended to (E).
+    pub(crate) entries: &'a [u32],
+    /// By head and entry, the share: (H, E).
+    pub(crate) shares: &'a [f32],
+}
+
+widest! {
+    /// What the gradient `dout` (D) of [`attend`]'s output means: for the query into `dq` (D), for keys and values added to `to`, which lies
+    /// as those do. `scratch` is room for a number of each entry.
+    pub(crate) fn attend_back(dout: &[f32], of: Attended, dq: &mut [f32], to: &mut [f32], scratch: &mut [f32])
+        = attended_back
+}
+
+#[inline(always)]
+fn attended_back<const FMA: bool>(dout: &[f32], of: Attended, dq: &mut [f32], to: &mut [f32], scratch: &mut [f32]) {
+    match of.q.len() / (of.shares.len() / of.entries.len()) {
+        16 => attended_back_by::<FMA, 16>(dout, of, dq, to, scratch, 16),
+        32 => attended_back_by::<FMA, 32>(dout, of, dq, to, scratch, 32),
+        size => attended_back_by::<FMA, 0>(dout, of, dq, to, scratch, size),
+    }
+}
+
+#[inline(always)]
+fn attended_back_by<const FMA: bool, const W: usize>(
+    dout: &[f32],
+    of: Attended,
+    dq: &mut [f32],
+    to: &mut [f32],
+    scratch: &mut [f32],
+    size: usize,
+) {
+    let size = if W > 0 { W } else { size };
+    let scale = 1.0 / (size as f32).sqrt();
+    let (d, slopes) = (of.to.width, &mut scratch[..of.entries.len()]);
+    dq.fill(0.0);
+    for (head, shares) in of.shares.chunks_exact(of.entries.len()).enumerate() {
+        let at = head * size;
+        let (q, dout, dq) = (&of.q[at..][..size], &dout[at..][..size], &mut dq[at..][..size]);
+        let mut mean = 0.0;
+        for ((slope, entry), share) in slopes.iter_mut().zip(of.entries).zip(shares) {
+            *slope = product::<FMA, W>(dout, &of.to.row(*entry).1[at..][..size]);
+            mean = add_product::<FMA>(*slope, *share, mean);
+        }
+        for ((slope, entry), share) in slopes.iter().zip(of.entries).zip(shares) {
+            let ds = (slope - mean) * share * scale;
+            add_scaled::<FMA, W>(dq, &of.to.row(*entry).0[at..][..size], ds);
+            let (dk, dv) = to[of.to.first + *entry as usize * of.to.stride..][..2 * d].split_at_mut(d);
+            add_scaled::<FMA, W>(&mut dk[at..][..size], q, ds);
+            add_scaled::<FMA, W>(&mut dv[at..][..size], dout, *share);
+        }
+    }
+}
+
+/// Sum of the products of W numbers, or of all where W is 0.
+#[inline(always)]
+fn product<const FMA: bool, const W: usize>(a: &[f32], b: &[f32]) -> f32 {
+    if W == 0 {
+        return dot_of::<FMA>(a, b);
+    }
+    let (a, b) = (&a[..W], &b[..W]);
+    let mut products = [0f32; 16];
+    for (i, product) in products.iter_mut().enumerate() {
+        *product = a[i] * b[i];
+    }
+    for first in (16..W).step_by(16) {
+        for (i, product) in products.iter_mut().enumerate() {
+            *product = add_product::<FMA>(a[first + i], b[first + i], *product);
+        }
+    }
+    sum(&products, |x| x)
+}
+
+/// Adds W numbers of `x` to a sum, or all where W is 0, times `scale`.
+#[inline(always)]
+fn add_scaled<const FMA: bool, const W: usize>(sum: &mut [f32], x: &[f32], scale: f32) {
+    let count = if W > 0 { W } else { sum.len() };
+    let (sum, x) = (&mut sum[..count], &x[..count]);
+    for i in 0..count {
+        sum[i] = add_product::<FMA>(scale, x[i], sum[i]);
+    }
+}
