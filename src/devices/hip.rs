@@ -90,7 +90,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
     // SAFETY: the types are the functions'; every call writes what it is given room for
     let attribute = unsafe {
         is(find::<Get>(library, "hipDeviceGet")?(&mut handle, ordinal))
-            .map_err(|e| e.at(format!("HIP device {ordinal}")))?;
+            .map_err(|e| e.at(format!("device {ordinal}")))?;
         is(find::<Name>(library, "hipDeviceGetName")?(name.as_mut_ptr(), name.len() as c_int, handle))?;
         is(find::<Memory>(library, "hipDeviceTotalMem")?(&mut bytes, handle))?;
         is(find::<Version>(library, "hipRuntimeGetVersion")?(&mut version))?;

@@ -228,7 +228,7 @@ impl Model {
     /// # Errors
     /// [`Error::Mismatch`] where no model of the folder knows the kernel, else as [`Model::load`].
     pub fn load_for(path: &Path, kernel: &str) -> Result<Model> {
-        Model::load(&Model::folder_for(path, kernel)?)
+        Model::load(&Model::folder_for(path, Some(kernel))?)
     }
 
     /// As [`Model::load_for`], but as small or as good as asked for. A file is read as it is.
@@ -236,14 +236,19 @@ impl Model {
     /// # Errors
     /// As [`Model::load_for`]; [`Error::File`] where the folder does not hold what is asked for.
     pub fn load_as(path: &Path, kernel: &str, quality: Quality) -> Result<Model> {
-        Model::load(&Model::file_as(&Model::folder_for(path, kernel)?, quality)?)
+        Model::load(&Model::file_for(path, Some(kernel), quality)?)
     }
 
-    /// The file of the model in a folder that is as small or as good as asked for; a file is the one itself.
+    /// The file of the model for a kernel, or of the only one there is, as small or as good as asked for; a file is the one itself.
     ///
     /// # Errors
-    /// [`Error::File`] where the folder does not hold what is asked for, [`Error::Model`] where what it holds is damaged.
-    pub fn file_as(folder: &Path, quality: Quality) -> Result<PathBuf> {
+    /// [`Error::Mismatch`] where no model of the folder knows the kernel, or several do; [`Error::File`] where the folder does not hold what is
+    /// asked for, [`Error::Model`] where what it holds is damaged.
+    pub fn file_for(path: &Path, kernel: Option<&str>, quality: Quality) -> Result<PathBuf> {
+        Model::file_as(&Model::folder_for(path, kernel)?, quality)
+    }
+
+    fn file_as(folder: &Path, quality: Quality) -> Result<PathBuf> {
         let (whole, small) = (Model::file(folder), Model::small_file(folder));
         let missing = |what: &str| Err(Error::File(format!("{}: it holds {what}", folder.display())));
         match quality {
@@ -264,20 +269,41 @@ impl Model {
         }
     }
 
-    /// The folder, or the file, of the model for a kernel.
-    fn folder_for(path: &Path, kernel: &str) -> Result<PathBuf> {
-        let own = path.join(kernel);
-        if Model::is_in(&own) {
+    /// The folder, or the file, of the model for a kernel: of the kernel's name, or any that knows it.
+    fn folder_for(path: &Path, kernel: Option<&str>) -> Result<PathBuf> {
+        if let Some(own) = kernel.map(|kernel| path.join(kernel)).filter(|own| Model::is_in(own)) {
             return Ok(own);
         }
-        if path.is_dir() && !Model::is_in(path) {
-            let others = Model::kernels_in(path)?;
-            if !others.is_empty() {
-                let (path, others) = (path.display(), others.join(", "));
-                return input(format!("{path}: no model is for kernel {kernel}, only for {others}"));
+        if !path.is_dir() || Model::is_in(path) {
+            return Ok(path.to_path_buf());
+        }
+        let place = path.display();
+        let mut folders = Model::folders(path)?;
+        if folders.is_empty() {
+            return Err(Error::File(format!("{place}: no model is in this folder; `seqtune train` makes one")));
+        }
+        if let Some(kernel) = kernel {
+            let knows = |folder: &PathBuf| Ok(Meta::load(folder)?.kernels().contains(&kernel));
+            let known = folders.iter().map(knows).collect::<Result<Vec<bool>>>()?;
+            let mut known = known.into_iter();
+            folders.retain(|_| known.next().unwrap_or(false));
+        }
+        match (&folders[..], kernel) {
+            ([only], _) => Ok(only.clone()),
+            ([], Some(kernel)) => {
+                let others = Model::kernels_in(path)?.join(", ");
+                Err(Error::Mismatch(format!("{place}: no model is for kernel {kernel}, only for {others}")))
+            }
+            (_, Some(kernel)) => {
+                let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+                let folders = folders.join(", ");
+                Err(Error::Mismatch(format!("{place}: several models are for kernel {kernel}; name one of {folders}")))
+            }
+            (_, None) => {
+                let others = Model::kernels_in(path)?.join(", ");
+                Err(Error::Mismatch(format!("{place}: it holds models of several kernels; name one of {others}")))
             }
         }
-        Ok(path.to_path_buf())
     }
 
     /// Names of the kernels that a folder's models were made for.

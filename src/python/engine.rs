@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// Problems that are answered before signals are looked at.
 const PORTION: usize = 1_920;
 
-/// Top, width, objective and threads of a question.
-type Ask = (usize, usize, String, usize);
+/// Top, width, objective and threads of a question, of any numbers.
+type Ask = (i64, i64, String, i64);
 
 /// A model ready for one kernel on one device.
 #[pyclass(frozen, module = "seqtune._seqtune")]
@@ -97,11 +97,12 @@ impl Engine {
         for (what, count, most) in
             [("top", top, limits::WIDTH), ("width", width, limits::WIDTH), ("threads", threads, limits::THREADS)]
         {
-            if !(1..=most).contains(count) {
+            if !(1..=most as i64).contains(count) {
                 return input(format!("{what}={count} is not from 1 to {most}")).or_raise(py);
             }
         }
-        Ok(Query { objective, top: *top, width: *width, threads: *threads, ..Query::new(&self.device) })
+        let (top, width, threads) = (*top as usize, *width as usize, *threads as usize);
+        Ok(Query { objective, top, width, threads, ..Query::new(&self.device) })
     }
 
     fn answer(&self, py: Python<'_>, problems: &[Problem], ask: &Ask) -> PyResult<Vec<Vec<Prediction>>> {

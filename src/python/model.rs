@@ -10,7 +10,7 @@ use seqtune_predict::Result;
 use seqtune_predict::files::read;
 use seqtune_predict::limits;
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The model of a matrix product on CPUs that ships with the package, whole and distilled.
@@ -38,27 +38,6 @@ impl Model {
     }
 }
 
-/// The file of a model that is named by its folder, by the file, or by a folder of models and a kernel.
-fn file_of(path: &Path, kernel: Option<&str>, quality: Quality) -> Result<PathBuf> {
-    let is_model = |folder: &Path| {
-        seqtune_predict::Model::file(folder).is_file() || seqtune_predict::Model::small_file(folder).is_file()
-    };
-    if let Some(own) = kernel.map(|kernel| path.join(kernel)).filter(|own| is_model(own)) {
-        return seqtune_predict::Model::file_as(&own, quality);
-    }
-    if path.is_dir() && !is_model(path) {
-        let others = seqtune_predict::Model::kernels_in(path)?;
-        if !others.is_empty() {
-            let (place, others) = (path.display(), others.join(", "));
-            return Err(Error::Mismatch(match kernel {
-                Some(kernel) => format!("{place}: no model is for kernel {kernel}, only for {others}"),
-                None => format!("{place}: it holds models of several kernels; name one of {others}"),
-            }));
-        }
-    }
-    seqtune_predict::Model::file_as(path, quality)
-}
-
 /// Which form of a model is asked for.
 fn quality_of(name: &str) -> Result<Quality> {
     let named = [Quality::Auto, Quality::Best, Quality::Fast].into_iter().find(|quality| quality.to_string() == name);
@@ -71,7 +50,7 @@ impl Model {
     #[pyo3(signature = (path, kernel = None, quality = "auto"))]
     fn new(py: Python<'_>, path: PathBuf, kernel: Option<String>, quality: &str) -> PyResult<Model> {
         let load = || {
-            let file = file_of(&path, kernel.as_deref(), quality_of(quality)?)?;
+            let file = seqtune_predict::Model::file_for(&path, kernel.as_deref(), quality_of(quality)?)?;
             let bytes = read(&file, limits::MODEL)?;
             Model::of(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
         };

@@ -104,10 +104,11 @@ impl Space {
 
     /// Up to `n` different legal configs, drawn uniformly; the same for the same seed, also on the command line.
     #[pyo3(signature = (n, seed = 1))]
-    fn sample<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        if !(1..=limits::SAMPLE).contains(&n) {
+    fn sample<'py>(&self, py: Python<'py>, n: i64, seed: u64) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        if !(1..=limits::SAMPLE as i64).contains(&n) {
             return input(format!("a sample of {n} is not from 1 to {}", limits::SAMPLE)).or_raise(py);
         }
+        let n = n as usize;
         let draw = || self.space().counter().sample_distinct(n, &mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
         let drawn = py.detach(draw).or_raise(py)?;
         drawn.iter().map(|config| dict_of(py, &self.kernel.0, config)).collect()

@@ -38,7 +38,7 @@ fn limits_are_taken_from_live_devices() {
         ask("hip", "0"),
         "AMD Double 1: 1024 work-items, 65536 bytes, 4 units, sub-groups of 64, 16 GB/s, 32 registers unknown: 0\n"
     );
-    assert!(ask("hip", "3").starts_with("status 3: HIP device 3: HIP"));
+    assert!(ask("hip", "3").starts_with("status 3: device 3: HIP: "));
     let said = ask("opencl", "0");
     match said.starts_with("skipped: ") {
         true => println!("{}", said.trim()),

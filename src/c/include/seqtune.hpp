@@ -33,6 +33,21 @@ inline void check(seqtune_status status)
     if (status != SEQTUNE_OK) throw error(status, seqtune_last_error());
 }
 
+// The text that `write` writes into a room that is large enough.
+template <typename Write> std::string text_of(Write write)
+{
+    std::string room(256, '\0');
+    std::size_t needed = 0;
+    seqtune_status status = write(&room[0], room.size(), &needed);
+    while (status == SEQTUNE_TOO_SMALL) {
+        room.resize(needed);
+        status = write(&room[0], room.size(), &needed);
+    }
+    check(status);
+    room.resize(needed - 1);
+    return room;
+}
+
 enum class objective { time = SEQTUNE_TIME, energy = SEQTUNE_ENERGY, edp = SEQTUNE_EDP };
 
 // A model for one kernel and one device. Any number of threads may use one at once.
@@ -73,7 +88,7 @@ public:
 
     std::string device() const
     {
-        return text([&](char *at, std::size_t room, std::size_t *needed) {
+        return text_of([&](char *at, std::size_t room, std::size_t *needed) {
             return seqtune_device_name(get(), at, room, needed);
         });
     }
@@ -130,7 +145,7 @@ public:
     // A config's values as "A=1,B=2".
     std::string config_text(const std::int64_t *values) const
     {
-        return text([&](char *at, std::size_t room, std::size_t *needed) {
+        return text_of([&](char *at, std::size_t room, std::size_t *needed) {
             return seqtune_config_text(get(), values, seqtune_parameter_count(get()), at, room, needed);
         });
     }
@@ -139,20 +154,6 @@ private:
     struct closer {
         void operator()(seqtune_predictor *predictor) const noexcept { seqtune_close(predictor); }
     };
-
-    template <typename Write> static std::string text(Write write)
-    {
-        std::string room(256, '\0');
-        std::size_t needed = 0;
-        seqtune_status status = write(&room[0], room.size(), &needed);
-        if (status == SEQTUNE_TOO_SMALL) {
-            room.resize(needed);
-            status = write(&room[0], room.size(), &needed);
-        }
-        check(status);
-        room.resize(needed - 1);
-        return room;
-    }
 
     std::unique_ptr<seqtune_predictor, closer> handle_;
 };
@@ -220,6 +221,7 @@ public:
     bool unsure() const noexcept { return prediction_.unsure != 0; }
 
 private:
+    friend class chooser;
     struct closer {
         void operator()(seqtune_session *session) const noexcept { seqtune_session_close(session); }
     };
@@ -236,6 +238,15 @@ private:
     std::vector<std::int64_t> values_;
     seqtune_prediction prediction_{};
     std::unique_ptr<seqtune_session, closer> handle_;
+};
+
+// How a chooser goes about it; what it is unless set otherwise.
+struct chooser_options {
+    std::size_t top = 5;     // configs per problem that are considered, 1 to 100
+    std::string memory = {}; // file that choices are remembered in; "" remembers nothing
+    std::string driver = {}; // by name and version; "" is that of the device's description
+    double setup_us = 0;     // what the first use of a config costs this process
+    double tolerance = 0.01; // share of a call that trying others must be expected to gain
 };
 
 // What a chooser minimises, and what a call may take at most; NaN is no limit.
@@ -263,16 +274,15 @@ private:
 // Chooses a config for each call, by predictions and reported times. Any number of threads may use one at once.
 class chooser {
 public:
-    // `memory` is a file that choices are remembered in, "" for none; `setup_us` what the first use of a config costs.
-    explicit chooser(const predictor &of, const std::string &memory = {}, double setup_us = 0, std::size_t top = 5)
-        : count_(seqtune_parameter_count(of.get()))
+    explicit chooser(const predictor &of, const chooser_options &how = {}) : count_(seqtune_parameter_count(of.get()))
     {
         seqtune_chooser_options options{};
         options.size = sizeof options;
-        options.top = top;
-        options.memory = memory.empty() ? nullptr : memory.c_str();
-        options.setup_us = setup_us;
-        options.tolerance = 0.01;
+        options.top = how.top;
+        options.memory = how.memory.empty() ? nullptr : how.memory.c_str();
+        options.driver = how.driver.empty() ? nullptr : how.driver.c_str();
+        options.setup_us = how.setup_us;
+        options.tolerance = how.tolerance;
         seqtune_chooser *opened = nullptr;
         check(seqtune_chooser_open(of.get(), &options, &opened));
         handle_.reset(opened);
@@ -282,18 +292,26 @@ public:
     pick choose(const std::string &problem) const
     {
         pick chosen;
-        chosen.values_.resize(count_);
-        check(seqtune_chooser_pick(handle_.get(), nullptr, problem.c_str(), chosen.values_.data(), count_, &chosen.pick_));
+        choose(problem.c_str(), chosen);
         return chosen;
     }
     // For a problem by its first fields, in the kernel's order.
     pick choose(std::initializer_list<std::int64_t> fields) const
     {
         pick chosen;
-        chosen.values_.resize(count_);
-        check(seqtune_chooser_pick_sizes(handle_.get(), nullptr, fields.begin(), fields.size(), chosen.values_.data(), count_,
-                                         &chosen.pick_));
+        choose(fields.begin(), fields.size(), chosen);
         return chosen;
+    }
+    // The same into a pick that is used again; with a session of this thread a settled choice asks for no memory.
+    void choose(const char *problem, pick &chosen, const session *with = nullptr) const
+    {
+        chosen.values_.resize(count_);
+        check(seqtune_chooser_pick(handle_.get(), of(with), problem, chosen.values_.data(), count_, &chosen.pick_));
+    }
+    void choose(const std::int64_t *fields, std::size_t count, pick &chosen, const session *with = nullptr) const
+    {
+        chosen.values_.resize(count_);
+        check(seqtune_chooser_pick_sizes(handle_.get(), of(with), fields, count, chosen.values_.data(), count_, &chosen.pick_));
     }
 
     // What the call of a pick took.
@@ -307,8 +325,17 @@ public:
         check(seqtune_chooser_set_goal(handle_.get(), static_cast<int>(to.aim), to.time_us, to.power_w, to.joules));
     }
     void save() const { check(seqtune_chooser_save(handle_.get())); }
+    // What went wrong without being in a call's way, a sentence a line; it is forgotten.
+    std::string warnings() const
+    {
+        return text_of([&](char *at, std::size_t room, std::size_t *needed) {
+            return seqtune_chooser_warnings(handle_.get(), at, room, needed);
+        });
+    }
 
 private:
+    static seqtune_session *of(const session *with) noexcept { return with ? with->handle_.get() : nullptr; }
+
     struct closer {
         void operator()(seqtune_chooser *chooser) const noexcept { seqtune_chooser_close(chooser); }
     };

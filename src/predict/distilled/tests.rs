@@ -1,5 +1,6 @@
 //! Tests of the small decoder on made-up weights of the toy kernel.
 
+use crate::Error;
 use crate::distilled::level::Level;
 use crate::kernel::{Config, ConfigSpace};
 use crate::network::prefix;
@@ -125,4 +126,24 @@ fn a_small_decoder_is_stored_beside_the_whole_model_and_read_as_asked_for() {
     Model::load(&toy().join("model")).unwrap().save(folder.path()).unwrap();
     assert!(!Model::small_file(folder.path()).exists() && !read(Quality::Auto).unwrap());
     assert!(read(Quality::Fast).unwrap_err().to_string().contains("seqtune distil"));
+}
+
+#[test]
+fn a_folder_of_models_gives_the_one_that_knows_the_kernel_whatever_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |kernel| Model::file_for(folder.path(), kernel, Quality::Auto);
+    let said = |kernel| match of(kernel) {
+        Err(Error::File(sentence) | Error::Mismatch(sentence)) => sentence,
+        other => panic!("{other:?}"),
+    };
+    assert!(said(Some("toy")).contains("no model is in this folder"));
+    let model = small(1);
+    model.save(&folder.path().join("first")).unwrap();
+    let first = Model::small_file(&folder.path().join("first"));
+    assert_eq!((of(Some("toy")).unwrap(), of(None).unwrap()), (first.clone(), first));
+    assert!(said(Some("gemm")).ends_with("no model is for kernel gemm, only for toy"));
+    model.save(&folder.path().join("second")).unwrap();
+    assert!(said(Some("toy")).contains("several models are for kernel toy"));
+    model.save(&folder.path().join("toy")).unwrap();
+    assert_eq!(of(Some("toy")).unwrap(), Model::small_file(&folder.path().join("toy")));
 }

@@ -170,13 +170,15 @@ impl Device {
                 ));
             }
         }
-        match LIMIT_NAMES.iter().zip(self.limits.values()).find(|(_, v)| v.is_some_and(|v| !v.is_finite() || v < 0.0)) {
-            Some((limit, value)) => {
-                let value = value.unwrap_or_default();
-                input(format!("device `{}`: {limit} is {value}, not a number of 0 or more", quoted(&self.name)))
+        for (limit, value) in LIMIT_NAMES.iter().zip(self.limits.values()) {
+            // of work-items every config has one at least
+            let least = limit.starts_with("max_") as u8 as f64;
+            if let Some(value) = value.filter(|v| !v.is_finite() || *v < least) {
+                let name = quoted(&self.name);
+                return input(format!("device `{name}`: {limit} is {value}, not a number of {least} or more"));
             }
-            None => Ok(()),
         }
+        Ok(())
     }
 
     /// The descriptions that ship with the program.

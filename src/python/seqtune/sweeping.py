@@ -100,7 +100,7 @@ def sweep(
 
     ``measure(problem, config)`` gets two dicts and returns seconds, several samples of seconds, or ``None`` where the config does not work; a
     config for which it raises is booked as failed, and the sweep goes on. ``sample`` is the number of configs per problem, the default config
-    among them; ``None`` is all. A journal that is there already is gone on with: what it holds is not measured again. Ctrl-C ends the sweep and
+    among them; ``None`` is all. A journal that is there already is gone on with: what it holds, failures too, is not measured again. Ctrl-C ends the sweep and
     loses nothing.
 
     >>> import seqtune, tempfile
@@ -151,6 +151,8 @@ def _one(
         outcome: Any = measure(dict(problem), dict(config))
     except Invalid as invalid:
         outcome = invalid
+    except Error:  # of a call of this package that is wrong, not of the config
+        raise
     except Exception as error:
         cause = error
         outcome = Invalid(f"{type(error).__name__}: {error}")
@@ -162,7 +164,7 @@ def _one(
             held.append((problem, config, outcome))
             if cause is not None and len(held) >= HOPELESS:
                 raise InputError(
-                    f"measure failed for the first {HOPELESS} configs, the last time with {outcome.why}; nothing was written"
+                    f"measure failed for the first {HOPELESS} configs, the last time with {outcome.why}; no record was written"
                 ) from cause
             return
         _book(book, (problem, config, outcome))

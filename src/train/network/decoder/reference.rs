@@ -69,12 +69,12 @@ fn reference(weights: &Weights, heads: i64, x: &Tensor, memory: &Tensor, masks: 
         let name = |of: &str| format!("decoder.{layer}.{of}");
         let qkv = linear(name("attention.qkv"), &norm(name("attention.norm"), &x)).chunk(3, -1);
         let out = linear(name("attention.out"), &attention(&qkv[0], &qkv[1], &qkv[2], heads, Some(&seen)));
-        x = x + out * &masks[3 * layer];
+        x = &x + out * &masks[3 * layer];
         let q = linear(name("cross.q"), &norm(name("cross.norm"), &x));
         let kv = linear(name("cross.kv"), &memory).chunk(2, -1);
-        x = x + linear(name("cross.out"), &attention(&q, &kv[0], &kv[1], heads, None)) * &masks[3 * layer + 1];
+        x = &x + linear(name("cross.out"), &attention(&q, &kv[0], &kv[1], heads, None)) * &masks[3 * layer + 1];
         let up = linear(name("feed_forward.up"), &norm(name("feed_forward.norm"), &x));
-        x = x + linear(name("feed_forward.down"), &up.gelu("none")) * &masks[3 * layer + 2];
+        x = &x + linear(name("feed_forward.down"), &up.gelu("none")) * &masks[3 * layer + 2];
     }
     norm("decoder.norm".into(), &x).view([-1, D])
 }
