@@ -1,17 +1,19 @@
 """Updates a second of seqtune's network in eager PyTorch, for comparison with seqtune-train's.
 
-    cargo bench -q -p seqtune-train --bench updates > target/updates.json
     python3 -m venv target/torch && target/torch/bin/pip install torch==2.11.0 numpy
-    target/torch/bin/python scripts/torch_speed.py target/updates.json [threads]
+    target/torch/bin/python scripts/torch_speed.py cargo bench -q -p seqtune-train --bench updates
 
 The network, its losses and its update are those of src/train, written as PyTorch's own documentation would: modules, autocast
-to bfloat16 where the processor multiplies it, scaled_dot_product_attention, fused AdamW. Each of a batch's configs is a row, and
+to bfloat16 or none, scaled_dot_product_attention or its formula, fused AdamW. Each of a batch's configs is a row, and
 all its steps are one causal pass (teacher forcing); seqtune-train computes what rows begin with in common once. The sizes are read
-from the JSON: the shapes of all weights, and of the batches of the shipped sweep of gemm. The batches' numbers are random, and are
-made before the clock starts; seqtune-train's figure includes the making of its batches. Prints the fastest of the ways tried.
+from the benchmark's JSON: the shapes of all weights, and of the batches of the shipped sweep of gemm. The batches' numbers are random, and are
+made before the clock starts; seqtune-train's figure includes the making of its batches. The fastest of PyTorch's ways
+and seqtune-train take turns, one thread each; speeds are by the processor's time.
 """
 
 import json
+import statistics
+import subprocess
 import sys
 import time
 
@@ -19,6 +21,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+#: Rounds of the comparison.
+ROUNDS = 5
 
 
 class FeedForward(nn.Module):
@@ -221,21 +225,30 @@ def updates(sizes, fused, bf16, seconds):
     return done / (time.monotonic() - began), done / (time.process_time() - processor)
 
 
+def ours(command):
+    """What the benchmark prints: updates, seconds, and the sizes of the network and of a batch."""
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
 def main():
-    measured = json.load(open(sys.argv[1]))
-    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    torch.set_num_threads(threads)
-    best = (0, 0)
+    torch.set_num_threads(1)
+    command = sys.argv[1:]
+    sizes = ours(command)["sizes"]
+    ways = []
     for bf16 in (False, True):
-        for fused in [True, False]:
-            speed = updates(measured["sizes"], fused, bf16, 10)
-            best = max(best, speed, key=lambda speed: speed[1])
+        for fused in (True, False):
             how = f"{'bfloat16' if bf16 else 'f32'}, {'scaled_dot_product_attention' if fused else 'matmul and softmax'}"
-            print(f"eager PyTorch {torch.__version__}, {threads} threads, {how}: {speed[0]:.2f} updates a second, {speed[1]:.2f} of processor time")
-    ours = (measured["updates"] / measured["seconds"], measured["updates"] / measured["processor_seconds"])
-    print(f"seqtune-train, 1 thread: {ours[0]:.2f} updates a second, {ours[1]:.2f} of processor time")
-    if threads == 1:
-        print(f"ratio to the fastest of PyTorch's: {ours[0] / best[0]:.2f}, by processor time {ours[1] / best[1]:.2f}")
+            ways.append((updates(sizes, fused, bf16, 5)[1], fused, bf16, how))
+            print(f"eager PyTorch {torch.__version__}, {how}: {ways[-1][0]:.2f} updates a second")
+    _, fused, bf16, how = max(ways)
+    pairs = []
+    for _ in range(ROUNDS):  # by turns: the speed of a shared machine drifts
+        measured = ours(command)
+        pairs.append((measured["updates"] / measured["processor_seconds"], updates(sizes, fused, bf16, 7)[1]))
+    ratios = sorted(of_ours / of_torch for of_ours, of_torch in pairs)
+    medians = [statistics.median(speeds) for speeds in zip(*pairs)]
+    print(f"seqtune-train: {medians[0]:.2f} updates a second, eager PyTorch ({how}): {medians[1]:.2f}")
+    print(f"ratio: {statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f} in {ROUNDS} rounds)")
 
 
 if __name__ == "__main__":

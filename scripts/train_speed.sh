@@ -17,8 +17,7 @@ if [ ! -x "$(command -v "$python")" ]; then
     target/torch/bin/pip install -q torch==2.11.0 numpy
     python=target/torch/bin/python
 fi
-cargo bench -q -p seqtune-train --bench updates > "$work/updates.json"
-"$python" scripts/torch_speed.py "$work/updates.json" 1
+"$python" scripts/torch_speed.py cargo bench -q -p seqtune-train --bench updates -- 56
 [ "${1:-}" = updates ] && exit
 "$seqtune" convert datasets/gemm/cpu-xeon-2c.sqt -o "$work/sweep.jsonl" > /dev/null
 python3 - "$work/sweep.jsonl" "$work/large.jsonl" <<'PY'

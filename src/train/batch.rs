@@ -1,7 +1,6 @@
 //! Sequences of several problems of one kernel as tensors.
 
-use crate::network::decoder::Sights;
-use crate::network::decoder::attention::Sight;
+use crate::network::decoder::Part;
 use crate::network::decoder::choices::Choices;
 use crate::network::tensors::numbers;
 use crate::network::transformer::{Decoded, Finished, Scores, Steps, Transformer};
@@ -13,14 +12,14 @@ use seqtune_predict::sequence::Sequence;
 use tch::{Device, Kind, Tensor};
 
 /// Sequences of B problems, R rows per problem, N = B R, T steps each. What two rows of a problem begin with is decoded once: the steps of
-/// a problem's rows make a tree of M nodes (short ones padded), each of which sees those it follows. The tokens that may be chosen are
+/// a problem's rows make a tree, whose nodes see those they follow; M are those of all trees. The tokens that may be chosen are
 /// counted within the kernel: V of them, parameter after parameter.
 pub struct Batch {
     kernel: usize,
     sizes: Sizes,
     /// (B, numbers)
     source: Tensor,
-    /// (B, M)
+    /// (M)
     steps: Steps,
     /// The choice of each step of each row, counted among those of all nodes, 0 in the padding: (N, T).
     chosen: Tensor,
@@ -38,7 +37,7 @@ pub struct Sizes {
     pub problems: usize,
     /// R.
     pub rows: usize,
-    /// M: those of the largest tree.
+    /// M: those of all trees.
     pub nodes: usize,
     /// T: those of the longest row.
     pub steps: usize,
@@ -58,7 +57,7 @@ impl Sizes {
         Sizes {
             problems: trees.len(),
             rows,
-            nodes: trees.iter().map(|tree| tree.nodes.len()).max().unwrap_or(1).max(1),
+            nodes: trees.iter().map(|tree| tree.nodes.len()).sum(),
             steps: sequences.iter().map(|s| s.legal.len()).max().unwrap_or(1).max(1),
             tokens: parameters.iter().map(|p| p.values.len()).sum(),
             width: featurizer.step_width(),
@@ -86,16 +85,16 @@ struct Arrays<'a> {
 impl<'a> Arrays<'a> {
     fn new(featurizer: &'a Featurizer, sizes: Sizes) -> Arrays<'a> {
         let Sizes { problems, rows, nodes, steps, width, .. } = sizes;
-        let (all_nodes, all_steps) = (problems * nodes, problems * rows * steps);
+        let all_steps = problems * rows * steps;
         let parameters = &featurizer.kernel.parameters;
         let offset = |next: &mut usize, values: usize| Some(std::mem::replace(next, *next + values));
         Arrays {
             featurizer,
             sizes,
             offsets: parameters.iter().map(|p| p.values.len()).scan(0, offset).collect(),
-            tokens: vec![featurizer.vocab.tokens() as i64; all_nodes],
-            positions: vec![featurizer.parameter(parameters.len()) as i64; all_nodes],
-            features: vec![0.0; all_nodes * width],
+            tokens: Vec::with_capacity(nodes),
+            positions: Vec::with_capacity(nodes),
+            features: Vec::with_capacity(nodes * width),
             choices: Choices::new((0..parameters.len()).map(|at| featurizer.choice_columns(at).to_vec()).collect()),
             chosen: vec![0; all_steps],
             asked: vec![0.0; all_steps],
@@ -105,23 +104,20 @@ impl<'a> Arrays<'a> {
 
     /// Fills in what stands for one problem: its nodes, and the way of each of its sequences through them.
     fn fill(&mut self, problem: usize, tree: &PrefixTree, sequences: &[&Sequence]) {
-        let m = self.sizes.nodes;
-        for (at, node) in tree.nodes.iter().enumerate() {
-            self.fill_node(problem * m + at, sequences[node.row], node.at);
-        }
-        (tree.nodes.len()..m).for_each(|_| self.choices.push_none());
+        let first = self.tokens.len();
+        tree.nodes.iter().for_each(|node| self.fill_node(sequences[node.row], node.at));
         for (row, (path, sequence)) in tree.paths.iter().zip(sequences).enumerate() {
-            self.fill_path(problem, row, path, sequence);
+            self.fill_path(first, problem * self.sizes.rows + row, path, sequence);
         }
     }
 
-    /// Fills in the step `at` of a sequence as the node `here`.
-    fn fill_node(&mut self, here: usize, sequence: &Sequence, at: usize) {
+    /// Appends the step `at` of a sequence as a node.
+    fn fill_node(&mut self, sequence: &Sequence, at: usize) {
         let width = self.sizes.width;
-        self.features[here * width..][..width].copy_from_slice(&sequence.features[at * width..][..width]);
+        self.features.extend_from_slice(&sequence.features[at * width..][..width]);
         let position = sequence.asked[at] as usize;
-        self.tokens[here] = self.featurizer.last_token(&sequence.config.0[..position]) as i64;
-        self.positions[here] = self.featurizer.parameter(position) as i64;
+        self.tokens.push(self.featurizer.last_token(&sequence.config.0[..position]) as i64);
+        self.positions.push(self.featurizer.parameter(position) as i64);
         match at < sequence.legal.len() {
             true => self.fill_choices(sequence, at, position),
             false => self.choices.push_none(),
@@ -141,33 +137,39 @@ impl<'a> Arrays<'a> {
         self.choices.push(position, legal.iter().map(|choice| first + choice as u32), &encodings);
     }
 
-    /// Fills in the choice of each step of a sequence.
-    fn fill_path(&mut self, problem: usize, row: usize, path: &[usize], sequence: &Sequence) {
-        let Sizes { rows, nodes, steps, .. } = self.sizes;
+    /// Fills in the choice of each step of a sequence, the batch's `row`; `first` is its tree's first node.
+    fn fill_path(&mut self, first: usize, row: usize, path: &[usize], sequence: &Sequence) {
         for (at, node) in path.iter().enumerate().take(sequence.legal.len()) {
-            let (step, position) = ((problem * rows + row) * steps + at, sequence.asked[at] as usize);
+            let (step, position) = (row * self.sizes.steps + at, sequence.asked[at] as usize);
             let token = (self.offsets[position] + sequence.config.0[position] as usize) as u32;
-            let open = self.choices.of(problem * nodes + node);
+            let open = self.choices.of(first + node);
             let among = self.choices.tokens(open.clone()).iter().position(|other| *other == token);
             self.chosen[step] = (open.start + among.expect("a config of legal choices")) as i64;
             self.asked[step] = 1.0;
         }
-        self.last.extend(path.last().map(|node| (problem * nodes + node) as i64));
+        self.last.extend(path.last().map(|node| (first + node) as i64));
     }
 }
 
-/// By node, what it follows and itself, padding only itself; and its problem's rows of the memory, of which there are `sources`.
-fn sights(sizes: &Sizes, trees: &[PrefixTree], sources: usize) -> Sights {
-    let (mut path, mut memory) = (Sight::default(), Sight::default());
-    for (problem, tree) in trees.iter().enumerate() {
-        for node in 0..sizes.nodes {
-            let alone = [node];
-            let way = tree.nodes.get(node).map_or(&alone[..], |known| &tree.paths[known.row][..=known.at]);
-            path.push(way.iter().map(|node| (problem * sizes.nodes + node) as u32));
-            memory.push((problem * sources..(problem + 1) * sources).map(|row| row as u32));
+/// Problems that are decoded together, each with `sources` rows of the memory.
+fn parts(trees: &[PrefixTree], sources: usize) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut nodes = Part::NODES;
+    for tree in trees {
+        if nodes + tree.nodes.len() > Part::NODES {
+            parts.push(Part::default());
+            nodes = 0;
         }
+        let Some(part) = parts.last_mut() else { continue };
+        let problem = part.nodes.len();
+        for node in &tree.nodes {
+            part.path.push(tree.paths[node.row][..=node.at].iter().map(|before| (nodes + before) as u32));
+            part.memory.push((problem * sources..(problem + 1) * sources).map(|row| row as u32));
+        }
+        part.nodes.push(tree.nodes.len());
+        nodes += tree.nodes.len();
     }
-    Sights { path, memory }
+    parts
 }
 
 fn shaped<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
@@ -197,11 +199,11 @@ impl Batch {
             sizes,
             source: shaped(&source, &[b, source.len() / b]),
             steps: Steps {
-                tokens: shaped(&arrays.tokens, &[b, m]),
-                positions: shaped(&arrays.positions, &[b, m]),
-                features: shaped(&arrays.features, &[b, m, width]),
+                tokens: shaped(&arrays.tokens, &[m]),
+                positions: shaped(&arrays.positions, &[m]),
+                features: shaped(&arrays.features, &[m, width]),
                 // the kernel is a source token too
-                sights: sights(&sizes, &trees, featurizer.vocab.source.len() + 1),
+                parts: parts(&trees, featurizer.vocab.source.len() + 1),
                 choices: arrays.choices,
                 vocabulary: vocabulary(featurizer),
             },

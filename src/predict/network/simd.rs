@@ -260,14 +260,16 @@ fn gelu_of<const FMA: bool>(x: f32) -> f32 {
 pub fn exp<const FMA: bool>(x: f32) -> f32 {
     // below it nothing is left but numbers without all their digits
     let x = x.max(-87.0);
-    // rounded to the nearest by what adding 1.5 * 2^23 cuts off
+    // rounded to the nearest by what adding 1.5 * 2^23 cuts off; the lowest bits are the whole part then
     const ROUND: f32 = 12_582_912.0;
-    let whole = add_product::<FMA>(x, std::f32::consts::LOG2_E, ROUND) - ROUND;
+    let shifted = add_product::<FMA>(x, std::f32::consts::LOG2_E, ROUND);
+    let whole = shifted - ROUND;
     let rest = add_product::<FMA>(whole, 2.121_944_4e-4, add_product::<FMA>(whole, -0.693_359_4, x));
     let factors = [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_66, 0.5];
     let poly = factors.iter().fold(1.987_569_1e-4, |sum, factor| add_product::<FMA>(sum, rest, *factor));
     let poly = add_product::<FMA>(poly, rest * rest, rest + 1.0);
-    poly * f32::from_bits(((whole as i32 + 127) as u32) << 23)
+    // not `whole as i32`, which is defined for numbers out of range too, and is done one by one for it
+    poly * f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
 use crate::network::decoder::choices::{Choices, Judged};
-use crate::network::decoder::norm::Gradients;
-use crate::network::decoder::{Decoder, Pass, Sights};
+use crate::network::decoder::{Decoder, Part, Pass};
 use crate::network::layers::{Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_predict::error::Result;
@@ -104,7 +103,7 @@ pub struct Transformer {
     dropout: Option<RefCell<Dropout>>,
 }
 
-/// What each decoding step is given. Shapes (B, M), (B, M), (B, M, F).
+/// What each decoding step is given, those of the first problem first. Shapes (M), (M), (M, F).
 pub struct Steps {
     /// Token before; V is "begin".
     pub tokens: Tensor,
@@ -112,8 +111,8 @@ pub struct Steps {
     pub positions: Tensor,
     /// Features of the prefix.
     pub features: Tensor,
-    /// Each step sees those it follows, itself, and its problem's memory.
-    pub sights: Sights,
+    /// Problems that are decoded together, with what their steps see.
+    pub parts: Vec<Part>,
     /// What may be chosen at each.
     pub choices: Choices,
     /// The kernel's tokens in the vocabulary: (V).
@@ -131,11 +130,11 @@ pub struct Decoded<'a> {
     /// Weights of the kernel's tokens (V, D) and biases (V).
     tokens: Linear,
     weigh: &'a Linear,
-    /// Hidden states: (B M, D).
+    /// Hidden states: (M, D).
     pub hidden: Tensor,
     /// Log-probability of each choice of each node, one after the other.
     pub log: Tensor,
-    pass: Pass,
+    passes: Vec<Pass>,
     judged: Judged,
 }
 
@@ -147,19 +146,17 @@ impl Decoded<'_> {
 
     /// Hands on what a loss that has been differentiated means for the weights of decoder, embedding and encoder.
     pub fn back(&self) {
-        let mut gradients = Gradients::default();
-        let (weight, bias, mut before) = no_grad(|| {
-            let (tokens, weigh, choices) = (&self.tokens, self.weigh, &self.steps.choices);
-            let (mut hidden, weight, bias) = self.judged.back(&self.log.grad(), tokens, weigh, choices, &mut gradients);
+        let steps = self.steps;
+        let (mut before, head) = no_grad(|| {
+            let (mut hidden, head) = self.judged.back(&self.log.grad(), &self.tokens, self.weigh, &steps.choices);
             add_defined(&mut hidden, &self.hidden.grad());
-            (weight, bias, self.net.decoder.back(&self.pass, &hidden, &self.steps.sights, &mut gradients))
+            (self.net.decoder.back(&self.passes, &hidden, self.memory.size()[1], &steps.parts), head)
         });
         before.memory = before.memory.view_as(&self.encoded);
         add_defined(&mut before.memory, &self.memory.grad());
         // each factor's gradient is the other
-        let tokens = (&self.tokens.weight * weight).sum(None) + (&self.tokens.bias * bias).sum(None);
-        let mut sum = tokens + (&self.embedded * before.x).sum(None) + (&self.encoded * before.memory).sum(None);
-        for (weight, gradient) in gradients.0 {
+        let mut sum = (&self.embedded * before.x).sum(None) + (&self.encoded * before.memory).sum(None);
+        for (weight, gradient) in head.into_iter().chain(before.weights) {
             sum += (weight * gradient).sum(None);
         }
         sum.backward();
@@ -250,21 +247,20 @@ impl Transformer {
     pub fn decode<'a>(&'a self, source: &Tensor, steps: &'a Steps, kernel: usize) -> Decoded<'a> {
         let encoded = self.encode(source, kernel);
         let (embedded, memory) = (self.embed(steps, kernel), leaf(&encoded));
-        let (b, d) = (memory.size()[0], memory.size()[2]);
-        let embedded = embedded.view([-1, d]);
+        let (sources, d) = (memory.size()[1], memory.size()[2]);
         let mut dropout = self.dropout.as_ref().map(RefCell::borrow_mut);
         let of_vocabulary = |all: &Tensor| all.index_select(0, &steps.vocabulary);
         let tokens = Linear { weight: of_vocabulary(&self.logits.weight), bias: of_vocabulary(&self.logits.bias) };
         let weigh = &self.weigh[kernel];
-        let (hidden, pass, judged) = no_grad(|| {
+        let (hidden, passes, judged) = no_grad(|| {
             let rows = memory.view([-1, d]);
-            let (hidden, pass) =
-                self.decoder.forward(embedded.copy(), &rows, &steps.sights, b as usize, dropout.as_deref_mut());
+            let (hidden, passes) =
+                self.decoder.forward(embedded.copy(), &rows, sources, &steps.parts, dropout.as_deref_mut());
             let judged = Judged::new(&hidden, &tokens, weigh, &steps.choices);
-            (hidden, pass, judged)
+            (hidden, passes, judged)
         });
         let (hidden, log) = (leaf(&hidden), leaf(&judged.log));
-        Decoded { net: self, steps, encoded, memory, embedded, tokens, weigh, hidden, log, pass, judged }
+        Decoded { net: self, steps, encoded, memory, embedded, tokens, weigh, hidden, log, passes, judged }
     }
 
     /// Scores finished configs: by the re-ranker, or, without one, their time alone by the hidden states (N, D) at "finished".

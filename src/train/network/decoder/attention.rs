@@ -64,7 +64,8 @@ impl Attention<'_> {
         let (d, stride) = (dout.size()[1] as usize, self.queries.size()[1] as usize);
         let mut dq = empty(&dout.size());
         let (to, into) = (self.of(d), slice_mut(keys_values));
-        let mut scratch = vec![0.0; self.sight.rows().map(|(_, entries)| entries.len()).max().unwrap_or(0)];
+        let most = self.sight.rows().map(|(_, entries)| entries.len()).max().unwrap_or(0);
+        let mut scratch = vec![0.0; self.heads * most];
         let rows = slice(self.queries).chunks_exact(stride).zip(slice(dout).chunks_exact(d));
         for (((begin, entries), (q, dout)), dq) in
             self.sight.rows().zip(rows).zip(slice_mut(&mut dq).chunks_exact_mut(d))

@@ -172,15 +172,15 @@ impl Judged {
         made
     }
 
-    /// What the gradient `dlog` means: for the hidden states (N, D), for the tokens' weights (V, D) and biases (V); that of `weigh` is kept.
+    /// What the gradient `dlog` means for the hidden states (N, D), and for the weights of `tokens` and `weigh`, each beside its weight.
     pub(crate) fn back(
         &self,
         dlog: &Tensor,
         tokens: &Linear,
         weigh: &Linear,
         choices: &Choices,
-        gradients: &mut Gradients,
-    ) -> (Tensor, Tensor, Tensor) {
+    ) -> (Tensor, Vec<(Tensor, Tensor)>) {
+        let mut gradients = Gradients::default();
         let (mut hidden, mut query) = (zeros(&self.hidden.size()), zeros(&self.query.size()));
         let (mut weight, mut bias) = (zeros(&tokens.weight.size()), zeros(&tokens.bias.size()));
         let table = Table { weight: slice(&tokens.weight), bias: slice(&tokens.bias) };
@@ -198,6 +198,8 @@ impl Judged {
             judge_back(node, &log[choices.clone()], &dlog[choices], table, into);
         }
         hidden += gradients.linear(weigh, &query, &self.hidden);
-        (hidden, weight, bias)
+        gradients.kept.push((tokens.weight.shallow_clone(), weight));
+        gradients.kept.push((tokens.bias.shallow_clone(), bias));
+        (hidden, gradients.kept)
     }
 }

@@ -82,16 +82,20 @@ fn normalised_back<const FMA: bool>(
 }
 
 widest! {
-    /// x Phi(x) of each number of `x`, into `y`; `x` becomes the slope there.
-    pub(crate) fn gelu(x: &mut [f32], y: &mut [f32]) = gelu_of_all
+    /// x Phi(x) of each number of `x` (m, D) plus `bias` (D), into `y`; `x` becomes the slope there.
+    pub(crate) fn gelu(x: &mut [f32], bias: &[f32], y: &mut [f32]) = gelu_of_all
 }
 
 #[inline(always)]
-fn gelu_of_all<const FMA: bool>(x: &mut [f32], y: &mut [f32]) {
-    for (x, y) in x.iter_mut().zip(y) {
-        let (phi, density) = normal::<FMA>(*x);
-        *y = *x * phi;
-        *x = add_product::<FMA>(*x, density, phi);
+fn gelu_of_all<const FMA: bool>(x: &mut [f32], bias: &[f32], y: &mut [f32]) {
+    let d = bias.len();
+    for (x, y) in x.chunks_exact_mut(d).zip(y.chunks_exact_mut(d)) {
+        for i in 0..d {
+            let sum = x[i] + bias[i];
+            let (phi, density) = normal::<FMA>(sum);
+            y[i] = sum * phi;
+            x[i] = add_product::<FMA>(sum, density, phi);
+        }
     }
 }
 
@@ -109,15 +113,32 @@ fn normal<const FMA: bool>(x: f32) -> (f32, f32) {
 }
 
 widest! {
-    /// Adds `y` (rows, D) to `x`, each number times that of `mask` (D) at the same place.
-    pub(crate) fn add_masked(x: &mut [f32], y: &[f32], mask: &[f32]) = added_masked
+    /// Adds `y` (rows, D) plus `bias` (D) to `x`, each number times that of `mask` (D) at the same place.
+    pub(crate) fn add_masked(x: &mut [f32], y: &[f32], bias: &[f32], mask: &[f32]) = added_masked
 }
 
 #[inline(always)]
-fn added_masked<const FMA: bool>(x: &mut [f32], y: &[f32], mask: &[f32]) {
-    for (x, y) in x.chunks_exact_mut(mask.len()).zip(y.chunks_exact(mask.len())) {
-        for i in 0..mask.len() {
-            x[i] = add_product::<FMA>(y[i], mask[i], x[i]);
+fn added_masked<const FMA: bool>(x: &mut [f32], y: &[f32], bias: &[f32], mask: &[f32]) {
+    let d = bias.len();
+    let mask = &mask[..d];
+    for (x, y) in x.chunks_exact_mut(d).zip(y.chunks_exact(d)) {
+        for i in 0..d {
+            x[i] = add_product::<FMA>(y[i] + bias[i], mask[i], x[i]);
+        }
+    }
+}
+
+widest! {
+    /// Adds the rows of `x` (m, D) to `sum` (D).
+    pub(crate) fn add_rows(x: &[f32], sum: &mut [f32]) = added_rows
+}
+
+#[inline(always)]
+fn added_rows<const FMA: bool>(x: &[f32], sum: &mut [f32]) {
+    let d = sum.len();
+    for x in x.chunks_exact(d) {
+        for i in 0..d {
+            sum[i] += x[i];
         }
     }
 }
@@ -163,21 +184,41 @@ fn attended_by<const FMA: bool, const W: usize>(
     size: usize,
 ) {
     let size = if W > 0 { W } else { size };
-    let scale = 1.0 / (size as f32).sqrt();
+    let (scale, count) = (1.0 / (size as f32).sqrt(), entries.len());
+    for (at, entry) in entries.iter().enumerate() {
+        let heads = q.chunks_exact(size).zip(to.row(*entry).0.chunks_exact(size));
+        for ((q, k), shares) in heads.zip(shares.chunks_exact_mut(count)) {
+            shares[at] = product::<FMA, W>(q, k) * scale;
+        }
+    }
+    for shares in shares.chunks_exact_mut(count) {
+        let highest = shares.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+        shares.iter_mut().for_each(|share| *share -= highest);
+    }
+    exponentials::<FMA>(shares);
+    for shares in shares.chunks_exact_mut(count) {
+        let all = 1.0 / shares.iter().sum::<f32>();
+        shares.iter_mut().for_each(|share| *share *= all);
+    }
     out.fill(0.0);
-    for (head, shares) in shares.chunks_exact_mut(entries.len()).enumerate() {
-        let (q, out) = (&q[head * size..][..size], &mut out[head * size..][..size]);
-        let mut highest = f32::NEG_INFINITY;
-        for (share, entry) in shares.iter_mut().zip(entries) {
-            *share = product::<FMA, W>(q, &to.row(*entry).0[head * size..][..size]) * scale;
-            highest = highest.max(*share);
+    for (at, entry) in entries.iter().enumerate() {
+        let heads = out.chunks_exact_mut(size).zip(to.row(*entry).1.chunks_exact(size));
+        for ((out, v), shares) in heads.zip(shares.chunks_exact(count)) {
+            add_scaled::<FMA, W>(out, v, shares[at]);
         }
-        shares.iter_mut().for_each(|share| *share = exp::<FMA>(*share - highest));
-        let all = 1.0 / sum(shares, |share| share);
-        for (share, entry) in shares.iter_mut().zip(entries) {
-            *share *= all;
-            add_scaled::<FMA, W>(out, &to.row(*entry).1[head * size..][..size], *share);
-        }
+    }
+}
+
+/// e to the power of each number, of which none is above 0.
+#[inline(always)]
+fn exponentials<const FMA: bool>(x: &mut [f32]) {
+    const ROOM: usize = 256;
+    for x in x.chunks_mut(ROOM) {
+        // whole vectors: the numbers that are left over would be computed one by one
+        let mut room = [0f32; ROOM];
+        room[..x.len()].copy_from_slice(x);
+        room[..x.len().next_multiple_of(16)].iter_mut().for_each(|x| *x = exp::<FMA>(*x));
+        x.copy_from_slice(&room[..x.len()]);
     }
 }
 
@@ -195,7 +236,7 @@ pub(crate) struct Attended<'a> {
 
 widest! {
     /// What the gradient `dout` (D) of [`attend`]'s output means: for the query into `dq` (D), for keys and values added to `to`, which lies
-    /// as those do. `scratch` is room for a number of each entry.
+    /// as those do. `scratch` is room for as many numbers as there are shares.
     pub(crate) fn attend_back(dout: &[f32], of: Attended, dq: &mut [f32], to: &mut [f32], scratch: &mut [f32])
         = attended_back
 }
@@ -219,23 +260,30 @@ fn attended_back_by<const FMA: bool, const W: usize>(
     size: usize,
 ) {
     let size = if W > 0 { W } else { size };
-    let scale = 1.0 / (size as f32).sqrt();
-    let (d, slopes) = (of.to.width, &mut scratch[..of.entries.len()]);
-    dq.fill(0.0);
-    for (head, shares) in of.shares.chunks_exact(of.entries.len()).enumerate() {
-        let at = head * size;
-        let (q, dout, dq) = (&of.q[at..][..size], &dout[at..][..size], &mut dq[at..][..size]);
-        let mut mean = 0.0;
-        for ((slope, entry), share) in slopes.iter_mut().zip(of.entries).zip(shares) {
-            *slope = product::<FMA, W>(dout, &of.to.row(*entry).1[at..][..size]);
-            mean = add_product::<FMA>(*slope, *share, mean);
+    let (scale, count, d) = (1.0 / (size as f32).sqrt(), of.entries.len(), of.to.width);
+    let slopes = &mut scratch[..of.shares.len()];
+    for (at, entry) in of.entries.iter().enumerate() {
+        let heads = dout.chunks_exact(size).zip(of.to.row(*entry).1.chunks_exact(size));
+        for ((dout, v), slopes) in heads.zip(slopes.chunks_exact_mut(count)) {
+            slopes[at] = product::<FMA, W>(dout, v);
         }
-        for ((slope, entry), share) in slopes.iter().zip(of.entries).zip(shares) {
-            let ds = (slope - mean) * share * scale;
-            add_scaled::<FMA, W>(dq, &of.to.row(*entry).0[at..][..size], ds);
-            let (dk, dv) = to[of.to.first + *entry as usize * of.to.stride..][..2 * d].split_at_mut(d);
-            add_scaled::<FMA, W>(&mut dk[at..][..size], q, ds);
-            add_scaled::<FMA, W>(&mut dv[at..][..size], dout, *share);
+    }
+    for (slopes, shares) in slopes.chunks_exact_mut(count).zip(of.shares.chunks_exact(count)) {
+        let mean: f32 = slopes.iter().zip(shares).map(|(slope, share)| slope * share).sum();
+        slopes.iter_mut().zip(shares).for_each(|(slope, share)| *slope = (*slope - mean) * share * scale);
+    }
+    dq.fill(0.0);
+    for (at, entry) in of.entries.iter().enumerate() {
+        let (dk, dv) = to[of.to.first + *entry as usize * of.to.stride..][..2 * d].split_at_mut(d);
+        let keys = of.q.chunks_exact(size).zip(of.to.row(*entry).0.chunks_exact(size));
+        let changed = dq.chunks_exact_mut(size).zip(dk.chunks_exact_mut(size));
+        for (((q, k), (dq, dk)), slopes) in keys.zip(changed).zip(slopes.chunks_exact(count)) {
+            add_scaled::<FMA, W>(dq, k, slopes[at]);
+            add_scaled::<FMA, W>(dk, q, slopes[at]);
+        }
+        let values = dout.chunks_exact(size).zip(dv.chunks_exact_mut(size));
+        for ((dout, dv), shares) in values.zip(of.shares.chunks_exact(count)) {
+            add_scaled::<FMA, W>(dv, dout, shares[at]);
         }
     }
 }

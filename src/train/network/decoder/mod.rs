@@ -2,7 +2,8 @@
 //! here, and most of that went into passes through memory. Products of matrices are libtorch's, all else are loops of our own. A test holds
 //! both directions against libtorch's.
 //!
-//! Letters of the shapes: B problems, M nodes of each, N = B M, S source tokens, D the model width.
+//! Nodes are decoded in parts that stay in the processor's cache. Letters of the shapes: B problems, N nodes of all, S source tokens, D the model
+//! width.
 
 pub mod attention;
 pub mod choices;
@@ -17,7 +18,7 @@ use crate::network::layers::{Dropout, Linear, Norm};
 use crate::network::tensors::{Weights, slice, slice_mut};
 use seqtune_predict::error::Result;
 use seqtune_predict::settings::Hparams;
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 /// Self-attention, attention to the encoder's memory, feed-forward; each after a norm, and added to its input.
 struct Layer {
@@ -48,12 +49,36 @@ impl Layer {
     }
 }
 
-/// Who sees whom in a batch.
-pub struct Sights {
-    /// By node, the nodes that it follows, and itself.
+/// Problems that are decoded together, and who sees whom among their nodes.
+#[derive(Default)]
+pub struct Part {
+    /// By problem, its nodes.
+    pub nodes: Vec<usize>,
+    /// By node, the nodes that it follows, and itself, counted within the part.
     pub path: Sight,
-    /// By node, the rows of its problem's memory.
+    /// By node, the rows of its problem's memory, counted within the part.
     pub memory: Sight,
+}
+
+impl Part {
+    /// Nodes of a part, unless one problem has more: their numbers take a good half of a second-level cache.
+    pub const NODES: usize = 800;
+
+    fn all(&self) -> usize {
+        self.nodes.iter().sum()
+    }
+}
+
+/// By part: where its nodes begin and how many there are, likewise its rows of the memory.
+fn places(parts: &[Part], sources: i64) -> impl Iterator<Item = ([i64; 2], [i64; 2])> {
+    parts.iter().scan((0, 0), move |(node, row), part| {
+        let (nodes, rows) = (part.all() as i64, part.nodes.len() as i64 * sources);
+        Some(([std::mem::replace(node, *node + nodes), nodes], [std::mem::replace(row, *row + rows), rows]))
+    })
+}
+
+fn within(x: &Tensor, [first, count]: [i64; 2]) -> Tensor {
+    x.narrow(0, first, count)
 }
 
 /// What a layer's sublayers leave for their gradients.
@@ -68,10 +93,13 @@ struct Trace {
     slope: Tensor,
     bent: Tensor,
     /// By sublayer, what its output (B, D) was multiplied by.
-    masks: [Option<Vec<f32>>; 3],
+    masks: Masks,
 }
 
-/// What a pass through the decoder leaves for the way back.
+/// By sublayer, factors of its outputs (B, D).
+type Masks = [Option<Vec<f32>>; 3];
+
+/// What a part's pass through the decoder leaves for the way back.
 pub struct Pass {
     traces: Vec<Trace>,
     last: Normed,
@@ -85,6 +113,8 @@ pub struct Before {
     pub x: Tensor,
     /// That of the encoder's memory: (B S, D).
     pub memory: Tensor,
+    /// Those of weights, each beside its weight.
+    pub weights: Vec<(Tensor, Tensor)>,
 }
 
 /// The decoder between its embedding and its heads.
@@ -108,47 +138,47 @@ impl Decoder {
         })
     }
 
-    /// Hidden states (N, D) of nodes `x` (N, D), which are used up, with the encoder's memory (B S, D) of B `problems`.
+    /// Hidden states (N, D) of nodes `x` (N, D), which are used up, with the encoder's memory (B S, D) of S `sources`.
     pub fn forward(
         &self,
-        mut x: Tensor,
+        x: Tensor,
         memory: &Tensor,
-        sights: &Sights,
-        problems: usize,
+        sources: i64,
+        parts: &[Part],
         mut dropout: Option<&mut Dropout>,
-    ) -> (Tensor, Pass) {
+    ) -> (Tensor, Vec<Pass>) {
         let d = x.size()[1] as usize;
-        let traces = self.layers.iter().map(|layer| {
-            let masks: [_; 3] = std::array::from_fn(|_| dropout.as_mut().map(|dropout| dropout.mask(problems * d)));
-            self.through(layer, &mut x, memory, sights, masks)
+        let hidden = empty(&x.size());
+        let passes = parts.iter().zip(places(parts, sources)).map(|(part, (nodes, rows))| {
+            let (mut x, memory) = (within(&x, nodes), within(memory, rows));
+            let traces = self.layers.iter().map(|layer| {
+                let mut mask = |_| dropout.as_mut().map(|dropout| dropout.mask(part.nodes.len() * d));
+                self.through(layer, &mut x, &memory, part, std::array::from_fn(&mut mask))
+            });
+            let traces = traces.collect();
+            let last = Normed::new(&self.norm, &x);
+            within(&hidden, nodes).copy_(&last.y);
+            Pass { traces, last, memory }
         });
-        let traces = traces.collect();
-        let last = Normed::new(&self.norm, &x);
-        (last.y.shallow_clone(), Pass { traces, last, memory: memory.shallow_clone() })
+        let passes = passes.collect();
+        (hidden, passes)
     }
 
-    fn through(
-        &self,
-        layer: &Layer,
-        x: &mut Tensor,
-        memory: &Tensor,
-        sights: &Sights,
-        masks: [Option<Vec<f32>>; 3],
-    ) -> Trace {
+    fn through(&self, layer: &Layer, x: &mut Tensor, memory: &Tensor, part: &Part, masks: Masks) -> Trace {
         let d = x.size()[1] as usize;
         let own = Normed::new(&layer.norms[0], x);
         let qkv = layer.qkv.forward(&own.y);
-        let attended = self.along(&qkv, &sights.path).forward(d);
-        add(x, &layer.out.forward(&attended.0), masks[0].as_deref());
+        let attended = self.along(&qkv, &part.path).forward(d);
+        add(x, &layer.out, &attended.0, part, masks[0].as_deref());
         let cross = Normed::new(&layer.norms[1], x);
         let (q, kv) = (layer.q.forward(&cross.y), layer.kv.forward(memory));
-        let crossed = self.across(&q, &kv, &sights.memory).forward(d);
-        add(x, &layer.cross_out.forward(&crossed.0), masks[1].as_deref());
+        let crossed = self.across(&q, &kv, &part.memory).forward(d);
+        add(x, &layer.cross_out, &crossed.0, part, masks[1].as_deref());
         let last = Normed::new(&layer.norms[2], x);
-        let mut slope = layer.up.forward(&last.y);
+        let mut slope = last.y.mm(&layer.up.weight.tr());
         let mut bent = empty(&slope.size());
-        loops::gelu(slice_mut(&mut slope), slice_mut(&mut bent));
-        add(x, &layer.down.forward(&bent), masks[2].as_deref());
+        loops::gelu(slice_mut(&mut slope), slice(&layer.up.bias), slice_mut(&mut bent));
+        add(x, &layer.down, &bent, part, masks[2].as_deref());
         Trace { normed: [own, cross, last], qkv, attended, q, kv, crossed, slope, bent, masks }
     }
 
@@ -160,67 +190,83 @@ impl Decoder {
         Attention { heads: self.heads, queries: q, keys_values: kv, first: 0, sight }
     }
 
-    /// What the gradient (N, D) of the hidden states of a pass means; those of the weights are kept.
-    pub(crate) fn back(&self, pass: &Pass, hidden: &Tensor, sights: &Sights, gradients: &mut Gradients) -> Before {
-        let (mut x, mut memory) = (zeros(&hidden.size()), zeros(&pass.memory.size()));
-        pass.last.back(&self.norm, hidden, &mut x, gradients);
-        for (layer, trace) in self.layers.iter().zip(&pass.traces).rev() {
-            let dy = masked(&x, trace.masks[2].as_deref());
-            let dbent = gradients.linear(&layer.down, &dy, &trace.bent);
-            let dup = gradients.linear(&layer.up, &(dbent * &trace.slope), &trace.normed[2].y);
-            trace.normed[2].back(&layer.norms[2], &dup, &mut x, gradients);
-            self.back_across(layer, trace, (pass, sights), (&mut x, &mut memory), gradients);
-            self.back_along(layer, trace, sights, &mut x, gradients);
+    /// What the gradient (N, D) of the hidden states of passes means.
+    pub fn back(&self, passes: &[Pass], hidden: &Tensor, sources: i64, parts: &[Part]) -> Before {
+        let mut gradients = Gradients::default();
+        let rows: i64 = parts.iter().map(|part| part.nodes.len() as i64).sum();
+        let (x, memory) = (zeros(&hidden.size()), zeros(&[rows * sources, hidden.size()[1]]));
+        for ((pass, part), (nodes, rows)) in passes.iter().zip(parts).zip(places(parts, sources)) {
+            gradients.begin();
+            let (mut x, mut memory) = (within(&x, nodes), within(&memory, rows));
+            pass.last.back(&self.norm, &within(hidden, nodes), &mut x, &mut gradients);
+            for (layer, trace) in self.layers.iter().zip(&pass.traces).rev() {
+                self.back_through(layer, trace, part, &mut x, &mut gradients);
+                self.back_across(layer, trace, (pass, part), (&mut x, &mut memory), &mut gradients);
+                self.back_along(layer, trace, part, &mut x, &mut gradients);
+            }
         }
-        Before { x, memory }
+        Before { x, memory, weights: gradients.kept }
+    }
+
+    fn back_through(&self, layer: &Layer, trace: &Trace, part: &Part, x: &mut Tensor, gradients: &mut Gradients) {
+        let dy = masked(x, part, trace.masks[2].as_deref());
+        let dbent = gradients.linear(&layer.down, &dy, &trace.bent);
+        let dup = gradients.linear(&layer.up, &(dbent * &trace.slope), &trace.normed[2].y);
+        trace.normed[2].back(&layer.norms[2], &dup, x, gradients);
     }
 
     fn back_across(
         &self,
         layer: &Layer,
         trace: &Trace,
-        (pass, sights): (&Pass, &Sights),
+        (pass, part): (&Pass, &Part),
         (x, memory): (&mut Tensor, &mut Tensor),
         gradients: &mut Gradients,
     ) {
-        let dy = masked(x, trace.masks[1].as_deref());
+        let dy = masked(x, part, trace.masks[1].as_deref());
         let dout = gradients.linear(&layer.cross_out, &dy, &trace.crossed.0);
         let mut dkv = zeros(&trace.kv.size());
-        let dq = self.across(&trace.q, &trace.kv, &sights.memory).back(&dout, &trace.crossed.1, &mut dkv);
+        let dq = self.across(&trace.q, &trace.kv, &part.memory).back(&dout, &trace.crossed.1, &mut dkv);
         let dx = gradients.linear(&layer.q, &dq, &trace.normed[1].y);
         *memory += gradients.linear(&layer.kv, &dkv, &pass.memory);
         trace.normed[1].back(&layer.norms[1], &dx, x, gradients);
     }
 
-    fn back_along(&self, layer: &Layer, trace: &Trace, sights: &Sights, x: &mut Tensor, gradients: &mut Gradients) {
-        let dy = masked(x, trace.masks[0].as_deref());
+    fn back_along(&self, layer: &Layer, trace: &Trace, part: &Part, x: &mut Tensor, gradients: &mut Gradients) {
+        let dy = masked(x, part, trace.masks[0].as_deref());
         let dout = gradients.linear(&layer.out, &dy, &trace.attended.0);
         let mut dqkv = zeros(&trace.qkv.size());
-        let dq = self.along(&trace.qkv, &sights.path).back(&dout, &trace.attended.1, &mut dqkv);
+        let dq = self.along(&trace.qkv, &part.path).back(&dout, &trace.attended.1, &mut dqkv);
         dqkv.narrow(1, 0, dq.size()[1]).copy_(&dq);
         let dx = gradients.linear(&layer.qkv, &dqkv, &trace.normed[0].y);
         trace.normed[0].back(&layer.norms[0], &dx, x, gradients);
     }
 }
 
-/// Adds a sublayer's output `y` (N, D), all nodes of a problem times its row of the mask.
-fn add(x: &mut Tensor, y: &Tensor, mask: Option<&[f32]>) {
-    let Some(mask) = mask else {
-        *x += y;
-        return;
-    };
-    let d = x.size()[1] as usize;
-    let (x, y) = (slice_mut(x), slice(y));
-    let of_problem = x.len() / (mask.len() / d);
-    for ((x, y), mask) in x.chunks_exact_mut(of_problem).zip(y.chunks_exact(of_problem)).zip(mask.chunks_exact(d)) {
-        loops::add_masked(x, y, mask);
+/// Adds a sublayer's output, the projection of `between`, to `x` (N, D), all nodes of a problem times its row of the mask.
+fn add(x: &mut Tensor, last: &Linear, between: &Tensor, part: &Part, mask: Option<&[f32]>) {
+    // the bias is added in the same pass: libtorch would first fill the product with it
+    let y = between.mm(&last.weight.tr());
+    add_masked(slice_mut(x), slice(&y), slice(&last.bias), part, mask);
+}
+
+/// Adds `y` (N, D) plus `bias` (D) to `x`, all nodes of a problem times its row of the mask.
+fn add_masked(mut x: &mut [f32], mut y: &[f32], bias: &[f32], part: &Part, mask: Option<&[f32]>) {
+    let d = bias.len();
+    let Some(mask) = mask else { return loops::add_masked(x, y, bias, &vec![1.0; d]) };
+    for (nodes, mask) in part.nodes.iter().zip(mask.chunks_exact(d)) {
+        let (own, others) = x.split_at_mut(nodes * d);
+        loops::add_masked(own, &y[..nodes * d], bias, mask);
+        (x, y) = (others, &y[nodes * d..]);
     }
 }
 
 /// The gradient of a sublayer's output from that of the sum.
-fn masked(x: &Tensor, mask: Option<&[f32]>) -> Tensor {
-    let Some(mask) = mask else { return x.shallow_clone() };
-    let (n, d) = (x.size()[0], x.size()[1]);
-    let of_problem = n / (mask.len() as i64 / d);
-    (x.view([-1, of_problem, d]) * Tensor::from_slice(mask).view([-1, 1, d])).view([n, d]).to_kind(Kind::Float)
+fn masked(x: &Tensor, part: &Part, mask: Option<&[f32]>) -> Tensor {
+    if mask.is_none() {
+        return x.shallow_clone();
+    }
+    let mut y = zeros(&x.size());
+    add_masked(slice_mut(&mut y), slice(x), &vec![0.0; x.size()[1] as usize], part, mask);
+    y
 }

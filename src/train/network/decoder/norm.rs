@@ -14,15 +14,36 @@ pub(crate) fn zeros(shape: &[i64]) -> Tensor {
     Tensor::zeros(shape, (Kind::Float, Device::Cpu))
 }
 
-/// Gradients of weights, each beside its weight.
+/// Gradients of weights, each beside its weight, in the order in which they are first met. Passes that meet them in the same order again add
+/// to them.
 #[derive(Default)]
-pub(crate) struct Gradients(pub(crate) Vec<(Tensor, Tensor)>);
+pub(crate) struct Gradients {
+    pub(crate) kept: Vec<(Tensor, Tensor)>,
+    next: usize,
+}
 
 impl Gradients {
+    /// Begins another pass.
+    pub(crate) fn begin(&mut self) {
+        self.next = 0;
+    }
+
+    /// The next two gradients, those of these weights.
+    fn pair(&mut self, weights: [&Tensor; 2]) -> (&mut Tensor, &mut Tensor) {
+        let at = self.next;
+        if at == self.kept.len() {
+            self.kept.extend(weights.map(|weight| (weight.shallow_clone(), weight.zeros_like())));
+        }
+        self.next += 2;
+        let (before, from) = self.kept.split_at_mut(at + 1);
+        (&mut before[at].1, &mut from[0].1)
+    }
+
     /// What the gradient `dy` (N, out) of a projection of `x` (N, in) means for its input; the weights' are kept.
     pub(crate) fn linear(&mut self, linear: &Linear, dy: &Tensor, x: &Tensor) -> Tensor {
-        self.0.push((linear.weight.shallow_clone(), dy.tr().mm(x)));
-        self.0.push((linear.bias.shallow_clone(), dy.sum_dim_intlist(0, false, Kind::Float)));
+        let (weight, bias) = self.pair([&linear.weight, &linear.bias]);
+        let _ = weight.addmm_(&dy.tr(), x);
+        loops::add_rows(slice(dy), slice_mut(bias));
         dy.mm(&linear.weight)
     }
 }
@@ -44,10 +65,8 @@ impl Normed {
 
     /// Adds to `dx` (N, D) what the gradient `dy` of the output means for the input.
     pub(crate) fn back(&self, norm: &Norm, dy: &Tensor, dx: &mut Tensor, gradients: &mut Gradients) {
-        let (mut weight, mut bias) = (norm.weight.zeros_like(), norm.bias.zeros_like());
+        let (weight, bias) = gradients.pair([&norm.weight, &norm.bias]);
         let of = NormMemory { hat: slice(&self.hat), scales: slice(&self.scales), weight: slice(&norm.weight) };
-        loops::normalise_back(slice(dy), of, slice_mut(dx), slice_mut(&mut weight), slice_mut(&mut bias));
-        gradients.0.push((norm.weight.shallow_clone(), weight));
-        gradients.0.push((norm.bias.shallow_clone(), bias));
+        loops::normalise_back(slice(dy), of, slice_mut(dx), slice_mut(weight), slice_mut(bias));
     }
 }

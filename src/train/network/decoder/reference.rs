@@ -4,7 +4,7 @@ use super::choices::{Choices, Judged};
 use super::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tch::Device;
+use tch::{Device, Kind};
 
 const D: i64 = 48;
 const INNER: i64 = 40;
@@ -89,21 +89,28 @@ fn close(found: &Tensor, known: &Tensor, what: &str) {
     assert!(error < 2e-5, "{what}: off by {error:e} of the largest");
 }
 
-fn sights() -> Sights {
-    let (mut path, mut memory) = (Sight::default(), Sight::default());
-    for problem in 0..PROBLEMS as u32 {
-        for way in way_of_each() {
-            path.push(way.into_iter().map(|node| problem * NODES as u32 + node as u32));
-            memory.push(problem * SOURCES as u32..(problem + 1) * SOURCES as u32);
+/// Both problems in one part, or each in its own.
+fn parts(together: bool) -> Vec<Part> {
+    let mut parts = vec![Part::default()];
+    for problem in 0..PROBLEMS as usize {
+        if problem > 0 && !together {
+            parts.push(Part::default());
         }
+        let part = parts.last_mut().unwrap();
+        let before = part.nodes.len() as u32;
+        for way in way_of_each() {
+            part.path.push(way.into_iter().map(|node| before * NODES as u32 + node as u32));
+            part.memory.push(before * SOURCES as u32..(before + 1) * SOURCES as u32);
+        }
+        part.nodes.push(NODES as usize);
     }
-    Sights { path, memory }
+    parts
 }
 
 /// Heads of 16 and of 12 numbers, with dropout and without.
 #[test]
 fn hidden_states_and_all_gradients_are_those_of_libtorch() {
-    for (heads, share) in [(3, 0.0), (4, 0.3)] {
+    for (heads, share, together) in [(3, 0.0, true), (3, 0.0, false), (4, 0.3, true)] {
         let mut rng = ChaCha8Rng::seed_from_u64(heads as u64);
         let weights = weights(&mut rng);
         let x = random(&mut rng, &[PROBLEMS * NODES, D]);
@@ -121,18 +128,17 @@ fn hidden_states_and_all_gradients_are_those_of_libtorch() {
 
         let hparams = Hparams { width: D as usize, heads: heads as usize, decoder_layers: 2, ..Hparams::default() };
         let decoder = Decoder::new(&hparams, &weights).unwrap();
-        let sights = sights();
+        let parts = parts(together);
         tch::no_grad(|| {
             let mut dropout = Dropout::new(share, 1);
-            let (hidden, pass) = decoder.forward(x.copy(), &memory, &sights, PROBLEMS as usize, dropout.as_mut());
+            let (hidden, passes) = decoder.forward(x.copy(), &memory, SOURCES, &parts, dropout.as_mut());
             close(&hidden, &known, "hidden states");
-            let mut gradients = Gradients::default();
-            let before = decoder.back(&pass, &slope, &sights, &mut gradients);
+            let before = decoder.back(&passes, &slope, SOURCES, &parts);
             close(&before.x, &x.grad(), "input");
             close(&before.memory, &memory.grad(), "memory");
-            assert_eq!(gradients.0.len(), weights.len());
+            assert_eq!(before.weights.len(), weights.len());
             for (name, weight) in &weights {
-                let found = gradients.0.iter().find(|(known, _)| known.data_ptr() == weight.data_ptr()).unwrap();
+                let found = before.weights.iter().find(|(known, _)| known.data_ptr() == weight.data_ptr()).unwrap();
                 close(&found.1, &weight.grad(), name);
             }
         });
@@ -170,13 +176,11 @@ fn log_probabilities_of_choices_and_their_gradients_are_those_of_libtorch() {
     (&known * &slope).sum(Kind::Float).backward();
 
     tch::no_grad(|| {
-        let mut gradients = Gradients::default();
         let judged = Judged::new(&hidden, &tokens, &weigh, &choices);
         close(&judged.log, &known, "log-probabilities");
-        let (dhidden, weight, bias) = judged.back(&slope, &tokens, &weigh, &choices, &mut gradients);
+        let (dhidden, weights) = judged.back(&slope, &tokens, &weigh, &choices);
         close(&dhidden, &hidden.grad(), "hidden states");
-        close(&weight, &tokens.weight.grad(), "weights of tokens");
-        close(&bias, &tokens.bias.grad(), "biases of tokens");
-        gradients.0.iter().for_each(|(weight, gradient)| close(gradient, &weight.grad(), "weigh"));
+        assert_eq!(weights.len(), 4);
+        weights.iter().for_each(|(weight, gradient)| close(gradient, &weight.grad(), "weights"));
     });
 }
