@@ -30,6 +30,7 @@ mod chooser;
 mod engine;
 mod fields;
 mod pointers;
+pub mod pool;
 
 pub use check::*;
 pub use chooser::*;
@@ -42,3 +43,6 @@ pub use session::Session;
 pub use status::{Status, seqtune_last_error};
 pub use text::*;
 pub use version::*;
+
+#[global_allocator]
+static POOL: pool::Pool = pool::Pool;

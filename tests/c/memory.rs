@@ -1,59 +1,20 @@
-//! Memory that a call asks for: with a session and room of the caller's, none beside the engine's.
+//! Memory that a call asks for: with a session and room of the caller's, none.
 
 use crate::kit::toy;
 use seqtune_c::*;
-use seqtune_predict::{Device, Kernel, Model, Query};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ffi::CString;
-use std::path::Path;
 use std::ptr::{null, null_mut};
 
-thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, which counts what each thread asks for.
-struct Counting;
-
-// SAFETY: the system's allocator does the work
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        COUNT.with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promises
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-/// How often something asks for memory in this thread.
+/// How often something asks the system for memory in this thread.
 fn asked_for(work: impl FnOnce()) -> usize {
-    let before = COUNT.get();
+    let before = pool::asked();
     work();
-    COUNT.get() - before
-}
-
-/// How often the engine itself does, of the same question.
-fn of_the_engine(model: &str, kernel: &str) -> usize {
-    let kernel = Kernel::open(kernel).unwrap();
-    let predictor = seqtune_predict::Predictor::new(&kernel, &Model::load(Path::new(model)).unwrap()).unwrap();
-    let (device, problem) = (Device::described("A100").unwrap(), kernel.problem("M=1000").unwrap());
-    let question = || drop(predictor.predict(std::slice::from_ref(&problem), &Query { top: 3, ..Query::new(&device) }));
-    question();
-    asked_for(question)
+    pool::asked() - before
 }
 
 #[test]
-fn a_call_with_a_session_asks_for_no_memory_beside_the_engines() {
+fn a_call_like_one_before_asks_for_no_memory_with_a_session() {
     let [model, kernel] = toy();
-    let engine = of_the_engine(&model, &kernel);
     let [model, kernel] = [model, kernel].map(|text| CString::new(text).unwrap());
     let (mut predictor, mut session) = (null_mut(), null_mut());
     let mut best = [const { Candidate { values: null(), probability: 0.0, time_us: 0.0, joules: 0.0 } }; 3];
@@ -77,13 +38,28 @@ fn a_call_with_a_session_asks_for_no_memory_beside_the_engines() {
         assert_eq!(seqtune_session_open(predictor, &mut session), Status::SeqtuneOk);
         let mut by_text =
             || assert_eq!(seqtune_predict(predictor, session, c"M=1000".as_ptr(), &mut asked), Status::SeqtuneOk);
-        by_text();
-        assert_eq!(asked_for(by_text), engine);
+        assert!(asked_for(&mut by_text) > 0);
+        assert_eq!(asked_for(by_text), 0);
         let mut by_size =
             || assert_eq!(seqtune_predict_sizes(predictor, session, &1000, 1, &mut asked), Status::SeqtuneOk);
         by_size();
-        assert_eq!(asked_for(by_size), engine);
+        assert_eq!(asked_for(by_size), 0);
         seqtune_session_close(session);
         seqtune_close(predictor);
     }
+}
+
+/// What one thread asked for, others free, and the other way round, more than any keeps.
+#[test]
+fn memory_goes_from_thread_to_thread_and_comes_back_whole() {
+    let blocks = || -> Vec<Vec<u64>> { (0..2_000u64).map(|i| vec![i; 1 + (i as usize * 7) % 900]).collect() };
+    let whole = |blocks: &[Vec<u64>]| blocks.iter().enumerate().all(|(i, b)| b.iter().all(|x| *x == i as u64));
+    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(blocks)).collect();
+    let made: Vec<Vec<Vec<u64>>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let own = blocks();
+    assert!(made.iter().all(|blocks| whole(blocks)));
+    drop(made);
+    let again = blocks();
+    assert!(whole(&own) && whole(&again));
+    assert!(std::thread::spawn(move || whole(&own) && whole(&blocks())).join().unwrap());
 }
