@@ -63,7 +63,7 @@ class Spaces(unittest.TestCase):
         self.assertEqual(space.count(), 4_652_796)
 
     def test_a_space_of_nothing_is_empty(self):
-        space = seqtune.Space("gemm", "M=8,N=8,K=8", seqtune.Device.from_limits("none", max_group_items=0))
+        space = seqtune.Space("gemm", "M=8,N=8,K=8", seqtune.Device.from_limits("none", group_registers=0))
         self.assertEqual((space.count(), list(space), space.sample(3)), (0, [], []))
         self.assertEqual(space.completions([]), [])
 

@@ -89,7 +89,7 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(done.measured + done.failed, 21)
 
     def test_a_function_that_never_works_ends_the_sweep_and_books_nothing(self):
-        with self.assertRaisesRegex(seqtune.InputError, "NameError.*nothing was written") as caught:
+        with self.assertRaisesRegex(seqtune.InputError, "NameError.*no record was written") as caught:
             self.sweep(lambda p, c: no_such_name)  # noqa: F821
         self.assertIsInstance(caught.exception.__cause__, NameError)
         self.assertEqual(len(self.lines()), 1)
