@@ -41,28 +41,18 @@ pub struct Sizes {
     pub nodes: usize,
     /// T: those of the longest row.
     pub steps: usize,
-    /// V.
-    pub tokens: usize,
     /// Numbers of a step.
     pub width: usize,
-    /// C: legal choices of a step, at most.
-    pub choices: usize,
-    /// W: numbers that a choice decides, at most.
-    pub columns: usize,
 }
 
 impl Sizes {
     fn new(featurizer: &Featurizer, rows: usize, sequences: &[&Sequence], trees: &[PrefixTree]) -> Sizes {
-        let parameters = &featurizer.kernel.parameters;
         Sizes {
             problems: trees.len(),
             rows,
             nodes: trees.iter().map(|tree| tree.nodes.len()).sum(),
             steps: sequences.iter().map(|s| s.legal.len()).max().unwrap_or(1).max(1),
-            tokens: parameters.iter().map(|p| p.values.len()).sum(),
             width: featurizer.step_width(),
-            choices: sequences.iter().flat_map(|s| &s.legal).map(|l| l.len()).max().unwrap_or(1),
-            columns: (0..parameters.len()).map(|at| featurizer.choice_columns(at).len()).max().unwrap_or(0),
         }
     }
 }
@@ -84,7 +74,7 @@ struct Arrays<'a> {
 
 impl<'a> Arrays<'a> {
     fn new(featurizer: &'a Featurizer, sizes: Sizes) -> Arrays<'a> {
-        let Sizes { problems, rows, nodes, steps, width, .. } = sizes;
+        let Sizes { problems, rows, nodes, steps, width } = sizes;
         let all_steps = problems * rows * steps;
         let parameters = &featurizer.kernel.parameters;
         let offset = |next: &mut usize, values: usize| Some(std::mem::replace(next, *next + values));

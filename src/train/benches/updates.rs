@@ -75,6 +75,7 @@ fn sizes(kernel_data: &KernelData, settings: &Settings) -> Value {
     let examples: Vec<&Example> = kernel_data.training.iter().take(kernel_data.batch).collect();
     let drawn = Drawn::new(&examples, kernel_data.rows, &mut ChaCha8Rng::seed_from_u64(1));
     let sizes = Batch::new(featurizer, &drawn.sources, kernel_data.rows, &drawn.sequences).sizes();
+    let parameters = &featurizer.kernel.parameters;
     json!({
         "width": hparams.width,
         "heads": hparams.heads,
@@ -82,15 +83,15 @@ fn sizes(kernel_data: &KernelData, settings: &Settings) -> Value {
         "encoder_layers": hparams.encoder_layers,
         "decoder_layers": hparams.decoder_layers,
         "source": featurizer.vocab.source_widths(),
-        "parameters": featurizer.kernel.parameters.len(),
+        "parameters": parameters.len(),
         "step": featurizer.step_width(),
         "choice": featurizer.choice_width(),
         "problems": sizes.problems,
         "rows": sizes.rows,
         "nodes": sizes.nodes,
         "steps": sizes.steps,
-        "tokens": sizes.tokens,
-        "choices": sizes.choices,
-        "columns": sizes.columns,
+        "tokens": parameters.iter().map(|p| p.values.len()).sum::<usize>(),
+        "choices": drawn.sequences.iter().flat_map(|s| &s.legal).map(|l| l.len()).max(),
+        "columns": (0..parameters.len()).map(|at| featurizer.choice_columns(at).len()).max(),
     })
 }

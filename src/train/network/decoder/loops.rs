@@ -3,7 +3,7 @@
 //!
 //! Letters of the shapes: m rows, D the model width, H heads, E entries that a query attends to.
 
-use seqtune_predict::network::simd::{add_product, dot_of, exp, sum};
+use seqtune_predict::network::simd::{add_product, dot_of, exp, normal, sum};
 use seqtune_predict::widest;
 
 /// What a layer norm adds to the variance.
@@ -99,19 +99,6 @@ fn gelu_of_all<const FMA: bool>(x: &mut [f32], bias: &[f32], y: &mut [f32]) {
     }
 }
 
-/// The normal distribution's share below x, and its density there. The error function is that of Abramowitz and Stegun 7.1.26 (error below
-/// 1.5e-7).
-#[inline(always)]
-fn normal<const FMA: bool>(x: f32) -> (f32, f32) {
-    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
-    let t = 1.0 / add_product::<FMA>(0.327_591_1, z, 1.0);
-    let factors = [-1.453_152_1, 1.421_413_8, -0.284_496_72, 0.254_829_6];
-    let poly = factors.iter().fold(1.061_405_4, |sum, factor| add_product::<FMA>(sum, t, *factor)) * t;
-    let bell = exp::<FMA>(-z * z);
-    let erf = (1.0 - poly * bell).copysign(x);
-    (0.5 * (1.0 + erf), bell * 0.398_942_3)
-}
-
 widest! {
     /// Adds `y` (rows, D) plus `bias` (D) to `x`, each number times that of `mask` (D) at the same place.
     pub(crate) fn add_masked(x: &mut [f32], y: &[f32], bias: &[f32], mask: &[f32]) = added_masked
@@ -166,14 +153,20 @@ widest! {
 #[inline(always)]
 fn attended<const FMA: bool>(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) {
     // the usual widths of a head are known to the compiler
-    match q.len() / (shares.len() / entries.len()) {
-        16 => attended_by::<FMA, 16>(q, to, entries, shares, out, 16),
-        32 => attended_by::<FMA, 32>(q, to, entries, shares, out, 32),
-        size => attended_by::<FMA, 0>(q, to, entries, shares, out, size),
+    match width_of_heads(q, entries, shares) {
+        16 => attended_by::<FMA, 16>(q, to, entries, shares, out),
+        32 => attended_by::<FMA, 32>(q, to, entries, shares, out),
+        _ => attended_by::<FMA, 0>(q, to, entries, shares, out),
     }
 }
 
-/// With heads of W numbers, or, where W is 0, of `size`.
+/// Numbers of a head, of which there are as many as shares of each entry.
+#[inline(always)]
+fn width_of_heads(q: &[f32], entries: &[u32], shares: &[f32]) -> usize {
+    q.len() / (shares.len() / entries.len())
+}
+
+/// With heads of W numbers, or, where W is 0, of as many as there are.
 #[inline(always)]
 fn attended_by<const FMA: bool, const W: usize>(
     q: &[f32],
@@ -181,9 +174,8 @@ fn attended_by<const FMA: bool, const W: usize>(
     entries: &[u32],
     shares: &mut [f32],
     out: &mut [f32],
-    size: usize,
 ) {
-    let size = if W > 0 { W } else { size };
+    let size = if W > 0 { W } else { width_of_heads(q, entries, shares) };
     let (scale, count) = (1.0 / (size as f32).sqrt(), entries.len());
     for (at, entry) in entries.iter().enumerate() {
         let heads = q.chunks_exact(size).zip(to.row(*entry).0.chunks_exact(size));
@@ -195,7 +187,7 @@ fn attended_by<const FMA: bool, const W: usize>(
         let highest = shares.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
         shares.iter_mut().for_each(|share| *share -= highest);
     }
-    exponentials::<FMA>(shares);
+    shares.iter_mut().for_each(|share| *share = exp::<FMA>(*share));
     for shares in shares.chunks_exact_mut(count) {
         let all = 1.0 / shares.iter().sum::<f32>();
         shares.iter_mut().for_each(|share| *share *= all);
@@ -206,19 +198,6 @@ fn attended_by<const FMA: bool, const W: usize>(
         for ((out, v), shares) in heads.zip(shares.chunks_exact(count)) {
             add_scaled::<FMA, W>(out, v, shares[at]);
         }
-    }
-}
-
-/// e to the power of each number, of which none is above 0.
-#[inline(always)]
-fn exponentials<const FMA: bool>(x: &mut [f32]) {
-    const ROOM: usize = 256;
-    for x in x.chunks_mut(ROOM) {
-        // whole vectors: the numbers that are left over would be computed one by one
-        let mut room = [0f32; ROOM];
-        room[..x.len()].copy_from_slice(x);
-        room[..x.len().next_multiple_of(16)].iter_mut().for_each(|x| *x = exp::<FMA>(*x));
-        x.copy_from_slice(&room[..x.len()]);
     }
 }
 
@@ -243,10 +222,10 @@ widest! {
 
 #[inline(always)]
 fn attended_back<const FMA: bool>(dout: &[f32], of: Attended, dq: &mut [f32], to: &mut [f32], scratch: &mut [f32]) {
-    match of.q.len() / (of.shares.len() / of.entries.len()) {
-        16 => attended_back_by::<FMA, 16>(dout, of, dq, to, scratch, 16),
-        32 => attended_back_by::<FMA, 32>(dout, of, dq, to, scratch, 32),
-        size => attended_back_by::<FMA, 0>(dout, of, dq, to, scratch, size),
+    match width_of_heads(of.q, of.entries, of.shares) {
+        16 => attended_back_by::<FMA, 16>(dout, of, dq, to, scratch),
+        32 => attended_back_by::<FMA, 32>(dout, of, dq, to, scratch),
+        _ => attended_back_by::<FMA, 0>(dout, of, dq, to, scratch),
     }
 }
 
@@ -257,9 +236,8 @@ fn attended_back_by<const FMA: bool, const W: usize>(
     dq: &mut [f32],
     to: &mut [f32],
     scratch: &mut [f32],
-    size: usize,
 ) {
-    let size = if W > 0 { W } else { size };
+    let size = if W > 0 { W } else { width_of_heads(of.q, of.entries, of.shares) };
     let (scale, count, d) = (1.0 / (size as f32).sqrt(), of.entries.len(), of.to.width);
     let slopes = &mut scratch[..of.shares.len()];
     for (at, entry) in of.entries.iter().enumerate() {
