@@ -1,7 +1,7 @@
 //! The library's memory: what a thread frees it keeps for itself, so that a call like one before asks the system for none.
 //!
 //! Blocks are of powers of two, from 16 bytes on, and lie in a list for each size. Larger ones, and what a thread would keep beyond
-//! [`KEPT`], are the system's. Another thread than the one that asked for a block may free it, and keeps it then.
+//! `KEPT`, are the system's. Another thread than the one that asked for a block may free it, and keeps it then.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
