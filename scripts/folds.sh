@@ -2,7 +2,7 @@
 # Cross-validates on PyTorch's measurements of Triton kernels and on the shipped sweep of gemm, with all defaults, and
 # writes the figures into docs/results.md, a column after the other, and README's table at the end; each fold's model is
 # distilled, and the small decoder judged too. Takes about three hours on two cores. Works in target/folds: called again,
-# it goes on, and what is finished is not trained again.
+# it goes on, and what is finished there is taken as it is. To begin anew, delete that folder.
 # usage: scripts/folds.sh FOLDER    FOLDER: of a100_mm.zip, flexattention_a100_data.zip, mixedmm_a100_data.zip
 set -euo pipefail
 zips=$(realpath "${1:?usage: scripts/folds.sh FOLDER}")
@@ -15,15 +15,17 @@ cp target/release/seqtune target/release/seqtune-train "$work"
 
 cross_validate() { # NAME DATASET
     local began=$SECONDS
-    "$work/seqtune" evaluate --folds 5 "$2" --models "$work/$1" --distil --json > "$work/$1.part"
-    mv "$work/$1.part" "$work/$1.json"
-    echo "$1: $(((SECONDS - began) / 60)) minutes" >&2
+    if [ ! "$work/$1.json" -nt "$2" ]; then
+        "$work/seqtune" evaluate --folds 5 "$2" --models "$work/$1" --distil --json > "$work/$1.part"
+        mv "$work/$1.part" "$work/$1.json"
+        echo "$1: $(((SECONDS - began) / 60)) minutes" >&2
+    fi
     reports+=("$work/$1.json")
     scripts/folds_table.py "${reports[@]}" > "$work/table.md"
     scripts/put_figures.py folds.sh "$work/table.md" docs/results.md
 }
 for name in a100_mm flexattention_a100_data mixedmm_a100_data; do
-    "$work/seqtune" import autoheuristic "$zips/$name.zip" -o "$work/$name.sqt" --overwrite > /dev/null
+    [ -e "$work/$name.sqt" ] || "$work/seqtune" import autoheuristic "$zips/$name.zip" -o "$work/$name.sqt" > /dev/null
     cross_validate "$name" "$work/$name.sqt"
 done
 cross_validate gemm datasets/gemm/cpu-epyc-2c.sqt

@@ -1,7 +1,7 @@
 //! Choosing at each launch: a config that starts with the predictions and settles by the times that are reported.
 
 use crate::fields::Scratch;
-use crate::pointers::{Room, list, object, put, text};
+use crate::pointers::{Room, close, list, object, optional, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
 use crate::status::{Answer, Fault, Status, guarded};
@@ -73,11 +73,8 @@ unsafe fn options_of(options: *const ChooserOptions) -> Answer<Options> {
     }
     // SAFETY: as the caller promises
     let given = unsafe { object(options, "options") }?;
-    let word = |at: *const c_char, what: &str| match at.is_null() {
-        true => Ok(None),
-        // SAFETY: as the caller promises
-        false => unsafe { text(at, what) }.map(Some),
-    };
+    // SAFETY: as the caller promises
+    let word = |at: *const c_char, what: &str| unsafe { optional(at, what) };
     Ok(Options {
         top: given.top,
         memory: word(given.memory, "options.memory")?.map(PathBuf::from),
@@ -112,13 +109,8 @@ pub unsafe extern "C" fn seqtune_chooser_open(
 /// Closes a chooser; NULL is let pass.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_chooser_close(chooser: *mut Chooser) {
-    guarded(|| {
-        if !chooser.is_null() {
-            // SAFETY: as the header demands: it was opened here, and nobody uses it any more
-            drop(unsafe { Box::from_raw(chooser) });
-        }
-        Ok(())
-    });
+    // SAFETY: as the header demands: it was opened here, and nobody uses it any more
+    unsafe { close(chooser) }
 }
 
 /// A pick for a problem that `read` puts into the scratch.

@@ -1,6 +1,6 @@
 //! Opening and closing.
 
-use crate::pointers::{list, object, put, text};
+use crate::pointers::{close, list, object, optional, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
 use crate::status::{Answer, Fault, Status, guarded};
@@ -12,12 +12,6 @@ use seqtune_predict::threads::cores;
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The text of a pointer that may be null.
-unsafe fn optional<'a>(at: *const c_char, what: &str) -> Answer<Option<&'a str>> {
-    // SAFETY: as the header demands
-    if at.is_null() { Ok(None) } else { unsafe { text(at, what) }.map(Some) }
-}
 
 /// Threads that load a model.
 const MOST_THREADS: usize = 4;
@@ -90,13 +84,8 @@ fn place(kernel: &Kernel) -> String {
 /// Closes a predictor; NULL is let pass. Its sessions go on until they are closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_close(predictor: *mut Predictor) {
-    guarded(|| {
-        if !predictor.is_null() {
-            // SAFETY: as the header demands: it was opened here, and nobody uses it any more
-            drop(unsafe { Box::from_raw(predictor) });
-        }
-        Ok(())
-    });
+    // SAFETY: as the header demands: it was opened here, and nobody uses it any more
+    unsafe { close(predictor) }
 }
 
 /// Opens a session: the memory of one thread's predictions. Close it with seqtune_session_close.
@@ -115,11 +104,6 @@ pub unsafe extern "C" fn seqtune_session_open(predictor: *const Predictor, sessi
 /// Closes a session; NULL is let pass.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_session_close(session: *mut Session) {
-    guarded(|| {
-        if !session.is_null() {
-            // SAFETY: as the header demands: it was opened here, and nobody uses it any more
-            drop(unsafe { Box::from_raw(session) });
-        }
-        Ok(())
-    });
+    // SAFETY: as the header demands: it was opened here, and nobody uses it any more
+    unsafe { close(session) }
 }

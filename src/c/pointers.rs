@@ -1,6 +1,6 @@
 //! Pointers of the caller's: texts, lists, objects, and room for answers.
 
-use crate::status::{Answer, Fault, Status};
+use crate::status::{Answer, Fault, Status, guarded};
 use std::ffi::{CStr, c_char};
 
 fn wrong<T>(at: *const T, what: &str) -> Option<Fault> {
@@ -21,6 +21,15 @@ pub(crate) unsafe fn text<'a>(at: *const c_char, what: &str) -> Answer<&'a str> 
     }
     // SAFETY: as the caller promises
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| Fault::input(format!("`{what}` is not text in UTF-8")))
+}
+
+/// The text of a pointer that may be null.
+///
+/// # Safety
+/// As `text`.
+pub(crate) unsafe fn optional<'a>(at: *const c_char, what: &str) -> Answer<Option<&'a str>> {
+    // SAFETY: as the caller promises
+    if at.is_null() { Ok(None) } else { unsafe { text(at, what) }.map(Some) }
 }
 
 /// What a pointer leads to.
@@ -66,6 +75,20 @@ pub(crate) unsafe fn put<T>(at: *mut T, what: &str, value: T) -> Answer<()> {
             Ok(())
         }
     }
+}
+
+/// Ends what was opened; null is let pass.
+///
+/// # Safety
+/// The pointer is null or that of a box, which nobody uses any more.
+pub(crate) unsafe fn close<T>(at: *mut T) {
+    guarded(|| {
+        if !at.is_null() {
+            // SAFETY: as the caller promises
+            drop(unsafe { Box::from_raw(at) });
+        }
+        Ok(())
+    });
 }
 
 /// Room for a text.

@@ -157,6 +157,9 @@ pub fn sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest.iter().map(|x| f(*x)).sum::<f32>()
 }
 
+/// What a layer norm adds to the variance.
+pub const EPSILON: f32 = 1e-5;
+
 #[inline(always)]
 fn normalised<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) {
     let d = weight.len();
@@ -164,7 +167,7 @@ fn normalised<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], y: &mut 
     for (x, y) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
         let mean = sum(x, |a| a) / d as f32;
         let variance = sum(x, |a| (a - mean) * (a - mean)) / d as f32;
-        let scale = 1.0 / (variance + 1e-5).sqrt();
+        let scale = 1.0 / (variance + EPSILON).sqrt();
         let one = |x: f32, weight: f32, bias: f32| add_product::<FMA>((x - mean) * scale, weight, bias);
         let ((xs, last_xs), (ys, last_ys)) = (x.as_chunks::<16>(), y.as_chunks_mut::<16>());
         for (((x, y), weight), bias) in xs.iter().zip(ys).zip(weights).zip(biases) {

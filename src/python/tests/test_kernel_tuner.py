@@ -88,6 +88,17 @@ class Strategies(unittest.TestCase):
         with self.assertRaises(seqtune.ProblemError):
             replay(CACHE, strategy=Strategy(self.model, self.kernel, problem="M=1"), **QUIET)
 
+    def test_a_file_that_is_no_cache_is_told_in_a_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(seqtune.FileError, "No such file"):
+                replay(os.path.join(folder, "missing.json"), **QUIET)
+            for content in (b"[1, 2]", b"{", b"\xff\xfe", json.dumps({**self.cache, "cache": 3}).encode()):
+                path = os.path.join(folder, "other.json")
+                with open(path, "wb") as file:
+                    file.write(content)
+                with self.assertRaisesRegex(seqtune.InputError, "other.json is no cache file of Kernel Tuner's, which has cache, "):
+                    replay(path, **QUIET)
+
     def test_sizes_that_tell_no_problem_are_told(self):
         for size, words in ((lambda p: 3, "tells no sizes"), ((1, 2), "has 2 sizes and kernel gemm 3"), ("n", "tells no sizes")):
             with self.assertRaisesRegex(seqtune.InputError, words):

@@ -4,6 +4,7 @@ use crate::network::tensors::Weights;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::error::{Error, Result};
+use seqtune_predict::network::simd::EPSILON;
 use tch::Tensor;
 
 pub(crate) struct Linear {
@@ -32,7 +33,7 @@ impl Norm {
     }
 
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
-        x.layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), 1e-5, false)
+        x.layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), EPSILON.into(), false)
     }
 }
 

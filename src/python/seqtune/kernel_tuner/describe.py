@@ -13,6 +13,7 @@ from typing import Any
 
 from seqtune._seqtune import Device, Kernel
 from seqtune.errors import DeviceNotFoundError, InputError
+from seqtune.kernel_tuner.caches import read
 
 #: Names that Kernel Tuner takes for the sizes of a thread block where nothing else is said.
 BLOCK = ("block_size_x", "block_size_y", "block_size_z")
@@ -97,7 +98,7 @@ def describe_caches(
 ) -> Described:
     """As :func:`describe`, with names, values, sizes and device as cache files of one kernel tell them."""
     paths = sorted(os.fspath(path) for path in caches)
-    headers = [_header(path) for path in paths]
+    headers = [read(path) for path in paths]
     if not headers:
         raise InputError("no cache file is named")
     first = headers[0]
@@ -110,22 +111,6 @@ def describe_caches(
     return describe(
         folder, values, restrictions, first["problem_size"], first["kernel_name"], first["device_name"], max_threads, replace
     )
-
-
-def _header(path: str) -> dict[str, Any]:
-    try:
-        with open(path) as file:
-            text = file.read().strip()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    for whole in (text, text.rstrip(",") + "}}"):
-        try:
-            found = json.loads(whole)
-        except ValueError:
-            continue
-        if isinstance(found, dict) and {"tune_params_keys", "tune_params", "kernel_name", "device_name"} <= set(found):
-            return found
-    raise InputError(f"{path} is no cache file of Kernel Tuner's: it has no tune_params_keys, tune_params, kernel_name or device_name")
 
 
 def _check_values(tune_params: Mapping[str, Sequence[Any]]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from seqtune.kernel_tuner.caches import read
+
 
 def replay(cache: str | os.PathLike[str], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """As ``kernel_tuner.interface.tune_cache``, which would try every combination of the parameters to find those that the cache holds.
@@ -15,10 +17,9 @@ def replay(cache: str | os.PathLike[str], **options: Any) -> tuple[list[dict[str
     from constraint import FunctionConstraint
     from constraint.domain import Variable
     from kernel_tuner.interface import tune_cache
-    from kernel_tuner.util import read_cache
 
     path = os.fspath(cache)
-    content = read_cache(path, open_cache=False)
+    content = read(path)
     names = content["tune_params_keys"]
     valid = [tuple(entry[name] for name in names) for entry in content["cache"].values() if "__error__" not in entry]
     parts: dict[tuple[int, ...], set[tuple[Any, ...]]] = {}

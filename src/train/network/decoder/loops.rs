@@ -3,11 +3,8 @@
 //!
 //! Letters of the shapes: m rows, D the model width, H heads, E entries that a query attends to.
 
-use seqtune_predict::network::simd::{add_product, dot_of, exp, normal, sum};
+use seqtune_predict::network::simd::{EPSILON, add_product, dot_of, exp, normal, sum};
 use seqtune_predict::widest;
-
-/// What a layer norm adds to the variance.
-const EPSILON: f32 = 1e-5;
 
 widest! {
     /// Each row of `x` (m, D) less its mean, over its deviation, into `hat` (m, D), one over the deviation into `scales` (m), and the row
