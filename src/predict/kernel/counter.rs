@@ -80,6 +80,8 @@ struct Counting<'c> {
     space: &'c ConfigSpace,
     counts: &'c mut Counts,
     env: Vec<f64>,
+    /// The choices behind `env`.
+    path: Vec<Choice>,
     /// By position and index, how far the constraints that read their parameters in order are evaluated.
     machines: Vec<Vec<Machine>>,
     /// The key that was made last.
@@ -90,7 +92,9 @@ impl<'c> Counting<'c> {
     /// Behind a prefix.
     fn after(space: &'c ConfigSpace, prefix: &[Choice], counts: &'c mut Counts) -> Counting<'c> {
         let machines = space.checks.iter().map(|checks| vec![Machine::BEGIN; checks.len()]).collect();
-        let mut counting = Counting { space, counts, env: space.env_with(prefix), machines, key: Vec::new() };
+        let mut path = vec![0; space.checks.len()];
+        path[..prefix.len()].copy_from_slice(prefix);
+        let mut counting = Counting { space, counts, env: space.env_with(prefix), path, machines, key: Vec::new() };
         for at in 0..prefix.len() {
             space.reading[at].iter().for_each(|place| counting.advance(*place, at));
         }
@@ -113,6 +117,7 @@ impl<'c> Counting<'c> {
         let before: Vec<Machine> = space.reading[at].iter().map(|(p, i)| self.machines[*p][*i]).collect();
         for (choice, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
             self.env[at] = space.kernel.parameters[at].values[choice] as f64;
+            self.path[at] = choice as Choice;
             for (place, machine) in space.reading[at].iter().zip(&before) {
                 self.machines[place.0][place.1] = *machine;
                 self.advance(*place, at);
@@ -137,6 +142,8 @@ impl<'c> Counting<'c> {
         let key = &mut self.key;
         key.clear();
         key.push(at as u64);
+        // which instances are left, where the table states what is set later
+        self.space.listed_key(&self.path[..at], key);
         for (position, index) in &self.space.pending[at] {
             let check = &self.space.checks[*position][*index];
             match check.in_order {
@@ -171,13 +178,14 @@ impl<'c> Counting<'c> {
         let reading = &space.reading[at];
         let before: Vec<Machine> = reading.iter().map(|(p, i)| self.machines[*p][*i]).collect();
         let mut behind = vec![0.0; values.len()];
-        for (value, count) in values.iter().zip(&mut behind) {
+        for (choice, (value, count)) in values.iter().zip(&mut behind).enumerate() {
             self.env[at] = *value as f64;
+            self.path[at] = choice as Choice;
             for (place, machine) in reading.iter().zip(&before) {
                 self.machines[place.0][place.1] = *machine;
                 self.advance(*place, at);
             }
-            if space.impossible.is_none() && self.passes(at) {
+            if space.impossible.is_none() && self.passes(at) && space.is_listed(&self.path[..=at]) {
                 *count = match at + 1 == space.checks.len() {
                     true => 1.0,
                     false => self.count(at + 1)?,

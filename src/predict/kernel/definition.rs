@@ -6,6 +6,7 @@ use crate::kernel::config::Config;
 use crate::kernel::device::{Device, LIMIT_NAMES};
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
+use crate::kernel::instances::Instances;
 use crate::kernel::parameter::Parameter;
 use crate::kernel::problem::Problem;
 use crate::kernel::spec::{ArgumentKind, DatabaseSpec, Field, Units};
@@ -151,6 +152,8 @@ pub struct Definition {
     pub rules: Vec<Constraint>,
     /// Constraints that a legal config satisfies.
     pub constraints: Vec<Constraint>,
+    /// Configs that there are, where a table states them; the last of the constraints is that a config is among them.
+    pub instances: Option<Instances>,
     /// Derived features for the model.
     pub features: Vec<Feature>,
     /// What makes two problems the same shape, where the fields marked so do not say it.

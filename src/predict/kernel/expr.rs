@@ -193,6 +193,14 @@ impl Expr {
         Expr::joined(condition, &[a, b], Op::Select)
     }
 
+    /// As [`Expr::binary`], of any length: of what is not written but made.
+    pub(crate) fn then(self, op: Binary, b: &Expr) -> Expr {
+        let Expr { mut ops, depth } = self;
+        ops.extend_from_slice(&b.ops);
+        ops.push(Op::Binary(op));
+        Expr { ops, depth: depth.max(b.depth + 1) }
+    }
+
     fn joined(first: Expr, rest: &[&Expr], op: Op) -> Result<Expr> {
         let Expr { mut ops, mut depth } = first;
         if ops.len() + rest.iter().map(|e| e.ops.len()).sum::<usize>() >= EXPRESSION_NODES {

@@ -7,6 +7,7 @@ use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm,
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::dialect::opencl_text;
 use crate::kernel::exact::Exact;
+use crate::kernel::instances::Instances;
 use crate::kernel::names::{Names, decided_after};
 use crate::kernel::parameter::Parameter;
 use crate::kernel::spec::{
@@ -125,8 +126,9 @@ fn named(files: &BTreeMap<String, String>) -> Vec<String> {
     let table = files.get(MAIN).and_then(|text| toml::from_str::<toml::Table>(text).ok()).unwrap_or_default();
     let file = |program: &str| table.get(program)?.get("file")?.as_str();
     let sources = [file("program"), file("reference")].into_iter().flatten().filter(|name| !name.contains('/'));
+    let instances = table.get("instances").and_then(toml::Value::as_str).filter(|name| !name.contains('/'));
     let bases = table.get("base").and_then(toml::Value::as_str).filter(|name| name.ends_with(".toml"));
-    bases.into_iter().chain(sources).map(String::from).collect()
+    bases.into_iter().chain(instances).chain(sources).map(String::from).collect()
 }
 
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
@@ -154,10 +156,13 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     };
     let slots = parameters.len() + fields.len() + LIMIT_NAMES.len();
     let source = source(programs, &work, &names, slots, &files)?;
-    let constraints = load_constraints(&names, spec.constraint)?;
+    let mut constraints = load_constraints(&names, spec.constraint)?;
+    let instances =
+        spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
+    let table = instances.as_ref().map_or("", |(_, text)| text);
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
     let space = |source: Option<&String>| {
-        hex(&Sha256::digest(identity(&parameters, &fields, &constraints, &define, source))[..8])
+        hex(&Sha256::digest(identity(&parameters, &fields, &constraints, &define, (source, table)))[..8])
     };
     Ok(Kernel::from(Definition {
         space: space(whole.map(|text| opencl_text(text)).as_ref()),
@@ -166,6 +171,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         meaning: spec.meaning,
         rules: load_constraints(&names, base.rule.into_iter().chain(spec.rule).collect())?,
         constraints,
+        instances: instances.map(|(instances, _)| instances),
         features: base.feature.into_iter().chain(spec.feature).map(feature).collect::<Result<_>>()?,
         shape: names.exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
         flops: names.of_problem(&work.flops, "flops")?,
@@ -177,6 +183,23 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         parameters,
         files,
     }))
+}
+
+/// The table of the configs that there are, and its text; that a config is among them becomes the last constraint.
+fn instances(
+    file: &str,
+    files: &BTreeMap<String, String>,
+    (parameters, fields): (&[Parameter], &[Field]),
+    constraints: &mut Vec<Constraint>,
+) -> Result<(Instances, String)> {
+    let Some(text) = files.get(file) else {
+        return input(format!("the instances `{}` are not in the kernel's folder", quoted(file)));
+    };
+    let table = Instances::read(text, parameters, fields).map_err(|e| e.at(quoted(file)))?;
+    let text_of_it = format!("is in {file}");
+    let reason = "there is no such instance".into();
+    constraints.push(Constraint { expr: table.expr(parameters), text: text_of_it, reason });
+    Ok((table, text.clone()))
 }
 
 fn parameter(p: ParameterSpec) -> Parameter {
@@ -257,13 +280,13 @@ fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
 }
 
 /// What gives meaning to a recorded config: parameters with values, fields, constraints and, where there is one, the source;
-/// where there is none, the definitions that the constraints rest on.
+/// where there is none, the definitions that the constraints rest on; and the table of instances.
 fn identity(
     parameters: &[Parameter],
     fields: &[Field],
     constraints: &[Constraint],
     define: &BTreeMap<String, String>,
-    source: Option<&String>,
+    (source, table): (Option<&String>, &str),
 ) -> String {
     let mut text = String::new();
     for p in parameters {
@@ -275,6 +298,7 @@ fn identity(
     for c in constraints {
         text += &format!("{}\n", c.text);
     }
+    text += table;
     match source {
         Some(source) => text += source,
         None => text += &format!("{define:?}"),

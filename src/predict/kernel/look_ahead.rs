@@ -209,7 +209,7 @@ impl Search<'_> {
             env[at] = values[choice as usize] as f64;
             bounds[at] = Interval::point(env[at]);
             self.path[at] = choice;
-            if self.passes(env, at) && self.may_hold(bounds, at, at + 1) {
+            if self.space.is_listed(&self.path[..=at]) && self.passes(env, at) && self.may_hold(bounds, at, at + 1) {
                 match self.bounded(env, bounds, at + 1) {
                     Found::None => {}
                     decided => return decided,

@@ -11,6 +11,7 @@ use crate::kernel::config::Config;
 use crate::kernel::counts::Counts;
 use crate::kernel::definition::{Constraint, Kernel};
 use crate::kernel::device::Device;
+use crate::kernel::instances::Instances;
 use crate::kernel::parameter::Parameter;
 use crate::kernel::problem::Problem;
 use std::cell::{Cell, RefCell};
@@ -34,6 +35,8 @@ pub struct ConfigSpace {
     pub(crate) checks: Vec<Vec<Arc<Check>>>,
     /// The position from which on nothing is checked.
     pub(crate) checked_to: usize,
+    /// The kernel's instances that are legal here, where it has a table of them.
+    live: Box<[u64]>,
     /// A constraint that problem and device alone break: then nothing is legal.
     pub(crate) impossible: Option<usize>,
     /// By position: constraints that are decided at it or later and read a parameter before it, as places in `checks`.
@@ -58,16 +61,28 @@ impl ConfigSpace {
         let env = kernel.env(problem, Some(device));
         let count = kernel.parameters.len();
         let mut checks: Vec<Vec<Arc<Check>>> = (0..count).map(|_| Vec::new()).collect();
-        let mut impossible = None;
-        for (i, constraint) in kernel.constraints.iter().enumerate() {
+        let (mut impossible, mut of_instances) = (None, Vec::new());
+        let tabled = kernel.instances.as_ref();
+        let written = kernel.constraints.len() - usize::from(tabled.is_some());
+        for (i, constraint) in kernel.constraints[..written].iter().enumerate() {
             let named = (&kernel.parameters[..], &kernel.fields[..]);
             for check in kernel.compiled.checks((i, &constraint.expr), named, &env).iter() {
                 match check.decided_after {
                     0 if check.code.eval(&env) != 1.0 => impossible = Some(i),
                     0 => {}
+                    _ if tabled.is_some_and(|t| check.reads.iter().all(|s| t.parameters.contains(s))) => {
+                        of_instances.push(check.clone());
+                    }
                     after => checks[after - 1].push(check.clone()),
                 }
             }
+        }
+        let live = tabled.map_or_else(Box::default, |t| {
+            let mut holds = |env: &[f64]| of_instances.iter().all(|check| check.code.eval(env) == 1.0);
+            t.live(&kernel.parameters, &mut env.clone(), &mut holds)
+        });
+        if tabled.is_some() && live.iter().all(|word| *word == 0) {
+            impossible = impossible.or(Some(written));
         }
         let (mut later, mut pending) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         let mut reading = vec![Vec::new(); count];
@@ -93,6 +108,7 @@ impl ConfigSpace {
             slots: RefCell::new(env.clone()),
             env,
             checks,
+            live,
             impossible,
             pending,
             reading,
@@ -135,7 +151,8 @@ impl ConfigSpace {
             return Choices::default();
         }
         let parameters = &self.kernel.parameters;
-        let mut open = Choices::up_to(parameters[at].values.len());
+        let tabled = self.kernel.instances.as_ref().and_then(|t| t.open(&self.live, prefix));
+        let mut open = tabled.unwrap_or_else(|| Choices::up_to(parameters[at].values.len()));
         let mut slots = self.slots.borrow_mut();
         for check in &self.checks[at] {
             check.narrow(parameters, prefix, &mut slots, &mut open);
@@ -150,9 +167,37 @@ impl ConfigSpace {
     pub fn broken(&self, config: &Config) -> Option<&Constraint> {
         let broken = self.impossible.or_else(|| {
             let env = self.env_with(&config.0);
-            self.checks.iter().flatten().find(|c| c.code.eval(&env) != 1.0).map(|c| c.constraint)
+            let here = self.checks.iter().flatten().find(|c| c.code.eval(&env) != 1.0).map(|c| c.constraint);
+            here.or_else(|| self.broken_instance(config, &env))
         })?;
         Some(&self.kernel.constraints[broken])
+    }
+
+    /// Why a config's instance is not legal here, if it is not: the constraint that it breaks, or that it is in the table.
+    fn broken_instance(&self, config: &Config, env: &[f64]) -> Option<usize> {
+        let breaks = |c: &Constraint| {
+            let mut known = true;
+            c.expr.slots(&mut |s| known &= !env[s].is_nan());
+            known && c.expr.eval(env) != 1.0
+        };
+        match self.is_listed(&config.0) {
+            true => None,
+            false => self.kernel.constraints.iter().position(breaks),
+        }
+    }
+
+    /// Whether some instance that is legal here has the choices of a prefix; of a kernel without a table any has.
+    pub(crate) fn is_listed(&self, prefix: &[Choice]) -> bool {
+        let with = |t: &Instances| t.with(&self.live, prefix).iter().any(|word| *word != 0);
+        self.kernel.instances.as_ref().is_none_or(with)
+    }
+
+    /// Appends the instances that are left behind a prefix, where the table states a parameter behind it.
+    pub(crate) fn listed_key(&self, prefix: &[Choice], key: &mut Vec<u64>) {
+        let later = |t: &&Instances| t.parameters.last().is_some_and(|last| *last >= prefix.len());
+        if let Some(table) = self.kernel.instances.as_ref().filter(later) {
+            key.extend(table.with(&self.live, prefix));
+        }
     }
 
     /// The first constraint that `config` breaks: its text, the values of the parameters in it, and the reason.
@@ -174,7 +219,8 @@ impl ConfigSpace {
     /// Whether every constraint holds.
     pub fn is_legal(&self, config: &Config) -> bool {
         let env = self.env_with(&config.0);
-        self.impossible.is_none() && self.checks.iter().flatten().all(|check| check.code.eval(&env) == 1.0)
+        let holds = |check: &Arc<Check>| check.code.eval(&env) == 1.0;
+        self.impossible.is_none() && self.checks.iter().flatten().all(holds) && self.is_listed(&config.0)
     }
 
     /// Calls `visit` with each legal config in lexicographic order until it returns false.

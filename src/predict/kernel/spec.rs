@@ -243,6 +243,8 @@ pub struct DatabaseSpec {
     /// What stands between the commas, in order; the parameters in theirs where nothing is said. The
     /// notation is explained where databases are read, in `dataset::miopen`.
     pub columns: Vec<String>,
+    /// Parameter whose value stands behind the instance's name and a `+`, where configs are written as names of instances.
+    pub suffix: Option<String>,
 }
 
 /// What kernels of a family share: a file that their `base` names. Everything in it is added to the kernel's own.
@@ -276,6 +278,8 @@ pub struct KernelSpec {
     /// Expressions whose values make two problems the same shape, instead of the fields marked `shape`.
     #[serde(default)]
     pub shape: Vec<String>,
+    /// Table of the configs that there are, in a file of the kernel's folder.
+    pub instances: Option<String>,
     /// Fields of a problem.
     #[serde(default)]
     pub field: Vec<Field>,

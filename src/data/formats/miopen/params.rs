@@ -2,7 +2,7 @@
 
 use crate::dataset::damaged;
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Choice, Config, Kernel, Problem};
+use seqtune_predict::kernel::{Choice, Config, Instances, Kernel, Problem};
 
 /// Content of a column.
 enum Column<'k> {
@@ -15,10 +15,17 @@ enum Column<'k> {
     Optional(usize),
 }
 
-/// Layout of a kernel's configs in a database.
+/// How a kernel's configs are written in a database.
 pub struct Columns<'k> {
     kernel: &'k Kernel,
-    columns: Vec<Column<'k>>,
+    notation: Notation<'k>,
+}
+
+enum Notation<'k> {
+    /// Between commas.
+    Columns(Vec<Column<'k>>),
+    /// The name of an instance; with a parameter, its value behind a `+`.
+    Names(&'k Instances, Option<usize>),
 }
 
 impl<'k> Columns<'k> {
@@ -47,11 +54,13 @@ impl<'k> Columns<'k> {
                 Ok(Column::Parameter(parameter(text)?))
             }
         };
-        let columns = match kernel.database.columns.is_empty() {
-            true => (0..kernel.parameters.len()).map(Column::Parameter).collect(),
-            false => kernel.database.columns.iter().map(column).collect::<Result<_>>()?,
+        let suffix = kernel.database.suffix.as_deref().map(parameter).transpose()?;
+        let notation = match (&kernel.instances, kernel.database.columns.is_empty()) {
+            (_, false) => Notation::Columns(kernel.database.columns.iter().map(column).collect::<Result<_>>()?),
+            (Some(instances), true) if instances.are_named() => Notation::Names(instances, suffix),
+            (_, true) => Notation::Columns((0..kernel.parameters.len()).map(Column::Parameter).collect()),
         };
-        Ok(Columns { kernel, columns })
+        Ok(Columns { kernel, notation })
     }
 
     /// Parses a config.
@@ -59,30 +68,58 @@ impl<'k> Columns<'k> {
     /// # Errors
     /// [`Error::Input`] with a general reason, so that equal reasons can be counted.
     pub fn read(&self, problem: &Problem, params: &str) -> Result<Config> {
+        let choices = match &self.notation {
+            Notation::Columns(columns) => self.of_columns(columns, problem, params)?,
+            Notation::Names(instances, suffix) => self.of_name(instances, *suffix, params)?,
+        };
+        let choices = choices.into_iter().collect::<Option<Vec<_>>>();
+        Ok(Config(choices.ok_or_else(|| damaged("[database]"))?))
+    }
+
+    /// The choice of a parameter's value as text.
+    fn choice(&self, parameter: usize, text: &str) -> Result<Choice> {
+        let p = &self.kernel.parameters[parameter];
+        match text.parse::<i64>().ok().and_then(|v| p.values.iter().position(|x| *x == v)) {
+            Some(choice) => Ok(choice as Choice),
+            None => input(format!("the value of {} is not in the space", p.name)),
+        }
+    }
+
+    fn of_name(&self, instances: &Instances, suffix: Option<usize>, params: &str) -> Result<Vec<Option<Choice>>> {
+        let mut choices = vec![None; self.kernel.parameters.len()];
+        let (name, value) = match suffix {
+            Some(_) => params.rsplit_once('+').unwrap_or((params, "")),
+            None => (params, ""),
+        };
+        if let Some(parameter) = suffix {
+            choices[parameter] = Some(self.choice(parameter, value)?);
+        }
+        match instances.choices_of(name) {
+            Some(known) => known.for_each(|(parameter, choice)| choices[parameter] = Some(choice)),
+            None => return input("its instance is not in the table"),
+        }
+        Ok(choices)
+    }
+
+    fn of_columns(&self, columns: &[Column], problem: &Problem, params: &str) -> Result<Vec<Option<Choice>>> {
         let mut texts: Vec<&str> = params.split(',').map(str::trim).collect();
         let mut choices: Vec<Option<Choice>> = vec![None; self.kernel.parameters.len()];
         let mut set = |i: usize, text: &str| {
-            let p = &self.kernel.parameters[i];
-            match text.parse::<i64>().ok().and_then(|v| p.values.iter().position(|x| *x == v)) {
-                Some(choice) => {
-                    choices[i] = Some(choice as Choice);
-                    Ok(())
-                }
-                None => Err(Error::Input(format!("the value of {} is not in the space", p.name))),
-            }
+            choices[i] = Some(self.choice(i, text)?);
+            Ok::<(), Error>(())
         };
         let bracketed = |t: &str| t.starts_with('[').then(|| t.trim_matches(['[', ']']).to_string());
         let last = texts.last().and_then(|t| bracketed(t));
-        let optional = self.columns.iter().any(|c| matches!(c, Column::Optional(_)));
+        let optional = columns.iter().any(|c| matches!(c, Column::Optional(_)));
         if optional && last.is_some() {
             texts.pop();
         }
-        let wanted = self.columns.len() - optional as usize;
+        let wanted = columns.len() - optional as usize;
         if texts.len() != wanted {
             return input(format!("the config has not {wanted} parts"));
         }
         let mut texts = texts.into_iter();
-        for column in &self.columns {
+        for column in columns {
             match column {
                 Column::Optional(i) => set(*i, last.as_deref().unwrap_or("0"))?,
                 Column::Parameter(i) => set(*i, texts.next().unwrap_or_default())?,
@@ -98,8 +135,7 @@ impl<'k> Columns<'k> {
                 }
             }
         }
-        let choices = choices.into_iter().collect::<Option<Vec<_>>>();
-        Ok(Config(choices.ok_or_else(|| damaged("[database] columns"))?))
+        Ok(choices)
     }
 
     /// Formats a config, as MIOpen reads it.
@@ -112,6 +148,12 @@ impl<'k> Columns<'k> {
             Column::Ignored => Some("0".into()),
             Column::Optional(i) => (value(*i) != 0).then(|| format!("[{}]", value(*i))),
         };
-        self.columns.iter().filter_map(text).collect::<Vec<_>>().join(",")
+        match &self.notation {
+            Notation::Columns(columns) => columns.iter().filter_map(text).collect::<Vec<_>>().join(","),
+            Notation::Names(instances, suffix) => {
+                let name = instances.name_of(config).unwrap_or_default();
+                suffix.map_or_else(|| name.into(), |i| format!("{name}+{}", value(i)))
+            }
+        }
     }
 }
