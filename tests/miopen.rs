@@ -43,7 +43,7 @@ fn bzip2(text: &[u8]) -> Vec<u8> {
 fn sqlite(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sizes = "batchsize in_channels in_h in_w out_channels fil_h fil_w pad_h pad_w conv_stride_h conv_stride_w \
-                 dilation_h dilation_w group_count";
+                 dilation_h dilation_w group_count in_d fil_d pad_d conv_stride_d dilation_d";
     let columns: Vec<String> = sizes.split_whitespace().map(|c| format!("{c} INT")).collect();
     let schema = format!(
         "CREATE TABLE config (id INTEGER PRIMARY KEY, layout TEXT, data_type TEXT, direction TEXT, spatial_dim INT, bias INT, {});
@@ -55,12 +55,12 @@ fn sqlite(path: &Path) {
         let (key, entries) = line.split_once('=').unwrap();
         let c = Convolution::parse(key).unwrap();
         let values: Vec<String> = c.sizes.iter().map(u32::to_string).collect();
-        let dimensions = if c.beyond.is_empty() { 2 } else { 3 };
         let insert = format!(
-            "INSERT INTO config VALUES ({i}, '{}', '{}', '{}', {dimensions}, 0, {})",
+            "INSERT INTO config VALUES ({i}, '{}', '{}', '{}', {}, 0, {})",
             c.layout,
             c.dtype,
             c.direction,
+            c.dimensions,
             values.join(", ")
         );
         connection.execute(&insert, []).unwrap();
@@ -216,10 +216,76 @@ fn lines_that_are_no_convolution_are_refused_with_their_reason() {
         ("direction=F,dtype=fp16,N=1,C=8,H=8,W=8,K=8,R=1,S=1", "data type `fp16` is not one of FP32"),
         ("MIOpenDriver conv -n 1 -c 8 -H 8 -W 8 -k 8 -p 4294967295", "is not a number up to 1048576"),
         ("64-56-56-1x1-64-56-56-32-0x0-1x1-1x1-1-NCHW-FP32-F", "a convolution with a bias is not described"),
-        ("64-8-56-56-3x3x3-64-8-56-56-4-0x0x0-1x1x1-1x1x1-0-NCHW-FP32-F", "3 dimensions is not described"),
+        ("64-8-56-56-3x3x3-64-8-56-56-4-0x0x0-1x1x1-1x1x1-0-NCHW-FP32-F", "layout `NCHW` is not one of NCDHW, NDHWC"),
+        ("4x64x8x8x1x1x1x1x64x2x0x0x0x1x1x0x1x1x0x0x1xNCHWxFP32xF", "4 dimensions; they are 2 or 3"),
+        ("2x64x8x8x5x1x1x1x64x2x0x0x0x1x1x0x1x1x0x0x1xNCHWxFP32xF", "two dimensions have no depth"),
+        ("2x64x8x8x1x1x1x1xKx2x0x0x0x1x1x0x1x1x0x0x1xNCHWxFP32xF", "`K` is not a number"),
+        ("MIOpenDriver conv -_ 4", "only 2 or 3 dimensions are described"),
     ] {
         let error = convolutions_of_lines(line).err().map_or(String::new(), |e| e.to_string());
         assert!(error.contains(expected) && error.contains("line 1"), "{line}: {error}");
+    }
+}
+
+#[test]
+fn keys_of_either_generation_are_read_and_written_back() {
+    for (dashed, crossed) in [
+        (
+            "64-56-48-3x1-128-56-48-32-1x0-1x1-1x1-0-NHWC-FP16-F_g2",
+            "2x64x56x48x1x3x1x1x128x32x1x0x0x1x1x0x1x1x0x0x2xNHWCxFP16xF",
+        ),
+        (
+            "64-8-56-48-3x5x1-128-4-28-48-32-1x2x0-2x2x1-1x1x1-0-NCDHW-BF16-B",
+            "3x64x56x48x8x5x1x3x128x32x2x0x1x2x1x2x1x1x1x0x1xNCDHWxBF16xB",
+        ),
+    ] {
+        let (a, b) = (Convolution::parse(dashed).unwrap(), Convolution::parse(crossed).unwrap());
+        assert_eq!((a.key().as_str(), b.crossed_key().as_str()), (dashed, crossed));
+        assert_eq!((a.without_output(), a.crossed_key().as_str()), (b, crossed));
+    }
+    let command = "MIOpenDriver convfp16 -_ 3 -n 2 -c 64 -! 8 -H 56 -W 48 -k 128 -@ 3 -y 5 -x 1 -$ 1 -p 2 -q 0 -# 2 -u 2 -v 1 -F 2";
+    let backward = &convolutions_of_command(command).unwrap()[0];
+    assert_eq!(backward.key(), "128-4-28-48-3x5x1-64-8-56-48-2-1x2x0-2x2x1-1x1x1-0-NCDHW-FP16-B");
+}
+
+#[test]
+fn configs_that_are_names_of_instances_are_read_and_written_back() {
+    let kernel = Kernel::open("ConvHipImplicitGemmGroupWrwXdlops").unwrap();
+    let device = Device::described("MI300X").unwrap();
+    let pairs = "direction=W,dtype=FP16,N=64,C=256,H=14,W=14,K=512,R=3,S=3,pad_h=1,pad_w=1";
+    let convolution = &convolutions_of_lines(pairs).unwrap()[0];
+    let problem = convolution.problem(&kernel, None).unwrap();
+    let space = ConfigSpace::new(&kernel, &problem, &device);
+    let drawn = space.counter().sample_distinct(40, &mut ChaCha8Rng::seed_from_u64(3)).unwrap();
+    assert_eq!(drawn.len(), 40);
+    let import = |params: &str| {
+        let solver = kernel.name.clone();
+        let rows = vec![Row { convolution: convolution.clone(), solver, params: params.into() }];
+        let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
+        miopen::import(&[("rows".into(), device.clone(), rows)], &ask, &mut |_| {}).unwrap()
+    };
+    for config in drawn {
+        let mut export = miopen::Export::default();
+        export.add(convolution, &kernel, &problem, &config).unwrap();
+        let text = export.text();
+        let (_, params) = text.trim_end().split_once(':').unwrap();
+        assert!(params.starts_with("DeviceGroupedConv") && params.contains(">+"), "{params}");
+        let dataset = import(params).datasets.into_values().next().unwrap();
+        assert_eq!(dataset.records[0].config.to_string(), kernel.show_config(&config));
+    }
+    for (params, reason) in [
+        ("DeviceGroupedConvBwdWeight_Xdl_CShuffle<1, 2>+4", "its instance is not in the table"),
+        (
+            "DeviceGroupedConvBwdWeight_Xdl_CShuffle<256, 128, 256, 4, Default, 8, 2, 4, 8, 2, 8, 4, 1, 1, 8>+3",
+            "the value of SPLIT is not in the space",
+        ),
+        (
+            "DeviceGroupedConvBwdWeight_Xdl_CShuffle<256, 128, 256, 4, Filter1x1Stride1Pad0, 8, 2, 4, 8, 2, 8, 4, 1, 1, 8>+4",
+            "pointwise filters without stride and padding",
+        ),
+    ] {
+        let left_out = import(params).left_out.into_keys().next().unwrap();
+        assert!(left_out.1.contains(reason), "{left_out:?}");
     }
 }
 

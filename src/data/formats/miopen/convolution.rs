@@ -1,6 +1,6 @@
 //! Convolutions as keys of MIOpen's databases, and as problems of the kernels that share `kernels/miopen/convolution.toml`.
 
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Kernel, Problem};
 
 /// Key of a database row. For the directions B and W, `C`, `H` and `W` are those of dy.
@@ -10,21 +10,33 @@ pub struct Convolution {
     pub direction: String,
     /// `FP32`, `FP16`, `BF16`, `INT8`.
     pub dtype: String,
-    /// `NCHW` or `NHWC`.
+    /// `NCHW` or `NHWC`; of three dimensions `NCDHW` or `NDHWC`.
     pub layout: String,
-    /// Sizes in the order of `SIZES`, from `N` to `groups`.
-    pub sizes: [u32; 14],
-    /// Rows and columns of the output; `None` for rows of SQLite databases, which lack them.
-    pub output: Option<(u32, u32)>,
-    /// Feature that no kernel supports, such as 3 dimensions or a bias; empty where there is none.
+    /// Dimensions of the image: 2 or 3.
+    pub dimensions: u32,
+    /// Sizes in the order of `SIZES`, from `N` to `dilation_d`.
+    pub sizes: Sizes,
+    /// Depth, rows and columns of the output, with a depth of 1 where there are two dimensions; `None` of keys that lack them, as those of
+    /// SQLite databases do.
+    pub output: Option<[u32; 3]>,
+    /// Feature that no kernel supports, such as a bias; empty where there is none.
     pub beyond: String,
 }
 
 /// Field of the batch size.
 pub const BATCH: &str = "N";
 
-/// Names of the sizes.
-pub const SIZES: [&str; 14] = [
+/// The sizes of a convolution.
+pub type Sizes = [u32; 19];
+
+/// Number of sizes of a convolution of two dimensions: the first of them all.
+pub(crate) const FLAT: usize = 14;
+
+/// The others of such a convolution.
+pub(crate) const FLAT_DEPTH: [u32; 5] = [1, 1, 0, 1, 1];
+
+/// Names of the sizes. `T` are the taps along the depth `D`.
+pub const SIZES: [&str; 19] = [
     BATCH,
     "C",
     "H",
@@ -39,73 +51,25 @@ pub const SIZES: [&str; 14] = [
     "dilation_h",
     "dilation_w",
     "groups",
+    "D",
+    "T",
+    "pad_d",
+    "stride_d",
+    "dilation_d",
 ];
+
+/// Sizes of two dimensions, with those of a depth of 1.
+pub(crate) fn flat(sizes: [u32; FLAT]) -> Sizes {
+    let mut all = [0; SIZES.len()];
+    all[..FLAT].copy_from_slice(&sizes);
+    all[FLAT..].copy_from_slice(&FLAT_DEPTH);
+    all
+}
 
 /// Largest accepted size, so that products of three sizes fit 64 bits.
 pub(crate) const MOST: u32 = 1 << 20;
 
 impl Convolution {
-    /// Parses a key `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, with `_gG` for groups.
-    ///
-    /// # Errors
-    /// [`Error::Input`] where the key is malformed.
-    pub fn parse(key: &str) -> Result<Convolution> {
-        let bad = |what: &str| Error::Input(format!("key `{key}`: {what}"));
-        let (key_part, groups) = match key.rsplit_once("_g") {
-            Some((rest, groups)) => (rest, groups.parse().map_err(|_| bad("the groups are not a number"))?),
-            None => (key, 1),
-        };
-        let mut parts: Vec<&str> = key_part.split('-').collect();
-        let number = |text: &str| text.parse::<u32>().map_err(|_| bad(&format!("`{text}` is not a number")));
-        // 3-D keys have a depth before rows and columns of input and output
-        let flat = parts.get(3).is_some_and(|p| p.contains('x'));
-        let mut beyond = if flat { "" } else { "3 dimensions" };
-        // some keys name the layouts of input, filter and output
-        let layouts = if flat { 12 } else { 14 };
-        if parts.len() == layouts + 5 {
-            if parts[layouts..layouts + 3].iter().any(|l| *l != parts[layouts]) {
-                beyond = "different layouts";
-            }
-            parts.drain(layouts..layouts + 2);
-        }
-        let at: [usize; 13] = match (flat, parts.len()) {
-            (true, 15) => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
-            (false, 17) => [0, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14],
-            (_, n) => return Err(bad(&format!("has {n} parts, not 15 (or 17 for 3 dimensions)"))),
-        };
-        let part = |i: usize| parts[at[i]];
-        let last = |text: &str| -> Result<[u32; 2]> {
-            let numbers = text.split('x').map(number).collect::<Result<Vec<_>>>()?;
-            match numbers[..] {
-                [.., a, b] => Ok([a, b]),
-                _ => Err(bad(&format!("`{text}` is not written RxS"))),
-            }
-        };
-        let ([r, s], [pad_h, pad_w]) = (last(part(3))?, last(part(8))?);
-        let ([stride_h, stride_w], [dilation_h, dilation_w]) = (last(part(9))?, last(part(10))?);
-        let (c, h, w, k, n) =
-            (number(part(0))?, number(part(1))?, number(part(2))?, number(part(4))?, number(part(7))?);
-        Ok(Convolution {
-            direction: parts[parts.len() - 1].into(),
-            dtype: parts[parts.len() - 2].into(),
-            layout: part(12).into(),
-            sizes: [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups],
-            output: Some((number(part(5))?, number(part(6))?)),
-            beyond: if part(11) != "0" { "a bias".into() } else { beyond.into() },
-        })
-    }
-
-    /// Formats the key, as [`Convolution::parse`] reads it. `output` must be known.
-    pub fn key(&self) -> String {
-        let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups] = self.sizes;
-        let (oh, ow) = self.output.unwrap_or_default();
-        let groups = if groups > 1 { format!("_g{groups}") } else { String::new() };
-        format!(
-            "{c}-{h}-{w}-{r}x{s}-{k}-{oh}-{ow}-{n}-{pad_h}x{pad_w}-{stride_h}x{stride_w}-{dilation_h}x{dilation_w}-0-{}-{}-{}{groups}",
-            self.layout, self.dtype, self.direction
-        )
-    }
-
     /// Checks direction, data type, layout and sizes.
     ///
     /// # Errors
@@ -117,7 +81,7 @@ impl Convolution {
         };
         known("direction", &self.direction, &["F", "B", "W"])?;
         known("data type", &self.dtype, &["FP32", "FP16", "BF16", "INT8"])?;
-        known("layout", &self.layout, &["NCHW", "NHWC"])?;
+        known("layout", &self.layout, if self.dimensions == 3 { &["NCDHW", "NDHWC"] } else { &["NCHW", "NHWC"] })?;
         for (name, size) in SIZES.iter().zip(self.sizes) {
             let least = !name.starts_with("pad") as u32;
             if !(least..=MOST).contains(&size) {
@@ -140,6 +104,10 @@ impl Convolution {
     /// # Errors
     /// [`Error::Input`] where a value is not allowed by its field, or `kernel` has a field that is unknown here.
     pub fn problem(&self, kernel: &Kernel, argument: Option<&str>) -> Result<Problem> {
+        let deep = kernel.fields.iter().any(|f| f.name == SIZES[FLAT]);
+        if deep != (self.dimensions == 3) {
+            return input(format!("a convolution with {} dimensions", self.dimensions));
+        }
         let value = |field: &seqtune_predict::kernel::spec::Field| match field.name.as_str() {
             "direction" => field.value(&self.direction),
             "dtype" => field.value(&self.dtype),
@@ -154,15 +122,35 @@ impl Convolution {
         Ok(Problem { values: kernel.fields.iter().map(value).collect::<Result<_>>()? })
     }
 
-    /// Rows and columns of the output: exact for a forward convolution, else of the smallest image that fits.
-    pub(crate) fn smallest_output(&self) -> (u32, u32) {
-        let [_, _, h, w, _, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, _] =
-            self.sizes.map(i64::from);
+    /// Depth, rows and columns of the output: exact for a forward convolution, else of the smallest image that fits.
+    pub(crate) fn smallest_output(&self) -> [u32; 3] {
+        let [
+            _,
+            _,
+            h,
+            w,
+            _,
+            r,
+            s,
+            pad_h,
+            pad_w,
+            stride_h,
+            stride_w,
+            dilation_h,
+            dilation_w,
+            _,
+            d,
+            t,
+            pad_d,
+            stride_d,
+            dilation_d,
+        ] = self.sizes.map(i64::from);
         let size = |x: i64, taps: i64, pad: i64, stride: i64, dilation: i64| match self.direction.as_str() {
             "F" => (x + 2 * pad - dilation * (taps - 1) - 1).div_euclid(stride) + 1,
             _ => (x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1,
         };
         let output = |x| u32::try_from(x).unwrap_or(0).max(1);
-        (output(size(h, r, pad_h, stride_h, dilation_h)), output(size(w, s, pad_w, stride_w, dilation_w)))
+        let depth = size(d, t, pad_d, stride_d, dilation_d);
+        [depth, size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w)].map(output)
     }
 }

@@ -1,12 +1,11 @@
 //! Convolutions as people write them: command lines of MIOpenDriver, as MIOpen's logs and scripts have them, database keys,
 //! name=value pairs.
 
-use crate::formats::miopen::convolution::Convolution;
-use crate::formats::miopen::convolution::{MOST, SIZES};
+use crate::formats::miopen::convolution::{Convolution, FLAT, FLAT_DEPTH, MOST, SIZES, flat};
 use seqtune_predict::error::{Error, Result};
 
 /// An option's short and long name, and its default.
-const OPTIONS: [(&str, &str, u32); 15] = [
+const OPTIONS: [(&str, &str, u32); 20] = [
     ("-n", "--batchsize", 100),
     ("-c", "--in_channels", 3),
     ("-H", "--in_h", 32),
@@ -22,11 +21,17 @@ const OPTIONS: [(&str, &str, u32); 15] = [
     ("-j", "--dilation_w", 1),
     ("-g", "--group_count", 1),
     ("-F", "--forw", 0),
+    ("-!", "--in_d", 32),
+    ("-@", "--fil_d", 3),
+    ("-$", "--pad_d", 0),
+    ("-#", "--conv_stride_d", 1),
+    ("-^", "--dilation_d", 1),
 ];
 
 /// The options of a command line.
 struct Options<'a> {
     values: [u32; OPTIONS.len()],
+    dimensions: u32,
     layout: &'a str,
 }
 
@@ -48,26 +53,37 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
         Some("convint8") => "INT8",
         other => return Err(bad(format!("`{}` is not conv, convfp16, convbfp16 or convint8", other.unwrap_or("")))),
     };
-    let Options { values, layout } = options(&words[at + 2..]).map_err(bad)?;
-    let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions] = values;
+    let Options { values, dimensions, layout } = options(&words[at + 2..]).map_err(bad)?;
+    let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions, depth @ ..] =
+        values;
+    let depth = if dimensions == 3 { depth } else { FLAT_DEPTH };
+    let [d, t, pad_d, stride_d, dilation_d] = depth;
     let size = |x: u32, taps: u32, pad: u32, stride: u32, dilation: u32| {
         // in 64 bits: products of sizes of 32 bits do not wrap there
         let [x, taps, pad, stride, dilation] = [x, taps, pad, stride, dilation].map(u64::from);
         let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
         u32::try_from(span.checked_div(stride)? + 1).ok()
     };
-    let (Some(oh), Some(ow)) = (size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w))
-    else {
+    let output = [
+        size(d, t, pad_d, stride_d, dilation_d),
+        size(h, r, pad_h, stride_h, dilation_h),
+        size(w, s, pad_w, stride_w, dilation_w),
+    ];
+    let [Some(od), Some(oh), Some(ow)] = output else {
         return Err(bad("the filter does not fit into the padded image".into()));
     };
     let convolution = |direction: &str| {
         let forward = direction == "F";
-        let (c, h, w, k, output) = if forward { (c, h, w, k, (oh, ow)) } else { (k, oh, ow, c, (h, w)) };
+        let (c, [d, h, w], k, output) =
+            if forward { (c, [d, h, w], k, [od, oh, ow]) } else { (k, [od, oh, ow], c, [d, h, w]) };
+        let mut sizes = flat([n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups]);
+        sizes[FLAT..].copy_from_slice(&[d, t, pad_d, stride_d, dilation_d]);
         Convolution {
             direction: direction.into(),
             dtype: dtype.into(),
             layout: layout.into(),
-            sizes: [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups],
+            dimensions,
+            sizes,
             output: Some(output),
             beyond: String::new(),
         }
@@ -79,7 +95,7 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
 /// Reads the options behind the driver's name; the sentence where one cannot be read.
 fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
     let mut values = OPTIONS.map(|(_, _, default)| default);
-    let mut layout = "NCHW";
+    let (mut layout, mut dimensions) = (None, 2);
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         // both `--in_h 32` and `--in_h=32`
@@ -88,9 +104,12 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
         match name {
             "-m" | "--mode" if value() != "conv" => return Err("only the mode conv is described".into()),
             "-m" | "--mode" => {}
-            "-_" | "--spatial_dim" if value() != "2" => return Err("only 2 dimensions are described".into()),
-            "-_" | "--spatial_dim" => {}
-            "-I" | "--in_layout" => layout = value(),
+            "-_" | "--spatial_dim" => match value() {
+                "2" => dimensions = 2,
+                "3" => dimensions = 3,
+                _ => return Err("only 2 or 3 dimensions are described".into()),
+            },
+            "-I" | "--in_layout" => layout = Some(value()),
             _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
                 Some(i) => {
                     let text = value();
@@ -103,9 +122,11 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
             },
         }
     }
-    match layout {
-        "NCHW" | "NHWC" => Ok(Options { values, layout }),
-        _ => Err(format!("layout `{layout}` is not NCHW or NHWC")),
+    let layouts = if dimensions == 3 { ["NCDHW", "NDHWC"] } else { ["NCHW", "NHWC"] };
+    let layout = layout.unwrap_or(layouts[0]);
+    match layouts.contains(&layout) {
+        true => Ok(Options { values, dimensions, layout }),
+        false => Err(format!("layout `{layout}` is not {} or {}", layouts[0], layouts[1])),
     }
 }
 
@@ -136,10 +157,12 @@ pub fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
 /// `direction=F,N=…`, kernel-side as in a problem.
 fn of_pairs(line: &str) -> Result<Convolution> {
     let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
-    let (mut direction, mut dtype, mut layout) = (None, "FP32".to_string(), "NCHW".to_string());
+    let (mut direction, mut dtype, mut layout) = (None, "FP32".to_string(), None);
+    let dimensions = if line.split(',').any(|pair| pair.trim_start().starts_with("D=")) { 3 } else { 2 };
     let mut sizes = SIZES.map(|name| match name {
-        "pad_h" | "pad_w" => Some(0),
+        name if name.starts_with("pad") => Some(0),
         name if name.starts_with("stride") || name.starts_with("dilation") || name == "groups" => Some(1),
+        "D" | "T" if dimensions == 2 => Some(1),
         _ => None,
     });
     for pair in line.split(',') {
@@ -147,7 +170,7 @@ fn of_pairs(line: &str) -> Result<Convolution> {
         match name {
             "direction" => direction = Some(value.to_string()),
             "dtype" => dtype = value.into(),
-            "layout" => layout = value.into(),
+            "layout" => layout = Some(value.to_string()),
             _ => match SIZES.iter().position(|s| *s == name) {
                 Some(i) => sizes[i] = Some(value.parse().map_err(|_| bad(format!("{name}={value} is not a number")))?),
                 None => return Err(bad(format!("there is no field `{name}`"))),
@@ -160,7 +183,10 @@ fn of_pairs(line: &str) -> Result<Convolution> {
         (_, Some(name)) => Err(bad(format!("{name}= is missing"))),
         (Some(direction), None) => {
             let sizes = sizes.map(|s| s.unwrap_or(0));
-            let convolution = Convolution { direction, dtype, layout, sizes, output: None, beyond: String::new() };
+            let usual = if dimensions == 3 { "NCDHW" } else { "NCHW" };
+            let layout = layout.unwrap_or_else(|| usual.into());
+            let convolution =
+                Convolution { direction, dtype, layout, dimensions, sizes, output: None, beyond: String::new() };
             convolution.check()?;
             Ok(Convolution { output: Some(convolution.smallest_output()), ..convolution })
         }

@@ -17,6 +17,7 @@ mod driver;
 mod export;
 mod files;
 mod import;
+mod keys;
 mod params;
 mod rows;
 mod sqlite;

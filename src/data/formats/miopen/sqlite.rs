@@ -1,6 +1,6 @@
 //! Performance databases in SQLite form.
 
-use crate::formats::miopen::convolution::Convolution;
+use crate::formats::miopen::convolution::{Convolution, FLAT, flat};
 use crate::formats::miopen::rows::{Row, Rows};
 use rusqlite::{Connection, MAIN_DB, types::ValueRef};
 use seqtune_predict::error::{Error, Result, input};
@@ -10,7 +10,7 @@ pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 const QUERY: &str = "SELECT solver, params, direction, data_type, layout, \
     batchsize, in_channels, in_h, in_w, out_channels, fil_h, fil_w, pad_h, pad_w, conv_stride_h, conv_stride_w, \
-    dilation_h, dilation_w, group_count, spatial_dim, bias \
+    dilation_h, dilation_w, group_count, in_d, fil_d, pad_d, conv_stride_d, dilation_d, spatial_dim, bias \
     FROM perf_db LEFT JOIN config ON perf_db.config = config.id ORDER BY perf_db.id";
 
 /// Reads all rows, in the order of their ids; those of which a column is missing or of the wrong type are counted.
@@ -57,14 +57,17 @@ fn read_row(row: &rusqlite::Row) -> std::result::Result<Row, String> {
         Ok(ValueRef::Integer(x)) => u32::try_from(x).map_err(|_| format!("its {} is `{x}`", column(i))),
         _ => Err(fault(i)),
     };
-    let mut sizes = [0; 14];
-    for (i, value) in sizes.iter_mut().enumerate() {
+    let dimensions = size(24)?;
+    let mut sizes = flat([0; FLAT]);
+    // what an image of two dimensions says of its depth says nothing
+    let told = if dimensions == 3 { sizes.len() } else { FLAT };
+    for (i, value) in sizes.iter_mut().take(told).enumerate() {
         *value = size(5 + i)?;
     }
-    let beyond = match (size(19)?, size(20)?) {
-        (2, 0) => "",
-        (2, _) => "a bias",
-        _ => "3 dimensions",
+    let beyond = match (dimensions, size(25)?) {
+        (2 | 3, 0) => String::new(),
+        (2 | 3, _) => "a bias".into(),
+        _ => format!("{dimensions} dimensions"),
     };
     Ok(Row {
         solver: text(0)?.into(),
@@ -73,9 +76,10 @@ fn read_row(row: &rusqlite::Row) -> std::result::Result<Row, String> {
             direction: text(2)?.into(),
             dtype: text(3)?.into(),
             layout: text(4)?.into(),
+            dimensions,
             sizes,
             output: None,
-            beyond: beyond.into(),
+            beyond,
         },
     })
 }
