@@ -189,7 +189,6 @@ impl Distillation<'_> {
                 indices: &problems.train,
                 objective: *objective,
                 tau: self.plan.temperature().unwrap_or(SHARP),
-                temperature: self.model.meta.calibration.map_or(1.0, |c| c.temperature),
                 measured: recipe.measured,
                 most: MOST,
             };

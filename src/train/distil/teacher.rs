@@ -48,8 +48,6 @@ pub struct Teacher<'a> {
     pub objective: Objective,
     /// Temperature of the soft target.
     pub tau: f64,
-    /// Temperature of the model's scores.
-    pub temperature: f64,
     /// Share of what was measured or tuned in the target of such a problem; the rest is what the model says.
     pub measured: f64,
     /// Measured problems that are asked about at most.
@@ -123,7 +121,8 @@ impl Teacher<'_> {
         }
         let scored = self.predictor.score(problem, device, self.objective, &configs)?;
         let scores: Vec<f64> = scored.iter().map(|s| self.predictor.pooled_score(s)).collect();
-        let mut target = softmax(&scores, self.temperature);
+        // as they are, not calibrated: their scale is that of the measured target, towards which networks and trees were fitted
+        let mut target = softmax(&scores, 1.0);
         if !known.is_empty() {
             target.iter_mut().for_each(|p| *p *= 1.0 - self.measured);
             for (config, share) in known {
