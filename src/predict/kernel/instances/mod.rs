@@ -54,7 +54,7 @@ impl Instances {
                 return input(format!("`{}` is there twice", quoted(&instance.name)));
             }
             if let Some(other) = seen.insert(&instance.choices, at) {
-                let name = quoted(&instances[other as usize].name);
+                let name = quoted(&instances[other].name);
                 return input(format!("instance {} has the values of instance {} (`{name}`)", at + 1, other + 1));
             }
         }
