@@ -73,7 +73,7 @@ impl Convolution {
     /// Checks direction, data type, layout and sizes.
     ///
     /// # Errors
-    /// [`Error::Input`] where a value is out of range, or the convolution has an unsupported feature.
+    /// `Error::Input` where a value is out of range, or the convolution has an unsupported feature.
     pub fn check(&self) -> Result<()> {
         let known = |what: &str, value: &str, all: &[&str]| match all.contains(&value) {
             true => Ok(()),
@@ -102,7 +102,7 @@ impl Convolution {
     /// Converts the convolution to a problem of `kernel`; `argument` is the `x` of a solver `Name<x>`.
     ///
     /// # Errors
-    /// [`Error::Input`] where a value is not allowed by its field, or `kernel` has a field that is unknown here.
+    /// `Error::Input` where a value is not allowed by its field, or `kernel` has a field that is unknown here.
     pub fn problem(&self, kernel: &Kernel, argument: Option<&str>) -> Result<Problem> {
         let deep = kernel.fields.iter().any(|f| f.name == SIZES[FLAT]);
         if deep != (self.dimensions == 3) {
