@@ -161,7 +161,8 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
                     "N=64,C=96,H=27,W=27,K=256,R=5,S=5,pad_h=2,pad_w=2",
                 ] {
                     for dtype in ["FP32", "FP16"] {
-                        let text = format!("direction={direction},dtype={dtype},{shape}{argument}");
+                        let depth = if kernel.fields.iter().any(|f| f.name == "D") { ",D=8,T=1" } else { "" };
+                        let text = format!("direction={direction},dtype={dtype},{shape}{argument}{depth}");
                         let Ok(problem) = kernel.problem(&text) else { continue };
                         assert!(checker.broken_rule(&kernel.env(&problem, None)).is_none());
                         found.push(problem);

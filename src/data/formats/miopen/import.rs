@@ -2,7 +2,7 @@
 
 use crate::bad_rows::{BadRows, Counts};
 use crate::dataset::{Dataset, Header};
-use crate::formats::miopen::convolution::Convolution;
+use crate::formats::miopen::convolution::{Convolution, FLAT};
 use crate::formats::miopen::params::Columns;
 use crate::formats::miopen::rows::{Row, Times, plain};
 use crate::recipe::Provenance;
@@ -158,7 +158,8 @@ impl Importer<'_> {
             }
             Err(reason) => {
                 imported.left_out.entry((name.into(), reason)).or_default().add(|| {
-                    let Convolution { direction, dtype, sizes, .. } = &row.convolution;
+                    let Convolution { direction, dtype, dimensions, sizes, .. } = &row.convolution;
+                    let sizes = if *dimensions == 3 { &sizes[..] } else { &sizes[..FLAT] };
                     let (place, params) = (database.place, &row.params);
                     format!("{place}: {direction} {dtype} {sizes:?} {}:{params}", row.solver)
                 });
