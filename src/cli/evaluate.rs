@@ -4,6 +4,7 @@ use crate::cli::answer::{tell, warn};
 use crate::cli::trainer;
 use seqtune_data::Table;
 use seqtune_eval::curve::curve;
+use seqtune_eval::ktn;
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::plot;
 use seqtune_eval::replay;
@@ -59,6 +60,9 @@ pub struct Args {
     /// Judges another model too, or models of one kernel each, and how the first compares with it (tuned datasets)
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["folds", "leave_device_out"])]
     pub beside: Option<PathBuf>,
+    /// Judges the networks of MIOpen's KernelTuningNet too, of which the folder holds the files *.ktn.model (tuned datasets)
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["folds", "leave_device_out"])]
+    pub ktn: Option<PathBuf>,
     /// Distils each fold's model and judges the small decoder too (with --folds or --leave-device-out)
     #[arg(long)]
     pub distil: bool,
@@ -189,12 +193,14 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     {
         return input(format!("the datasets hold no problem of {}", device.name));
     }
+    args.ktn.as_deref().map_or(Ok(()), ktn::check_folder)?;
     let threads = cores();
     let library = trees(args)?;
     let ask = tuned::Options {
         device: device.as_ref(),
         part: args.part.unwrap_or(Part::Test),
         library: library.as_ref(),
+        ktn: args.ktn.as_deref(),
         threads,
         seed: args.seed,
     };

@@ -3,6 +3,7 @@
 pub mod baselines;
 pub mod curve;
 pub mod html;
+pub mod ktn;
 pub mod lightgbm;
 pub mod markdown;
 pub mod method;

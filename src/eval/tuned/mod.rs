@@ -4,6 +4,7 @@
 //! reproduce. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
 //! right in the shares per parameter, for every method alike.
 
+pub mod against_ktn;
 pub mod answers;
 pub mod classifier_chain;
 pub mod report;
@@ -12,6 +13,7 @@ use crate::lightgbm::LightGbm;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
+use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
 use seqtune_data::formats::miopen::BATCH;
@@ -28,6 +30,7 @@ use seqtune_predict::split::Part;
 use seqtune_predict::threads::on_threads;
 use serde::Serialize;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What the model and the trees are compared by: [`TOPS`], and nats.
@@ -82,6 +85,9 @@ pub struct Report {
     /// What these are made of.
     #[serde(skip)]
     pub paired_beside: Option<Paired<MEASURES>>,
+    /// The model beside KernelTuningNet, where its networks were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against_ktn: Option<AgainstKtn>,
     /// How true the model's probabilities of its first choices are.
     pub trueness: CalibrationError,
     /// What that is made of.
@@ -101,6 +107,8 @@ pub struct Options<'a> {
     pub part: Part,
     /// The boosted trees' library; `None` leaves them out.
     pub library: Option<&'a LightGbm>,
+    /// Folder of the networks of MIOpen's KernelTuningNet; `None` leaves them out.
+    pub ktn: Option<&'a Path>,
     /// Threads to use.
     pub threads: usize,
     /// Seed of the trees.
@@ -144,6 +152,7 @@ pub fn evaluate(
         rows.push(judge(&asked, Method::LightGbmChain, &by_trees));
         paired = Some(compare(&asked, &by_model, &by_trees));
     }
+    let ktn = ask.ktn.map(|folder| against_ktn(&asked, folder, &by_model, ask.threads)).transpose()?.flatten();
     progress("neighbours");
     rows.push(judge(&asked, Method::NearestNeighbour, &nearest(&asked, ask.threads)?));
     rows.push(judge(&asked, Method::Majority, &majority(&asked)));
@@ -160,6 +169,7 @@ pub fn evaluate(
         paired,
         margins_beside: paired_beside.as_ref().map(Paired::margins),
         paired_beside,
+        against_ktn: ktn,
         trueness: CalibrationError::of(&firsts),
         firsts,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,

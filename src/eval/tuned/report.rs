@@ -31,11 +31,12 @@ pub fn text(reports: &[Report]) -> String {
          Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
          in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
          expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n{}\n\
-         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}",
+         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}{}",
         comparison(&reports),
         details(&reports),
         by_parameter(&reports),
         beside(&reports),
+        against_ktn(&reports),
         summary(&reports)
     )
 }
@@ -163,6 +164,32 @@ fn beside(reports: &[&Report]) -> String {
         "Beside another model:\n\n{table}\nAll {} problems alike, seqtune less the model beside: top-1 {first}, top-5 {five}, nats {nats}.\n\n",
         all.problems()
     )
+}
+
+/// The model and KernelTuningNet, where it serves a solver.
+fn against_ktn(reports: &[&Report]) -> String {
+    let mut table =
+        markdown::Table::new(&["solver", "test", "KernelTuningNet", "seqtune", "seqtune less it", "its illegal"]);
+    let mut rows = 0;
+    for (r, against) in reports.iter().filter_map(|r| Some((r, r.against_ktn.as_ref()?))) {
+        let (mean, error) = against.margin;
+        table.row(&[
+            r.kernel.clone(),
+            against.problems.to_string(),
+            percent(against.exact),
+            percent(against.exact_of_model),
+            format!("{:+.1} ± {:.1}", 100.0 * mean, 100.0 * error),
+            percent(against.illegal),
+        ]);
+        rows += 1;
+    }
+    match rows {
+        0 => String::new(),
+        _ => format!(
+            "Beside MIOpen's KernelTuningNet, on the problems of the data types that it serves: share whose tuned config is the first choice. \
+             It may have learned from these problems.\n\n{table}\n"
+        ),
+    }
 }
 
 /// Averages over all solvers, the margins over all problems, and who is above 90 % per parameter.

@@ -186,6 +186,11 @@ impl ConfigSpace {
         }
     }
 
+    /// Names of the instances that are legal here; none of a kernel without a table.
+    pub fn instances(&self) -> impl Iterator<Item = &str> {
+        self.kernel.instances.iter().flat_map(|t| t.names(&self.live))
+    }
+
     /// Whether some instance that is legal here has the choices of a prefix; of a kernel without a table any has.
     pub(crate) fn is_listed(&self, prefix: &[Choice]) -> bool {
         let with = |t: &Instances| t.with(&self.live, prefix).iter().any(|word| *word != 0);

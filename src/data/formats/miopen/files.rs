@@ -38,7 +38,10 @@ pub fn read_times(path: &Path, times: &mut Times) -> Result<(usize, BadRows)> {
 }
 
 /// Reads the bytes of a file, decompressed where it is bzip2.
-fn contents(path: &Path) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// [`Error::File`] where it cannot be read, [`Error::Input`] where it is damaged.
+pub fn contents(path: &Path) -> Result<Vec<u8>> {
     let bytes = seqtune_predict::files::read(path, limits::FOREIGN)?;
     match bytes.starts_with(b"BZh") {
         true => unpack(bzip2::read::MultiBzDecoder::new(&bytes[..]), bytes.len()).map_err(|e| e.at(path.display())),

@@ -26,6 +26,6 @@ mod text;
 pub use convolution::{BATCH, Convolution};
 pub use driver::{convolutions_of_command, convolutions_of_lines};
 pub use export::{Export, solver_name};
-pub use files::{parse, read, read_times};
+pub use files::{contents, parse, read, read_times};
 pub use import::{Import, Imported, import};
 pub use rows::{Row, Rows, Times};

@@ -158,6 +158,12 @@ impl Instances {
         live
     }
 
+    /// Names of those of `live`.
+    pub(crate) fn names<'a>(&'a self, live: &'a [u64]) -> impl Iterator<Item = &'a str> {
+        let is_live = |at: &usize| live[at / 64] >> (at % 64) & 1 == 1;
+        (0..self.instances.len()).filter(is_live).map(|at| self.instances[at].name.as_str())
+    }
+
     /// Those of `live` that have the choices of a prefix.
     pub(crate) fn with(&self, live: &[u64], prefix: &[Choice]) -> Box<[u64]> {
         let mut left: Box<[u64]> = live.into();
