@@ -15,6 +15,9 @@ pub const PARAMETERS: usize = 128;
 /// Fields of a kernel; its features as well.
 pub const FIELDS: usize = 200;
 
+/// Most instances of a kernel's table.
+pub const INSTANCES: usize = 4_096;
+
 /// Magnitude of a parameter's value: up to here every whole number is an f64.
 pub const VALUE: i64 = 1 << 53;
 

@@ -23,7 +23,7 @@ impl<'a> Choosing<'a> {
 
     /// Every constraint that the config breaks: its reason, its text, and the values of the parameters in it.
     pub fn broken(&self) -> Vec<Value> {
-        let constraints = self.kernel.constraints.iter().filter(|constraint| self.breaks(constraint));
+        let constraints = self.kernel.constraints.iter().filter(|constraint| constraint.is_broken(&self.env));
         constraints
             .map(|constraint| {
                 let parameters = &self.kernel.parameters;
@@ -33,11 +33,6 @@ impl<'a> Choosing<'a> {
                 json!({ "reason": constraint.reason, "expr": constraint.text, "values": values })
             })
             .collect()
-    }
-
-    /// Whether a constraint is broken; one that reads a limit that the device does not state is not.
-    fn breaks(&self, constraint: &Constraint) -> bool {
-        constraint.expr.eval(&self.env) != 1.0 && !slots(constraint).iter().any(|slot| self.env[*slot].is_nan())
     }
 
     /// By parameter and value: `now` where the config is legal with this value and all others as they are, `later` where those

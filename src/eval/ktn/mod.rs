@@ -173,7 +173,7 @@ impl Ktn {
                 fields.filter(|(at, _)| !self.spelling.without.contains(at)).map(|(_, f)| f.replace(": ", ":"));
             let family_token = self.spelling.count.is_none().then(|| family.to_string());
             let Some(count) = self.counts.get(self.spelling.count.unwrap_or(family)) else { continue };
-            let count = count - self.suffix.is_some() as usize;
+            let count = count.saturating_sub(self.suffix.is_some() as usize);
             let tokens: Vec<String> = family_token.into_iter().chain(fields).take(count).collect();
             let Some(suffix) = self.suffix else {
                 all.push(Spelt { tokens, name, last: None });

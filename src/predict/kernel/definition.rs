@@ -24,6 +24,15 @@ pub struct Constraint {
     pub expr: Expr,
 }
 
+impl Constraint {
+    /// Whether it does not hold in an environment of slots; one that reads a limit which the device does not state is not broken.
+    pub fn is_broken(&self, env: &[f64]) -> bool {
+        let mut known = true;
+        self.expr.slots(&mut |slot| known &= !env[slot].is_nan());
+        known && self.expr.eval(env) != 1.0
+    }
+}
+
 impl std::fmt::Display for Constraint {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         write!(f, "{} ({})", self.reason, self.text)

@@ -38,7 +38,7 @@ pub use counter::{Count, Counter};
 pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Source};
 pub use device::{Device, LATER_LIMIT, LIMIT_NAMES, Limits};
 pub use exact::Exact;
-pub use instances::{Instances, MOST_INSTANCES};
+pub use instances::Instances;
 pub use look_ahead::NODE_BUDGET;
 pub use objective::Objective;
 pub use parameter::Parameter;

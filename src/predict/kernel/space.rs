@@ -175,14 +175,9 @@ impl ConfigSpace {
 
     /// Why a config's instance is not legal here, if it is not: the constraint that it breaks, or that it is in the table.
     fn broken_instance(&self, config: &Config, env: &[f64]) -> Option<usize> {
-        let breaks = |c: &Constraint| {
-            let mut known = true;
-            c.expr.slots(&mut |s| known &= !env[s].is_nan());
-            known && c.expr.eval(env) != 1.0
-        };
         match self.is_listed(&config.0) {
             true => None,
-            false => self.kernel.constraints.iter().position(breaks),
+            false => self.kernel.constraints.iter().position(|constraint| constraint.is_broken(env)),
         }
     }
 

@@ -58,13 +58,20 @@ pub const SIZES: [&str; 19] = [
     "dilation_d",
 ];
 
-/// Sizes of two dimensions, with those of a depth of 1.
-pub(crate) fn flat(sizes: [u32; FLAT]) -> Sizes {
+/// All sizes, from those of two dimensions and those of a depth.
+pub(crate) fn sizes_of(flat: [u32; FLAT], depth: [u32; 5]) -> Sizes {
     let mut all = [0; SIZES.len()];
-    all[..FLAT].copy_from_slice(&sizes);
-    all[FLAT..].copy_from_slice(&FLAT_DEPTH);
+    all[..FLAT].copy_from_slice(&flat);
+    all[FLAT..].copy_from_slice(&depth);
     all
 }
+
+/// By axis, the names of its size, taps, padding, stride and dilation: depth, rows, columns.
+const AXES: [[&str; 5]; 3] = [
+    ["D", "T", "pad_d", "stride_d", "dilation_d"],
+    ["H", "R", "pad_h", "stride_h", "dilation_h"],
+    ["W", "S", "pad_w", "stride_w", "dilation_w"],
+];
 
 /// Largest accepted size, so that products of three sizes fit 64 bits.
 pub(crate) const MOST: u32 = 1 << 20;
@@ -122,35 +129,25 @@ impl Convolution {
         Ok(Problem { values: kernel.fields.iter().map(value).collect::<Result<_>>()? })
     }
 
+    /// A size by its name; 0 where there is none of that name.
+    pub(crate) fn size(&self, name: &str) -> u32 {
+        SIZES.iter().position(|s| *s == name).map_or(0, |at| self.sizes[at])
+    }
+
+    /// By axis, depth first, its size, taps, padding, stride and dilation.
+    pub(crate) fn axes(&self) -> [[u32; 5]; 3] {
+        AXES.map(|axis| axis.map(|name| self.size(name)))
+    }
+
     /// Depth, rows and columns of the output: exact for a forward convolution, else of the smallest image that fits.
     pub(crate) fn smallest_output(&self) -> [u32; 3] {
-        let [
-            _,
-            _,
-            h,
-            w,
-            _,
-            r,
-            s,
-            pad_h,
-            pad_w,
-            stride_h,
-            stride_w,
-            dilation_h,
-            dilation_w,
-            _,
-            d,
-            t,
-            pad_d,
-            stride_d,
-            dilation_d,
-        ] = self.sizes.map(i64::from);
-        let size = |x: i64, taps: i64, pad: i64, stride: i64, dilation: i64| match self.direction.as_str() {
-            "F" => (x + 2 * pad - dilation * (taps - 1) - 1).div_euclid(stride) + 1,
-            _ => (x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1,
-        };
-        let output = |x| u32::try_from(x).unwrap_or(0).max(1);
-        let depth = size(d, t, pad_d, stride_d, dilation_d);
-        [depth, size(h, r, pad_h, stride_h, dilation_h), size(w, s, pad_w, stride_w, dilation_w)].map(output)
+        self.axes().map(|axis| {
+            let [x, taps, pad, stride, dilation] = axis.map(i64::from);
+            let size = match self.direction.as_str() {
+                "F" => (x + 2 * pad - dilation * (taps - 1) - 1).div_euclid(stride) + 1,
+                _ => (x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1,
+            };
+            u32::try_from(size).unwrap_or(0).max(1)
+        })
     }
 }

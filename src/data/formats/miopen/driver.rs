@@ -1,7 +1,7 @@
 //! Convolutions as people write them: command lines of MIOpenDriver, as MIOpen's logs and scripts have them, database keys,
 //! name=value pairs.
 
-use crate::formats::miopen::convolution::{Convolution, FLAT, FLAT_DEPTH, MOST, SIZES, flat};
+use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, MOST, SIZES, sizes_of};
 use seqtune_predict::error::{Error, Result};
 
 /// An option's short and long name, and its default.
@@ -76,14 +76,13 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
         let forward = direction == "F";
         let (c, [d, h, w], k, output) =
             if forward { (c, [d, h, w], k, [od, oh, ow]) } else { (k, [od, oh, ow], c, [d, h, w]) };
-        let mut sizes = flat([n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups]);
-        sizes[FLAT..].copy_from_slice(&[d, t, pad_d, stride_d, dilation_d]);
+        let flat = [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups];
         Convolution {
             direction: direction.into(),
             dtype: dtype.into(),
             layout: layout.into(),
             dimensions,
-            sizes,
+            sizes: sizes_of(flat, [d, t, pad_d, stride_d, dilation_d]),
             output: Some(output),
             beyond: String::new(),
         }

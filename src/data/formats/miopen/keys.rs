@@ -1,10 +1,32 @@
 //! The keys of convolutions in databases of text form: of either generation.
 
-use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, flat};
+use crate::formats::miopen::convolution::{BATCH, Convolution, FLAT, FLAT_DEPTH, SIZES, sizes_of};
 use seqtune_predict::error::{Error, Result};
 
-/// Parts of a key of the second generation.
-const PARTS: usize = 24;
+/// The sizes of a key of the second generation, behind its dimensions.
+const CROSSED: [&str; 18] = [
+    "C",
+    "H",
+    "W",
+    "D",
+    "R",
+    "S",
+    "T",
+    "K",
+    BATCH,
+    "pad_h",
+    "pad_w",
+    "pad_d",
+    "stride_h",
+    "stride_w",
+    "stride_d",
+    "dilation_h",
+    "dilation_w",
+    "dilation_d",
+];
+
+/// Parts of such a key: around the sizes its dimensions, bias, groups, layout, data type and direction.
+const PARTS: usize = CROSSED.len() + 6;
 
 impl Convolution {
     /// Parses a key of either generation: `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, with `_gG` for
@@ -24,90 +46,39 @@ impl Convolution {
 
     /// Formats the key as [`Convolution::parse`] reads it, in the first generation's way. `output` must be known.
     pub fn key(&self) -> String {
-        let [
-            n,
-            c,
-            h,
-            w,
-            k,
-            r,
-            s,
-            pad_h,
-            pad_w,
-            stride_h,
-            stride_w,
-            dilation_h,
-            dilation_w,
-            groups,
-            d,
-            t,
-            pad_d,
-            stride_d,
-            dilation_d,
-        ] = self.sizes;
-        let [od, oh, ow] = self.output.unwrap_or_default();
-        let groups = if groups > 1 { format!("_g{groups}") } else { String::new() };
-        let kind = format!("0-{}-{}-{}{groups}", self.layout, self.dtype, self.direction);
-        if self.dimensions == 3 {
-            return format!(
-                "{c}-{d}-{h}-{w}-{t}x{r}x{s}-{k}-{od}-{oh}-{ow}-{n}-{pad_d}x{pad_h}x{pad_w}-{stride_d}x{stride_h}x{stride_w}-\
-                 {dilation_d}x{dilation_h}x{dilation_w}-{kind}"
-            );
-        }
+        // two dimensions have no depth there
+        let first = if self.dimensions == 3 { 0 } else { 1 };
+        let axes = &self.axes()[first..];
+        let each = |at: usize| axes.iter().map(|axis| axis[at].to_string()).collect::<Vec<_>>();
+        let [sizes, taps, pads, strides, dilations] = [0, 1, 2, 3, 4].map(each);
+        let output: Vec<String> = self.output.unwrap_or_default()[first..].iter().map(u32::to_string).collect();
+        let groups = if self.size("groups") > 1 { format!("_g{}", self.size("groups")) } else { String::new() };
         format!(
-            "{c}-{h}-{w}-{r}x{s}-{k}-{oh}-{ow}-{n}-{pad_h}x{pad_w}-{stride_h}x{stride_w}-{dilation_h}x{dilation_w}-{kind}"
+            "{}-{}-{}-{}-{}-{}-{}-{}-{}-0-{}-{}-{}{groups}",
+            self.size("C"),
+            sizes.join("-"),
+            taps.join("x"),
+            self.size("K"),
+            output.join("-"),
+            self.size(BATCH),
+            pads.join("x"),
+            strides.join("x"),
+            dilations.join("x"),
+            self.layout,
+            self.dtype,
+            self.direction
         )
     }
 
     /// Formats the key in the second generation's way.
     pub fn crossed_key(&self) -> String {
-        let [
-            n,
-            c,
-            h,
-            w,
-            k,
-            r,
-            s,
-            pad_h,
-            pad_w,
-            stride_h,
-            stride_w,
-            dilation_h,
-            dilation_w,
-            groups,
-            d,
-            t,
-            pad_d,
-            stride_d,
-            dilation_d,
-        ] = self.sizes;
-        // two dimensions have no stride and no dilation along a depth
-        let [stride_d, dilation_d] = if self.dimensions == 3 { [stride_d, dilation_d] } else { [0, 0] };
-        let sizes = [
-            self.dimensions,
-            c,
-            h,
-            w,
-            d,
-            r,
-            s,
-            t,
-            k,
-            n,
-            pad_h,
-            pad_w,
-            pad_d,
-            stride_h,
-            stride_w,
-            stride_d,
-            dilation_h,
-            dilation_w,
-            dilation_d,
-            0,
-            groups,
-        ];
-        let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+        // two dimensions have no stride and no dilation along a depth there
+        let size = |name: &str| match (self.dimensions, name) {
+            (2, "stride_d" | "dilation_d") => 0,
+            _ => self.size(name),
+        };
+        let sizes = [self.dimensions].into_iter().chain(CROSSED.map(size)).chain([0, self.size("groups")]);
+        let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
         format!("{}x{}x{}x{}", sizes.join("x"), self.layout, self.dtype, self.direction)
     }
 }
@@ -117,40 +88,16 @@ fn number(text: &str) -> std::result::Result<u32, String> {
 }
 
 fn of_crossed(parts: &[&str]) -> std::result::Result<Convolution, String> {
-    let mut sizes = [0; 21];
-    for (size, part) in sizes.iter_mut().zip(parts) {
+    let mut numbers = [0; CROSSED.len() + 3];
+    for (size, part) in numbers.iter_mut().zip(parts) {
         *size = number(part)?;
     }
-    let [
-        dimensions,
-        c,
-        h,
-        w,
-        d,
-        r,
-        s,
-        t,
-        k,
-        n,
-        pad_h,
-        pad_w,
-        pad_d,
-        stride_h,
-        stride_w,
-        stride_d,
-        dilation_h,
-        dilation_w,
-        dilation_d,
-        bias,
-        groups,
-    ] = sizes;
-    let shared = [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups];
-    let mut all = flat(shared);
-    let depth = [d, t, pad_d, stride_d, dilation_d];
+    let [dimensions, named @ .., bias, groups] = numbers;
+    let mut sizes = SIZES.map(|name| CROSSED.iter().position(|other| *other == name).map_or(groups, |at| named[at]));
     match dimensions {
-        2 if depth[..3] == FLAT_DEPTH[..3] => {}
+        2 if sizes[FLAT..][..3] == FLAT_DEPTH[..3] => sizes[FLAT..].copy_from_slice(&FLAT_DEPTH),
         2 => return Err("two dimensions have no depth".into()),
-        3 => all[shared.len()..].copy_from_slice(&depth),
+        3 => {}
         _ => return Err(format!("{dimensions} dimensions; they are 2 or 3")),
     }
     let [.., layout, dtype, direction] = parts else { return Err("is cut off".into()) };
@@ -159,7 +106,7 @@ fn of_crossed(parts: &[&str]) -> std::result::Result<Convolution, String> {
         dtype: (*dtype).into(),
         layout: (*layout).into(),
         dimensions,
-        sizes: all,
+        sizes,
         output: None,
         beyond: if bias == 0 { String::new() } else { "a bias".into() },
     })
@@ -199,14 +146,13 @@ fn of_dashed(key: &str) -> std::result::Result<Convolution, String> {
     let ([t, r, s], [pad_d, pad_h, pad_w]) = (of(parts[3], 1)?, of(parts[8], 0)?);
     let ([stride_d, stride_h, stride_w], [dilation_d, dilation_h, dilation_w]) = (of(parts[9], 1)?, of(parts[10], 1)?);
     let [c, h, w, k, oh, ow, n] = [0, 1, 2, 4, 5, 6, 7].map(|at| number(parts[at]));
-    let mut sizes = flat([n?, c?, h?, w?, k?, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups]);
-    sizes[crate::formats::miopen::convolution::FLAT..].copy_from_slice(&[depths[0], t, pad_d, stride_d, dilation_d]);
+    let flat = [n?, c?, h?, w?, k?, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups];
     Ok(Convolution {
         direction: parts[14].into(),
         dtype: parts[13].into(),
         layout: parts[12].into(),
         dimensions: if deep { 3 } else { 2 },
-        sizes,
+        sizes: sizes_of(flat, [depths[0], t, pad_d, stride_d, dilation_d]),
         output: Some([output_depth, oh?, ow?]),
         beyond: if parts[11] != "0" { "a bias".into() } else { beyond.into() },
     })

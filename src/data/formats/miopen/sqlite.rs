@@ -1,6 +1,6 @@
 //! Performance databases in SQLite form.
 
-use crate::formats::miopen::convolution::{Convolution, FLAT, flat};
+use crate::formats::miopen::convolution::{Convolution, FLAT, FLAT_DEPTH, sizes_of};
 use crate::formats::miopen::rows::{Row, Rows};
 use rusqlite::{Connection, MAIN_DB, types::ValueRef};
 use seqtune_predict::error::{Error, Result, input};
@@ -58,7 +58,7 @@ fn read_row(row: &rusqlite::Row) -> std::result::Result<Row, String> {
         _ => Err(fault(i)),
     };
     let dimensions = size(24)?;
-    let mut sizes = flat([0; FLAT]);
+    let mut sizes = sizes_of([0; FLAT], FLAT_DEPTH);
     // what an image of two dimensions says of its depth says nothing
     let told = if dimensions == 3 { sizes.len() } else { FLAT };
     for (i, value) in sizes.iter_mut().take(told).enumerate() {

@@ -12,10 +12,8 @@ use crate::kernel::expr::{Binary, Expr};
 use crate::kernel::instances::columns::{Columns, Instance};
 use crate::kernel::parameter::Parameter;
 use crate::kernel::spec::Field;
+use crate::limits::INSTANCES;
 use std::collections::HashMap;
-
-/// Most instances of a kernel.
-pub const MOST_INSTANCES: usize = 4_096;
 
 /// The table of a kernel.
 #[derive(Clone, Debug)]
@@ -40,8 +38,8 @@ impl Instances {
         for (at, line) in lines {
             let instance = columns.instance(line, parameters, fields).map_err(|e| e.at(format!("line {at}")))?;
             instances.push(instance);
-            if instances.len() > MOST_INSTANCES {
-                return input(format!("has more than {MOST_INSTANCES} instances"));
+            if instances.len() > INSTANCES {
+                return input(format!("has more than {INSTANCES} instances"));
             }
         }
         Instances::new(columns, instances, parameters)
@@ -68,16 +66,6 @@ impl Instances {
         }
         let Columns { parameters, fields, .. } = columns;
         Ok(Instances { parameters, fields, instances, having, by_name })
-    }
-
-    /// Number of instances.
-    pub fn len(&self) -> usize {
-        self.instances.len()
-    }
-
-    /// Whether there is none: then nothing is legal.
-    pub fn is_empty(&self) -> bool {
-        self.instances.is_empty()
     }
 
     /// Whether each has a name.
