@@ -15,8 +15,6 @@ use tch::{Kind, Tensor};
 
 /// Nodes that are asked for the same parameter.
 pub struct Group {
-    /// The first of them.
-    pub first: i64,
     /// How many there are.
     pub count: i64,
     /// Tokens of its values in the vocabulary: first and number.
@@ -45,8 +43,8 @@ pub struct Batch {
     pub groups: Vec<Group>,
     /// Share of the target of each score of all groups; `None` where the target is of configs.
     pub shares: Option<Tensor>,
-    /// First of the finished nodes, and how many.
-    pub finished: (i64, i64),
+    /// How many finished nodes there are; they come last.
+    pub finished: i64,
     /// By config and step, the place of its choice among the scores of all groups, one behind them where there is no step: (N, T).
     pub chosen: Tensor,
     /// By config, its finished node, counted among these: (N).
@@ -154,7 +152,7 @@ impl<'a> Nodes<'a> {
                 scores.begins[first + at] = scores.count + at * values;
             }
             scores.count += of_position.len() * values;
-            groups.push(group(featurizer, of_position, of_position[0].position(), first));
+            groups.push(group(featurizer, of_position, of_position[0].position()));
             first += of_position.len();
         }
         scores.finished = first;
@@ -220,7 +218,7 @@ impl Batch {
             positions: shaped(&encoded.positions, &[nodes.len()]),
             groups,
             shares,
-            finished: (first as i64, (nodes.len() - first) as i64),
+            finished: (nodes.len() - first) as i64,
             chosen: shaped(&chosen, &[n, steps]),
             ends: shaped(&ends, &[n]),
             target: shaped(&target, &[b, rows]),
@@ -232,13 +230,15 @@ impl Batch {
 
     /// What a network answers.
     pub fn forward(&self, net: &Student, kernel: usize) -> Answers {
-        let hidden = net.states(self, kernel); // (M, D)
+        let states = net.states(self, kernel); // (M, D)
+        // at once: the gradient of a part alone is as large as the whole, and mostly zeros
+        let counts: Vec<i64> = self.groups.iter().map(|group| group.count).chain([self.finished]).collect();
+        let parts = states.split_with_sizes(&counts, 0);
         let mut scores: Vec<Tensor> = Vec::with_capacity(self.groups.len() + 1);
-        for group in &self.groups {
-            let hidden = hidden.narrow(0, group.first, group.count);
-            let mut of_group = net.logits(&hidden, group.tokens);
+        for (group, hidden) in self.groups.iter().zip(&parts) {
+            let mut of_group = net.logits(hidden, group.tokens);
             if let Some((columns, numbers)) = &group.decided {
-                let weights = net.weigh(&hidden, columns, kernel); // (nodes, columns)
+                let weights = net.weigh(hidden, columns, kernel); // (nodes, columns)
                 of_group += (numbers * weights.unsqueeze(1)).sum_dim_intlist(-1, false, Kind::Float);
             }
             scores.push(of_group.masked_fill(&group.illegal, -1e9).log_softmax(-1, Kind::Float).reshape([-1]));
@@ -246,15 +246,14 @@ impl Batch {
         scores.push(Tensor::zeros([1], (Kind::Float, tch::Device::Cpu)));
         let scores = Tensor::cat(&scores, 0);
         let log = scores.index_select(0, &self.chosen.reshape([-1])).view_as(&self.chosen);
-        let finished = hidden.narrow(0, self.finished.0, self.finished.1);
-        let costs = net.costs(&finished).index_select(0, &self.ends);
+        let costs = net.costs(&parts[self.groups.len()]).index_select(0, &self.ends);
         let nats = self.shares.as_ref().map(|shares| -(shares * scores.narrow(0, 0, shares.size()[0])).sum(None));
         Answers { log: log.sum_dim_intlist(1, false, Kind::Float), costs, nats }
     }
 }
 
 /// The nodes of one position.
-fn group(featurizer: &Featurizer, nodes: &[Placed], position: usize, first: usize) -> Group {
+fn group(featurizer: &Featurizer, nodes: &[Placed], position: usize) -> Group {
     let values = featurizer.kernel.parameters[position].values.len();
     let (columns, decides) = (featurizer.choice_columns(position), featurizer.decides(position));
     let mut illegal = vec![true; nodes.len() * values];
@@ -274,7 +273,6 @@ fn group(featurizer: &Featurizer, nodes: &[Placed], position: usize, first: usiz
     }
     let columns: Vec<i64> = columns.iter().map(|c| *c as i64).collect();
     Group {
-        first: first as i64,
         count: nodes.len() as i64,
         tokens: (featurizer.token(position, 0) as i64, values as i64),
         illegal: shaped(&illegal, &[nodes.len(), values]),

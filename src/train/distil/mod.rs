@@ -9,7 +9,7 @@ pub mod trainer;
 use crate::calibrate;
 use crate::checkpoint::Checkpoint;
 use crate::distil::lesson::{Lesson, Wanted};
-use crate::distil::teacher::Teacher;
+use crate::distil::teacher::{SHARPER, Teacher};
 use crate::distil::trainer::Course;
 use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
@@ -73,7 +73,7 @@ impl Recipe {
                 Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0 }
             }
             false => {
-                Recipe { hparams: small, invented: 4_000, steps: 5_000, batch: 16, rows: 32, measured: 0.5, rank: 1.0 }
+                Recipe { hparams: small, invented: 4_000, steps: 12_000, batch: 16, rows: 32, measured: 0.5, rank: 2.0 }
             }
         };
         Recipe {
@@ -258,7 +258,7 @@ impl Distillation<'_> {
                 let costs = tried.costs(*objective);
                 let Some((_, best)) = costs.first().copied().filter(|_| costs.len() > 1) else { continue };
                 let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
-                let targets = distribution(&relative, Some(SHARP));
+                let targets = distribution(&relative, Some(SHARP / SHARPER));
                 let all = costs.iter().zip(targets).map(|((config, _), target)| wanted(config, target as f64));
                 lessons.push(Lesson::new(self.featurizer, &instance, *objective, all.collect())?);
             }

@@ -16,8 +16,15 @@ use seqtune_predict::threads::{cores, on_threads};
 use seqtune_predict::{Candidate, Predictor, Query};
 use std::collections::BTreeSet;
 
-/// Configs of each problem that a model of sweeps finds most probable.
+/// Configs of each measured problem that a model of sweeps finds most probable.
 const BEAM: usize = 48;
+
+/// The same of an invented problem: half, as there are more of them.
+const NARROW: usize = 24;
+
+/// How much sharper the target of a model of sweeps is than what the model was trained towards: of what the small decoder mistakes, less
+/// exchanges two configs then (docs/log/2026-11.md).
+pub const SHARPER: f64 = 3.0;
 
 /// Hypotheses of each problem whose prefixes are learned of a model of tuned configs.
 const PREFIXES: usize = 6;
@@ -107,7 +114,8 @@ impl Teacher<'_> {
     /// What the model makes of a problem; nothing where no config is legal, or only one.
     fn lesson(&self, asked: &Asked, others: &[&Config]) -> Result<Option<Lesson>> {
         let Asked { problem, device, measured, .. } = asked;
-        let query = Query { objective: self.objective, top: BEAM, width: BEAM, ..Query::new(device) };
+        let beam = if measured.is_some() { BEAM } else { NARROW };
+        let query = Query { objective: self.objective, top: beam, width: beam, ..Query::new(device) };
         let found = match self.predictor.predict(std::slice::from_ref(problem), &query) {
             Ok(mut found) => found.remove(0),
             Err(Error::NoLegalConfig(_)) => return Ok(None),
@@ -121,8 +129,8 @@ impl Teacher<'_> {
         }
         let scored = self.predictor.score(problem, device, self.objective, &configs)?;
         let scores: Vec<f64> = scored.iter().map(|s| self.predictor.pooled_score(s)).collect();
-        // as they are, not calibrated: their scale is that of the measured target, towards which networks and trees were fitted
-        let mut target = softmax(&scores, 1.0);
+        // not calibrated: their scale is that of the measured target, towards which networks and trees were fitted
+        let mut target = softmax(&scores, 1.0 / SHARPER);
         if !known.is_empty() {
             target.iter_mut().for_each(|p| *p *= 1.0 - self.measured);
             for (config, share) in known {
@@ -173,7 +181,7 @@ impl Teacher<'_> {
         let costs = measured.costs(self.objective);
         let Some((_, best)) = costs.first() else { return Vec::new() };
         let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
-        let shares = distribution(&relative, Some(self.tau));
+        let shares = distribution(&relative, Some(self.tau / SHARPER));
         costs.iter().zip(shares).take(BEAM).map(|((config, _), share)| (*config, share as f64)).collect()
     }
 
