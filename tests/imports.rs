@@ -209,7 +209,7 @@ fn bad_rows_of_a_real_database_are_left_out_and_counted_unless_none_may_be() {
     }
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    let args = ["import", "miopen", file, "--device", "RX 6900 XT", "-o", &out];
+    let args = ["import", "miopen", file, "-o", &out];
     let (_, err, code) = run(&[&args[..], &["--strict"]].concat());
     assert!(code == 2 && err.contains("--strict: 4 of 8881 rows cannot be read"), "{err}");
     let (text, err, code) = run(&args);
@@ -218,7 +218,7 @@ fn bad_rows_of_a_real_database_are_left_out_and_counted_unless_none_may_be() {
         text.contains("left out, because its in_h is `…`: 4 rows\n  first: row 823 of perf_db: its in_h is `-5`"),
         "{text}"
     );
-    assert!(text.contains("8477 records") || text.contains(" records of "), "{text}");
+    assert!(text.contains(" records of ") && text.contains("RX 6800 XT"), "{text}");
 }
 
 #[test]

@@ -123,11 +123,13 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// The device that a database is named after: what stands before the first dot of the file's name.
+/// The device that a database is named after: what stands before the first dot of the file's name, with or without what follows an
+/// underscore, such as a date.
 fn device_of(path: &Path) -> Result<Device> {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
-    Device::described(stem).map_err(|_| {
+    let shorter = stem.rsplit_once('_').map_or(stem, |(name, _)| name);
+    Device::described(stem).or_else(|_| Device::described(shorter)).map_err(|_| {
         seqtune_predict::error::Error::Input(format!(
             "{}: no described device is called `{stem}`; name the device that it was made on with --device",
             path.display()
