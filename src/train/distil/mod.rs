@@ -9,7 +9,7 @@ pub mod trainer;
 use crate::calibrate;
 use crate::checkpoint::Checkpoint;
 use crate::distil::lesson::{Lesson, Wanted};
-use crate::distil::teacher::{SHARPER, Teacher};
+use crate::distil::teacher::{Teacher, soft_target};
 use crate::distil::trainer::Course;
 use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
@@ -22,7 +22,6 @@ use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Config, Kernel, Objective};
 use seqtune_predict::opinion_pool::PoolWeights;
 use seqtune_predict::settings::{Hparams, Settings};
-use seqtune_predict::softmax::distribution;
 use seqtune_predict::threads::on_threads;
 use seqtune_predict::{Meta, Model, Predictor, Query};
 use std::collections::BTreeSet;
@@ -256,10 +255,10 @@ impl Distillation<'_> {
             }
             for objective in &self.model.meta.objectives {
                 let costs = tried.costs(*objective);
-                let Some((_, best)) = costs.first().copied().filter(|_| costs.len() > 1) else { continue };
-                let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
-                let targets = distribution(&relative, Some(SHARP / SHARPER));
-                let all = costs.iter().zip(targets).map(|((config, _), target)| wanted(config, target as f64));
+                if costs.len() < 2 {
+                    continue;
+                }
+                let all = soft_target(&costs, SHARP).into_iter().map(|(config, target)| wanted(config, target));
                 lessons.push(Lesson::new(self.featurizer, &instance, *objective, all.collect())?);
             }
             Ok(lessons)

@@ -19,12 +19,12 @@ use std::collections::BTreeSet;
 /// Configs of each measured problem that a model of sweeps finds most probable.
 const BEAM: usize = 48;
 
-/// The same of an invented problem: half, as there are more of them.
+/// The same of an invented problem: half, in half the time.
 const NARROW: usize = 24;
 
-/// How much sharper the target of a model of sweeps is than what the model was trained towards: of what the small decoder mistakes, less
-/// exchanges two configs then (docs/log/2026-11.md).
-pub const SHARPER: f64 = 3.0;
+/// How much sharper the target of a model of sweeps is than what the model was trained towards: the same error of the small decoder exchanges
+/// fewer configs then (docs/log/2026-11.md).
+const SHARPER: f64 = 3.0;
 
 /// Hypotheses of each problem whose prefixes are learned of a model of tuned configs.
 const PREFIXES: usize = 6;
@@ -178,11 +178,9 @@ impl Teacher<'_> {
 
     /// The soft target that was measured, of the best configs.
     fn known<'m>(&self, measured: &'m MeasuredProblem) -> Vec<(&'m Config, f64)> {
-        let costs = measured.costs(self.objective);
-        let Some((_, best)) = costs.first() else { return Vec::new() };
-        let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
-        let shares = distribution(&relative, Some(self.tau / SHARPER));
-        costs.iter().zip(shares).take(BEAM).map(|((config, _), share)| (*config, share as f64)).collect()
+        let mut shares = soft_target(&measured.costs(self.objective), self.tau);
+        shares.truncate(BEAM);
+        shares
     }
 
     /// What the model found, what was measured, and what was good for other problems; each once.
@@ -202,6 +200,14 @@ impl Teacher<'_> {
         configs.retain(|c| seen.insert(c.clone()));
         configs
     }
+}
+
+/// What a small decoder learns of costs, which come best first: the shares of their configs by the soft target of temperature `tau`, sharpened.
+pub fn soft_target<'c>(costs: &[(&'c Config, f64)], tau: f64) -> Vec<(&'c Config, f64)> {
+    let Some((_, best)) = costs.first() else { return Vec::new() };
+    let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+    let shares = distribution(&relative, Some(tau / SHARPER));
+    costs.iter().zip(shares).map(|((config, _), share)| (*config, share as f64)).collect()
 }
 
 /// A config that begins with a prefix and its most probable choice, and goes on with the first legal ones.
