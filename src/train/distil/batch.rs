@@ -231,7 +231,7 @@ impl Batch {
     /// What a network answers.
     pub fn forward(&self, net: &Student, kernel: usize) -> Answers {
         let states = net.states(self, kernel); // (M, D)
-        // at once: the gradient of a part alone is as large as the whole, and mostly zeros
+        // by position, the finished ones last
         let counts: Vec<i64> = self.groups.iter().map(|group| group.count).chain([self.finished]).collect();
         let parts = states.split_with_sizes(&counts, 0);
         let mut scores: Vec<Tensor> = Vec::with_capacity(self.groups.len() + 1);
