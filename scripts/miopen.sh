@@ -55,7 +55,7 @@ MIOpen's history (MIT licence; hashes in the metadata of each file), all with th
     seqtune import miopen gfx906_60.db.bz2 gfx900_56.db.bz2 --find-db gfx906_60.HIP.fdb.txt.bz2 -o tuned
     seqtune train tuned -o networks
     seqtune distil networks tuned -o models/miopen
-    seqtune export miopen models/miopen network.txt -o gfx906_60.updb.txt
+    seqtune export miopen models/miopen network.txt -o gfx906_60.udb.txt
 
 $(head -n 1 "$work/import.txt" | sed 's/^.*: //'). $(tr '\n' ' ' < "$model/training.txt")
 

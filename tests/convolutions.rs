@@ -1,7 +1,12 @@
 //! Convolutions in every notation of MIOpen's: keys of both generations, command lines of its driver, pairs.
 
-use seqtune_data::formats::miopen::{Convolution, convolutions_of_command, convolutions_of_lines};
+use seqtune_data::formats::miopen::{Convolution, SizeRange, Unsaid, convolutions_of_command, stretched};
+use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Kernel;
+
+fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
+    seqtune_data::formats::miopen::convolutions_of_lines(text, &Unsaid::default())
+}
 
 #[test]
 fn a_driver_command_a_key_and_pairs_name_the_same_convolution() {
@@ -10,10 +15,14 @@ fn a_driver_command_a_key_and_pairs_name_the_same_convolution() {
     let keys: Vec<String> = both.iter().map(Convolution::key).collect();
     assert_eq!(
         keys,
-        ["64-55-56-3x3-128-28-28-32-1x1-2x2-1x1-0-NCHW-FP16-F", "128-28-28-3x3-64-55-56-32-1x1-2x2-1x1-0-NCHW-FP16-B"]
+        [
+            "2x64x55x56x1x3x3x1x128x32x1x1x0x2x2x0x1x1x0x0x1xNCHWxFP16xF",
+            "2x128x28x28x1x3x3x1x64x32x1x1x0x2x2x0x1x1x0x0x1xNCHWxFP16xB"
+        ]
     );
     let pairs = "direction=F,dtype=FP16,N=32,C=64,H=55,W=56,K=128,R=3,S=3,pad_h=1,pad_w=1,stride_h=2,stride_w=2";
-    let lines = format!("# a network\n{command}\n\n{}\n{pairs}\n", keys[0]);
+    let dashed = "64-55-56-3x3-128-28-28-32-1x1-2x2-1x1-0-NCHW-FP16-F";
+    let lines = format!("# a network\n{command}\n\n{dashed}\n{pairs}\n");
     let all = convolutions_of_lines(&lines).unwrap();
     assert_eq!(all, [both[0].clone(), both[1].clone(), both[0].clone(), both[0].clone()]);
     for (line, expected) in [
@@ -63,7 +72,7 @@ fn lines_that_are_no_convolution_are_refused_with_their_reason() {
 }
 
 #[test]
-fn keys_of_either_generation_are_read_and_written_back() {
+fn keys_of_either_generation_are_read_and_written_in_the_second() {
     for (dashed, crossed) in [
         (
             "64-56-48-3x1-128-56-48-32-1x0-1x1-1x1-0-NHWC-FP16-F_g2",
@@ -75,10 +84,62 @@ fn keys_of_either_generation_are_read_and_written_back() {
         ),
     ] {
         let (a, b) = (Convolution::parse(dashed).unwrap(), Convolution::parse(crossed).unwrap());
-        assert_eq!((a.key().as_str(), b.crossed_key().as_str()), (dashed, crossed));
-        assert_eq!((a.without_output(), a.crossed_key().as_str()), (b, crossed));
+        assert_eq!((a.key().as_str(), b.key().as_str()), (crossed, crossed));
+        assert_eq!(a.without_output(), b);
     }
     let command = "MIOpenDriver convfp16 -_ 3 -n 2 -c 64 -! 8 -H 56 -W 48 -k 128 -@ 3 -y 5 -x 1 -$ 1 -p 2 -q 0 -# 2 -u 2 -v 1 -F 2";
     let backward = &convolutions_of_command(command).unwrap()[0];
-    assert_eq!(backward.key(), "128-4-28-48-3x5x1-64-8-56-48-2-1x2x0-2x2x1-1x1x1-0-NCDHW-FP16-B");
+    assert_eq!(backward.key(), "3x128x28x48x4x5x1x3x64x2x2x0x1x2x1x2x1x1x1x0x1xNCDHWxFP16xB");
+    assert_eq!(backward.output, Some([8, 56, 48]));
+}
+
+#[test]
+fn a_table_of_layers_means_the_same_as_commands() {
+    let deep_bench = "w,h,c,n,k,filter_w,filter_h,pad_w,pad_h,wstride,hstride\n79,341,1,4,32,10,5,0,0,2,2\n";
+    let command = "MIOpenDriver conv -n 4 -c 1 -H 341 -W 79 -k 32 -y 5 -x 10 -p 0 -q 0 -u 2 -v 2";
+    assert_eq!(convolutions_of_lines(deep_bench).unwrap(), convolutions_of_command(command).unwrap());
+    let models = "# of models\nop,n,c,h,w,k,fh,fw,ph,pw,sh,sw,dh,dw,g,dtype\n\
+                  conv,8,64,28,28,64,3,3,2,2,1,1,2,2,64,FP16\ntrans,8,64,28,28,64,3,3,2,2,1,1,2,2,64,FP16\n";
+    let command = "MIOpenDriver convfp16 -n 8 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 2 -q 2 -l 2 -j 2 -g 64";
+    assert_eq!(convolutions_of_lines(models).unwrap(), convolutions_of_command(command).unwrap());
+    for (table, expected) in [
+        (
+            "n,c,h,w,k,fh,ph,pw\n1,1,1,1,1,1,0,0\n",
+            "the table has no column for S; its first line names n,c,h,w,k,fh,ph,pw",
+        ),
+        ("n,c,h,w,k,fh,fw\n1,8,8,8,8,1\n", "line 2: has 6 cells, not 7 as the first line"),
+        ("n,c,h,w,k,fh,fw\n\n1,8,8,-8,8,1,1\n", "line 3: W `-8` is not a number up to 1048576"),
+        ("n,c,h,w,k,fh,fw\n1,8,8,8,8,9,1\n", "line 2: the filter does not fit into the padded image"),
+        ("n,c,h,w,k,fh,fw,dtype\n1,8,8,8,8,1,1,fp8\n", "line 2: data type `fp8` is not one of FP32"),
+    ] {
+        let error = convolutions_of_lines(table).unwrap_err().to_string();
+        assert!(error.contains(expected), "{table}: {error}");
+    }
+}
+
+#[test]
+fn ranges_change_the_layer_in_all_directions_alike() {
+    let command = |batch: u32, edge: u32| {
+        let line = format!("MIOpenDriver conv -n {batch} -c 64 -H {edge} -W {edge} -k 128 -y 3 -x 3 -u 2 -v 2");
+        convolutions_of_command(&line).unwrap()
+    };
+    let ranges: Vec<SizeRange> = ["N=1..4*2", "H,W=1..17+8"].map(|text| text.parse().unwrap()).to_vec();
+    let (mut made, too_small) = stretched(&command(16, 50), &ranges).unwrap();
+    let mut expected: Vec<Convolution> =
+        [1, 2, 4].iter().flat_map(|n| [9, 17].map(|edge| command(*n, edge))).flatten().collect();
+    made.sort_by_key(Convolution::key);
+    expected.sort_by_key(Convolution::key);
+    assert_eq!(made, expected);
+    assert_eq!(too_small, 9, "no filter of 3 x 3 fits into an image of 1 x 1: three batches in three directions");
+    // what is not changed stays, where a key does not tell the image's size as well
+    let key = Convolution::parse("2x128x28x28x1x3x3x1x64x32x1x1x0x2x2x0x1x1x0x0x1xNCHWxFP16xB").unwrap();
+    let (same, _) = stretched(std::slice::from_ref(&key), &["N=32".parse().unwrap()]).unwrap();
+    assert_eq!(same[0].key(), key.key());
+    for text in ["N", "N=", "N=1..8*1", "N=1..8+0", "N=8..1", "N=1...4", "N=-1", "Q=1", "=1"] {
+        let error = text.parse::<SizeRange>().unwrap_err().to_string();
+        assert!(error.contains("N=1..64*2") || error.contains("there is no size `"), "{text}: {error}");
+    }
+    let refused = |range: &str| stretched(&command(1, 50), &[range.parse().unwrap()]).unwrap_err().to_string();
+    assert_eq!(refused("N=1..4000000"), "the ranges make more than 1000000 convolutions; use wider steps");
+    assert_eq!(refused("N=0"), "N is 0, not 1 to 1048576");
 }

@@ -1,18 +1,15 @@
 //! `seqtune export`
 
 mod header;
+mod miopen;
 
-use crate::cli::answer::warn;
 use crate::cli::outputs::{Kind, Replace, claim, file_name};
-use crate::cli::progress::Bar;
 use clap::Subcommand;
-use seqtune_data::formats::miopen::{Convolution, Export, convolutions_of_lines};
 use seqtune_data::formats::{inductor, kernel_tuner, tabular};
 use seqtune_data::{Dataset, Record};
 use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::{read_stream, write_whole};
-use seqtune_predict::kernel::spec::Field;
-use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
@@ -30,7 +27,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum To {
-    Miopen(MiopenArgs),
+    Miopen(miopen::MiopenArgs),
     /// A dataset as comma-separated values, a line per config
     Csv(DatasetArgs),
     /// A dataset as an Apache Parquet file, a row per config
@@ -107,35 +104,9 @@ struct DatasetArgs {
     replace: Replace,
 }
 
-/// A user database of MIOpen: for each convolution a line with the predicted config of every solver that serves it
-///
-/// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.<backend>.<version>.updb.txt
-#[derive(clap::Args)]
-struct MiopenArgs {
-    /// Folder of the model or models
-    model: PathBuf,
-    /// Files of convolutions, or `-` for standard input; one a line: a MIOpenDriver command, a database key, or name=value pairs
-    #[arg(required = true)]
-    problems: Vec<PathBuf>,
-    /// The user database
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-    /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
-    #[arg(long)]
-    device: Option<String>,
-    /// Solvers to export, separated by commas [default: all of the model]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    solver: Vec<String>,
-    /// Width of the beam, 1 to 10,000
-    #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
-    width: usize,
-    #[command(flatten)]
-    replace: Replace,
-}
-
 pub fn run(args: Args) -> Result<()> {
     match args.to {
-        To::Miopen(args) => miopen(args),
+        To::Miopen(args) => miopen::run(args),
         To::Csv(args) => {
             dataset(args, Kind::Csv, |kernel, records| tabular::write_csv(&tabular::columns(kernel, records)?))
         }
@@ -285,104 +256,4 @@ fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Resu
     write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
     crate::cli::answer::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
     Ok(())
-}
-
-/// Convolutions of all files, each once.
-fn convolutions(paths: &[PathBuf]) -> Result<Vec<Convolution>> {
-    let mut all = Vec::new();
-    for path in paths {
-        let text = read_stream(path, limits::LIST)?;
-        all.extend(convolutions_of_lines(&text).map_err(|e| e.at(path.display()))?);
-    }
-    // a network names the same layer many times
-    let mut seen = HashSet::new();
-    all.retain(|c: &Convolution| seen.insert(c.key()));
-    match all.is_empty() {
-        true => {
-            input("no convolution is given: write one a line, as a MIOpenDriver command, a key or name=value pairs")
-        }
-        false => Ok(all),
-    }
-}
-
-/// A kernel's problems that stand for a convolution: one per label of the field that takes a solver's argument.
-fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
-    let argument = kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().find(|f| f.name == *name));
-    let labels: Vec<Option<&str>> = match argument {
-        Some(Field { labels, .. }) => labels.iter().map(|l| Some(l.as_str())).collect(),
-        None => vec![None],
-    };
-    // a convolution beyond the kernel's fields has no problem
-    labels.into_iter().filter_map(|label| convolution.problem(kernel, label).ok()).collect()
-}
-
-fn miopen(args: MiopenArgs) -> Result<()> {
-    claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
-    let known = Model::kernels_in(&args.model)?;
-    if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
-        return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));
-    }
-    let mut wanted = known;
-    wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
-    let Some(first) = wanted.first() else {
-        return input(format!("{} holds no model; fetch or train one", args.model.display()));
-    };
-    let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
-    let convolutions = convolutions(&args.problems)?;
-    let mut found: Vec<Vec<(Kernel, Problem, seqtune_predict::kernel::Config)>> =
-        convolutions.iter().map(|_| Vec::new()).collect();
-    let mut bar = Bar::new("export", wanted.len() as u64);
-    for (i, name) in wanted.iter().enumerate() {
-        let kernel = Kernel::open(name)?;
-        if !kernel.fields.iter().any(|f| f.name == "direction") {
-            return input(format!("kernel {name} is no solver of MIOpen"));
-        }
-        let (places, problems) = served(&kernel, &device, &convolutions)?;
-        let threads = cores();
-        let predictor = Predictor::new(&kernel, &Model::load_as(&args.model, name, Quality::Auto)?)?;
-        let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
-        for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
-            found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
-        }
-        bar.at(i + 1, name);
-    }
-    bar.end();
-    let mut export = Export::default();
-    let mut entries = 0;
-    for (convolution, configs) in convolutions.iter().zip(&found) {
-        for (kernel, problem, config) in configs {
-            export.add(convolution, kernel, problem, config)?;
-            entries += 1;
-        }
-    }
-    if entries == 0 {
-        return input("none of the convolutions is served by a solver of the model; nothing is written");
-    }
-    let unserved = found.iter().filter(|configs| configs.is_empty()).count();
-    if unserved > 0 {
-        warn(&format!("{unserved} of {} convolutions are served by no solver of the model", found.len()));
-    }
-    write_whole(&args.output, export.text().as_bytes())?;
-    crate::cli::answer::answer(&format!(
-        "{}: {entries} configs for {} convolutions",
-        args.output.display(),
-        found.len() - unserved
-    ));
-    Ok(())
-}
-
-/// The convolutions that a kernel serves on a device, by index, and their problems.
-fn served(kernel: &Kernel, device: &Device, convolutions: &[Convolution]) -> Result<(Vec<usize>, Vec<Problem>)> {
-    let checker = Checker::new(kernel);
-    let (mut places, mut problems) = (Vec::new(), Vec::new());
-    for (at, convolution) in convolutions.iter().enumerate() {
-        for problem in problems_of(kernel, convolution) {
-            let serves = checker.broken_rule(&kernel.env(&problem, None)).is_none();
-            if serves && !ConfigSpace::new(kernel, &problem, device).completions(&[])?.is_empty() {
-                places.push(at);
-                problems.push(problem);
-            }
-        }
-    }
-    Ok((places, problems))
 }

@@ -48,6 +48,9 @@ pub const THREADS: usize = 1_024;
 /// Seconds of a time on the command line: ten years.
 pub const SECONDS: f64 = 3.2e8;
 
+/// Convolutions that ranges of sizes make of a list.
+pub const CONVOLUTIONS: usize = 1_000_000;
+
 /// Configs of a problem: `--sample`, `--pool`.
 pub const SAMPLE: usize = 1_000_000;
 

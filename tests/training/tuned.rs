@@ -103,7 +103,7 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
             code == 0 && out.contains('%') && !out.contains(" us "),
             "no time was learned, none is told: {out} {err}"
         );
-        let (user, back) = (at(&format!("gfx906_60.{name}.updb.txt")), at(&format!("back-{name}")));
+        let (user, back) = (at(&format!("gfx906_60.{name}.udb.txt")), at(&format!("back-{name}")));
         let export = ["export", "miopen", &model, &at("net.txt"), "-o", &user];
         let (out, err, code) = run(&export);
         assert_eq!(code, 0, "{err}");

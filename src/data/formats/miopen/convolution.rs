@@ -67,7 +67,7 @@ pub(crate) fn sizes_of(flat: [u32; FLAT], depth: [u32; 5]) -> Sizes {
 }
 
 /// By axis, the names of its size, taps, padding, stride and dilation: depth, rows, columns.
-const AXES: [[&str; 5]; 3] = [
+pub(crate) const AXES: [[&str; 5]; 3] = [
     ["D", "T", "pad_d", "stride_d", "dilation_d"],
     ["H", "R", "pad_h", "stride_h", "dilation_h"],
     ["W", "S", "pad_w", "stride_w", "dilation_w"],

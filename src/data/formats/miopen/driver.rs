@@ -2,6 +2,8 @@
 //! name=value pairs.
 
 use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, MOST, SIZES, sizes_of};
+use crate::formats::miopen::layer::Layer;
+use crate::formats::miopen::table::{Unsaid, convolutions_of_table, is_head};
 use seqtune_predict::error::{Error, Result};
 
 /// An option's short and long name, and its default.
@@ -57,38 +59,14 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions, depth @ ..] =
         values;
     let depth = if dimensions == 3 { depth } else { FLAT_DEPTH };
-    let [d, t, pad_d, stride_d, dilation_d] = depth;
-    let size = |x: u32, taps: u32, pad: u32, stride: u32, dilation: u32| {
-        // in 64 bits: products of sizes of 32 bits do not wrap there
-        let [x, taps, pad, stride, dilation] = [x, taps, pad, stride, dilation].map(u64::from);
-        let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
-        u32::try_from(span.checked_div(stride)? + 1).ok()
-    };
-    let output = [
-        size(d, t, pad_d, stride_d, dilation_d),
-        size(h, r, pad_h, stride_h, dilation_h),
-        size(w, s, pad_w, stride_w, dilation_w),
-    ];
-    let [Some(od), Some(oh), Some(ow)] = output else {
-        return Err(bad("the filter does not fit into the padded image".into()));
-    };
+    let flat = [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups];
+    let layer = Layer { dimensions, dtype: dtype.into(), layout: layout.into(), sizes: sizes_of(flat, depth) };
     let convolution = |direction: &str| {
-        let forward = direction == "F";
-        let (c, [d, h, w], k, output) =
-            if forward { (c, [d, h, w], k, [od, oh, ow]) } else { (k, [od, oh, ow], c, [d, h, w]) };
-        let flat = [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups];
-        Convolution {
-            direction: direction.into(),
-            dtype: dtype.into(),
-            layout: layout.into(),
-            dimensions,
-            sizes: sizes_of(flat, [d, t, pad_d, stride_d, dilation_d]),
-            output: Some(output),
-            beyond: String::new(),
-        }
+        let made = layer.in_direction(direction);
+        made.ok_or_else(|| bad("the filter does not fit into the padded image".into()))
     };
     let asked = |(_, bit): &(&str, u32)| directions == 0 || directions & bit != 0;
-    Ok([("F", 1), ("B", 2), ("W", 4)].into_iter().filter(asked).map(|(d, _)| convolution(d)).collect())
+    [("F", 1), ("B", 2), ("W", 4)].into_iter().filter(asked).map(|(d, _)| convolution(d)).collect()
 }
 
 /// Reads the options behind the driver's name; the sentence where one cannot be read.
@@ -129,11 +107,16 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
     }
 }
 
-/// The convolutions of lines in any of the notations; empty lines and `#` comments are skipped.
+/// The convolutions of lines in any of the notations, or of a table whose first line names its columns; empty lines and `#` comments
+/// are skipped. `unsaid` is for tables.
 ///
 /// # Errors
 /// [`Error::Input`] with the number of the line that is no convolution.
-pub fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
+pub fn convolutions_of_lines(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolution>> {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    if first.is_some_and(is_head) {
+        return convolutions_of_table(text, unsaid);
+    }
     let mut all = Vec::new();
     for (i, line) in text.lines().enumerate().map(|(i, line)| (i, line.trim())) {
         if line.is_empty() || line.starts_with('#') {

@@ -3,12 +3,15 @@
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::params::Columns;
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
+use std::collections::HashMap;
 
 /// User database, with convolutions in the order of insertion.
 #[derive(Default)]
 pub struct Export {
     lines: Vec<(String, Vec<String>)>,
+    /// By key, the index of its line.
+    places: HashMap<String, usize>,
 }
 
 impl Export {
@@ -25,9 +28,12 @@ impl Export {
     ) -> Result<()> {
         let key = convolution.key();
         let entry = format!("{}:{}", solver_name(kernel, problem), Columns::new(kernel)?.write(problem, config));
-        match self.lines.iter_mut().find(|(k, _)| *k == key) {
-            Some((_, entries)) => entries.push(entry),
-            None => self.lines.push((key, vec![entry])),
+        match self.places.get(&key) {
+            Some(at) => self.lines[*at].1.push(entry),
+            None => {
+                self.places.insert(key.clone(), self.lines.len());
+                self.lines.push((key, vec![entry]));
+            }
         }
         Ok(())
     }
@@ -46,4 +52,15 @@ pub fn solver_name(kernel: &Kernel, problem: &Problem) -> String {
         Some(i) => format!("{}<{}>", kernel.name, kernel.fields[i].show(problem.values[i])),
         None => kernel.name.clone(),
     }
+}
+
+/// What MIOpen's files of a device begin with: its architecture, and its units in decimal behind `_` up to 64 or else in hexadecimal.
+/// `None` for devices that are not AMD's.
+pub fn device_name(device: &Device) -> Option<String> {
+    let units = device.limits.compute_units? as u64;
+    let name = match units <= 64 {
+        true => format!("{}_{units}", device.architecture),
+        false => format!("{}{units:x}", device.architecture),
+    };
+    device.architecture.starts_with("gfx").then_some(name)
 }

@@ -31,7 +31,7 @@ const PARTS: usize = CROSSED.len() + 6;
 impl Convolution {
     /// Parses a key of either generation: `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, with `_gG` for
     /// groups and the depth before rows where there is one; or 24 parts between `x`, from the number of dimensions to the direction, as MIOpen
-    /// writes them from ROCm 6 on, with the depth behind columns.
+    /// writes them from ROCm 6.2 on, with the depth behind columns.
     ///
     /// # Errors
     /// [`Error::Input`] where the key is malformed.
@@ -44,34 +44,8 @@ impl Convolution {
         }
     }
 
-    /// Formats the key as [`Convolution::parse`] reads it, in the first generation's way. `output` must be known.
+    /// Formats the key in the second generation's way, which MIOpen reads in tuned databases from ROCm 6.2 on.
     pub fn key(&self) -> String {
-        // two dimensions have no depth there
-        let first = if self.dimensions == 3 { 0 } else { 1 };
-        let axes = &self.axes()[first..];
-        let each = |at: usize| axes.iter().map(|axis| axis[at].to_string()).collect::<Vec<_>>();
-        let [sizes, taps, pads, strides, dilations] = [0, 1, 2, 3, 4].map(each);
-        let output: Vec<String> = self.output.unwrap_or_default()[first..].iter().map(u32::to_string).collect();
-        let groups = if self.size("groups") > 1 { format!("_g{}", self.size("groups")) } else { String::new() };
-        format!(
-            "{}-{}-{}-{}-{}-{}-{}-{}-{}-0-{}-{}-{}{groups}",
-            self.size("C"),
-            sizes.join("-"),
-            taps.join("x"),
-            self.size("K"),
-            output.join("-"),
-            self.size(BATCH),
-            pads.join("x"),
-            strides.join("x"),
-            dilations.join("x"),
-            self.layout,
-            self.dtype,
-            self.direction
-        )
-    }
-
-    /// Formats the key in the second generation's way.
-    pub fn crossed_key(&self) -> String {
         // two dimensions have no stride and no dilation along a depth there
         let size = |name: &str| match (self.dimensions, name) {
             (2, "stride_d" | "dilation_d") => 0,

@@ -10,7 +10,7 @@
 //! | `'text'` | must be the text | the text |
 //! | `dtype:a\|b\|c` | must be the text of the field's label | the same |
 //! | `*` | ignored | 0 |
-//! | `[name]` | a last column in brackets, 0 where it is missing | left out where 0 |
+//! | `*[name]` | ignored | 0, and the parameter in brackets behind it where it is not 0 |
 
 mod convolution;
 mod driver;
@@ -18,14 +18,19 @@ mod export;
 mod files;
 mod import;
 mod keys;
+mod layer;
 mod params;
+mod ranges;
 mod rows;
 mod sqlite;
+mod table;
 mod text;
 
 pub use convolution::{BATCH, Convolution};
 pub use driver::{convolutions_of_command, convolutions_of_lines};
-pub use export::{Export, solver_name};
+pub use export::{Export, device_name, solver_name};
 pub use files::{contents, parse, read, read_times};
 pub use import::{Import, Imported, import};
+pub use ranges::{SizeRange, stretched};
 pub use rows::{Row, Rows, Times};
+pub use table::Unsaid;

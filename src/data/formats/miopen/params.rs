@@ -1,7 +1,7 @@
 //! Conversion between configs and their text in databases.
 
 use crate::dataset::damaged;
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Choice, Config, Instances, Kernel, Problem};
 
 /// Content of a column.
@@ -11,8 +11,8 @@ enum Column<'k> {
     /// Index of a field, and the text of each of its labels.
     Field(usize, Vec<&'k str>),
     Ignored,
-    /// Parameter in brackets at the end, omitted where it is 0.
-    Optional(usize),
+    /// An ignored number, and behind it in brackets a parameter that another column tells too, omitted where it is 0.
+    Repeated(usize),
 }
 
 /// How a kernel's configs are written in a database.
@@ -43,8 +43,8 @@ impl<'k> Columns<'k> {
                 Ok(Column::Ignored)
             } else if let Some(literal) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
                 Ok(Column::Literal(literal))
-            } else if let Some(name) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
-                Ok(Column::Optional(parameter(name)?))
+            } else if let Some(name) = text.strip_prefix("*[").and_then(|t| t.strip_suffix(']')) {
+                Ok(Column::Repeated(parameter(name)?))
             } else if let Some((field, texts)) = text.split_once(':') {
                 match kernel.fields.iter().position(|f| f.name == field) {
                     Some(i) => Ok(Column::Field(i, texts.split('|').collect())),
@@ -102,28 +102,17 @@ impl<'k> Columns<'k> {
     }
 
     fn of_columns(&self, columns: &[Column], problem: &Problem, params: &str) -> Result<Vec<Option<Choice>>> {
-        let mut texts: Vec<&str> = params.split(',').map(str::trim).collect();
+        let texts: Vec<&str> = params.split(',').map(str::trim).collect();
         let mut choices: Vec<Option<Choice>> = vec![None; self.kernel.parameters.len()];
-        let mut set = |i: usize, text: &str| {
-            choices[i] = Some(self.choice(i, text)?);
-            Ok::<(), Error>(())
-        };
-        let bracketed = |t: &str| t.starts_with('[').then(|| t.trim_matches(['[', ']']).to_string());
-        let last = texts.last().and_then(|t| bracketed(t));
-        let optional = columns.iter().any(|c| matches!(c, Column::Optional(_)));
-        if optional && last.is_some() {
-            texts.pop();
-        }
-        let wanted = columns.len() - optional as usize;
-        if texts.len() != wanted {
-            return input(format!("the config has not {wanted} parts"));
+        if texts.len() != columns.len() {
+            return input(format!("the config has not {} parts", columns.len()));
         }
         let mut texts = texts.into_iter();
         for column in columns {
             match column {
-                Column::Optional(i) => set(*i, last.as_deref().unwrap_or("0"))?,
-                Column::Parameter(i) => set(*i, texts.next().unwrap_or_default())?,
-                Column::Ignored => drop(texts.next()),
+                Column::Parameter(i) => choices[*i] = Some(self.choice(*i, texts.next().unwrap_or_default())?),
+                // what the brackets repeat was read before
+                Column::Ignored | Column::Repeated(_) => drop(texts.next()),
                 Column::Literal(literal) if texts.next() == Some(literal) => {}
                 Column::Field(i, labels) if texts.next() == labels.get(problem.values[*i] as usize).copied() => {}
                 Column::Literal(literal) => return input(format!("a column is not `{literal}`")),
@@ -142,14 +131,14 @@ impl<'k> Columns<'k> {
     pub fn write(&self, problem: &Problem, config: &Config) -> String {
         let value = |i: usize| self.kernel.parameters[i].values[config.0[i] as usize];
         let text = |column: &Column| match column {
-            Column::Parameter(i) => Some(value(*i).to_string()),
-            Column::Literal(literal) => Some(literal.to_string()),
-            Column::Field(i, labels) => Some(labels[problem.values[*i] as usize].to_string()),
-            Column::Ignored => Some("0".into()),
-            Column::Optional(i) => (value(*i) != 0).then(|| format!("[{}]", value(*i))),
+            Column::Parameter(i) => value(*i).to_string(),
+            Column::Literal(literal) => literal.to_string(),
+            Column::Field(i, labels) => labels[problem.values[*i] as usize].to_string(),
+            Column::Repeated(i) if value(*i) != 0 => format!("0[{}]", value(*i)),
+            Column::Ignored | Column::Repeated(_) => "0".into(),
         };
         match &self.notation {
-            Notation::Columns(columns) => columns.iter().filter_map(text).collect::<Vec<_>>().join(","),
+            Notation::Columns(columns) => columns.iter().map(text).collect::<Vec<_>>().join(","),
             Notation::Names(instances, suffix) => {
                 let name = instances.name_of(config).unwrap_or_default();
                 suffix.map_or_else(|| name.into(), |i| format!("{name}+{}", value(i)))

@@ -1,0 +1,169 @@
+//! `seqtune export miopen`
+
+use crate::cli::answer::{answer, warn};
+use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::progress::Bar;
+use clap::builder::PossibleValuesParser;
+use seqtune_data::formats::miopen::{
+    Convolution, Export, SizeRange, Unsaid, convolutions_of_lines, device_name, stretched,
+};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::{read_stream, write_whole};
+use seqtune_predict::kernel::spec::Field;
+use seqtune_predict::kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::limits;
+use seqtune_predict::model::Model;
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::threads::cores;
+use seqtune_predict::{Quality, Query};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// A user database of MIOpen 3.2 or newer: for each convolution a line with the predicted config of every solver that serves it
+///
+/// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.HIP.<version>.udb.txt (docs/miopen.md)
+#[derive(clap::Args)]
+pub struct MiopenArgs {
+    /// Folder of the model or models
+    model: PathBuf,
+    /// Files of convolutions, or `-` for standard input; one a line: a MIOpenDriver command, a database key, or name=value pairs; or a table
+    /// of layers, comma-separated, whose first line names its columns, such as n,c,h,w,k,fh,fw,ph,pw,sh,sw
+    #[arg(required = true)]
+    problems: Vec<PathBuf>,
+    /// The user database
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
+    #[arg(long)]
+    device: Option<String>,
+    /// Solvers to export, separated by commas [default: all of the model]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    solver: Vec<String>,
+    /// Each convolution with all of these sizes instead of its own: N=1,2,5, N=1..64, N=1..64*2 (doubled), H,W=8..64+8 (every eighth, both
+    /// alike); several multiply. They are the layer's sizes, whatever the direction
+    #[arg(long, value_name = "SIZES=VALUES")]
+    range: Vec<SizeRange>,
+    /// Data types of a table's rows that have none
+    #[arg(long, value_delimiter = ',', default_value = "FP32", value_parser = PossibleValuesParser::new(["FP32", "FP16", "BF16", "INT8"]))]
+    dtype: Vec<String>,
+    /// Directions of a table's rows that have none: forward, backward data, backward weights
+    #[arg(long, value_delimiter = ',', default_value = "F,B,W", value_parser = PossibleValuesParser::new(["F", "B", "W"]))]
+    direction: Vec<String>,
+    /// Layout of a table's rows that have none
+    #[arg(long, default_value = "NCHW", value_parser = PossibleValuesParser::new(["NCHW", "NHWC"]))]
+    layout: String,
+    /// Width of the beam, 1 to 10,000
+    #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    width: usize,
+    #[command(flatten)]
+    replace: Replace,
+}
+
+/// Convolutions of all files, each once.
+fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
+    let MiopenArgs { direction: directions, dtype: dtypes, layout, .. } = args;
+    let unsaid = Unsaid { directions: directions.clone(), dtypes: dtypes.clone(), layout: layout.clone() };
+    let mut all = Vec::new();
+    for path in &args.problems {
+        let text = read_stream(path, limits::LIST)?;
+        all.extend(convolutions_of_lines(&text, &unsaid).map_err(|e| e.at(path.display()))?);
+    }
+    if !args.range.is_empty() {
+        let (made, too_small) = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;
+        if too_small > 0 {
+            warn(&format!("{too_small} combinations of sizes leave no room for the filter; they are left out"));
+        }
+        all = made;
+    }
+    // a network names the same layer many times
+    let mut seen = HashSet::new();
+    all.retain(|c: &Convolution| seen.insert(c.key()));
+    match all.is_empty() {
+        true => {
+            input("no convolution is given: write one a line, as a MIOpenDriver command, a key or name=value pairs")
+        }
+        false => Ok(all),
+    }
+}
+
+/// A kernel's problems that stand for a convolution: one per label of the field that takes a solver's argument.
+fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
+    let argument = kernel.database.argument.as_ref().and_then(|name| kernel.fields.iter().find(|f| f.name == *name));
+    let labels: Vec<Option<&str>> = match argument {
+        Some(Field { labels, .. }) => labels.iter().map(|l| Some(l.as_str())).collect(),
+        None => vec![None],
+    };
+    // a convolution beyond the kernel's fields has no problem
+    labels.into_iter().filter_map(|label| convolution.problem(kernel, label).ok()).collect()
+}
+
+pub fn run(args: MiopenArgs) -> Result<()> {
+    claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
+    let known = Model::kernels_in(&args.model)?;
+    if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
+        return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));
+    }
+    let mut wanted = known;
+    wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
+    let Some(first) = wanted.first() else {
+        return input(format!("{} holds no model; fetch or train one", args.model.display()));
+    };
+    let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
+    let convolutions = convolutions(&args)?;
+    let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
+    let mut bar = Bar::new("export", wanted.len() as u64);
+    for (i, name) in wanted.iter().enumerate() {
+        let kernel = Kernel::open(name)?;
+        if !kernel.fields.iter().any(|f| f.name == "direction") {
+            return input(format!("kernel {name} is no solver of MIOpen"));
+        }
+        let (places, problems) = served(&kernel, &device, &convolutions)?;
+        let threads = cores();
+        let predictor = Predictor::new(&kernel, &Model::load_as(&args.model, name, Quality::Auto)?)?;
+        let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
+        for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
+            found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
+        }
+        bar.at(i + 1, name);
+    }
+    bar.end();
+    let mut export = Export::default();
+    let mut entries = 0;
+    for (convolution, configs) in convolutions.iter().zip(&found) {
+        for (kernel, problem, config) in configs {
+            export.add(convolution, kernel, problem, config)?;
+            entries += 1;
+        }
+    }
+    if entries == 0 {
+        return input("none of the convolutions is served by a solver of the model; nothing is written");
+    }
+    let unserved = found.iter().filter(|configs| configs.is_empty()).count();
+    if unserved > 0 {
+        warn(&format!("{unserved} of {} convolutions are served by no solver of the model", found.len()));
+    }
+    write_whole(&args.output, export.text().as_bytes())?;
+    let name = device_name(&device).unwrap_or_else(|| device.name.clone());
+    answer(&format!(
+        "{}: {entries} configs for {} convolutions, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt",
+        args.output.display(),
+        found.len() - unserved
+    ));
+    Ok(())
+}
+
+/// The convolutions that a kernel serves on a device, by index, and their problems.
+fn served(kernel: &Kernel, device: &Device, convolutions: &[Convolution]) -> Result<(Vec<usize>, Vec<Problem>)> {
+    let checker = Checker::new(kernel);
+    let (mut places, mut problems) = (Vec::new(), Vec::new());
+    for (at, convolution) in convolutions.iter().enumerate() {
+        for problem in problems_of(kernel, convolution) {
+            let serves = checker.broken_rule(&kernel.env(&problem, None)).is_none();
+            if serves && !ConfigSpace::new(kernel, &problem, device).completions(&[])?.is_empty() {
+                places.push(at);
+                problems.push(problem);
+            }
+        }
+    }
+    Ok((places, problems))
+}

@@ -1,0 +1,68 @@
+//! Convolutions as their users see them: sizes of the image, whatever the direction.
+
+use crate::formats::miopen::convolution::{AXES, Convolution, SIZES, Sizes};
+
+/// A convolution's layer: `C`, `H` and `W` are those of its input and `K` of its output, in all directions.
+#[derive(Clone, Debug)]
+pub(crate) struct Layer {
+    pub dimensions: u32,
+    pub dtype: String,
+    pub layout: String,
+    /// In the order of `SIZES`.
+    pub sizes: Sizes,
+}
+
+fn index(name: &str) -> usize {
+    SIZES.iter().position(|size| *size == name).unwrap_or(0)
+}
+
+impl Layer {
+    /// The layer that a convolution works on. Of keys that lack the output's size it is the smallest that fits.
+    pub fn of(convolution: &Convolution) -> Layer {
+        let Convolution { dimensions, dtype, layout, sizes, output, direction, .. } = convolution;
+        let mut layer = Layer { dimensions: *dimensions, dtype: dtype.clone(), layout: layout.clone(), sizes: *sizes };
+        if direction != "F" {
+            layer.sizes.swap(index("C"), index("K"));
+            let image = output.unwrap_or_else(|| convolution.smallest_output());
+            for ([size, ..], image) in AXES.iter().zip(image) {
+                layer.sizes[index(size)] = image;
+            }
+        }
+        layer
+    }
+
+    /// Depth, rows and columns of its output; `None` where the filter does not fit into the padded image.
+    fn output(&self) -> Option<[u32; 3]> {
+        let mut output = [0; 3];
+        for (result, axis) in output.iter_mut().zip(AXES) {
+            // in 64 bits: products of sizes of 32 bits do not wrap there
+            let [x, taps, pad, stride, dilation] = axis.map(|name| u64::from(self.sizes[index(name)]));
+            let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
+            *result = u32::try_from(span.checked_div(stride)? + 1).ok()?;
+        }
+        Some(output)
+    }
+
+    /// The convolution of a direction, kernel-side as databases have it; `None` where the filter does not fit into the padded image.
+    pub fn in_direction(&self, direction: &str) -> Option<Convolution> {
+        let output = self.output()?;
+        let mut sizes = self.sizes;
+        let mut result = output;
+        if direction != "F" {
+            sizes.swap(index("C"), index("K"));
+            for (at, [size, ..]) in AXES.iter().enumerate() {
+                result[at] = self.sizes[index(size)];
+                sizes[index(size)] = output[at];
+            }
+        }
+        Some(Convolution {
+            direction: direction.into(),
+            dtype: self.dtype.clone(),
+            layout: self.layout.clone(),
+            dimensions: self.dimensions,
+            sizes,
+            output: Some(result),
+            beyond: String::new(),
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! The same convolutions with a range of sizes.
+
+use crate::formats::miopen::convolution::{Convolution, SIZES};
+use crate::formats::miopen::layer::Layer;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::limits;
+use std::str::FromStr;
+
+/// Sizes that take the same values together, such as `N=1..64*2` (1, 2, 4 to 64), `H,W=8..256+8` or `N=1,2,5`. They are those of
+/// the layer: `C`, `H` and `W` of its input, `K` of its output, in all directions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeRange {
+    /// Indices into `SIZES`.
+    places: Vec<usize>,
+    values: Vec<u32>,
+}
+
+const NOTATION: &str =
+    "write it as N=1,2,5 or N=1..64, N=1..64+8 (every eighth), N=1..64*2 (doubled), H,W=8..64+8 (both alike)";
+
+impl FromStr for SizeRange {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<SizeRange> {
+        let Some((names, values)) = text.split_once('=') else { return input(NOTATION) };
+        let place = |name: &str| {
+            let known = SIZES.iter().position(|size| *size == name.trim());
+            known.ok_or_else(|| Error::Input(format!("there is no size `{name}`; they are {}", SIZES.join(", "))))
+        };
+        let places = names.split(',').map(place).collect::<Result<_>>()?;
+        match values_of(values) {
+            Some(values) if !values.is_empty() => Ok(SizeRange { places, values }),
+            _ => input(format!("`{values}` is no range of sizes; {NOTATION}")),
+        }
+    }
+}
+
+fn values_of(text: &str) -> Option<Vec<u32>> {
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let Some((first, rest)) = text.split_once("..") else { return text.split(',').map(number).collect() };
+    let (last, factor, step) = match (rest.split_once('*'), rest.split_once('+')) {
+        (Some((last, factor)), _) => (last, number(factor)?, 0),
+        (None, Some((last, step))) => (last, 1, number(step)?),
+        (None, None) => (rest, 1, 1),
+    };
+    let (mut size, last) = (number(first)?, number(last)?);
+    let mut values = Vec::new();
+    while size <= last && values.len() <= limits::CONVOLUTIONS {
+        values.push(size);
+        let next = size.checked_mul(factor)?.checked_add(step)?;
+        if next <= size {
+            return None;
+        }
+        size = next;
+    }
+    Some(values)
+}
+
+/// Every convolution with every combination of the sizes, and how many combinations leave no room for a filter.
+///
+/// # Errors
+/// [`Error::Input`] where they are more than [`limits::CONVOLUTIONS`], or a size is out of range.
+pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(Vec<Convolution>, usize)> {
+    let each = ranges.iter().try_fold(1usize, |product, range| product.checked_mul(range.values.len()));
+    let count = each.and_then(|each| each.checked_mul(convolutions.len()));
+    if count.is_none_or(|count| count > limits::CONVOLUTIONS) {
+        return input(format!("the ranges make more than {} convolutions; use wider steps", limits::CONVOLUTIONS));
+    }
+    let (mut all, mut too_small) = (Vec::new(), 0);
+    for convolution in convolutions {
+        let mut layers = vec![Layer::of(convolution)];
+        for SizeRange { places, values } in ranges {
+            layers = layers
+                .iter()
+                .flat_map(|layer| {
+                    values.iter().map(|value| {
+                        let mut layer = layer.clone();
+                        places.iter().for_each(|place| layer.sizes[*place] = *value);
+                        layer
+                    })
+                })
+                .collect();
+        }
+        for layer in layers {
+            match layer.in_direction(&convolution.direction) {
+                Some(made) => {
+                    made.check()?;
+                    all.push(made);
+                }
+                None => too_small += 1,
+            }
+        }
+    }
+    Ok((all, too_small))
+}
