@@ -57,6 +57,9 @@ pub struct Args {
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
     pub no_trees: bool,
+    /// Judges two classifiers of whole configs too: LightGBM's and extremely randomised trees (tuned datasets)
+    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "no_trees"])]
+    pub whole_configs: bool,
     /// Judges another model too, or models of one kernel each, and how the first compares with it (tuned datasets)
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["folds", "leave_device_out"])]
     pub beside: Option<PathBuf>,
@@ -200,6 +203,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         device: device.as_ref(),
         part: args.part.unwrap_or(Part::Test),
         library: library.as_ref(),
+        whole_configs: args.whole_configs,
         ktn: args.ktn.as_deref(),
         threads,
         seed: args.seed,

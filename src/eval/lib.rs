@@ -2,6 +2,7 @@
 
 pub mod baselines;
 pub mod curve;
+pub mod extra_trees;
 pub mod html;
 pub mod ktn;
 pub mod lightgbm;

@@ -40,6 +40,10 @@ pub enum Method {
     LightGbmRanking,
     /// A chain of LightGBM classifiers, one for each parameter.
     LightGbmChain,
+    /// A LightGBM classifier of whole configs.
+    LightGbmConfigs,
+    /// Extremely randomised trees that classify whole configs.
+    ExtraTrees,
     /// The vendor's library.
     VendorLibrary,
 }
@@ -65,6 +69,8 @@ impl Method {
             Method::LightGbmRegression => "LightGBM, regression",
             Method::LightGbmRanking => "LightGBM, lambdarank",
             Method::LightGbmChain => "LightGBM, classifier chain",
+            Method::LightGbmConfigs => "LightGBM, whole configs",
+            Method::ExtraTrees => "extremely randomised trees, whole configs",
             Method::VendorLibrary => "the vendor's library",
         }
     }

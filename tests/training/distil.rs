@@ -16,6 +16,7 @@ use seqtune_predict::{Error, Model, Predictor, Quality, Query};
 use seqtune_train::distil::batch::Batch;
 use seqtune_train::distil::lesson::{Lesson, Wanted};
 use seqtune_train::distil::network::Student;
+use seqtune_train::distil::teacher::Teacher;
 use seqtune_train::distil::{Options, Stage, distil};
 use seqtune_train::network::tensors::{from_arrays, numbers};
 use seqtune_train::{Existing, train};
@@ -156,4 +157,32 @@ fn other_data_than_the_models_and_a_distilled_model_are_refused() {
     let small = distil(&model, &corpus, &options(1), folder.path(), &mut |_| {}).unwrap();
     let refused = distil(&small, &corpus, &options(1), folder.path(), &mut |_| {}).err().unwrap();
     assert!(refused.to_string().contains("distil the whole model"), "{refused}");
+}
+
+#[test]
+fn what_was_measured_as_a_sample_makes_a_list_of_its_own_beside_what_the_model_finds() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let (model, corpus) = whole(&kernel, folder.path());
+    let (predictor, table) = (Predictor::new(&kernel, &model).unwrap(), &corpus[0].1);
+    let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
+    let lessons = |sampled: bool| {
+        let indices = [0, 1, 2];
+        let (objective, tau, measured, most) = (Objective::Time, 0.05, 0.5, 10);
+        let (predictor, featurizer, indices) = (&predictor, &featurizer, &indices[..]);
+        let teacher = Teacher { predictor, featurizer, table, indices, objective, tau, measured, most, sampled };
+        teacher.lessons(2, 1, &mut |_, _| {}).unwrap()
+    };
+    let (apart, together) = (lessons(true), lessons(false));
+    assert!(together.len() == 5 && together.iter().all(|lesson| lesson.among_legal));
+    let (found, lists): (Vec<&Lesson>, Vec<&Lesson>) = apart.iter().partition(|lesson| lesson.among_legal);
+    assert_eq!((found.len(), lists.len()), (5, 5), "three measured problems and two invented ones");
+    let whole: Vec<usize> = table.tried[..3].iter().map(|t| t.costs(Objective::Time).len()).collect();
+    for list in &lists {
+        assert!((list.target.iter().sum::<f32>() - 1.0).abs() < 1e-4);
+        assert!(list.paths.len() <= *whole.iter().max().unwrap(), "as many as were measured of a problem");
+    }
+    for (lesson, list) in found.iter().zip(&lists) {
+        assert_eq!(lesson.quantities, list.quantities, "both of the same problem");
+    }
 }

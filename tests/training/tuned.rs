@@ -88,9 +88,18 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
             distilled_beside_the_whole(&model, &data, &at("small"));
         }
         if name == "each" && lightgbm_or_skip() {
-            let (out, err, code) = run(&["evaluate", &model, &data, "--json"]);
+            let (out, err, code) = run(&["evaluate", &model, &data, "--whole-configs", "--json"]);
             assert_eq!(code, 0, "{err}");
             let reports: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
+            let classifiers = ["LightGBM, whole configs", "extremely randomised trees, whole configs"];
+            for (row, name) in
+                reports.iter().flat_map(|r| &r["rows"].as_array().unwrap()[2..4]).zip(classifiers.iter().cycle())
+            {
+                assert!(
+                    row["method"] == **name && row["illegal"] == 0.0 && row["exact"][2].as_f64() > Some(0.2),
+                    "{row}"
+                );
+            }
             for row in reports.iter().flat_map(|r| &r["rows"].as_array().unwrap()[..2]) {
                 let (first, ten) = (row["exact"][0].as_f64().unwrap(), row["exact"][2].as_f64().unwrap());
                 assert!(row["illegal"] == 0.0 && (0.0..=1.0).contains(&first) && first <= ten, "{row}");

@@ -8,6 +8,7 @@ pub mod against_ktn;
 pub mod answers;
 pub mod classifier_chain;
 pub mod report;
+pub mod whole_configs;
 
 use crate::lightgbm::LightGbm;
 use crate::method::Method;
@@ -16,6 +17,7 @@ use crate::reliability::CalibrationError;
 use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
+use crate::tuned::whole_configs::WholeConfigs;
 use seqtune_data::formats::miopen::BATCH;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Query;
@@ -107,6 +109,8 @@ pub struct Options<'a> {
     pub part: Part,
     /// The boosted trees' library; `None` leaves them out.
     pub library: Option<&'a LightGbm>,
+    /// Whether classifiers of whole configs are judged too, where the library is there.
+    pub whole_configs: bool,
     /// Folder of the networks of MIOpen's KernelTuningNet; `None` leaves them out.
     pub ktn: Option<&'a Path>,
     /// Threads to use.
@@ -151,6 +155,13 @@ pub fn evaluate(
         let by_trees = ClassifierChain::fit(library, &asked, &valid, &featurizer, ask.threads, ask.seed)?.answers()?;
         rows.push(judge(&asked, Method::LightGbmChain, &by_trees));
         paired = Some(compare(&asked, &by_model, &by_trees));
+        if ask.whole_configs {
+            progress("classifiers of whole configs");
+            let classes = WholeConfigs::new(&asked, &featurizer, ask.threads);
+            let by_lightgbm = classes.by_lightgbm(library, &valid, ask.seed)?;
+            rows.push(judge(&asked, Method::LightGbmConfigs, &by_lightgbm));
+            rows.push(judge(&asked, Method::ExtraTrees, &classes.by_extra_trees(ask.seed)?));
+        }
     }
     let ktn = ask.ktn.map(|folder| against_ktn(&asked, folder, &by_model, ask.threads)).transpose()?.flatten();
     progress("neighbours");

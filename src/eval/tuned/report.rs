@@ -31,11 +31,12 @@ pub fn text(reports: &[Report]) -> String {
          Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
          in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
          expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n{}\n\
-         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}{}",
+         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}{}{}",
         comparison(&reports),
         details(&reports),
         by_parameter(&reports),
         beside(&reports),
+        head_to_head(&reports),
         against_ktn(&reports),
         summary(&reports)
     )
@@ -164,6 +165,35 @@ fn beside(reports: &[&Report]) -> String {
         "Beside another model:\n\n{table}\nAll {} problems alike, seqtune less the model beside: top-1 {first}, top-5 {five}, nats {nats}.\n\n",
         all.problems()
     )
+}
+
+/// All methods side by side, where classifiers of whole configs were judged.
+fn head_to_head(reports: &[&Report]) -> String {
+    const METHODS: [Method; 6] = [
+        Method::Majority,
+        Method::NearestNeighbour,
+        Method::ExtraTrees,
+        Method::LightGbmChain,
+        Method::LightGbmConfigs,
+        Method::Predict,
+    ];
+    let mut head = vec!["solver", "test"];
+    head.extend(METHODS.map(Method::name));
+    let mut table = markdown::Table::new(&head);
+    let judged = |r: &&&Report| row(r, Method::ExtraTrees).is_some();
+    let judged: Vec<&&Report> = reports.iter().filter(judged).collect();
+    for r in &judged {
+        let tops = |method: Method| row(r, method).map_or("-".into(), |row| row.exact.map(percent).join(" / "));
+        let mut cells = vec![r.kernel.clone(), r.test_problems.to_string()];
+        cells.extend(METHODS.map(tops));
+        table.row(&cells);
+    }
+    match judged.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Head to head, the first choice / among the first 5 / the first 10; classifiers of whole configs know those that occur in training:\n\n{table}\n"
+        ),
+    }
 }
 
 /// The model and KernelTuningNet, where it serves a solver.

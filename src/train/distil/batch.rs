@@ -53,6 +53,8 @@ pub struct Batch {
     pub target: Tensor,
     /// True where a config only fills up: (B, R).
     pub filler: Tensor,
+    /// 1 where the target is among the configs of the lesson alone: (B, 1).
+    pub listed: Tensor,
     /// By head, encoded costs: N.
     pub costs: [Vec<f32>; 2],
     /// B and R.
@@ -223,6 +225,7 @@ impl Batch {
             ends: shaped(&ends, &[n]),
             target: shaped(&target, &[b, rows]),
             filler: shaped(&filler, &[b, rows]),
+            listed: shaped(&lessons.iter().map(|l| u8::from(!l.among_legal) as f32).collect::<Vec<_>>(), &[b, 1]),
             costs: [0, 1].map(|which| costs.iter().map(|costs| costs[which]).collect()),
             shape: [b as i64, rows as i64],
         }

@@ -34,6 +34,8 @@ pub struct Lesson {
     pub target: Vec<f32>,
     /// By config, what the heads should say of time and energy; NaN where it is not known.
     pub costs: Vec<[f32; 2]>,
+    /// Whether the target is among all legal configs, not only among these.
+    pub among_legal: bool,
 }
 
 /// A config with its target and its encoded costs.
@@ -69,6 +71,7 @@ impl Lesson {
             paths: Vec::new(),
             target: wanted.iter().map(|w| (w.target / total) as f32).collect(),
             costs: wanted.iter().map(|w| w.costs).collect(),
+            among_legal: true,
         };
         let mut nodes = HashMap::new();
         for Wanted { config, .. } in &wanted {

@@ -19,7 +19,7 @@ use seqtune_predict::calibration::{First, ScoredProblem};
 use seqtune_predict::distilled::level::Level;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_predict::kernel::{Config, ConfigSpace, Count, Kernel, Objective};
 use seqtune_predict::opinion_pool::PoolWeights;
 use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_predict::threads::on_threads;
@@ -61,7 +61,7 @@ struct Recipe {
 
 impl Recipe {
     /// Of so many problems to learn from.
-    fn new(options: &Options, tuned: bool, problems: usize) -> Recipe {
+    fn new(options: &Options, tuned: bool, sampled: bool, problems: usize) -> Recipe {
         let small = Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 };
         let default = match tuned {
             true => {
@@ -72,7 +72,9 @@ impl Recipe {
                 Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0 }
             }
             false => {
-                Recipe { hparams: small, invented: 4_000, steps: 12_000, batch: 16, rows: 32, measured: 0.5, rank: 2.0 }
+                // a few configs of many are learned by heart sooner
+                let steps = if sampled { 6_000 } else { 12_000 };
+                Recipe { hparams: small, invented: 4_000, steps, batch: 16, rows: 32, measured: 0.5, rank: 2.0 }
             }
         };
         Recipe {
@@ -134,9 +136,11 @@ pub fn distil(
     }
     let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
     let whole = Predictor::new(kernel, model)?;
-    let recipe = Recipe::new(options, plan.tuned, plan.problems[0].train.len());
+    let train = &plan.problems[0].train;
+    let sampled = !plan.tuned && is_sampled(kernel, table, train);
+    let recipe = Recipe::new(options, plan.tuned, sampled, train.len());
     let (plan, featurizer, whole) = (&plan, &featurizer, &whole);
-    let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
+    let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe, sampled };
     let checkpoint = Checkpoint {
         path: folder.join("checkpoint-distilled.safetensors"),
         key: format!("{} {recipe:?} {}", model.digest(), options.seed),
@@ -172,6 +176,7 @@ struct Distillation<'a> {
     whole: &'a Predictor,
     options: &'a Options,
     recipe: Recipe,
+    sampled: bool,
 }
 
 impl Distillation<'_> {
@@ -190,6 +195,7 @@ impl Distillation<'_> {
                 tau: self.plan.temperature().unwrap_or(SHARP),
                 measured: recipe.measured,
                 most: MOST,
+                sampled: self.sampled,
             };
             let mut asked = |done, all| told(Stage::Asking(done, all));
             lessons.extend(teacher.lessons(invented, seed, &mut asked)?);
@@ -318,6 +324,19 @@ impl Distillation<'_> {
 fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
     let scores = known.scores(weights);
     Some(First::of(&scores, &scores, &known.costs)?.lost)
+}
+
+/// So many times as many configs are legal as were measured, where these are a sample of the space and no list of candidates.
+const SAMPLED: u64 = 1_000;
+
+/// Whether what was measured of a typical problem is a sample of its space, not candidates that somebody chose.
+fn is_sampled(kernel: &Kernel, table: &Table, indices: &[usize]) -> bool {
+    let Some(tried) = indices.get(indices.len() / 2).map(|i| &table.tried[*i]) else { return false };
+    let space = ConfigSpace::new(kernel, &tried.problem, &table.devices[tried.device]);
+    match space.counter().total() {
+        Count::Exactly(legal) => legal > SAMPLED * tried.results.len() as u64,
+        Count::About(_) | Count::AtMost(_) => true,
+    }
 }
 
 fn threads() -> usize {

@@ -59,6 +59,8 @@ pub struct Teacher<'a> {
     pub measured: f64,
     /// Measured problems that are asked about at most.
     pub most: usize,
+    /// Whether what was measured is a sample of a large space: then it makes lists of their own, see [`Teacher::list`].
+    pub sampled: bool,
 }
 
 /// A problem that the model is asked about, with its measurements if there are any.
@@ -102,11 +104,23 @@ impl Teacher<'_> {
         for portion in groups.chunks(PORTION) {
             let made = on_threads(portion, cores(), |asked| match self.table.is_tuned() {
                 true => self.prefixes(asked),
-                false => asked.iter().map(|asked| self.lesson(asked, &others)).collect(),
+                false => {
+                    let each = asked.iter().map(|asked| self.of_sweep(asked, &others));
+                    Ok(each.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+                }
             })?;
-            lessons.extend(made.into_iter().flatten().flatten());
+            lessons.extend(made.into_iter().flatten());
             done += portion.iter().map(|asked| asked.len()).sum::<usize>();
             told(done, asked.len());
+        }
+        Ok(lessons)
+    }
+
+    /// The lessons of a problem of a model of sweeps.
+    fn of_sweep(&self, asked: &Asked, others: &[&Config]) -> Result<Vec<Lesson>> {
+        let mut lessons: Vec<Lesson> = self.lesson(asked, others)?.into_iter().collect();
+        if self.sampled {
+            lessons.extend(self.list(asked)?);
         }
         Ok(lessons)
     }
@@ -122,8 +136,35 @@ impl Teacher<'_> {
             Err(e) => return Err(e),
         };
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        let known = measured.map_or(Vec::new(), |measured| self.known(measured));
+        let known = measured.filter(|_| !self.sampled).map_or(Vec::new(), |measured| self.known(measured));
         let configs = self.configs(asked, &instance, (&found, &known), others);
+        self.judged(asked, &instance, configs, known)
+    }
+
+    /// Configs as were measured, of random ones far from the best: their order among themselves, which what the model finds tells nothing of.
+    /// Those of the problem itself where it was measured, else those of one that was.
+    fn list(&self, asked: &Asked) -> Result<Option<Lesson>> {
+        let mut rng = ChaCha8Rng::seed_from_u64(!asked.seed);
+        let Some(of) = asked.measured.or_else(|| Some(&self.table.tried[*self.indices.choose(&mut rng)?])) else {
+            return Ok(None);
+        };
+        let instance = Instance::new(&self.featurizer.kernel, &asked.problem, asked.device);
+        let costs = of.costs(self.objective);
+        let configs = costs.iter().map(|(config, _)| *config).filter(|c| instance.space.is_legal(c)).cloned().collect();
+        let known = asked.measured.map_or(Vec::new(), |_| soft_target(&costs, self.tau));
+        let lesson = self.judged(asked, &instance, configs, known)?;
+        Ok(lesson.map(|lesson| Lesson { among_legal: false, ..lesson }))
+    }
+
+    /// What the model says of configs, and, in part, the share of the target that those have which are `known`; nothing of fewer than two.
+    fn judged(
+        &self,
+        asked: &Asked,
+        instance: &Instance,
+        configs: Vec<Config>,
+        known: Vec<(&Config, f64)>,
+    ) -> Result<Option<Lesson>> {
+        let Asked { problem, device, measured, .. } = asked;
         if configs.len() < 2 {
             return Ok(None);
         }
@@ -142,21 +183,22 @@ impl Teacher<'_> {
             let outcome = measured.and_then(|m| m.results.iter().find(|(c, _)| *c == configs[i])).map(|(_, o)| o);
             let known = |measured: Option<f64>, said: f64| measured.or(Some(said).filter(|x| x.is_finite()));
             let time = known(outcome.and_then(Outcome::time_us), scored[i].time_us);
-            self.featurizer.encode_costs(&instance, time, known(outcome.and_then(Outcome::joules), scored[i].joules))
+            self.featurizer.encode_costs(instance, time, known(outcome.and_then(Outcome::joules), scored[i].joules))
         };
         let wanted =
             (0..configs.len()).map(|i| Wanted { config: configs[i].clone(), target: target[i], costs: heads(i) });
-        Lesson::new(self.featurizer, &instance, self.objective, wanted.collect()).map(Some)
+        Lesson::new(self.featurizer, instance, self.objective, wanted.collect()).map(Some)
     }
 
     /// What the networks of tuned configs say behind the prefixes of their beam: their likelihood alone ranks, and it is a product of such
     /// steps. The problems are of one device.
-    fn prefixes(&self, asked: &[Asked]) -> Result<Vec<Option<Lesson>>> {
+    fn prefixes(&self, asked: &[Asked]) -> Result<Vec<Lesson>> {
         let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
         let Some(Asked { device, .. }) = asked.first() else { return Ok(Vec::new()) };
         let query = Query { objective: self.objective, width: PREFIXES, ..Query::new(device) };
         let said = self.predictor.asked(&problems, &query)?;
-        asked.iter().zip(said).map(|(asked, said)| self.lesson_of_prefixes(asked, said)).collect()
+        let lessons = asked.iter().zip(said).map(|(asked, said)| self.lesson_of_prefixes(asked, said));
+        Ok(lessons.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// Nothing where no config is legal, or only one.

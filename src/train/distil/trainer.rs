@@ -113,9 +113,10 @@ impl Course<'_> {
         let batch = Batch::new(self.featurizer, lessons, self.rows, rng);
         let Answers { log, costs, nats } = batch.forward(&net, self.featurizer.of);
         let log = log.view(batch.shape);
-        let likelihood = nats.unwrap_or_else(|| -(&log * &batch.target).sum(None)) / batch.shape[0] as f64;
-        let mut loss = likelihood.shallow_clone();
         let ranks = log.masked_fill(&batch.filler, loss::FILLER);
+        let among = || &log - ranks.logsumexp([1], true) * &batch.listed;
+        let likelihood = nats.unwrap_or_else(|| -(among() * &batch.target).sum(None)) / batch.shape[0] as f64;
+        let mut loss = likelihood.shallow_clone();
         if self.rank > 0.0 && self.rows > 1 {
             loss += loss::listwise(&ranks, &batch.target) * self.rank;
         }

@@ -1,0 +1,103 @@
+//! Classifiers whose classes are the whole configs that occur in training: what is done where configs are names of instances.
+
+use crate::extra_trees::{Classified, ExtraTrees};
+use crate::lightgbm::{LightGbm, Samples, Task};
+use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use seqtune_data::MeasuredProblem;
+use seqtune_predict::error::Result;
+use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::kernel::{Config, Objective};
+use seqtune_predict::threads::on_threads;
+
+/// Extremely randomised trees that are fitted.
+const TREES: usize = 60;
+
+/// Problems of one kernel as rows of the model's quantities of problem and device, with the classes of their configs.
+pub struct WholeConfigs<'a> {
+    asked: &'a TestSet<'a>,
+    featurizer: &'a Featurizer,
+    /// Those that occur in training, in order.
+    classes: Vec<&'a Config>,
+    threads: usize,
+}
+
+impl<'a> WholeConfigs<'a> {
+    /// Of the training problems of `asked`.
+    pub fn new(asked: &'a TestSet, featurizer: &'a Featurizer, threads: usize) -> WholeConfigs<'a> {
+        let mut classes: Vec<&Config> = asked.train.iter().map(|t| tuned(t)).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        WholeConfigs { asked, featurizer, classes, threads }
+    }
+
+    fn rows(&self, tried: &[&MeasuredProblem]) -> Result<Vec<Vec<f32>>> {
+        let row = |t: &&MeasuredProblem| {
+            let instance = Instance::new(self.asked.kernel, &t.problem, self.asked.device(t));
+            Ok(self.featurizer.quantities(&instance, Objective::Time))
+        };
+        on_threads(tried, self.threads, row)
+    }
+
+    fn class(&self, tried: &MeasuredProblem) -> Option<usize> {
+        self.classes.binary_search(&tuned(tried)).ok()
+    }
+
+    /// The legal classes of each judged problem, the most probable first.
+    fn answers(&self, probabilities: &[Vec<f32>]) -> Result<Vec<Answer>> {
+        let asked: Vec<(&MeasuredProblem, &Vec<f32>)> = self.asked.judged.iter().copied().zip(probabilities).collect();
+        let answer = |(tried, said): &(&MeasuredProblem, &Vec<f32>)| {
+            let mut order: Vec<usize> = (0..self.classes.len()).collect();
+            order.sort_by(|a, b| said[*b].total_cmp(&said[*a]));
+            let legal = order.into_iter().map(|class| self.classes[class]).filter(|c| self.asked.is_legal(c, tried));
+            let ranking = legal.take(TOPS[TOPS.len() - 1]).cloned().collect();
+            Ok(Answer { ranking, log_probability: None, steps: None, first: None })
+        };
+        on_threads(&asked, self.threads, answer)
+    }
+
+    /// Answers of extremely randomised trees.
+    ///
+    /// # Errors
+    /// `Error::Failed` where a thread panics.
+    pub fn by_extra_trees(&self, seed: u64) -> Result<Vec<Answer>> {
+        let rows = self.rows(&self.asked.train)?;
+        let samples = Classified {
+            columns: rows.first().map_or(0, Vec::len),
+            rows: rows.concat(),
+            labels: self.asked.train.iter().filter_map(|t| self.class(t)).map(|class| class as u32).collect(),
+            classes: self.classes.len(),
+        };
+        let trees = ExtraTrees::fit(&samples, TREES, self.threads, seed)?;
+        let said: Vec<Vec<f32>> = self.rows(&self.asked.judged)?.iter().map(|row| trees.predict(row)).collect();
+        self.answers(&said)
+    }
+
+    /// Answers of LightGBM; `valid` stops its fit.
+    ///
+    /// # Errors
+    /// `Error::Failed` where LightGBM refuses the samples.
+    pub fn by_lightgbm(&self, library: &LightGbm, valid: &[&MeasuredProblem], seed: u64) -> Result<Vec<Answer>> {
+        let samples = |tried: &[&MeasuredProblem]| -> Result<Samples> {
+            let mut samples = Samples::default();
+            for (t, row) in tried.iter().zip(self.rows(tried)?) {
+                // a config that training never saw cannot judge the fit
+                let Some(class) = self.class(t) else { continue };
+                samples.columns = row.len();
+                samples.rows.extend(row.into_iter().map(f64::from));
+                samples.labels.push(class as f32);
+            }
+            Ok(samples)
+        };
+        let (train, valid) = (samples(&self.asked.train)?, samples(valid)?);
+        let valid = if valid.labels.is_empty() { &train } else { &valid };
+        if self.classes.len() < 2 {
+            return self.answers(&vec![vec![1.0; self.classes.len()]; self.asked.judged.len()]);
+        }
+        let trees = library.fit(&train, valid, Task::Classes(self.classes.len()), self.threads, seed)?;
+        let rows: Vec<f64> = self.rows(&self.asked.judged)?.concat().into_iter().map(f64::from).collect();
+        let said = trees.predict(&rows, self.threads)?;
+        let said: Vec<Vec<f32>> =
+            said.chunks(self.classes.len()).map(|row| row.iter().map(|p| *p as f32).collect()).collect();
+        self.answers(&said)
+    }
+}
