@@ -59,7 +59,7 @@ pub struct Teacher<'a> {
     pub measured: f64,
     /// Measured problems that are asked about at most.
     pub most: usize,
-    /// Whether what was measured is a sample of a large space: then it makes lists of their own, see [`Teacher::list`].
+    /// Whether what was measured is a sample of a large space: then it makes lists of their own.
     pub sampled: bool,
 }
 
