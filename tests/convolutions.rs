@@ -142,4 +142,5 @@ fn ranges_change_the_layer_in_all_directions_alike() {
     let refused = |range: &str| stretched(&command(1, 50), &[range.parse().unwrap()]).unwrap_err().to_string();
     assert_eq!(refused("N=1..4000000"), "the ranges make more than 1000000 convolutions; use wider steps");
     assert_eq!(refused("N=0"), "N is 0, not 1 to 1048576");
+    assert_eq!(refused("D=1..8"), "D is a size of three dimensions, and a convolution has two");
 }

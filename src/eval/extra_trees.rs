@@ -21,7 +21,6 @@ pub struct Classified {
 /// Fitted trees.
 pub struct ExtraTrees {
     trees: Vec<Vec<Node>>,
-    columns: usize,
     classes: usize,
 }
 
@@ -52,12 +51,11 @@ impl ExtraTrees {
             grower.grow(&mut rows);
             Ok(grower.nodes)
         };
-        Ok(ExtraTrees { trees: on_threads(&seeds, threads, grow)?, columns: samples.columns, classes: samples.classes })
+        Ok(ExtraTrees { trees: on_threads(&seeds, threads, grow)?, classes: samples.classes })
     }
 
     /// Probabilities of the classes for a row.
     pub fn predict(&self, row: &[f32]) -> Vec<f32> {
-        debug_assert_eq!(row.len(), self.columns);
         let mut probabilities = vec![0.0; self.classes];
         for nodes in &self.trees {
             let mut at = 0;

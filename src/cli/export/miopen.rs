@@ -5,7 +5,7 @@ use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::progress::Bar;
 use clap::builder::PossibleValuesParser;
 use seqtune_data::formats::miopen::{
-    Convolution, Export, SizeRange, Unsaid, convolutions_of_lines, device_name, stretched,
+    Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name, stretched,
 };
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::{read_stream, write_whole};
@@ -44,13 +44,13 @@ pub struct MiopenArgs {
     #[arg(long, value_name = "SIZES=VALUES")]
     range: Vec<SizeRange>,
     /// Data types of a table's rows that have none
-    #[arg(long, value_delimiter = ',', default_value = "FP32", value_parser = PossibleValuesParser::new(["FP32", "FP16", "BF16", "INT8"]))]
+    #[arg(long, value_delimiter = ',', default_value = "FP32", value_parser = PossibleValuesParser::new(DTYPES))]
     dtype: Vec<String>,
     /// Directions of a table's rows that have none: forward, backward data, backward weights
-    #[arg(long, value_delimiter = ',', default_value = "F,B,W", value_parser = PossibleValuesParser::new(["F", "B", "W"]))]
+    #[arg(long, value_delimiter = ',', default_value = "F,B,W", value_parser = PossibleValuesParser::new(DIRECTIONS))]
     direction: Vec<String>,
     /// Layout of a table's rows that have none
-    #[arg(long, default_value = "NCHW", value_parser = PossibleValuesParser::new(["NCHW", "NHWC"]))]
+    #[arg(long, default_value = "NCHW", value_parser = PossibleValuesParser::new(LAYOUTS[0]))]
     layout: String,
     /// Width of the beam, 1 to 10,000
     #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]

@@ -157,7 +157,7 @@ pub fn evaluate(
         paired = Some(compare(&asked, &by_model, &by_trees));
         if ask.whole_configs {
             progress("classifiers of whole configs");
-            let classes = WholeConfigs::new(&asked, &featurizer, ask.threads);
+            let classes = WholeConfigs::new(&asked, &featurizer, ask.threads)?;
             let by_lightgbm = classes.by_lightgbm(library, &valid, ask.seed)?;
             rows.push(judge(&asked, Method::LightGbmConfigs, &by_lightgbm));
             rows.push(judge(&asked, Method::ExtraTrees, &classes.by_extra_trees(ask.seed)?));

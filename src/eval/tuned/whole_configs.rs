@@ -18,24 +18,25 @@ pub struct WholeConfigs<'a> {
     featurizer: &'a Featurizer,
     /// Those that occur in training, in order.
     classes: Vec<&'a Config>,
+    /// Of the problems to learn from.
+    train: Vec<Vec<f32>>,
+    /// Of the judged problems.
+    judged: Vec<Vec<f32>>,
     threads: usize,
 }
 
 impl<'a> WholeConfigs<'a> {
-    /// Of the training problems of `asked`.
-    pub fn new(asked: &'a TestSet, featurizer: &'a Featurizer, threads: usize) -> WholeConfigs<'a> {
+    /// Of the problems of `asked`.
+    ///
+    /// # Errors
+    /// `Error::Failed` where a thread panics.
+    pub fn new(asked: &'a TestSet, featurizer: &'a Featurizer, threads: usize) -> Result<WholeConfigs<'a>> {
         let mut classes: Vec<&Config> = asked.train.iter().map(|t| tuned(t)).collect();
         classes.sort_unstable();
         classes.dedup();
-        WholeConfigs { asked, featurizer, classes, threads }
-    }
-
-    fn rows(&self, tried: &[&MeasuredProblem]) -> Result<Vec<Vec<f32>>> {
-        let row = |t: &&MeasuredProblem| {
-            let instance = Instance::new(self.asked.kernel, &t.problem, self.asked.device(t));
-            Ok(self.featurizer.quantities(&instance, Objective::Time))
-        };
-        on_threads(tried, self.threads, row)
+        let rows = |tried: &[&MeasuredProblem]| rows(asked, featurizer, tried, threads);
+        let (train, judged) = (rows(&asked.train)?, rows(&asked.judged)?);
+        Ok(WholeConfigs { asked, featurizer, classes, train, judged, threads })
     }
 
     fn class(&self, tried: &MeasuredProblem) -> Option<usize> {
@@ -60,15 +61,14 @@ impl<'a> WholeConfigs<'a> {
     /// # Errors
     /// `Error::Failed` where a thread panics.
     pub fn by_extra_trees(&self, seed: u64) -> Result<Vec<Answer>> {
-        let rows = self.rows(&self.asked.train)?;
         let samples = Classified {
-            columns: rows.first().map_or(0, Vec::len),
-            rows: rows.concat(),
+            columns: self.train.first().map_or(0, Vec::len),
+            rows: self.train.concat(),
             labels: self.asked.train.iter().filter_map(|t| self.class(t)).map(|class| class as u32).collect(),
             classes: self.classes.len(),
         };
         let trees = ExtraTrees::fit(&samples, TREES, self.threads, seed)?;
-        let said: Vec<Vec<f32>> = self.rows(&self.asked.judged)?.iter().map(|row| trees.predict(row)).collect();
+        let said: Vec<Vec<f32>> = self.judged.iter().map(|row| trees.predict(row)).collect();
         self.answers(&said)
     }
 
@@ -77,27 +77,37 @@ impl<'a> WholeConfigs<'a> {
     /// # Errors
     /// `Error::Failed` where LightGBM refuses the samples.
     pub fn by_lightgbm(&self, library: &LightGbm, valid: &[&MeasuredProblem], seed: u64) -> Result<Vec<Answer>> {
-        let samples = |tried: &[&MeasuredProblem]| -> Result<Samples> {
-            let mut samples = Samples::default();
-            for (t, row) in tried.iter().zip(self.rows(tried)?) {
-                // a config that training never saw cannot judge the fit
-                let Some(class) = self.class(t) else { continue };
-                samples.columns = row.len();
-                samples.rows.extend(row.into_iter().map(f64::from));
-                samples.labels.push(class as f32);
-            }
-            Ok(samples)
-        };
-        let (train, valid) = (samples(&self.asked.train)?, samples(valid)?);
-        let valid = if valid.labels.is_empty() { &train } else { &valid };
         if self.classes.len() < 2 {
             return self.answers(&vec![vec![1.0; self.classes.len()]; self.asked.judged.len()]);
         }
+        let samples = |tried: &[&MeasuredProblem], rows: &[Vec<f32>]| {
+            let mut samples = Samples::default();
+            for (t, row) in tried.iter().zip(rows) {
+                // a config that training never saw cannot judge the fit
+                let Some(class) = self.class(t) else { continue };
+                samples.columns = row.len();
+                samples.rows.extend(row.iter().copied().map(f64::from));
+                samples.labels.push(class as f32);
+            }
+            samples
+        };
+        let train = samples(&self.asked.train, &self.train);
+        let valid = samples(valid, &rows(self.asked, self.featurizer, valid, self.threads)?);
+        let valid = if valid.labels.is_empty() { &train } else { &valid };
         let trees = library.fit(&train, valid, Task::Classes(self.classes.len()), self.threads, seed)?;
-        let rows: Vec<f64> = self.rows(&self.asked.judged)?.concat().into_iter().map(f64::from).collect();
+        let rows: Vec<f64> = self.judged.concat().into_iter().map(f64::from).collect();
         let said = trees.predict(&rows, self.threads)?;
         let said: Vec<Vec<f32>> =
             said.chunks(self.classes.len()).map(|row| row.iter().map(|p| *p as f32).collect()).collect();
         self.answers(&said)
     }
+}
+
+/// The model's quantities of problems and their devices, unscaled.
+fn rows(asked: &TestSet, featurizer: &Featurizer, tried: &[&MeasuredProblem], threads: usize) -> Result<Vec<Vec<f32>>> {
+    let row = |t: &&MeasuredProblem| {
+        let instance = Instance::new(asked.kernel, &t.problem, asked.device(t));
+        Ok(featurizer.quantities(&instance, Objective::Time))
+    };
+    on_threads(tried, threads, row)
 }

@@ -57,6 +57,8 @@ struct Recipe {
     measured: f64,
     /// Weight of the loss of the order among the configs of an update.
     rank: f64,
+    /// Whether what was measured makes lists of its own.
+    sampled: bool,
 }
 
 impl Recipe {
@@ -69,12 +71,21 @@ impl Recipe {
                 let (batch, passes) = (64, 10);
                 let steps = (problems.min(MOST) + invented) * passes / batch;
                 let hparams = Hparams { width: 96, feed_forward: 256, ..small };
-                Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0 }
+                Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0, sampled }
             }
             false => {
                 // a few configs of many are learned by heart sooner
                 let steps = if sampled { 6_000 } else { 12_000 };
-                Recipe { hparams: small, invented: 4_000, steps, batch: 16, rows: 32, measured: 0.5, rank: 2.0 }
+                Recipe {
+                    hparams: small,
+                    invented: 4_000,
+                    steps,
+                    batch: 16,
+                    rows: 32,
+                    measured: 0.5,
+                    rank: 2.0,
+                    sampled,
+                }
             }
         };
         Recipe {
@@ -140,7 +151,7 @@ pub fn distil(
     let sampled = !plan.tuned && is_sampled(kernel, table, train);
     let recipe = Recipe::new(options, plan.tuned, sampled, train.len());
     let (plan, featurizer, whole) = (&plan, &featurizer, &whole);
-    let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe, sampled };
+    let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
     let checkpoint = Checkpoint {
         path: folder.join("checkpoint-distilled.safetensors"),
         key: format!("{} {recipe:?} {}", model.digest(), options.seed),
@@ -176,7 +187,6 @@ struct Distillation<'a> {
     whole: &'a Predictor,
     options: &'a Options,
     recipe: Recipe,
-    sampled: bool,
 }
 
 impl Distillation<'_> {
@@ -195,7 +205,7 @@ impl Distillation<'_> {
                 tau: self.plan.temperature().unwrap_or(SHARP),
                 measured: recipe.measured,
                 most: MOST,
-                sampled: self.sampled,
+                sampled: recipe.sampled,
             };
             let mut asked = |done, all| told(Stage::Asking(done, all));
             lessons.extend(teacher.lessons(invented, seed, &mut asked)?);

@@ -66,6 +66,29 @@ pub(crate) fn sizes_of(flat: [u32; FLAT], depth: [u32; 5]) -> Sizes {
     all
 }
 
+/// Where a size stands among `SIZES`.
+pub(crate) fn place_of(name: &str) -> Option<usize> {
+    SIZES.iter().position(|size| *size == name)
+}
+
+/// Size of the output along an axis, from its size, taps, padding, stride and dilation; `None` where the filter does not fit into the padded
+/// image.
+pub(crate) fn output_along(axis: [u32; 5]) -> Option<u32> {
+    // in 64 bits: products of sizes of 32 bits do not wrap there
+    let [x, taps, pad, stride, dilation] = axis.map(u64::from);
+    let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
+    u32::try_from(span.checked_div(stride)? + 1).ok()
+}
+
+/// Directions: forward, backward data, backward weights.
+pub const DIRECTIONS: [&str; 3] = ["F", "B", "W"];
+
+/// Data types.
+pub const DTYPES: [&str; 4] = ["FP32", "FP16", "BF16", "INT8"];
+
+/// Layouts of two and of three dimensions.
+pub const LAYOUTS: [[&str; 2]; 2] = [["NCHW", "NHWC"], ["NCDHW", "NDHWC"]];
+
 /// By axis, the names of its size, taps, padding, stride and dilation: depth, rows, columns.
 pub(crate) const AXES: [[&str; 5]; 3] = [
     ["D", "T", "pad_d", "stride_d", "dilation_d"],
@@ -86,9 +109,9 @@ impl Convolution {
             true => Ok(()),
             false => input(format!("{what} `{value}` is not one of {}", all.join(", "))),
         };
-        known("direction", &self.direction, &["F", "B", "W"])?;
-        known("data type", &self.dtype, &["FP32", "FP16", "BF16", "INT8"])?;
-        known("layout", &self.layout, if self.dimensions == 3 { &["NCDHW", "NDHWC"] } else { &["NCHW", "NHWC"] })?;
+        known("direction", &self.direction, &DIRECTIONS)?;
+        known("data type", &self.dtype, &DTYPES)?;
+        known("layout", &self.layout, &LAYOUTS[usize::from(self.dimensions == 3)])?;
         for (name, size) in SIZES.iter().zip(self.sizes) {
             let least = !name.starts_with("pad") as u32;
             if !(least..=MOST).contains(&size) {
@@ -120,7 +143,7 @@ impl Convolution {
             "dtype" => field.value(&self.dtype),
             "layout" => field.value(&self.layout),
             name if kernel.database.argument.as_deref() == Some(name) => field.value(argument.unwrap_or_default()),
-            name => match SIZES.iter().position(|s| *s == name) {
+            name => match place_of(name) {
                 Some(i) if (field.min..=field.max).contains(&(self.sizes[i] as u64)) => Ok(self.sizes[i] as f64),
                 Some(i) => field.value(&self.sizes[i].to_string()),
                 None => input(format!("kernel {} has a field `{name}` that MIOpen does not know", kernel.name)),
@@ -131,7 +154,7 @@ impl Convolution {
 
     /// A size by its name; 0 where there is none of that name.
     pub(crate) fn size(&self, name: &str) -> u32 {
-        SIZES.iter().position(|s| *s == name).map_or(0, |at| self.sizes[at])
+        place_of(name).map_or(0, |at| self.sizes[at])
     }
 
     /// By axis, depth first, its size, taps, padding, stride and dilation.
@@ -144,10 +167,10 @@ impl Convolution {
         self.axes().map(|axis| {
             let [x, taps, pad, stride, dilation] = axis.map(i64::from);
             let size = match self.direction.as_str() {
-                "F" => (x + 2 * pad - dilation * (taps - 1) - 1).div_euclid(stride) + 1,
-                _ => (x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1,
+                "F" => output_along(axis),
+                _ => u32::try_from((x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1).ok(),
             };
-            u32::try_from(size).unwrap_or(0).max(1)
+            size.unwrap_or(1).max(1)
         })
     }
 }

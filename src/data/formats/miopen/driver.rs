@@ -1,7 +1,7 @@
 //! Convolutions as people write them: command lines of MIOpenDriver, as MIOpen's logs and scripts have them, database keys,
 //! name=value pairs.
 
-use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, MOST, SIZES, sizes_of};
+use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, LAYOUTS, MOST, SIZES, place_of, sizes_of};
 use crate::formats::miopen::layer::Layer;
 use crate::formats::miopen::table::{Unsaid, convolutions_of_table, is_head};
 use seqtune_predict::error::{Error, Result};
@@ -99,7 +99,7 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
             },
         }
     }
-    let layouts = if dimensions == 3 { ["NCDHW", "NDHWC"] } else { ["NCHW", "NHWC"] };
+    let layouts = LAYOUTS[usize::from(dimensions == 3)];
     let layout = layout.unwrap_or(layouts[0]);
     match layouts.contains(&layout) {
         true => Ok(Options { values, dimensions, layout }),
@@ -113,15 +113,13 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
 /// # Errors
 /// [`Error::Input`] with the number of the line that is no convolution.
 pub fn convolutions_of_lines(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolution>> {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    if first.is_some_and(is_head) {
-        return convolutions_of_table(text, unsaid);
+    let lines = text.lines().enumerate().map(|(i, line)| (i, line.trim()));
+    let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect();
+    if let Some(((_, head), rows)) = lines.split_first().filter(|((_, head), _)| is_head(head)) {
+        return convolutions_of_table(head, rows, unsaid);
     }
     let mut all = Vec::new();
-    for (i, line) in text.lines().enumerate().map(|(i, line)| (i, line.trim())) {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    for (i, line) in lines {
         let found = if line.contains("MIOpenDriver") {
             convolutions_of_command(line)
         } else if line.contains('=') && line.split(',').all(|pair| pair.contains('=')) && !line.contains(':') {
@@ -153,7 +151,7 @@ fn of_pairs(line: &str) -> Result<Convolution> {
             "direction" => direction = Some(value.to_string()),
             "dtype" => dtype = value.into(),
             "layout" => layout = Some(value.to_string()),
-            _ => match SIZES.iter().position(|s| *s == name) {
+            _ => match place_of(name) {
                 Some(i) => sizes[i] = Some(value.parse().map_err(|_| bad(format!("{name}={value} is not a number")))?),
                 None => return Err(bad(format!("there is no field `{name}`"))),
             },
@@ -165,8 +163,7 @@ fn of_pairs(line: &str) -> Result<Convolution> {
         (_, Some(name)) => Err(bad(format!("{name}= is missing"))),
         (Some(direction), None) => {
             let sizes = sizes.map(|s| s.unwrap_or(0));
-            let usual = if dimensions == 3 { "NCDHW" } else { "NCHW" };
-            let layout = layout.unwrap_or_else(|| usual.into());
+            let layout = layout.unwrap_or_else(|| LAYOUTS[usize::from(dimensions == 3)][0].into());
             let convolution =
                 Convolution { direction, dtype, layout, dimensions, sizes, output: None, beyond: String::new() };
             convolution.check()?;

@@ -1,6 +1,6 @@
 //! Convolutions as their users see them: sizes of the image, whatever the direction.
 
-use crate::formats::miopen::convolution::{AXES, Convolution, SIZES, Sizes};
+use crate::formats::miopen::convolution::{AXES, Convolution, Sizes, output_along, place_of};
 
 /// A convolution's layer: `C`, `H` and `W` are those of its input and `K` of its output, in all directions.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Layer {
 }
 
 fn index(name: &str) -> usize {
-    SIZES.iter().position(|size| *size == name).unwrap_or(0)
+    place_of(name).unwrap_or(0)
 }
 
 impl Layer {
@@ -35,10 +35,7 @@ impl Layer {
     fn output(&self) -> Option<[u32; 3]> {
         let mut output = [0; 3];
         for (result, axis) in output.iter_mut().zip(AXES) {
-            // in 64 bits: products of sizes of 32 bits do not wrap there
-            let [x, taps, pad, stride, dilation] = axis.map(|name| u64::from(self.sizes[index(name)]));
-            let span = (x + 2 * pad).checked_sub(dilation * taps.saturating_sub(1) + 1)?;
-            *result = u32::try_from(span.checked_div(stride)? + 1).ok()?;
+            *result = output_along(axis.map(|name| self.sizes[index(name)]))?;
         }
         Some(output)
     }

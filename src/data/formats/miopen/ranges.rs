@@ -1,6 +1,6 @@
 //! The same convolutions with a range of sizes.
 
-use crate::formats::miopen::convolution::{Convolution, SIZES};
+use crate::formats::miopen::convolution::{Convolution, FLAT, SIZES, place_of};
 use crate::formats::miopen::layer::Layer;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::limits;
@@ -24,8 +24,8 @@ impl FromStr for SizeRange {
     fn from_str(text: &str) -> Result<SizeRange> {
         let Some((names, values)) = text.split_once('=') else { return input(NOTATION) };
         let place = |name: &str| {
-            let known = SIZES.iter().position(|size| *size == name.trim());
-            known.ok_or_else(|| Error::Input(format!("there is no size `{name}`; they are {}", SIZES.join(", "))))
+            place_of(name.trim())
+                .ok_or_else(|| Error::Input(format!("there is no size `{name}`; they are {}", SIZES.join(", "))))
         };
         let places = names.split(',').map(place).collect::<Result<_>>()?;
         match values_of(values) {
@@ -65,6 +65,10 @@ pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(
     let count = each.and_then(|each| each.checked_mul(convolutions.len()));
     if count.is_none_or(|count| count > limits::CONVOLUTIONS) {
         return input(format!("the ranges make more than {} convolutions; use wider steps", limits::CONVOLUTIONS));
+    }
+    let deep = ranges.iter().flat_map(|range| &range.places).find(|place| **place >= FLAT);
+    if let (Some(place), true) = (deep, convolutions.iter().any(|c| c.dimensions == 2)) {
+        return input(format!("{} is a size of three dimensions, and a convolution has two", SIZES[*place]));
     }
     let (mut all, mut too_small) = (Vec::new(), 0);
     for convolution in convolutions {

@@ -1,6 +1,6 @@
 //! Layers of models as a table: comma-separated values under a line of names, one row a layer.
 
-use crate::formats::miopen::convolution::{Convolution, MOST, SIZES};
+use crate::formats::miopen::convolution::{Convolution, MOST, SIZES, place_of};
 use crate::formats::miopen::layer::Layer;
 use seqtune_predict::error::{Error, Result};
 
@@ -79,21 +79,19 @@ fn ours(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(theirs, _)| *theirs == plain).map(|(_, ours)| *ours)
 }
 
-/// The convolutions of a table's rows. A column `op` may name other operations than `conv`, whose rows are passed over; other columns of
+/// The convolutions of a table's rows, each with its line's index, under the line of names. A column `op` may name other operations than `conv`, whose rows are passed over; other columns of
 /// unknown names are too.
 ///
 /// # Errors
 /// [`Error::Input`] where a column is missing, with the number of the line where a row is no layer.
-pub(crate) fn convolutions_of_table(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolution>> {
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let Some((_, head)) = lines.next() else { return Ok(Vec::new()) };
+pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: &Unsaid) -> Result<Vec<Convolution>> {
     let columns: Vec<Option<&str>> = head.split(',').map(ours).collect();
     let op = head.split(',').position(|name| name.trim() == "op");
     if let Some(missing) = NEEDED.iter().find(|name| !columns.contains(&Some(**name))) {
         return Err(Error::Input(format!("the table has no column for {missing}; its first line names {head}")));
     }
     let mut all = Vec::new();
-    for (at, line) in lines {
+    for (at, line) in rows {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if op.is_some_and(|op| cells.get(op).is_some_and(|name| *name != "conv")) {
             continue;
@@ -117,7 +115,7 @@ fn of_row(columns: &[Option<&str>], cells: &[&str], unsaid: &Unsaid) -> Result<V
             Some(name) => {
                 let number = cell.parse().ok().filter(|n| *n <= MOST);
                 let wrong = || Error::Input(format!("{name} `{cell}` is not a number up to {MOST}"));
-                if let Some(at) = SIZES.iter().position(|size| size == name) {
+                if let Some(at) = place_of(name) {
                     sizes[at] = number.ok_or_else(wrong)?;
                 }
             }
