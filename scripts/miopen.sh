@@ -1,72 +1,42 @@
 #!/usr/bin/env bash
-# Imports MIOpen's databases, trains six networks for each solver with the default settings, distils them into
-# models/miopen, evaluates these beside the networks and LightGBM, and writes the figures into models/miopen/README.md,
-# docs/results.md and README's table. Takes about two hours on two cores; leave the machine alone meanwhile. Works in
-# target/miopen, where the networks stay.
-# usage: scripts/miopen.sh FOLDER [--keep]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2
-#                                             --keep: evaluates what is there instead of training and distilling it again
+# Imports MIOpen's tuned databases, trains three networks for each solver on all its devices, and distils them into
+# models/miopen. Takes about three hours on two cores. Works in target/miopen, where the networks stay: called again, it goes
+# on, and what is finished there is taken as it is. scripts/miopen_figures.sh judges the models.
+# usage: scripts/miopen.sh FOLDER [SOLVER...]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2,
+#                                                gfx1030_36.db.bz2, gfx942130_2024-12.db.txt.bz2
+#                                                SOLVER: trains these, and leaves the others as they are
 set -euo pipefail
-databases=$(realpath "${1:?usage: scripts/miopen.sh FOLDER [--keep]}")
-keep=${2:-}
-case $keep in '' | --keep) ;; *) echo "usage: scripts/miopen.sh FOLDER [--keep], not $keep" >&2; exit 2 ;; esac
+databases=$(realpath "${1:?usage: scripts/miopen.sh FOLDER [SOLVER...]}")
+shift
 cd "$(dirname "$0")/.."
 cargo build --release -p seqtune -p seqtune-train
-export seqtune=target/release/seqtune model=models/miopen work=target/miopen
-mkdir -p "$work" "$model"
-rm -rf "$work/tuned"
-"$seqtune" import miopen "$databases"/gfx906_60.db.bz2 "$databases"/gfx900_56.db.bz2 \
-    --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2 -o "$work/tuned" > "$work/import.txt"
-
-distil() { # SOLVER; on one thread, beside another
-    OMP_NUM_THREADS=1 "$seqtune" distil "$work/whole/$1" "$work"/tuned/*-"$1".sqt -o "$model/$1" --overwrite --json > "$work/$1.json"
-}
-export -f distil
-if [ "$keep" != --keep ]; then
-    rm -rf "$work/whole" "$model"/*/
-    python3 - "$seqtune" "$work/tuned" "$work/whole" > "$work/training.txt" <<'PY'
-import json, resource, subprocess, sys, time
-began = time.monotonic()
-trained = subprocess.run([sys.argv[1], "train", sys.argv[2], "-o", sys.argv[3], "--json"], check=True, stdout=subprocess.PIPE)
-seconds = time.monotonic() - began
-models = json.loads(trained.stdout)
-memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-networks = sorted({model["members"] for model in models})
-epochs = max(model["settings"]["epochs"] for model in models)
-print(
-    f"{len(models)} models of {' or '.join(map(str, networks))} networks. Training took {seconds / 60:.0f} minutes and at most {memory:.1f} GB of memory:"
-    f" {seconds / epochs:.0f} s for an epoch of all networks of all solvers."
-)
-PY
-    began=$SECONDS
-    for folder in "$work"/whole/*/; do basename "$folder"; done | xargs -P "$(nproc)" -I{} bash -c 'distil {}'
-    echo "Distillation took $(((SECONDS - began) / 60)) minutes." >> "$work/training.txt"
-    cp "$work/training.txt" "$model/training.txt"
+export work=target/miopen
+mkdir -p "$work/log" models/miopen
+# copies, so that the programs can be built meanwhile
+cp target/release/seqtune target/release/seqtune-train "$work"
+if [ ! -e "$work/import.txt" ]; then
+    "$work/seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 \
+        --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2 -o "$work/tuned" > "$work/import.part"
+    mv "$work/import.part" "$work/import.txt"
 fi
-beside=()
-[ ! -d "$work/whole" ] || beside=(--beside "$work/whole")
-"$seqtune" evaluate "$model" "$work/tuned" --device gfx906_60 "${beside[@]}" > "$work/evaluate.md"
-cat > "$model/README.md" <<README
-# miopen
+solvers=("$@")
+[ $# -gt 0 ] || mapfile -t solvers < <(cd "$work/tuned" && ls ./*.sqt | sed 's/.*-\(Conv.*\)\.sqt/\1/' | sort -u)
 
-Solvers of AMD's MIOpen on a Radeon VII / MI50 (gfx906_60) and a Vega 56 (gfx900_56): convolution in, the solver's
-parameters out. One small decoder for each solver, distilled from six networks that learned from the tuned databases of
-MIOpen's history (MIT licence; hashes in the metadata of each file), all with the default settings:
-
-    seqtune import miopen gfx906_60.db.bz2 gfx900_56.db.bz2 --find-db gfx906_60.HIP.fdb.txt.bz2 -o tuned
-    seqtune train tuned -o networks
-    seqtune distil networks tuned -o models/miopen
-    seqtune export miopen models/miopen network.txt -o gfx906_60.udb.txt
-
-$(head -n 1 "$work/import.txt" | sed 's/^.*: //'). $(tr '\n' ' ' < "$model/training.txt")
-
-The networks are not shipped (67 MB): \`--quality best\` asks them where you train them.
-
-Evaluated by \`seqtune evaluate models/miopen tuned --device gfx906_60 --beside networks\` on the shapes held out (a tenth, by a stable hash;
-none of them in training at any batch size, data type, direction or device). Written by scripts/miopen.sh.
-
-$(cat "$work/evaluate.md")
-README
-scripts/miopen_table.py "$work/evaluate.md" > "$work/table.md"
-scripts/put_figures.py miopen.sh "$work/table.md" docs/results.md
-scripts/summary.py > /dev/null
-cat "$model/README.md"
+make_one() { # SOLVER; on one thread, beside another
+    local solver=$1 began=$SECONDS passes=()
+    export OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1
+    if [ ! -e "$work/whole/$solver/model.safetensors" ]; then
+        # of many records eight passes do what twelve do (docs/log/2026-11.md)
+        [ "$(awk -v s="$solver" '$NF == s { n += $1 } END { print n }' "$work/import.txt")" -lt 20000 ] || passes=(--epochs 8)
+        "$work/seqtune" train "$work"/tuned/*-"$solver".sqt -o "$work/whole/$solver" --members 3 "${passes[@]}" --json > "$work/log/$solver.train.json" 2> "$work/log/$solver.train"
+        echo "$solver: trained in $(((SECONDS - began) / 60)) minutes"
+    fi
+    began=$SECONDS
+    if [ ! "$work/log/$solver.distil.json" -nt "$work/whole/$solver/model.safetensors" ]; then
+        "$work/seqtune" distil "$work/whole/$solver" "$work"/tuned/*-"$solver".sqt -o "models/miopen/$solver" --overwrite --json > "$work/log/$solver.part" 2> "$work/log/$solver.distil"
+        mv "$work/log/$solver.part" "$work/log/$solver.distil.json"
+        echo "$solver: distilled in $(((SECONDS - began) / 60)) minutes"
+    fi
+}
+export -f make_one
+printf '%s\n' "${solvers[@]}" | xargs -P "$(nproc)" -I{} bash -euc 'make_one "$1"' - {}

@@ -3,7 +3,7 @@
 use crate::markdown;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
-use crate::reliability::Reliability;
+use crate::reliability::{CalibrationError, Reliability};
 use seqtune_predict::calibration::First;
 use seqtune_predict::kernel::Objective;
 use serde::Serialize;
@@ -41,6 +41,8 @@ pub struct LeftOut {
     pub problems: usize,
     /// A row for each method.
     pub rows: Vec<Row>,
+    /// How true the probabilities of first choices are there; `None` where the models state none.
+    pub trueness: Option<CalibrationError>,
 }
 
 /// A shape, and its part of each method's mean regrets: what they would be less without it.
@@ -225,6 +227,12 @@ impl Report {
             let cells = self.left_out.iter().map(cell);
             table.row(&std::iter::once(method.to_string()).chain(cells).collect::<Vec<_>>());
         }
+        let true_to = |part: &LeftOut| match part.trueness {
+            Some(t) => format!("{:.1} ({:.1})", 100.0 * t.calibration_error, 100.0 * t.error_by_chance),
+            None => "-".into(),
+        };
+        let errors = std::iter::once("calibration error (by chance)".to_string());
+        table.row(&errors.chain(self.left_out.iter().map(true_to)).collect::<Vec<_>>());
         format!("\nBy the device that was left out, best of 1 (± standard error) / 2 / 3 / 5:\n\n{table}")
     }
 }

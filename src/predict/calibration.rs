@@ -40,7 +40,7 @@ pub struct ScoredProblem {
 }
 
 /// A first choice: its predicted probability, whether it was the best, and the part of the best that it lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct First {
     /// Calibrated probability of the first choice.
     pub probability: f64,

@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::error::{Result, input};
 use crate::featurizer::Instance;
 use crate::kernel::{Choice, Config, Count, Problem};
-use crate::predictor::Predictor;
+use crate::predictor::{Predictor, corrected};
 use crate::query::Query;
 use crate::threads::on_threads;
 
@@ -38,7 +38,7 @@ impl Predictor {
         };
         if let Some(small) = self.distilled() {
             let (scored, best) = small.exhaustive(&instance, problem, query)?;
-            return Ok(Exhaustive { judged, scored, best });
+            return Ok(Exhaustive { judged, scored, best: corrected(best, self.line(device)) });
         }
         let decoder = self.decoder()?;
         let caches = decoder.encode(std::slice::from_ref(&instance), objective);
@@ -82,7 +82,8 @@ impl Predictor {
         let candidate = |((config, scores), scored): ((Config, _), &crate::candidate::Scored)| {
             decoder.candidate(&instance, config, scored.log_probability, scores)
         };
-        Ok(Exhaustive { judged, scored: count, best: best.into_iter().zip(&scored).map(candidate).collect() })
+        let best = best.into_iter().zip(&scored).map(candidate).collect();
+        Ok(Exhaustive { judged, scored: count, best: corrected(best, self.line(device)) })
     }
 }
 

@@ -65,6 +65,7 @@ pub mod settings;
 pub mod softmax;
 pub mod split;
 pub mod threads;
+pub mod trust;
 pub mod vocab;
 
 pub use candidate::{Candidate, Scored};

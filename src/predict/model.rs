@@ -15,6 +15,7 @@ use crate::network::weights::Weights;
 use crate::quality::Quality;
 use crate::settings::{Hparams, Settings};
 use crate::split::Split;
+use crate::trust::Trust;
 use crate::vocab::Vocab;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,9 @@ pub struct Meta {
     /// What its probabilities are worth; `None` of a model that was made before this was learned.
     #[serde(default)]
     pub calibration: Option<Calibration>,
+    /// What its probabilities are worth by device.
+    #[serde(default, skip_serializing_if = "Trust::is_empty")]
+    pub trust: Trust,
     /// Of a small decoder: how it compares with the whole model that it was distilled from, which `parent` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distilled: Option<Level>,
@@ -119,6 +123,7 @@ impl Meta {
         self.vocab.check()?;
         self.devices.iter().try_for_each(Device::check)?;
         self.calibration.map_or(Ok(()), |calibration| calibration.check())?;
+        self.trust.check()?;
         if self.distilled.is_some_and(|level| !level.is_sound() || self.members != 1) {
             return input("its comparison with the whole model holds numbers that none finds");
         }

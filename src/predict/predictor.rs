@@ -17,6 +17,7 @@ use crate::network::weights::NetworkWeights;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::query::Query;
 use crate::threads::on_threads;
+use crate::trust::{Line, Trust};
 use std::sync::Arc;
 
 /// A model ready to predict for one kernel.
@@ -24,7 +25,8 @@ pub struct Predictor {
     pub(crate) featurizer: Featurizer,
     engine: Engine,
     calibration: Option<Calibration>,
-    devices: Vec<String>,
+    trust: Trust,
+    devices: Vec<Device>,
 }
 
 /// What answers.
@@ -44,7 +46,7 @@ impl Predictor {
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) where the model was made for another kernel or another version of it.
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
-        let Meta { vocab, hparams, members, calibration, devices, .. } = &model.meta;
+        let Meta { vocab, hparams, members, calibration, trust, devices, .. } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
         trees().try_for_each(|trees| trees.check(kernel))?;
@@ -58,12 +60,7 @@ impl Predictor {
                 Engine::Whole(ensemble, trees().map(|trees| trees.in_step()).collect())
             }
         };
-        Ok(Predictor {
-            featurizer,
-            engine,
-            calibration: *calibration,
-            devices: devices.iter().map(|d| d.name.clone()).collect(),
-        })
+        Ok(Predictor { featurizer, engine, calibration: *calibration, trust: trust.clone(), devices: devices.clone() })
     }
 
     /// The best legal configs of each problem, of those that the beam finds most probable: likelihood, re-ranker and trees together
@@ -93,7 +90,8 @@ impl Predictor {
             query.threads,
             1e3 * began.elapsed().as_secs_f64()
         );
-        Ok(answers.into_iter().flatten().collect())
+        let line = self.line(query.device);
+        Ok(answers.into_iter().flatten().map(|answer| corrected(answer, line)).collect())
     }
 
     /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
@@ -102,15 +100,14 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`].
     pub fn predict_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
-        match &self.engine {
-            Engine::Whole(..) => {
-                Ok(self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0))
-            }
+        let answer = match &self.engine {
+            Engine::Whole(..) => self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0),
             Engine::Distilled(network) => {
                 let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
-                self.small(network).rank(&instance, query.objective, configs, query.top)
+                self.small(network).rank(&instance, query.objective, configs, query.top)?
             }
-        }
+        };
+        Ok(corrected(answer, self.line(query.device)))
     }
 
     /// Of each problem, the prefixes that a beam asks about, with what the networks say may follow: what a small decoder learns of a model of
@@ -205,6 +202,7 @@ impl Predictor {
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
     pub fn first(&self, device: &Device, known: &ScoredProblem) -> Option<(First, bool)> {
         let first = known.first(&self.calibration?)?;
+        let first = First { probability: self.line(device).at(first.probability), ..first };
         Some((first, self.doubts(device, first.probability)))
     }
 
@@ -220,7 +218,12 @@ impl Predictor {
 
     /// Whether it was trained on a device of this name.
     pub fn saw(&self, device: &Device) -> bool {
-        self.devices.contains(&device.name)
+        self.devices.iter().any(|d| d.name == device.name)
+    }
+
+    /// What the probabilities that the model states are worth on a device.
+    pub(crate) fn line(&self, device: &Device) -> Line {
+        self.trust.line(device, &self.devices)
     }
 
     /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.
@@ -271,4 +274,12 @@ impl Predictor {
             Engine::Distilled(_) => input("the model is a distilled one; this asks the whole one"),
         }
     }
+}
+
+/// Candidates with probabilities as they turn out.
+pub(crate) fn corrected(mut candidates: Vec<Candidate>, line: Line) -> Vec<Candidate> {
+    if line != Line::SAME {
+        line.correct(&mut candidates);
+    }
+    candidates
 }

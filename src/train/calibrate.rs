@@ -4,9 +4,14 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, RankedProblem};
-use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem, log_odds, logistic};
+use seqtune_data::Table;
+use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem};
+use seqtune_predict::error::Result;
 use seqtune_predict::opinion_pool::{EQUAL, PoolWeights};
 use seqtune_predict::softmax::{distribution, softmax};
+use seqtune_predict::threads::on_threads;
+use seqtune_predict::trust::{HELD, Line, Trust};
+use seqtune_predict::{Predictor, Query};
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);
@@ -47,10 +52,36 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
     let known: Vec<Ranked> =
         known.into_iter().map(|k| Ranked { scores: k.scores(&weights), costs: &k.costs }).collect();
     let temperature = fit_temperature(&known);
-    let (slope, offset) = line(&known.iter().filter_map(|k| k.first_at(temperature)).collect::<Vec<_>>());
+    // held to the plain line as strongly as two problems would
+    let firsts: Vec<First> = known.iter().filter_map(|k| k.first_at(temperature)).collect();
+    let Line { slope, offset } = Line::of(&firsts, Line::SAME, 0.5);
     let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
     fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
     Some(fitted)
+}
+
+/// First choices of problems whose tuned config is known, with the probabilities that the model states.
+///
+/// # Errors
+/// The error of a prediction.
+pub fn firsts_of_tuned(predictor: &Predictor, table: &Table, indices: &[usize]) -> Result<Vec<First>> {
+    let first = |i: &usize| {
+        let tried = &table.tried[*i];
+        let query = Query::new(&table.devices[tried.device]);
+        let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?;
+        Ok(found[0].first().zip(tried.tuned()).map(|(first, (tuned, _))| {
+            let best = first.config == *tuned;
+            First { probability: first.probability, best, lost: !best as u8 as f64 }
+        }))
+    };
+    let threads = tch::get_num_threads().max(1) as usize;
+    Ok(on_threads(indices, threads, first)?.into_iter().flatten().collect())
+}
+
+/// What the likelihoods of a model of tuned configs are worth, learned from these first choices.
+pub fn trust(firsts: &[First]) -> Trust {
+    let seen = (!firsts.is_empty()).then(|| Line::of(firsts, Line::SAME, HELD));
+    Trust { seen, measured: Vec::new() }
 }
 
 /// How much each part of the model counts towards the soft targets.
@@ -100,30 +131,6 @@ fn improbability(known: &[Ranked], temperature: f64) -> f64 {
         -softmax(&k.scores, temperature)[best].max(1e-12).ln()
     };
     known.iter().map(of).sum::<f64>() / known.len() as f64
-}
-
-/// Slope and offset of the log-odds under which first choices are as probable as they turn out right: logistic regression by Newton's
-/// method, held to the plain line (1, 0) as strongly as two problems would.
-fn line(firsts: &[First]) -> (f64, f64) {
-    let (mut slope, mut offset) = (1.0, 0.0);
-    for _ in 0..30 {
-        let held = 0.5;
-        let (mut g, mut h) = ([held * (slope - 1.0), held * offset], [held, 0.0, held]);
-        for first in firsts {
-            let x = log_odds(first.probability);
-            let p = logistic(slope * x + offset);
-            let (error, weight) = (p - first.best as u8 as f64, p * (1.0 - p));
-            g = [g[0] + error * x, g[1] + error];
-            h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
-        }
-        let determinant = h[0] * h[2] - h[1] * h[1];
-        slope -= (h[2] * g[0] - h[1] * g[1]) / determinant;
-        offset -= (h[0] * g[1] - h[1] * g[0]) / determinant;
-    }
-    match slope.is_finite() && offset.is_finite() && slope > 0.0 {
-        true => (slope, offset),
-        false => (1.0, 0.0),
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use seqtune_eval::baselines::{Average, Neighbours};
 use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::{Judged, LeftOut, Report, TOPS, losing, rows};
+use seqtune_eval::reliability::CalibrationError;
 use seqtune_eval::reliability::Reliability;
 use seqtune_eval::replay::nothing_to_judge;
 use seqtune_predict::Query;
@@ -92,6 +93,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         device: device.name.clone(),
         problems: judged.len(),
         rows: rows(&judged.iter().collect::<Vec<_>>()),
+        trueness: trueness(judged),
     };
     let left_out = match ask.held_out {
         HeldOut::Devices => table.devices.iter().zip(&judged).map(left_out).collect(),
@@ -114,6 +116,12 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         shapes: losing(&all),
         sureness: Reliability::of(all.iter().filter_map(|j| j.first).collect()),
     })
+}
+
+/// How true the probabilities of first choices are; `None` of none.
+fn trueness(judged: &[Judged]) -> Option<CalibrationError> {
+    let firsts: Vec<First> = judged.iter().filter_map(|j| Some(j.first?.0)).collect();
+    (!firsts.is_empty()).then(|| CalibrationError::of(&firsts))
 }
 
 /// The folds: a share of the shapes, or a device, is asked; a tenth of the shapes of all that is left chooses weights.

@@ -17,6 +17,7 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::threads::on_threads;
+use seqtune_predict::trust::Trust;
 use seqtune_predict::{Meta, Model, Predictor};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -99,6 +100,7 @@ fn fit(
     let trained = training.train(progress)?;
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
+    model.meta.trust = trust(&model, &plan)?;
     model.save(folder)?;
     checkpoints.iter().try_for_each(Checkpoint::remove)?;
     // as it was stored, so that the model in hand is the model on disk
@@ -172,6 +174,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         parent: plan.parent(),
         scores,
         calibration: None,
+        trust: Trust::default(),
         distilled: None,
         tool: env!("CARGO_PKG_VERSION").into(),
         date: today(),
@@ -215,4 +218,17 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
         }
     }
     Ok(calibrate::fit(&known, plan.calibration_temperature()))
+}
+
+/// What the likelihoods of a model of tuned configs are worth on the validation problems.
+fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
+    if !plan.tuned {
+        // calibrated already
+        return Ok(Trust::default());
+    }
+    let mut firsts = Vec::new();
+    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+        firsts.extend(calibrate::firsts_of_tuned(&Predictor::new(kernel, model)?, table, &problems.validation)?);
+    }
+    Ok(calibrate::trust(&firsts))
 }

@@ -92,8 +92,7 @@ pub struct Report {
     pub against_ktn: Option<AgainstKtn>,
     /// How true the model's probabilities of its first choices are.
     pub trueness: CalibrationError,
-    /// What that is made of.
-    #[serde(skip)]
+    /// What that is made of, by problem.
     pub firsts: Vec<First>,
     /// Greedy decoding without look-ahead.
     pub unmasked: Unmasked,

@@ -23,7 +23,8 @@ use seqtune_predict::kernel::{Config, ConfigSpace, Count, Kernel, Objective};
 use seqtune_predict::opinion_pool::PoolWeights;
 use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_predict::threads::on_threads;
-use seqtune_predict::{Meta, Model, Predictor, Query};
+use seqtune_predict::trust::Trust;
+use seqtune_predict::{Meta, Model, Predictor};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -250,6 +251,7 @@ impl Distillation<'_> {
             parent: Some(self.model.digest()),
             scores: [("validation divergence (nats)".to_string(), nats)].into(),
             calibration: None,
+            trust: Trust::default(),
             distilled: Some(Level::UNKNOWN),
             command: self.options.command.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),
@@ -285,8 +287,13 @@ impl Distillation<'_> {
     /// Calibrates the small decoder, and compares it with the whole model on the validation problems.
     fn compare(&self, small: &mut Model) -> Result<()> {
         let validation = &self.plan.problems[0].validation;
-        let losses = match self.plan.tuned {
-            true => self.missed(&Predictor::new(self.kernel, small)?, validation)?,
+        let losses: Vec<(f64, f64)> = match self.plan.tuned {
+            true => {
+                let firsts_of = |predictor: &Predictor| calibrate::firsts_of_tuned(predictor, self.table, validation);
+                let (firsts, whole) = (firsts_of(&Predictor::new(self.kernel, small)?)?, firsts_of(self.whole)?);
+                small.meta.trust = calibrate::trust(&firsts);
+                firsts.iter().zip(&whole).map(|(s, w)| (s.lost, w.lost)).collect()
+            }
             false => {
                 let known = self.known(&Predictor::new(self.kernel, small)?, validation)?;
                 small.meta.calibration = calibrate::fit_weighed(&known, LIKELIHOOD);
@@ -311,21 +318,6 @@ impl Distillation<'_> {
             let tried = &self.table.tried[*i];
             let device = &self.table.devices[tried.device];
             Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.1)
-        })
-    }
-
-    /// Whether the tuned config is not the first choice, of the small decoder and of the whole model.
-    fn missed(&self, small: &Predictor, indices: &[usize]) -> Result<Vec<(f64, f64)>> {
-        on_threads(indices, threads(), |i| {
-            let tried = &self.table.tried[*i];
-            let query = Query::new(&self.table.devices[tried.device]);
-            let missed = |predictor: &Predictor| -> Result<f64> {
-                let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?;
-                let right =
-                    found[0].first().zip(tried.tuned()).is_some_and(|(first, (tuned, _))| first.config == *tuned);
-                Ok(!right as u8 as f64)
-            };
-            Ok((missed(small)?, missed(self.whole)?))
         })
     }
 }

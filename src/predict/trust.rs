@@ -1,0 +1,157 @@
+//! What stated probabilities are worth by device: where a model learned, where it never was, and where a few problems were measured since.
+//!
+//! A model asked about a device that it was not trained on is as sure as ever, and right less often. How much less was learned by leaving
+//! devices out, of many kernels at once (`scripts/unseen.sh`): the log-odds of a first choice fall by [`NEAR`], and by [`FAR`] for each unit of
+//! [`distance`]. A few problems of the device correct that, as a line through the log-odds (Platt 1999) that is held to it.
+
+use crate::calibration::{First, log_odds, logistic};
+use crate::candidate::Candidate;
+use crate::error::{Result, input};
+use crate::kernel::Device;
+use serde::{Deserialize, Serialize};
+
+/// Log-odds that a first choice loses on any device that the model never saw.
+const NEAR: f64 = 1.0;
+
+/// Log-odds that it loses besides for each unit of distance.
+const FAR: f64 = 0.6;
+
+/// How strongly a line is held to what would be without problems: as four problems would.
+pub const HELD: f64 = 1.0;
+
+/// A line through the log-odds of first choices.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Slope.
+    pub slope: f64,
+    /// Intercept, in log-odds.
+    pub offset: f64,
+}
+
+impl Line {
+    /// Probabilities as they are.
+    pub const SAME: Line = Line { slope: 1.0, offset: 0.0 };
+
+    /// A probability as it turns out.
+    pub fn at(&self, probability: f64) -> f64 {
+        logistic(self.slope * log_odds(probability) + self.offset)
+    }
+
+    /// The line under which first choices are as probable as they turn out right: logistic regression by Newton's method, held to `prior` as
+    /// strongly as four times `held` problems would.
+    pub fn of(firsts: &[First], prior: Line, held: f64) -> Line {
+        let Line { mut slope, mut offset } = prior;
+        for _ in 0..30 {
+            let (mut g, mut h) = ([held * (slope - prior.slope), held * (offset - prior.offset)], [held, 0.0, held]);
+            for first in firsts {
+                let x = log_odds(first.probability);
+                let p = logistic(slope * x + offset);
+                let (error, weight) = (p - first.best as u8 as f64, p * (1.0 - p));
+                g = [g[0] + error * x, g[1] + error];
+                h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
+            }
+            let determinant = h[0] * h[2] - h[1] * h[1];
+            slope -= (h[2] * g[0] - h[1] * g[1]) / determinant;
+            offset -= (h[0] * g[1] - h[1] * g[0]) / determinant;
+        }
+        match slope.is_finite() && offset.is_finite() && slope > 0.0 {
+            true => Line { slope, offset },
+            false => prior,
+        }
+    }
+
+    /// Probabilities of the best candidates of a problem, the first of which is corrected; the others share what it gives or takes.
+    pub fn correct(&self, candidates: &mut [Candidate]) {
+        let Some(said) = candidates.first().map(|first| first.probability) else { return };
+        let first = self.at(said);
+        let rest = (1.0 - first) / (1.0 - said).max(1e-12);
+        candidates.iter_mut().for_each(|c| c.probability *= rest);
+        candidates[0].probability = first;
+    }
+}
+
+/// A device that the model never saw, of which problems were measured since.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Its name.
+    pub device: String,
+    /// What stated probabilities are worth there.
+    pub line: Line,
+    /// Problems it was learned from.
+    pub problems: usize,
+}
+
+/// What stated probabilities are worth by device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trust {
+    /// On devices that the model was trained on, where its calibration says nothing: of tuned configs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Line>,
+    /// On devices of which problems were measured since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<Measured>,
+}
+
+impl Trust {
+    /// What is known of nothing.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_none() && self.measured.is_empty()
+    }
+
+    /// What probabilities are worth on a device, of a model that was trained on `devices`.
+    pub fn line(&self, device: &Device, devices: &[Device]) -> Line {
+        if devices.iter().any(|d| d.name == device.name) {
+            return self.seen.unwrap_or(Line::SAME);
+        }
+        match self.measured.iter().find(|m| m.device == device.name) {
+            Some(measured) => measured.line,
+            None => self.elsewhere(device, devices),
+        }
+    }
+
+    /// The same of a device of which nothing is known.
+    fn elsewhere(&self, device: &Device, devices: &[Device]) -> Line {
+        let far = devices.iter().map(|d| distance(d, device)).min_by(f64::total_cmp).unwrap_or(0.0);
+        let Line { slope, offset } = self.seen.unwrap_or(Line::SAME);
+        Line { slope, offset: offset - NEAR - FAR * far }
+    }
+
+    /// Learns what probabilities are worth on a device that the model never saw, of first choices with the probabilities that the model states
+    /// without any correction.
+    pub fn measure(&mut self, device: &Device, devices: &[Device], firsts: &[First]) -> Measured {
+        self.measured.retain(|m| m.device != device.name);
+        let line = Line::of(firsts, self.elsewhere(device, devices), HELD);
+        let measured = Measured { device: device.name.clone(), line, problems: firsts.len() };
+        self.measured.push(measured.clone());
+        measured
+    }
+
+    /// Refuses numbers that no training finds.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input), always the same sentence.
+    pub fn check(&self) -> Result<()> {
+        let mut lines = self.seen.iter().chain(self.measured.iter().map(|m| &m.line));
+        match lines.all(|l| l.slope.is_finite() && l.slope > 0.0 && l.offset.is_finite()) {
+            true => Ok(()),
+            false => input("its trust by device holds numbers that no training finds"),
+        }
+    }
+}
+
+/// How far two devices are apart: 1 for another maker, 1 for another generation of the architecture, and 1 for each doubling of the compute
+/// units. 0 of the same chip.
+pub fn distance(a: &Device, b: &Device) -> f64 {
+    let differs = |a: &str, b: &str| (!a.eq_ignore_ascii_case(b)) as u8 as f64;
+    let units = match (a.limits.compute_units, b.limits.compute_units) {
+        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => (a / b).log2().abs(),
+        _ => 0.0,
+    };
+    differs(&a.vendor, &b.vendor) + differs(generation(&a.architecture), generation(&b.architecture)) + units
+}
+
+/// The architecture without the numbers of a chip: `sm_8` of `sm_86`, `gfx10` of `gfx1030`.
+fn generation(architecture: &str) -> &str {
+    let chip = if architecture.starts_with("gfx") { 2 } else { architecture.starts_with("sm_") as usize };
+    architecture.get(..architecture.len().saturating_sub(chip)).unwrap_or(architecture)
+}
