@@ -2,6 +2,7 @@
 
 pub mod answer;
 mod bench;
+mod calibrate;
 mod check;
 mod completions;
 mod convert;
@@ -50,6 +51,7 @@ pub enum Verb {
     Sweep(sweep::Args),
     Train(train::Args),
     Distil(distil::Args),
+    Calibrate(calibrate::Args),
     Predict(predict::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
@@ -83,6 +85,7 @@ pub fn main() -> ExitCode {
         Verb::Sweep(args) => sweep::run(args),
         Verb::Train(args) => train::run(args),
         Verb::Distil(args) => distil::run(args),
+        Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args),

@@ -3,6 +3,7 @@
 pub mod baselines;
 pub mod curve;
 pub mod extra_trees;
+pub mod firsts;
 pub mod html;
 pub mod ktn;
 pub mod lightgbm;

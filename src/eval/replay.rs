@@ -71,7 +71,6 @@ pub struct Report {
     /// What the model knows of how good it is; `None` of one without calibration.
     pub sureness: Option<Reliability>,
     /// What its first choices were worth: what `sureness` is made of.
-    #[serde(skip)]
     pub firsts: Vec<First>,
     /// Top-1 share of the model per test problem, lowest first: where to look.
     pub problems: Vec<(String, f64)>,

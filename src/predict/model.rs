@@ -197,14 +197,26 @@ impl Model {
     pub fn save(&self, folder: &Path) -> Result<()> {
         let small = Model::small_file(folder);
         let file = if self.meta.distilled.is_some() { &small } else { &Model::file(folder) };
-        let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
-        let meta = HashMap::from([(DESCRIPTION.to_string(), meta)]);
-        let bytes = encode(&self.weights, &self.trees, meta, Dtype::I8)?;
+        let bytes = self.bytes()?;
         // first: who is stopped in between has a whole model alone, never one beside another's small decoder
         if self.meta.distilled.is_none() && small.is_file() {
             std::fs::remove_file(&small).map_err(io(&small))?;
         }
         write_whole(file, &bytes)
+    }
+
+    /// Writes a model over its own file: its description has changed, its weights have not.
+    ///
+    /// # Errors
+    /// As [`Model::save`].
+    pub fn rewrite(&self, file: &Path) -> Result<()> {
+        write_whole(file, &self.bytes()?)
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>> {
+        let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
+        let meta = HashMap::from([(DESCRIPTION.to_string(), meta)]);
+        encode(&self.weights, &self.trees, meta, Dtype::I8)
     }
 
     /// Whether a folder holds a model, whole or distilled.

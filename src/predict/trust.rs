@@ -1,7 +1,7 @@
 //! What stated probabilities are worth by device: where a model learned, where it never was, and where a few problems were measured since.
 //!
 //! A model asked about a device that it was not trained on is as sure as ever, and right less often. How much less was learned by leaving
-//! devices out, of many kernels at once (`scripts/unseen.sh`): the log-odds of a first choice fall by [`NEAR`], and by [`FAR`] for each unit of
+//! devices out, of many kernels at once (`scripts/unseen.sh`): the log-odds of a first choice fall by `NEAR`, and by `FAR` for each unit of
 //! [`distance`]. A few problems of the device correct that, as a line through the log-odds (Platt 1999) that is held to it.
 
 use crate::calibration::{First, log_odds, logistic};
@@ -10,8 +10,8 @@ use crate::error::{Result, input};
 use crate::kernel::Device;
 use serde::{Deserialize, Serialize};
 
-/// Log-odds that a first choice loses on any device that the model never saw.
-const NEAR: f64 = 1.0;
+/// Log-odds that a first choice loses on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all.
+const NEAR: [f64; 2] = [1.0, 0.3];
 
 /// Log-odds that it loses besides for each unit of distance.
 const FAR: f64 = 0.6;
@@ -113,7 +113,7 @@ impl Trust {
     fn elsewhere(&self, device: &Device, devices: &[Device]) -> Line {
         let far = devices.iter().map(|d| distance(d, device)).min_by(f64::total_cmp).unwrap_or(0.0);
         let Line { slope, offset } = self.seen.unwrap_or(Line::SAME);
-        Line { slope, offset: offset - NEAR - FAR * far }
+        Line { slope, offset: offset - NEAR[is_cpu(device) as usize] - FAR * far }
     }
 
     /// Learns what probabilities are worth on a device that the model never saw, of first choices with the probabilities that the model states
@@ -139,19 +139,102 @@ impl Trust {
     }
 }
 
-/// How far two devices are apart: 1 for another maker, 1 for another generation of the architecture, and 1 for each doubling of the compute
-/// units. 0 of the same chip.
+fn is_cpu(device: &Device) -> bool {
+    device.limits.is_cpu == Some(1.0)
+}
+
+/// How far two devices are apart: 1 for another maker of GPUs, 1 for another generation of the architecture, and 1 for each doubling of the
+/// compute units. 0 of the same chip.
 pub fn distance(a: &Device, b: &Device) -> f64 {
     let differs = |a: &str, b: &str| (!a.eq_ignore_ascii_case(b)) as u8 as f64;
     let units = match (a.limits.compute_units, b.limits.compute_units) {
         (Some(a), Some(b)) if a > 0.0 && b > 0.0 => (a / b).log2().abs(),
         _ => 0.0,
     };
-    differs(&a.vendor, &b.vendor) + differs(generation(&a.architecture), generation(&b.architecture)) + units
+    // CPUs of all makers run the same instructions
+    let maker = if is_cpu(a) && is_cpu(b) { 0.0 } else { differs(&a.vendor, &b.vendor) };
+    maker + differs(generation(&a.architecture), generation(&b.architecture)) + units
 }
 
 /// The architecture without the numbers of a chip: `sm_8` of `sm_86`, `gfx10` of `gfx1030`.
 fn generation(architecture: &str) -> &str {
     let chip = if architecture.starts_with("gfx") { 2 } else { architecture.starts_with("sm_") as usize };
     architecture.get(..architecture.len().saturating_sub(chip)).unwrap_or(architecture)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Config;
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    fn device(name: &str) -> Device {
+        Device::described(name).unwrap()
+    }
+
+    #[test]
+    fn a_device_is_the_farther_the_more_it_differs() {
+        let [mi50, vega, mi300x, rx, a100, h100] =
+            ["MI50", "RX Vega 56", "MI300X", "RX 6800 XT", "A100", "H100"].map(device);
+        let far = [distance(&mi50, &mi50), distance(&mi50, &vega), distance(&mi50, &rx), distance(&mi50, &mi300x)];
+        assert!(far[0] == 0.0 && far.is_sorted() && far[1] < 0.2, "{far:?}");
+        assert!((1.0..1.5).contains(&distance(&a100, &h100)));
+        assert!(distance(&a100, &mi50) > 2.0);
+        assert_eq!(distance(&rx, &mi50), distance(&mi50, &rx));
+    }
+
+    #[test]
+    fn probabilities_fall_where_a_model_never_was_and_stay_where_it_learned() {
+        let (mi50, vega, rx) = (device("MI50"), device("RX Vega 56"), device("RX 6800 XT"));
+        let trust = Trust::default();
+        let at = |on: &Device, of: &[Device]| trust.line(on, of).at(0.6);
+        assert_eq!(trust.line(&mi50, std::slice::from_ref(&mi50)), Line::SAME);
+        assert!(at(&vega, std::slice::from_ref(&mi50)) < 0.4);
+        assert!(at(&rx, std::slice::from_ref(&mi50)) < at(&vega, std::slice::from_ref(&mi50)));
+        // the nearest of those that it saw counts
+        assert_eq!(at(&vega, &[rx, mi50.clone()]), at(&vega, std::slice::from_ref(&mi50)));
+    }
+
+    #[test]
+    fn twenty_problems_of_a_device_bring_its_probabilities_near_to_what_is_right() {
+        let (mi50, vega) = (device("MI50"), device("RX Vega 56"));
+        let seen = std::slice::from_ref(&mi50);
+        let truth = Line { slope: 1.0, offset: -0.2 };
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut error = [0.0, 0.0];
+        for _ in 0..50 {
+            let mut drawn = |count: usize| -> Vec<First> {
+                let first = |_| {
+                    let probability = rng.random_range(0.2..0.9);
+                    First { probability, best: rng.random::<f64>() < truth.at(probability), lost: 0.0 }
+                };
+                (0..count).map(first).collect()
+            };
+            let mut trust = Trust::default();
+            let gap = |line: Line| (line.at(0.55) - truth.at(0.55)).abs() / 50.0;
+            error[0] += gap(trust.line(&vega, seen));
+            let measured = trust.measure(&vega, seen, &drawn(20));
+            assert_eq!((measured.problems, measured.line), (20, trust.line(&vega, seen)));
+            error[1] += gap(measured.line);
+        }
+        assert!(error[1] < 0.6 * error[0], "{error:?}");
+    }
+
+    #[test]
+    fn a_corrected_answer_keeps_its_order_and_its_sum_within_one() {
+        let candidate = |probability: f64| Candidate {
+            config: Config(vec![0]),
+            log_probability: probability.ln(),
+            probability,
+            time_us: f64::NAN,
+            joules: f64::NAN,
+        };
+        let mut answer: Vec<Candidate> = [0.5, 0.3, 0.1].map(candidate).into();
+        Line { slope: 1.0, offset: -1.0 }.correct(&mut answer);
+        let now: Vec<f64> = answer.iter().map(|c| c.probability).collect();
+        assert!((now[0] - logistic(-1.0)).abs() < 1e-12);
+        assert!((now[1] / now[2] - 3.0).abs() < 1e-9 && now.iter().sum::<f64>() < 1.0);
+        Line::SAME.correct(&mut []);
+    }
 }

@@ -4,14 +4,10 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, RankedProblem};
-use seqtune_data::Table;
 use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem};
-use seqtune_predict::error::Result;
 use seqtune_predict::opinion_pool::{EQUAL, PoolWeights};
 use seqtune_predict::softmax::{distribution, softmax};
-use seqtune_predict::threads::on_threads;
 use seqtune_predict::trust::{HELD, Line, Trust};
-use seqtune_predict::{Predictor, Query};
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);
@@ -58,24 +54,6 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
     let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
     fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
     Some(fitted)
-}
-
-/// First choices of problems whose tuned config is known, with the probabilities that the model states.
-///
-/// # Errors
-/// The error of a prediction.
-pub fn firsts_of_tuned(predictor: &Predictor, table: &Table, indices: &[usize]) -> Result<Vec<First>> {
-    let first = |i: &usize| {
-        let tried = &table.tried[*i];
-        let query = Query::new(&table.devices[tried.device]);
-        let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?;
-        Ok(found[0].first().zip(tried.tuned()).map(|(first, (tuned, _))| {
-            let best = first.config == *tuned;
-            First { probability: first.probability, best, lost: !best as u8 as f64 }
-        }))
-    };
-    let threads = tch::get_num_threads().max(1) as usize;
-    Ok(on_threads(indices, threads, first)?.into_iter().flatten().collect())
 }
 
 /// What the likelihoods of a model of tuned configs are worth, learned from these first choices.

@@ -12,9 +12,10 @@ use crate::schedule::EnsembleTraining;
 use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{Table, today};
+use seqtune_eval::firsts::firsts;
 use seqtune_predict::calibration::Calibration;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::kernel::{Device, Kernel, Objective};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::threads::on_threads;
 use seqtune_predict::trust::Trust;
@@ -226,9 +227,10 @@ fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
         // calibrated already
         return Ok(Trust::default());
     }
-    let mut firsts = Vec::new();
+    let mut said = Vec::new();
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
-        firsts.extend(calibrate::firsts_of_tuned(&Predictor::new(kernel, model)?, table, &problems.validation)?);
+        let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
+        said.extend(firsts(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
-    Ok(calibrate::trust(&firsts))
+    Ok(calibrate::trust(&said))
 }

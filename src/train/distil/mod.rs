@@ -15,6 +15,7 @@ use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
 use seqtune_data::{Table, today};
+use seqtune_eval::firsts::firsts;
 use seqtune_predict::calibration::{First, ScoredProblem};
 use seqtune_predict::distilled::level::Level;
 use seqtune_predict::error::{Error, Result, input};
@@ -289,10 +290,10 @@ impl Distillation<'_> {
         let validation = &self.plan.problems[0].validation;
         let losses: Vec<(f64, f64)> = match self.plan.tuned {
             true => {
-                let firsts_of = |predictor: &Predictor| calibrate::firsts_of_tuned(predictor, self.table, validation);
-                let (firsts, whole) = (firsts_of(&Predictor::new(self.kernel, small)?)?, firsts_of(self.whole)?);
-                small.meta.trust = calibrate::trust(&firsts);
-                firsts.iter().zip(&whole).map(|(s, w)| (s.lost, w.lost)).collect()
+                let said = |predictor| firsts(predictor, self.table, validation, Objective::Time, threads());
+                let (own, whole) = (said(&Predictor::new(self.kernel, small)?)?, said(self.whole)?);
+                small.meta.trust = calibrate::trust(&own);
+                own.iter().zip(&whole).map(|(s, w)| (s.lost, w.lost)).collect()
             }
             false => {
                 let known = self.known(&Predictor::new(self.kernel, small)?, validation)?;

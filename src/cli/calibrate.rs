@@ -1,0 +1,113 @@
+//! `seqtune calibrate`
+
+use crate::cli::answer::{answer, answer_json};
+use seqtune_data::Table;
+use seqtune_eval::firsts::firsts;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::{Device, Kernel, Objective};
+use seqtune_predict::threads::cores;
+use seqtune_predict::trust::Trust;
+use seqtune_predict::{Meta, Model, Predictor, Quality};
+use std::path::{Path, PathBuf};
+
+/// Learns from a few measured or tuned problems what a model's probabilities are worth on a device that it never saw
+///
+/// What is learned is kept in the model's file or files; the ranking stays as it is. Twenty problems do. Given again, problems of a device replace
+/// what was learned of it before. A model that is trained on the device learns more: `train --from`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Folder of the model, or of models of one kernel each
+    model: PathBuf,
+    /// Datasets of devices that the model was not trained on
+    #[arg(required = true)]
+    datasets: Vec<PathBuf>,
+    /// Kernel name or folder [default: the one that the datasets name]
+    #[arg(long)]
+    kernel: Option<String>,
+    /// Quantity that configs are compared by
+    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    objective: Objective,
+    /// What was learned as JSON, a line for each device and file
+    #[arg(long)]
+    json: bool,
+}
+
+/// Learns, and writes the models anew.
+pub fn run(args: Args) -> Result<()> {
+    for (kernel, table) in crate::cli::inputs::tables(&args.datasets, args.kernel.as_deref())? {
+        let mut files = Vec::new();
+        for quality in [Quality::Fast, Quality::Best] {
+            // a folder holds the whole, the small decoder or both
+            let file = Model::file_for(&args.model, Some(&kernel.name), quality);
+            files.extend(file.ok().filter(|file| file.is_file() && !files.contains(file)));
+        }
+        if files.is_empty() {
+            // says what is missing
+            Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
+        }
+        for file in files {
+            calibrate(&args, &kernel, &table, &file)?;
+        }
+    }
+    Ok(())
+}
+
+fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result<()> {
+    let mut model = Model::load(file)?;
+    model.check_objective(args.objective)?;
+    let seen = |device: &Device| model.meta.devices.iter().any(|d| d.name == device.name);
+    let new: Vec<usize> = (0..table.devices.len()).filter(|d| !seen(&table.devices[*d])).collect();
+    if new.is_empty() {
+        let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
+        return input(format!(
+            "{}: the model was trained on {}; give problems of a device that it never saw",
+            file.display(),
+            names.join(", ")
+        ));
+    }
+    let trust = std::mem::take(&mut model.meta.trust);
+    // what it states before any correction
+    let predictor = Predictor::new(kernel, &model)?;
+    model.meta.trust = trust;
+    let mut learned = Vec::new();
+    for device in new {
+        let indices: Vec<usize> = (0..table.tried.len()).filter(|i| table.tried[*i].device == device).collect();
+        let said = firsts(&predictor, table, &indices, args.objective, cores())?;
+        let device = &table.devices[device];
+        if said.is_empty() {
+            return input(format!("no problem of {} has a best or a tuned config to learn from", device.name));
+        }
+        let mean =
+            |of: &dyn Fn(f64) -> f64| said.iter().map(|first| of(first.probability)).sum::<f64>() / said.len() as f64;
+        let Meta { trust, devices, .. } = &mut model.meta;
+        let before = Trust { measured: Vec::new(), ..trust.clone() }.line(device, devices);
+        let after = trust.measure(device, devices, &said).line;
+        learned.push(serde_json::json!({
+            "file": file.display().to_string(), "device": device.name, "problems": said.len(),
+            "right": said.iter().filter(|first| first.best).count(),
+            "said_before": mean(&|p| before.at(p)), "says_now": mean(&|p| after.at(p)),
+        }));
+    }
+    model.rewrite(file)?;
+    for facts in learned {
+        match args.json {
+            true => answer_json(&facts)?,
+            false => answer(&text(&facts)),
+        }
+    }
+    Ok(())
+}
+
+fn text(facts: &serde_json::Value) -> String {
+    let percent = |name: &str| format!("{:.0} %", 100.0 * facts[name].as_f64().unwrap_or(f64::NAN));
+    let word = |name: &str| facts[name].as_str().unwrap_or_default();
+    format!(
+        "{}: {}: the first choice is right in {} of {} problems; the model said {} of them, and says {} now",
+        word("file"),
+        word("device"),
+        facts["right"],
+        facts["problems"],
+        percent("said_before"),
+        percent("says_now")
+    )
+}

@@ -1,0 +1,74 @@
+//! `calibrate`: what a few problems of a device that a model never saw are worth.
+
+mod common;
+
+use common::{root, run};
+use std::fs::{copy, create_dir, read};
+
+const SWEEPS: [&str; 2] = ["datasets/gemm/cpu-epyc-2c.sqt", "datasets/gemm/cpu-skylake-2c.sqt"];
+
+/// The shipped model of gemm, whole and distilled, in a folder of its own.
+fn copied(folder: &std::path::Path) -> String {
+    let model = folder.join("model");
+    create_dir(&model).unwrap();
+    for file in ["model.safetensors", "distilled.safetensors"] {
+        copy(root().join("models/gemm-cpu").join(file), model.join(file)).unwrap();
+    }
+    model.display().to_string()
+}
+
+#[test]
+fn problems_of_a_new_device_change_what_is_said_there_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = copied(folder.path());
+    let new = folder.path().join("new.toml").display().to_string();
+    let cpu = "is_cpu = 1\ncompute_units = 2\nmax_group_items = 4096\nlocal_memory = 1048576";
+    let name = "pthread-skylake-avx512-Intel(R) Xeon(R) Processor";
+    std::fs::write(&new, format!("[[device]]\nname = \"{name}\"\narchitecture = \"cpu\"\n[device.limits]\n{cpu}\n"))
+        .unwrap();
+    let ask = |device: &[&str], quality: &str| {
+        let words = ["predict", &model, "gemm", "M=300,N=200,K=100", "--json", "--top", "3", "--quality", quality];
+        run(&[&words, device].concat()).0
+    };
+    let before = ["fast", "best"].map(|quality| (ask(&[], quality), ask(&["--device", &new], quality)));
+    let (out, err, code) = run(&["calibrate", &model, SWEEPS[1]]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!(out.lines().filter(|line| line.contains("of 62 problems; the model said")).count(), 2, "{out}");
+    for ((seen, unseen), quality) in before.into_iter().zip(["fast", "best"]) {
+        assert_eq!(ask(&[], quality), seen, "what it says of devices that it learned from");
+        let now = ask(&["--device", &new], quality);
+        let configs = |text: &str| -> Vec<String> {
+            let answer: serde_json::Value = serde_json::from_str(text).unwrap();
+            answer["predictions"].as_array().unwrap().iter().map(|p| p["config"].to_string()).collect()
+        };
+        assert_eq!(configs(&now), configs(&unseen), "the order stays");
+        assert_ne!(now, unseen, "the probabilities do not");
+    }
+    // again: replaced, not learned twice
+    let files = ["model.safetensors", "distilled.safetensors"].map(|file| folder.path().join("model").join(file));
+    let written = files.each_ref().map(|file| read(file).unwrap());
+    assert_eq!(run(&["calibrate", &model, SWEEPS[1]]).2, 0);
+    assert_eq!(files.each_ref().map(|file| read(file).unwrap()), written);
+}
+
+#[test]
+fn what_cannot_be_learned_from_is_refused_and_the_model_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = copied(folder.path());
+    let file = folder.path().join("model/model.safetensors");
+    let before = read(&file).unwrap();
+    for (words, fault) in [
+        (
+            vec![model.as_str(), SWEEPS[0]],
+            "was trained on pthread-skylake-avx512-AMD EPYC; give problems of a device that it never saw",
+        ),
+        (vec![model.as_str(), "nothing.sqt"], "no such file"),
+        (vec!["nowhere", SWEEPS[1]], "no such file"),
+        (vec!["models/miopen", SWEEPS[1]], "no model is for kernel gemm"),
+        (vec![model.as_str(), SWEEPS[1], "--objective", "energy"], "not trained for energy"),
+    ] {
+        let (_, err, code) = run(&[&["calibrate"], &words[..]].concat());
+        assert!(code == 2 && err.contains(fault) && err.lines().count() == 1, "{words:?}: {err}");
+    }
+    assert_eq!(read(&file).unwrap(), before);
+}
