@@ -16,6 +16,9 @@ const NEAR: [f64; 2] = [1.0, 0.3];
 /// Log-odds that it loses besides for each unit of distance.
 const FAR: f64 = 0.6;
 
+/// Distance beyond which nothing more is lost: of none farther apart anything is known.
+const FARTHEST: f64 = 3.0;
+
 /// How strongly a line is held to what would be without problems: as four problems would.
 pub const HELD: f64 = 1.0;
 
@@ -113,7 +116,7 @@ impl Trust {
     fn elsewhere(&self, device: &Device, devices: &[Device]) -> Line {
         let far = devices.iter().map(|d| distance(d, device)).min_by(f64::total_cmp).unwrap_or(0.0);
         let Line { slope, offset } = self.seen.unwrap_or(Line::SAME);
-        Line { slope, offset: offset - NEAR[is_cpu(device) as usize] - FAR * far }
+        Line { slope, offset: offset - NEAR[is_cpu(device) as usize] - FAR * far.min(FARTHEST) }
     }
 
     /// Learns what probabilities are worth on a device that the model never saw, of first choices with the probabilities that the model states

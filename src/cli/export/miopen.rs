@@ -12,12 +12,12 @@ use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::spec::Field;
 use seqtune_predict::kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::limits;
-use seqtune_predict::model::Model;
+use seqtune_predict::model::{Meta, Model};
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A user database of MIOpen 3.2 or newer: for each convolution a line with the predicted config of every solver that serves it
 ///
@@ -36,7 +36,7 @@ pub struct MiopenArgs {
     /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
     #[arg(long)]
     device: Option<String>,
-    /// Solvers to export, separated by commas [default: all of the model]
+    /// Solvers to export, separated by commas [default: all that were trained on the device]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     solver: Vec<String>,
     /// Each convolution with all of these sizes instead of its own: N=1,2,5, N=1..64, N=1..64*2 (doubled), H,W=8..64+8 (every eighth, both
@@ -109,6 +109,19 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         return input(format!("{} holds no model; fetch or train one", args.model.display()));
     };
     let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
+    if args.solver.is_empty() {
+        // a solver may need what the device lacks: matrix cores, a compiler
+        let trained = wanted.iter().map(|solver| was_trained_on(&args.model, solver, &device));
+        let mut trained = trained.collect::<Result<Vec<bool>>>()?.into_iter();
+        wanted.retain(|_| trained.next().unwrap_or(false));
+        if wanted.is_empty() {
+            return input(format!(
+                "{}: no solver was trained on {}; name those that it has with --solver, to be guessed for it",
+                args.model.display(),
+                device.name
+            ));
+        }
+    }
     let convolutions = convolutions(&args)?;
     let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
@@ -150,6 +163,12 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         found.len() - unserved
     ));
     Ok(())
+}
+
+/// Whether the model of a solver learned from a device.
+fn was_trained_on(model: &Path, solver: &str, device: &Device) -> Result<bool> {
+    let meta = Meta::load(&Model::file_for(model, Some(solver), Quality::Auto)?)?;
+    Ok(meta.devices.iter().any(|d| d.is_called(&device.name)))
 }
 
 /// The convolutions that a kernel serves on a device, by index, and their problems.
