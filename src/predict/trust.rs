@@ -19,8 +19,8 @@ const FAR: f64 = 0.6;
 /// Distance beyond which nothing more is lost: of none farther apart anything is known.
 const FARTHEST: f64 = 3.0;
 
-/// How strongly a line is held to what would be without problems: as four problems would.
-pub const HELD: f64 = 1.0;
+/// How strongly slope and offset are held to what would be without problems of a device: a few problems tell of the offset alone.
+const HELD: [f64; 2] = [20.0, 1.0];
 
 /// A line through the log-odds of first choices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,12 +40,13 @@ impl Line {
         logistic(self.slope * log_odds(probability) + self.offset)
     }
 
-    /// The line under which first choices are as probable as they turn out right: logistic regression by Newton's method, held to `prior` as
-    /// strongly as four times `held` problems would.
-    pub fn of(firsts: &[First], prior: Line, held: f64) -> Line {
+    /// The line under which first choices are as probable as they turn out right: logistic regression by Newton's method, whose slope and
+    /// offset are held to those of `prior`, each as strongly as `4 * held` problems would.
+    pub fn of(firsts: &[First], prior: Line, held: [f64; 2]) -> Line {
         let Line { mut slope, mut offset } = prior;
-        for _ in 0..30 {
-            let (mut g, mut h) = ([held * (slope - prior.slope), held * (offset - prior.offset)], [held, 0.0, held]);
+        for _ in 0..60 {
+            let mut g = [held[0] * (slope - prior.slope), held[1] * (offset - prior.offset)];
+            let mut h = [held[0], 0.0, held[1]];
             for first in firsts {
                 let x = log_odds(first.probability);
                 let p = logistic(slope * x + offset);
@@ -54,8 +55,10 @@ impl Line {
                 h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
             }
             let determinant = h[0] * h[2] - h[1] * h[1];
-            slope -= (h[2] * g[0] - h[1] * g[1]) / determinant;
-            offset -= (h[0] * g[1] - h[1] * g[0]) / determinant;
+            let step = [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
+            // far from the best line the curvature misleads
+            slope -= step[0].clamp(-0.5, 0.5);
+            offset -= step[1].clamp(-0.5, 0.5);
         }
         match slope.is_finite() && offset.is_finite() && slope > 0.0 {
             true => Line { slope, offset },

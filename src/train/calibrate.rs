@@ -7,7 +7,7 @@ use crate::pool::{self, RankedProblem};
 use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem};
 use seqtune_predict::opinion_pool::{EQUAL, PoolWeights};
 use seqtune_predict::softmax::{distribution, softmax};
-use seqtune_predict::trust::{HELD, Line, Trust};
+use seqtune_predict::trust::{Line, Trust};
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);
@@ -50,7 +50,7 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
     let temperature = fit_temperature(&known);
     // held to the plain line as strongly as two problems would
     let firsts: Vec<First> = known.iter().filter_map(|k| k.first_at(temperature)).collect();
-    let Line { slope, offset } = Line::of(&firsts, Line::SAME, 0.5);
+    let Line { slope, offset } = Line::of(&firsts, Line::SAME, [0.5; 2]);
     let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
     fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
     Some(fitted)
@@ -58,7 +58,7 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
 
 /// What the likelihoods of a model of tuned configs are worth, learned from these first choices.
 pub fn trust(firsts: &[First]) -> Trust {
-    let seen = (!firsts.is_empty()).then(|| Line::of(firsts, Line::SAME, HELD));
+    let seen = (!firsts.is_empty()).then(|| Line::of(firsts, Line::SAME, [1.0; 2]));
     Trust { seen, measured: Vec::new() }
 }
 

@@ -103,25 +103,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
         return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));
     }
-    let mut wanted = known;
-    wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
-    let Some(first) = wanted.first() else {
-        return input(format!("{} holds no model; fetch or train one", args.model.display()));
-    };
-    let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
-    if args.solver.is_empty() {
-        // a solver may need what the device lacks: matrix cores, a compiler
-        let trained = wanted.iter().map(|solver| was_trained_on(&args.model, solver, &device));
-        let mut trained = trained.collect::<Result<Vec<bool>>>()?.into_iter();
-        wanted.retain(|_| trained.next().unwrap_or(false));
-        if wanted.is_empty() {
-            return input(format!(
-                "{}: no solver was trained on {}; name those that it has with --solver, to be guessed for it",
-                args.model.display(),
-                device.name
-            ));
-        }
-    }
+    let (wanted, device) = wanted(&args, known)?;
     let convolutions = convolutions(&args)?;
     let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
@@ -163,6 +145,30 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         found.len() - unserved
     ));
     Ok(())
+}
+
+/// The solvers that are asked, of those that the model knows, and the device.
+fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)> {
+    let mut wanted = known;
+    wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
+    let Some(first) = wanted.first() else {
+        return input(format!("{} holds no model; fetch or train one", args.model.display()));
+    };
+    let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
+    if args.solver.is_empty() {
+        // a solver may need what the device lacks: matrix cores, a compiler
+        let trained = wanted.iter().map(|solver| was_trained_on(&args.model, solver, &device));
+        let mut trained = trained.collect::<Result<Vec<bool>>>()?.into_iter();
+        wanted.retain(|_| trained.next().unwrap_or(false));
+        if wanted.is_empty() {
+            return input(format!(
+                "{}: no solver was trained on {}; name those that it has with --solver, to be guessed for it",
+                args.model.display(),
+                device.name
+            ));
+        }
+    }
+    Ok((wanted, device))
 }
 
 /// Whether the model of a solver learned from a device.
