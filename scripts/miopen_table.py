@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the main columns of an evaluation of MIOpen's solvers, and what follows its tables by solver.
 
-usage: scripts/miopen_table.py EVALUATION.md
+usage: scripts/miopen_table.py EVALUATION.md...    of one, what is said of all solvers together follows
 """
 import sys
 
@@ -26,34 +26,36 @@ def cells(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-with open(sys.argv[1]) as file:
-    lines = file.read().splitlines()
-by_solver, order, beside, ktn = {}, [], [], []
-header = None
-for line in lines:
-    if not line.startswith("|"):
-        header = None
-    elif header is None:
-        header = cells(line)
-        part = beside if "beside" in header else ktn if "KernelTuningNet" in header else None
-        if part is not None:
-            part.append(line)
-    elif part is not None:
-        part.append(line)
-    elif not line.startswith("|--"):
-        solver, *values = cells(line)
-        if solver not in by_solver:
-            order.append(solver)
-        for name, value in zip(header[1:], values):
-            by_solver.setdefault(solver, {}).setdefault(name, value)
+lines, by_solver, beside, ktn = [], {}, [], []
+for path in sys.argv[1:]:
+    header = None
+    with open(path) as file:
+        text = file.read().splitlines()
+    lines += text
+    for line in text:
+        if not line.startswith("|"):
+            header = None
+        elif header is None:
+            header = cells(line)
+            part = beside if "beside" in header else ktn if "KernelTuningNet" in header else None
+            if part is not None and not part:
+                part.append(line)
+        elif part is not None:
+            if not line.startswith("|--") or len(part) == 1:
+                part.append(line)
+        elif not line.startswith("|--"):
+            solver, *values = cells(line)
+            for name, value in zip(header[1:], values):
+                by_solver.setdefault(solver, {}).setdefault(name, value)
+order = sorted(by_solver, key=lambda solver: (-int(by_solver[solver]["test"]), solver))
 
 shown = [name for name in COLUMNS if any(name in row for row in by_solver.values())]
 print("| solver | " + " | ".join(COLUMNS[name] for name in shown) + " |")
 print("|---" * (len(shown) + 1) + "|")
 for solver in order:
     print(f"| {solver} | " + " | ".join(by_solver[solver].get(name, "-") for name in shown) + " |")
-print()
-print(*(line for line in lines if line.startswith(("Mean over", "All ", "First choices"))), sep="\n")
+if len(sys.argv) == 2:
+    print("", *(line for line in lines if line.startswith(("Mean over", "All ", "First choices"))), sep="\n")
 for part, title in ((beside, "Beside the networks that they were distilled from:"), (ktn, "Beside KernelTuningNet, on the problems of the data types that it serves:")):
     if part:
         print("", title, "", *part, sep="\n")

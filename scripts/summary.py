@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes README's table of six rows from the tables in docs/results.md that scripts/folds.sh and scripts/miopen.sh write.
+"""Writes README's table of six rows from the tables in docs/results.md that scripts/folds.sh and scripts/miopen_figures.sh write.
 
 usage: scripts/summary.py
 """
@@ -46,7 +46,7 @@ for column, name in enumerate(header[1:]):
     values.append(first("nearest neighbour", column))
     table.append(f"| {NAMES[kernel]}, {problems}: regret | " + " | ".join(values) + " |")
 
-lines = section("miopen.sh")
+lines = section("miopen_figures.sh MI50")
 header, _, *solvers = [cells(line) for line in lines if line.startswith("|")]
 column = {name: header.index(name) for name in ["test", "neighbour", "trees", "seqtune"]}
 top = lambda row, method: float(row[column[method]].split(" / ")[0])
