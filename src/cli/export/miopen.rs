@@ -154,19 +154,30 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
     let Some(first) = wanted.first() else {
         return input(format!("{} holds no model; fetch or train one", args.model.display()));
     };
-    let device = crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, args.device.as_deref())?;
-    if args.solver.is_empty() {
-        // a solver may need what the device lacks: matrix cores, a compiler
-        let trained = wanted.iter().map(|solver| was_trained_on(&args.model, solver, &device));
-        let mut trained = trained.collect::<Result<Vec<bool>>>()?.into_iter();
-        wanted.retain(|_| trained.next().unwrap_or(false));
-        if wanted.is_empty() {
-            return input(format!(
-                "{}: no solver was trained on {}; name those that it has with --solver, to be guessed for it",
-                args.model.display(),
-                device.name
+    let device = match &args.device {
+        Some(name) => crate::cli::inputs::device(name)?,
+        None => crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, None)?,
+    };
+    let trained = wanted.iter().map(|solver| was_trained_on(&args.model, solver, &device));
+    let trained: Vec<bool> = trained.collect::<Result<_>>()?;
+    if !args.solver.is_empty() {
+        if let Some(at) = trained.iter().position(|trained| !trained) {
+            let (solver, device) = (&wanted[at], &device.name);
+            warn(&format!(
+                "the model of {solver} never saw {device}; its configs are legal there, its ranking is a guess"
             ));
         }
+        return Ok((wanted, device));
+    }
+    // a solver may need what the device lacks: matrix cores, a compiler
+    let mut trained = trained.into_iter();
+    wanted.retain(|_| trained.next().unwrap_or(false));
+    if wanted.is_empty() {
+        return input(format!(
+            "{}: no solver was trained on {}; name those that it has with --solver, to be guessed for it",
+            args.model.display(),
+            device.name
+        ));
     }
     Ok((wanted, device))
 }
