@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Judges the shipped models of MIOpen's solvers on the shapes that were held out, beside LightGBM, the nearest neighbour
 # and, on the MI300X, classifiers of whole configs and MIOpen's own predictor; beside the networks too, where
-# scripts/miopen.sh left all of a device. Writes models/miopen/README.md, docs/results.md and README's table. Takes an hour and a half on two cores.
+# scripts/miopen.sh left all of a device. Writes models/miopen/README.md, docs/results.md and README's table. Takes an hour
+# and a half on two cores.
 # usage: scripts/miopen_figures.sh FOLDER [DEVICE...]    FOLDER: as of scripts/miopen.sh, with ktn/
 #                                                        DEVICE: MI50, MI300X, "RX 6800 XT"; all where none is named
 set -euo pipefail
@@ -21,7 +22,7 @@ evaluate() { # FILE OPTION...
 }
 judge() { # DEVICE
     local device=$1 data=() networks=(--beside "$work/whole")
-    local name=${device// /-} files=()
+    local name=${device// /-} files=() folder solver file
     mkdir -p "$work/figures/$name"
     for folder in models/miopen/*/; do
         solver=$(basename "$folder")

@@ -6,7 +6,6 @@ use seqtune_eval::firsts::firsts;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
 use seqtune_predict::threads::cores;
-use seqtune_predict::trust::Trust;
 use seqtune_predict::{Meta, Model, Predictor, Quality};
 use std::path::{Path, PathBuf};
 
@@ -55,7 +54,7 @@ pub fn run(args: Args) -> Result<()> {
 fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result<()> {
     let mut model = Model::load(file)?;
     model.check_objective(args.objective)?;
-    let seen = |device: &Device| model.meta.devices.iter().any(|d| d.name == device.name);
+    let seen = |device: &Device| device.is_among(&model.meta.devices);
     let new: Vec<usize> = (0..table.devices.len()).filter(|d| !seen(&table.devices[*d])).collect();
     if new.is_empty() {
         let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
@@ -80,7 +79,7 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
         let mean =
             |of: &dyn Fn(f64) -> f64| said.iter().map(|first| of(first.probability)).sum::<f64>() / said.len() as f64;
         let Meta { trust, devices, .. } = &mut model.meta;
-        let before = Trust { measured: Vec::new(), ..trust.clone() }.line(device, devices);
+        let before = trust.line(device, devices);
         let after = trust.measure(device, devices, &said).line;
         learned.push(serde_json::json!({
             "file": file.display().to_string(), "device": device.name, "problems": said.len(),

@@ -3,12 +3,12 @@
 use crate::cli::answer::warn;
 use seqtune_data::{Dataset, Table};
 use seqtune_measure::registry::{is_live, live_device};
-use seqtune_predict::Model;
 use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::files::{STANDARD_INPUT, read_stream};
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::limits::SECONDS;
+use seqtune_predict::{Meta, Model};
 use std::path::{Path, PathBuf};
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
@@ -101,9 +101,14 @@ pub fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
     Ok(device)
 }
 
+/// Whether a model was trained on a device, whichever of its names it was called by.
+pub fn saw(meta: &Meta, device: &Device) -> bool {
+    meta.devices.iter().any(|d| d.is_called(&device.name) || device.is_called(&d.name))
+}
+
 /// Warns of a device that the model was not trained on.
 pub fn warn_of_unseen(model: &Model, device: &Device) {
-    if !model.meta.devices.iter().any(|d| d.is_called(&device.name) || device.is_called(&d.name)) {
+    if !saw(&model.meta, device) {
         warn(&format!("the model never saw {}; its configs are legal there, its ranking is a guess", device.name));
     }
 }

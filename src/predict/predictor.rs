@@ -218,7 +218,7 @@ impl Predictor {
 
     /// Whether it was trained on a device of this name.
     pub fn saw(&self, device: &Device) -> bool {
-        self.devices.iter().any(|d| d.name == device.name)
+        device.is_among(&self.devices)
     }
 
     /// What the probabilities that the model states are worth on a device.

@@ -106,7 +106,7 @@ impl Trust {
 
     /// What probabilities are worth on a device, of a model that was trained on `devices`.
     pub fn line(&self, device: &Device, devices: &[Device]) -> Line {
-        if devices.iter().any(|d| d.name == device.name) {
+        if device.is_among(devices) {
             return self.seen.unwrap_or(Line::SAME);
         }
         match self.measured.iter().find(|m| m.device == device.name) {

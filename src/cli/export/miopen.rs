@@ -17,7 +17,7 @@ use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A user database of MIOpen 3.2 or newer: for each convolution a line with the predicted config of every solver that serves it
 ///
@@ -158,8 +158,11 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
         Some(name) => crate::cli::inputs::device(name)?,
         None => crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, None)?,
     };
-    let trained = wanted.iter().map(|solver| was_trained_on(&args.model, solver, &device));
-    let trained: Vec<bool> = trained.collect::<Result<_>>()?;
+    let trained = |solver: &String| {
+        let meta = Meta::load(&Model::file_for(&args.model, Some(solver), Quality::Auto)?)?;
+        Ok(crate::cli::inputs::saw(&meta, &device))
+    };
+    let trained: Vec<bool> = wanted.iter().map(trained).collect::<Result<_>>()?;
     if !args.solver.is_empty() {
         if let Some(at) = trained.iter().position(|trained| !trained) {
             let (solver, device) = (&wanted[at], &device.name);
@@ -180,12 +183,6 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
         ));
     }
     Ok((wanted, device))
-}
-
-/// Whether the model of a solver learned from a device.
-fn was_trained_on(model: &Path, solver: &str, device: &Device) -> Result<bool> {
-    let meta = Meta::load(&Model::file_for(model, Some(solver), Quality::Auto)?)?;
-    Ok(meta.devices.iter().any(|d| d.is_called(&device.name)))
 }
 
 /// The convolutions that a kernel serves on a device, by index, and their problems.

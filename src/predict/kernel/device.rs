@@ -141,6 +141,11 @@ impl Device {
         self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)
     }
 
+    /// Whether one of these has its name.
+    pub fn is_among(&self, devices: &[Device]) -> bool {
+        devices.iter().any(|d| d.name == self.name)
+    }
+
     /// Every description in a file of `[[device]]` tables.
     ///
     /// # Errors
