@@ -27,7 +27,7 @@ for device in "${devices[@]}"; do
     for solver in "${solvers[@]}"; do echo "$device $solver"; done
 done | xargs -P "$(nproc)" -L 1 bash -euc 'leave_out "$1" "$2"' -
 python3 - "$seqtune" "$work" "${devices[@]}" > "$work/table.md" <<'PY'
-import json, math, random, shutil, subprocess, sys, pathlib
+import json, pathlib, random, re, subprocess, sys
 
 seqtune, work, *devices = sys.argv[1:]
 work = pathlib.Path(work)
@@ -35,28 +35,18 @@ work = pathlib.Path(work)
 def run(*words):
     return subprocess.run([seqtune, *map(str, words)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
-def error(firsts, bins=15):
-    """Expected calibration error, in 15 intervals of equal width."""
-    sums = [0.0] * bins
-    for first in firsts:
-        sums[min(bins - 1, int(bins * first["probability"]))] += first["probability"] - first["best"]
-    return 100 * sum(map(abs, sums)) / len(firsts)
-
-def chance(firsts, seed=1):
-    draw = random.Random(seed)
-    return sum(error([{**f, "best": draw.random() < f["probability"]} for f in firsts]) for _ in range(200)) / 200
-
 def judged(models, device):
-    found = []
-    for model in sorted(models.iterdir()):
-        (report,) = json.loads(run("evaluate", model, work / "tuned" / f"{device}-{model.name}.sqt", "--no-trees", "--json"))
-        found += report["firsts"]
-    return found
+    """Share right and said of all first choices, and what the program says of them: calibration error, and that by chance; in percent."""
+    data = [work / "tuned" / f"{device}-{model.name}.sqt" for model in models.iterdir()]
+    firsts = [first for report in json.loads(run("evaluate", models, *data, "--no-trees", "--json")) for first in report["firsts"]]
+    mean = lambda name: 100 * sum(first[name] for first in firsts) / len(firsts)
+    errors = re.search(r"within ([\d.]+) % \(.* by chance alone ([\d.]+) %", run("evaluate", models, *data, "--no-trees"))
+    return len(firsts), mean("best"), mean("probability"), *map(float, errors.groups())
 
 print("| device left out | problems | right | said | calibration error | after 20 problems | by chance |\n|---|---|---|---|---|---|---|")
 for device in devices:
     models = work / device
-    before = judged(models, device)
+    problems, right, said, error, chance = judged(models, device)
     for model in models.iterdir():
         # of the shapes to learn from
         data, few = work / "tuned" / f"{device}-{model.name}.sqt", work / "few.jsonl"
@@ -65,9 +55,8 @@ for device in devices:
         random.Random(7).shuffle(rows)
         few.write_text("\n".join([head, *rows[:20]]) + "\n")
         run("calibrate", model, few)
-    after = judged(models, device)
-    mean = lambda name: 100 * sum(f[name] for f in before) / len(before)
-    print(f"| {device.replace('_', ' ')} | {len(before)} | {mean('best'):.1f} | {mean('probability'):.1f} | {error(before):.1f} | {error(after):.1f} | {chance(before):.1f} |")
+    after = judged(models, device)[3]
+    print(f"| {device.replace('_', ' ')} | {problems} | {right:.1f} | {said:.1f} | {error:.1f} | {after:.1f} | {chance:.1f} |")
 PY
 cat "$work/table.md"
 scripts/put_figures.py unseen.sh "$work/table.md" docs/results.md
