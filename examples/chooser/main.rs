@@ -13,7 +13,7 @@ mod stream;
 
 use bench::Bench;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::{Kernel, Model};
+use seqtune_predict::{Kernel, Model, Quality};
 use std::path::{Path, PathBuf};
 
 fn run() -> Result<()> {
@@ -24,7 +24,7 @@ fn run() -> Result<()> {
         _ => return Err(Error::Input("name a folder for the figures, and a part (stream or limit) or both".into())),
     };
     let kernel = Kernel::open("gemm")?;
-    let model = Model::load(Path::new("models/gemm-cpu"))?;
+    let model = Model::load_as(Path::new("models/gemm-cpu"), "gemm", Quality::Auto)?;
     let mut bench = Bench::open(&kernel, &folder)?;
     if part != "limit" {
         stream::run(&mut bench, &kernel, &model, &folder)?;

@@ -103,9 +103,11 @@ fn table(bench: &Bench, strategies: &[Strategy]) {
     for Strategy { name, spent, .. } in strategies {
         let s = |us: f64| format!("{:.2}", us / 1e6);
         let (saved, paid) = (per_call(default) - per_call(spent), spent.fixed() - default.fixed());
-        let after = match saved > 0.0 && paid > 0.0 {
+        let after = match paid > 0.0 {
+            _ if std::ptr::eq(spent, default) => String::new(),
+            _ if saved <= 0.0 => "never".into(),
             true => format!("{:.0},000 calls", (paid / saved / 1e3).ceil()),
-            false => "".into(),
+            false => "at once".into(),
         };
         println!(
             "| {name} | {} | {} | {} | {} | {} | {} | {} | {after} |",
