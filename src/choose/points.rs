@@ -101,7 +101,9 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
         let Some(first) = found.first().cloned() else { return Ok(Vec::new()) };
         // the ranking is of the objective; of the other quantity only its own head knows
         let point = |candidate: seqtune_predict::Candidate| {
-            let by_rank = PROBABILITY_TO_TIME * (first.probability / candidate.probability.max(1e-12)).ln();
+            // a first choice on a device never seen may be less probable than the second, and comes first all the same
+            let odds = (first.probability / candidate.probability.max(1e-12)).max(1.0);
+            let by_rank = PROBABILITY_TO_TIME * odds.ln();
             let ratio = |of: f64, to: f64| (of / to).ln();
             let is_time = objective == Objective::Time;
             let by_time = ratio(candidate.time_us, first.time_us);

@@ -2,7 +2,8 @@
 
 use crate::cli::answer::{answer, answer_json};
 use seqtune_data::Table;
-use seqtune_eval::firsts::firsts;
+use seqtune_eval::said::{Said, said};
+use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
 use seqtune_predict::threads::cores;
@@ -64,26 +65,24 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
             names.join(", ")
         ));
     }
-    let trust = std::mem::take(&mut model.meta.trust);
-    // what it states before any correction
-    let predictor = Predictor::new(kernel, &model)?;
-    model.meta.trust = trust;
+    let predictor = Predictor::new(kernel, &model)?.uncorrected();
     let mut learned = Vec::new();
     for device in new {
         let indices: Vec<usize> = (0..table.tried.len()).filter(|i| table.tried[*i].device == device).collect();
-        let said = firsts(&predictor, table, &indices, args.objective, cores())?;
+        let said = said(&predictor, table, &indices, args.objective, cores())?;
         let device = &table.devices[device];
         if said.is_empty() {
             return input(format!("no problem of {} has a best or a tuned config to learn from", device.name));
         }
         let mean =
-            |of: &dyn Fn(f64) -> f64| said.iter().map(|first| of(first.probability)).sum::<f64>() / said.len() as f64;
+            |of: &dyn Fn(f64) -> f64| said.iter().map(|s| of(s.first.probability)).sum::<f64>() / said.len() as f64;
+        let places: Vec<Place> = said.iter().map(|Said { place, .. }| *place).collect();
         let Meta { trust, devices, .. } = &mut model.meta;
         let before = trust.line(device, devices);
-        let after = trust.measure(device, devices, &said).line;
+        let after = trust.measure(device, devices, &places).line;
         learned.push(serde_json::json!({
             "file": file.display().to_string(), "device": device.name, "problems": said.len(),
-            "right": said.iter().filter(|first| first.best).count(),
+            "right": said.iter().filter(|s| s.first.best).count(),
             "said_before": mean(&|p| before.at(p)), "says_now": mean(&|p| after.at(p)),
         }));
     }

@@ -11,7 +11,7 @@ use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
-use seqtune_predict::threads::cores;
+use seqtune_predict::threads::{cores, on_threads};
 use seqtune_predict::{Quality, Query};
 use std::path::PathBuf;
 
@@ -28,6 +28,9 @@ pub struct Args {
     /// Configs per problem, 1 to 10,000
     #[arg(long, default_value_t = 1, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
+    /// As few configs as hold the best one with this probability in percent, 1 to 99; of a model of tuned configs or of whole sweeps
+    #[arg(long, value_name = "PERCENT", conflicts_with = "top", value_parser = crate::cli::words::count(1..=99))]
+    cover: Option<usize>,
     /// Width of the beam, 1 to 10,000, and at least --top: what it finds shares its likelihood, so stated probabilities depend on it
     #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
@@ -37,7 +40,7 @@ pub struct Args {
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Configs from the fastest to the thriftiest instead: those that no other is predicted to beat in both time and energy
-    #[arg(long, conflicts_with_all = ["top", "objective"])]
+    #[arg(long, conflicts_with_all = ["top", "cover", "objective"])]
     pareto: bool,
     /// Datasets whose nearest measured problems answer beside the model where it is unsure
     #[arg(long, value_name = "DATASETS", num_args = 1..)]
@@ -74,7 +77,9 @@ pub fn run(args: Args) -> Result<()> {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
     }
     let distilled = predictor.is_distilled();
-    let say = Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json, distilled };
+    let cover = args.cover.map(|percent| percent as f64 / 100.0);
+    let say =
+        Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json, distilled, cover };
     let (objective, threads) = (args.objective, args.threads.unwrap_or_else(cores));
     let query = Query { device: &device, objective, top: args.top, width: args.width, threads };
     if args.pareto {
@@ -91,10 +96,13 @@ pub fn run(args: Args) -> Result<()> {
     }
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
-        let answers = predictor.predict(portion, &query)?;
+        let answers = match cover {
+            Some(share) => on_threads(portion, threads, |problem| Ok(predictor.cover(problem, &query, share)?.0))?,
+            None => predictor.predict(portion, &query)?,
+        };
         for (problem, candidates) in portion.iter().zip(answers) {
             let unsure = predictor.is_unsure(&device, &candidates);
-            let nearest = if unsure { say.nearest(problem, &learned, args.top) } else { Vec::new() };
+            let nearest = if unsure { say.nearest(problem, &learned, candidates.len()) } else { Vec::new() };
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
     }
@@ -119,6 +127,8 @@ struct Printer<'a> {
     json: bool,
     /// Whether the distilled decoder answers.
     distilled: bool,
+    /// Probability that the configs together are to hold the best.
+    cover: Option<f64>,
 }
 
 impl Printer<'_> {
@@ -131,6 +141,7 @@ impl Printer<'_> {
 
     fn answer(&self, problem: &Problem, candidates: &[Candidate], unsure: bool, nearest: &[String]) -> Result<()> {
         let problem = self.kernel.show_problem(problem);
+        let held: f64 = candidates.iter().map(|c| c.probability).sum();
         if self.json {
             let list: Vec<_> = candidates
                 .iter()
@@ -145,15 +156,25 @@ impl Printer<'_> {
                 "problem": problem, "device": self.device.name, "predictions": list, "unsure": unsure,
                 "by": if self.distilled { "distilled" } else { "whole" },
             });
+            if self.cover.is_some() {
+                answer["held"] = held.into();
+            }
             if !nearest.is_empty() {
                 answer["nearest_measured"] = nearest.into();
             }
             return crate::cli::answer::answer_json(&answer);
         }
-        crate::cli::answer::answer(&format!(
-            "{problem}{}",
-            if unsure { "  (unsure: measure the first few)" } else { "" }
-        ));
+        let mut notes = Vec::new();
+        if unsure {
+            notes.push("unsure: measure the first few".to_string());
+        }
+        if let Some(share) = self.cover {
+            let (count, only) = (candidates.len(), if held < share { "only " } else { "" });
+            let configs = if count == 1 { "config holds" } else { "configs hold" };
+            notes.push(format!("{count} {configs} the best with {only}{:.1} %", 100.0 * held));
+        }
+        let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join("; ")) };
+        crate::cli::answer::answer(&format!("{problem}{notes}"));
         for c in candidates {
             // a model of tuned configs without times has none to tell
             let time = if c.time_us.is_finite() { format!("{:>10.1} us  ", c.time_us) } else { String::new() };

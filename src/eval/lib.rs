@@ -3,7 +3,6 @@
 pub mod baselines;
 pub mod curve;
 pub mod extra_trees;
-pub mod firsts;
 pub mod html;
 pub mod ktn;
 pub mod lightgbm;
@@ -14,6 +13,8 @@ pub mod plot;
 pub mod regrets;
 pub mod reliability;
 pub mod replay;
+pub mod said;
+pub mod sets;
 pub mod speed;
 pub mod tuned;
 

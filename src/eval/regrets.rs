@@ -3,8 +3,7 @@
 use crate::markdown;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
-use crate::reliability::{CalibrationError, Reliability};
-use seqtune_predict::calibration::First;
+use crate::reliability::{CalibrationError, Reliability, Sureness};
 use seqtune_predict::kernel::Objective;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,8 +88,8 @@ pub struct Judged {
     pub shape: String,
     /// By method the regret of the best of the first [`TOPS`], if there is an answer.
     pub regrets: Vec<(Method, Option<[f64; 4]>)>,
-    /// Predicted and measured quality of the model's first choice, and whether it was marked unsure.
-    pub first: Option<(First, bool)>,
+    /// What the model says of it.
+    pub said: Option<Sureness>,
 }
 
 /// The `LOSING` shapes that make most of the mean regret of the best of the last of [`TOPS`].

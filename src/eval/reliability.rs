@@ -1,8 +1,11 @@
 //! How well a model knows how good it is.
 
+use crate::sets::{Set, Sets};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::calibration::{First, LOSS, RISK};
+use seqtune_predict::Predictor;
+use seqtune_predict::calibration::{First, LOSS, RISK, ScoredProblem};
+use seqtune_predict::kernel::Device;
 use serde::Serialize;
 
 /// How true the stated probabilities of first choices are.
@@ -24,6 +27,25 @@ impl CalibrationError {
     }
 }
 
+/// What a model says of a problem whose costs are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Sureness {
+    /// Its first choice.
+    pub first: First,
+    /// Whether it was marked unsure.
+    pub unsure: bool,
+    /// The configs that are to hold the best.
+    pub set: Set,
+}
+
+impl Sureness {
+    /// `None` of a model without calibration.
+    pub fn of(predictor: &Predictor, device: &Device, known: &ScoredProblem) -> Option<Sureness> {
+        let (first, unsure) = predictor.first(device, known)?;
+        Some(Sureness { first, unsure, set: Set::of_known(predictor, device, known)? })
+    }
+}
+
 /// How well a model knows how good it is. Shares of the problems.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Reliability {
@@ -39,28 +61,32 @@ pub struct Reliability {
     pub lossy_sure: Option<f64>,
     /// Share of marked first choices that lose more; `None` where none is marked.
     pub lossy_unsure: Option<f64>,
+    /// Whether sets hold what they are to hold.
+    pub sets: Sets,
 }
 
 impl Reliability {
-    /// Of first choices, and whether each was marked unsure; `None` of none.
-    pub fn of(firsts: Vec<(First, bool)>) -> Option<Reliability> {
+    /// Of what was said of problems; `None` of none.
+    pub fn of(said: &[Sureness]) -> Option<Reliability> {
         let lossy = |unsure: bool| {
-            let of_kind: Vec<&First> = firsts.iter().filter(|(_, u)| *u == unsure).map(|(f, _)| f).collect();
+            let of_kind: Vec<&First> = said.iter().filter(|s| s.unsure == unsure).map(|s| &s.first).collect();
             let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
             (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
         };
-        let count = firsts.len() as f64;
-        let all: Vec<First> = firsts.iter().map(|(f, _)| *f).collect();
-        (!firsts.is_empty()).then(|| Reliability {
+        let count = said.len() as f64;
+        let all: Vec<First> = said.iter().map(|s| s.first).collect();
+        let sets: Vec<Set> = said.iter().map(|s| s.set).collect();
+        Sets::of(&sets).map(|sets| Reliability {
             trueness: CalibrationError::of(&all),
-            best: firsts.iter().filter(|(f, _)| f.best).count() as f64 / count,
-            unsure: firsts.iter().filter(|(_, unsure)| *unsure).count() as f64 / count,
+            best: all.iter().filter(|first| first.best).count() as f64 / count,
+            unsure: said.iter().filter(|s| s.unsure).count() as f64 / count,
             lossy_sure: lossy(false),
             lossy_unsure: lossy(true),
+            sets,
         })
     }
 
-    /// Two sentences.
+    /// Some sentences.
     pub fn text(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let whole = |share: f64| format!("{:.0} %", 100.0 * share);
@@ -81,11 +107,12 @@ impl Reliability {
         };
         format!(
             "\nFirst choices are the best in {}; expected calibration error of how probable they were said to be: {} (by chance alone, were they true: {}).\n\
-             Marked unsure: {}. {lossy}.\n",
+             Marked unsure: {}. {lossy}.\n{}",
             percent(self.best),
             percent(self.trueness.calibration_error),
             percent(self.trueness.error_by_chance),
             percent(self.unsure),
+            self.sets.text("the best config"),
         )
     }
 }

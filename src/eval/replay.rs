@@ -6,7 +6,7 @@
 use crate::baselines::{Average, Neighbours, expected_of_random};
 use crate::markdown;
 use crate::method::Method;
-use crate::reliability::Reliability;
+use crate::reliability::{Reliability, Sureness};
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Query;
@@ -166,8 +166,8 @@ pub fn evaluate(
         configs_per_problem: tests.iter().map(|t| t.costs(objective).len()).sum::<usize>() as f64 / tests.len() as f64,
         rows,
         problems: worst(kernel, &tests, objective, &by_model.rankings[0].1),
-        firsts: by_model.firsts.iter().map(|(first, _)| *first).collect(),
-        sureness: Reliability::of(by_model.firsts),
+        firsts: by_model.said.iter().map(|said| said.first).collect(),
+        sureness: Reliability::of(&by_model.said),
     })
 }
 
@@ -175,8 +175,8 @@ pub fn evaluate(
 struct ModelRankings {
     /// What `predict` answers, then what its parts alone do.
     rankings: Vec<(Method, Rankings)>,
-    /// What is known of each first choice, and whether it was marked unsure.
-    firsts: Vec<(First, bool)>,
+    /// What is said of each problem.
+    said: Vec<Sureness>,
 }
 
 impl ModelRankings {
@@ -192,7 +192,7 @@ impl ModelRankings {
             (false, false) => &PARTS[..1],
         };
         let (mut predicted, mut by_part) = (Rankings::new(), vec![Rankings::new(); parts.len()]);
-        let mut firsts = Vec::new();
+        let mut said = Vec::new();
         for tried in tests {
             let device = &table.devices[tried.device];
             let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
@@ -200,7 +200,7 @@ impl ModelRankings {
             let found = predictor.predict_among(&tried.problem, &query, &configs)?;
             predicted.push(Some(found.into_iter().map(|c| c.config).collect()));
             let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
-            firsts.extend(predictor.first(device, &known));
+            said.extend(Sureness::of(predictor, device, &known));
             for ((_, score), rankings) in parts.iter().zip(&mut by_part) {
                 let mut order: Vec<usize> = (0..configs.len()).collect();
                 order.sort_by(|a, b| score(&scored[*b]).total_cmp(&score(&scored[*a])));
@@ -208,7 +208,7 @@ impl ModelRankings {
             }
         }
         let by_part = parts.iter().map(|(method, _)| *method).zip(by_part);
-        Ok(ModelRankings { rankings: std::iter::once((Method::Predict, predicted)).chain(by_part).collect(), firsts })
+        Ok(ModelRankings { rankings: std::iter::once((Method::Predict, predicted)).chain(by_part).collect(), said })
     }
 }
 

@@ -6,6 +6,7 @@
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
 
 use crate::error::{Result, input};
+use crate::kernel::Count;
 use crate::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::softmax::softmax;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ use serde::{Deserialize, Serialize};
 pub const LOSS: f64 = 0.1;
 /// Share of the unmarked answers that may lose more than [`LOSS`].
 pub const RISK: f64 = 0.05;
+/// So many times as many configs are legal as were measured, where these are a sample of the space and no list of candidates.
+pub const SAMPLED: u64 = 1_000;
+
 /// How sure a model may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
@@ -29,6 +33,9 @@ pub struct Calibration {
     pub threshold: Option<f64>,
     /// Validation problems it was learned from.
     pub problems: usize,
+    /// Measured configs of one of these, in the median; `None` of a model that was made before this was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configs: Option<usize>,
 }
 
 /// A problem whose costs are known: log-probabilities of its configs beside their measured costs.
@@ -48,6 +55,15 @@ pub struct First {
     pub best: bool,
     /// Share of the best speed (or energy, or product) that it loses, from 0 to 1.
     pub lost: f64,
+}
+
+/// Where the best config of a problem stands in a ranking.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// Probability that the ranking gives those ahead of it together.
+    pub ahead: f64,
+    /// Probability that it gives the config itself; all that is left, where the config was not found.
+    pub own: f64,
 }
 
 /// The natural logarithm of the odds, kept finite.
@@ -72,6 +88,31 @@ impl ScoredProblem {
         let scores = self.scores(&calibration.weights);
         First::of(&scores, &calibration.probabilities(&scores), &self.costs)
     }
+
+    /// The configs by their positions, best first, with the probabilities that a calibration gives them.
+    pub fn ranked(&self, calibration: &Calibration) -> Vec<(usize, f64)> {
+        let scores = self.scores(&calibration.weights);
+        let mut ranked: Vec<(usize, f64)> = calibration.probabilities(&scores).into_iter().enumerate().collect();
+        ranked.sort_by(|(a, _), (b, _)| scores[*b].total_cmp(&scores[*a]));
+        ranked
+    }
+
+    /// The position of the config with the lowest cost; `None` of no configs.
+    pub fn best(&self) -> Option<usize> {
+        (0..self.costs.len()).min_by(|a, b| self.costs[*a].total_cmp(&self.costs[*b]))
+    }
+
+    /// Where the config with the lowest cost stands, as a calibration says; `None` of no configs.
+    pub fn place(&self, calibration: &Calibration) -> Option<Place> {
+        let (best, mut ahead) = (self.best()?, 0.0);
+        for (position, own) in self.ranked(calibration) {
+            if position == best {
+                return Some(Place { ahead, own });
+            }
+            ahead += own;
+        }
+        None
+    }
 }
 
 impl First {
@@ -95,6 +136,14 @@ impl Calibration {
         match finite && threshold && self.temperature > 0.0 {
             true => Ok(()),
             false => input("its calibration holds numbers that no training finds"),
+        }
+    }
+
+    /// Whether what was measured is only a sample where so many configs are legal: then the best of all is unknown.
+    pub fn is_of_sample(&self, legal: Count) -> bool {
+        match (self.configs, legal) {
+            (Some(configs), Count::Exactly(legal)) => legal > SAMPLED * configs as u64,
+            _ => true,
         }
     }
 

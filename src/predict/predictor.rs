@@ -1,6 +1,6 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
-use crate::calibration::{Calibration, First, ScoredProblem};
+use crate::calibration::{Calibration, First, Place, ScoredProblem};
 use crate::candidate::{Candidate, Scored};
 use crate::clock::Instant;
 use crate::decoder::{AskedPrefix, Decoder};
@@ -10,12 +10,13 @@ use crate::distilled::room::Room;
 use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::TreesInStep;
-use crate::kernel::{Config, Device, Kernel, Objective, Problem};
+use crate::kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
+use crate::limits;
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
 use crate::network::weights::NetworkWeights;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
-use crate::query::Query;
+use crate::query::{Query, WIDTH};
 use crate::threads::on_threads;
 use crate::trust::{Line, Trust};
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub struct Predictor {
     pub(crate) featurizer: Featurizer,
     engine: Engine,
     calibration: Option<Calibration>,
-    trust: Trust,
+    /// `None` of probabilities as the model states them.
+    trust: Option<Trust>,
     devices: Vec<Device>,
 }
 
@@ -60,7 +62,18 @@ impl Predictor {
                 Engine::Whole(ensemble, trees().map(|trees| trees.in_step()).collect())
             }
         };
-        Ok(Predictor { featurizer, engine, calibration: *calibration, trust: trust.clone(), devices: devices.clone() })
+        Ok(Predictor {
+            featurizer,
+            engine,
+            calibration: *calibration,
+            trust: Some(trust.clone()),
+            devices: devices.clone(),
+        })
+    }
+
+    /// With probabilities as the model states them, whatever they are worth on a device: what corrections are learned of.
+    pub fn uncorrected(self) -> Predictor {
+        Predictor { trust: None, ..self }
     }
 
     /// The best legal configs of each problem, of those that the beam finds most probable: likelihood, re-ranker and trees together
@@ -92,6 +105,48 @@ impl Predictor {
         );
         let line = self.line(query.device);
         Ok(answers.into_iter().flatten().map(|answer| corrected(answer, line)).collect())
+    }
+
+    /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that
+    /// takes, with the probability that they hold it: less than `share` where [`limits::WIDTH`] configs do not. What is asked of `query` is
+    /// the device, the objective and the least width.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where a sample of the problem's configs was measured, and the model
+    /// learned from times.
+    pub fn cover(&self, problem: &Problem, query: &Query, share: f64) -> Result<(Vec<Candidate>, f64)> {
+        let mut width = query.width.max(WIDTH);
+        if let Some(calibration) = self.calibration {
+            let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
+            if calibration.is_of_sample(legal) {
+                return input(
+                    "the model learned from a sample of its space, so that it knows no probability of the best of all configs; ask for as many as you can measure with --top",
+                );
+            }
+        }
+        loop {
+            let wide = Query { top: width, width, ..*query };
+            let mut found = self.predict(std::slice::from_ref(problem), &wide)?.remove(0);
+            let (enough, held) = prefix(found.iter().map(|c| c.probability), share);
+            if held >= share || found.len() < width || width >= limits::WIDTH {
+                found.truncate(enough);
+                return Ok((found, held));
+            }
+            width = (4 * width).min(limits::WIDTH);
+        }
+    }
+
+    /// As [`Predictor::cover`], of configs whose costs are known and which are all there are: their positions, best first; `None` without
+    /// calibration.
+    pub fn cover_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
+        let ranked = known.ranked(&self.calibration?);
+        let (line, mut sum) = (self.line(device), 0.0);
+        let short = |(_, probability): &&(usize, f64)| {
+            sum += probability;
+            line.at(sum) < share
+        };
+        let enough = ranked.iter().take_while(short).count() + 1;
+        Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
     }
 
     /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
@@ -206,6 +261,12 @@ impl Predictor {
         Some((first, self.doubts(device, first.probability)))
     }
 
+    /// Where the best of configs stands whose costs are known, by probabilities that are not corrected for the device; `None` without
+    /// calibration.
+    pub fn place(&self, known: &ScoredProblem) -> Option<Place> {
+        known.place(&self.calibration?)
+    }
+
     /// What candidates are ranked by, the higher the better: likelihood, re-ranker and trees together.
     pub fn pooled_score(&self, scored: &Scored) -> f64 {
         pooled_score(&self.pool_weights(), &scored.opinions())
@@ -223,7 +284,7 @@ impl Predictor {
 
     /// What the probabilities that the model states are worth on a device.
     pub(crate) fn line(&self, device: &Device) -> Line {
-        self.trust.line(device, &self.devices)
+        self.trust.as_ref().map_or(Line::SAME, |trust| trust.line(device, &self.devices))
     }
 
     /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.
@@ -274,6 +335,18 @@ impl Predictor {
             Engine::Distilled(_) => input("the model is a distilled one; this asks the whole one"),
         }
     }
+}
+
+/// How many of the first probabilities add up to `share`, all where they do not, and what they add up to.
+fn prefix(probabilities: impl Iterator<Item = f64>, share: f64) -> (usize, f64) {
+    let (mut count, mut sum) = (0, 0.0);
+    for probability in probabilities {
+        (count, sum) = (count + 1, sum + probability);
+        if sum >= share {
+            break;
+        }
+    }
+    (count, sum)
 }
 
 /// Candidates with probabilities as they turn out.

@@ -1,20 +1,24 @@
 //! What stated probabilities are worth by device: where a model learned, where it never was, and where a few problems were measured since.
 //!
 //! A model asked about a device that it was not trained on is as sure as ever, and right less often. How much less was learned by leaving
-//! devices out, of many kernels at once (`scripts/unseen.sh`): the log-odds of a first choice fall by `NEAR`, and by `FAR` for each unit of
-//! [`distance`]. A few problems of the device correct that, as a line through the log-odds (Platt 1999) that is held to it.
+//! devices out, of many kernels at once (`scripts/unseen.sh`): log-odds shrink by `SLOPE`, and fall by `NEAR` and by `FAR` for each unit of
+//! [`distance`]. What is said of a few problems of the device corrects that, as a line through the log-odds (Platt 1999) that is held to it.
+//! The line holds for the first choice and for the first few together: it is learned of where in the ranking the best config stood.
 
-use crate::calibration::{First, log_odds, logistic};
+use crate::calibration::{First, Place, log_odds, logistic};
 use crate::candidate::Candidate;
 use crate::error::{Result, input};
 use crate::kernel::Device;
 use serde::{Deserialize, Serialize};
 
-/// Log-odds that a first choice loses on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all.
-const NEAR: [f64; 2] = [1.0, 0.3];
+/// What log-odds are multiplied by on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all.
+const SLOPE: [f64; 2] = [0.5, 1.0];
 
-/// Log-odds that it loses besides for each unit of distance.
-const FAR: f64 = 0.6;
+/// Log-odds that are lost there besides.
+const NEAR: [f64; 2] = [0.9, 0.3];
+
+/// Log-odds that are lost for each unit of distance.
+const FAR: f64 = 0.5;
 
 /// Distance beyond which nothing more is lost: of none farther apart anything is known.
 const FARTHEST: f64 = 3.0;
@@ -22,7 +26,7 @@ const FARTHEST: f64 = 3.0;
 /// How strongly slope and offset are held to what would be without problems of a device: a few problems tell of the offset alone.
 const HELD: [f64; 2] = [20.0, 1.0];
 
-/// A line through the log-odds of first choices.
+/// A line through the log-odds of the most probable configs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Slope.
@@ -35,9 +39,13 @@ impl Line {
     /// Probabilities as they are.
     pub const SAME: Line = Line { slope: 1.0, offset: 0.0 };
 
-    /// A probability as it turns out.
+    /// A probability as it turns out; what is impossible or certain stays so.
     pub fn at(&self, probability: f64) -> f64 {
-        logistic(self.slope * log_odds(probability) + self.offset)
+        match probability {
+            none if none <= 0.0 => 0.0,
+            all if all >= 1.0 => 1.0,
+            some => logistic(self.slope * log_odds(some) + self.offset),
+        }
     }
 
     /// The line under which first choices are as probable as they turn out right: logistic regression by Newton's method, whose slope and
@@ -66,13 +74,50 @@ impl Line {
         }
     }
 
-    /// Probabilities of the best candidates of a problem, the first of which is corrected; the others share what it gives or takes.
+    /// The line under which the places where best configs stood are most probable, held to `prior` as strongly as [`Line::of`] holds it:
+    /// maximum likelihood of a logistic distribution that is known by intervals, which has one maximum, by Newton's method.
+    pub fn of_places(places: &[Place], prior: Line, held: [f64; 2]) -> Line {
+        let Line { mut slope, mut offset } = prior;
+        for _ in 0..200 {
+            let mut g = [held[0] * (slope - prior.slope), held[1] * (offset - prior.offset)];
+            let mut h = [held[0], 0.0, held[1]];
+            for place in places {
+                let (line, upto) = (Line { slope, offset }, place.ahead + place.own);
+                let all = (line.at(upto) - line.at(place.ahead)).max(1e-12);
+                let (mut first, mut second) = ([0.0; 2], [0.0; 3]);
+                for (mass, sign) in [(upto, 1.0), (place.ahead, -1.0)] {
+                    let (x, p) = (log_odds(mass), line.at(mass));
+                    let density = sign * p * (1.0 - p) / all;
+                    let bend = density * (1.0 - 2.0 * p);
+                    first = [first[0] + density * x, first[1] + density];
+                    second = [second[0] + bend * x * x, second[1] + bend * x, second[2] + bend];
+                }
+                g = [g[0] - first[0], g[1] - first[1]];
+                h[0] += first[0] * first[0] - second[0];
+                h[1] += first[0] * first[1] - second[1];
+                h[2] += first[1] * first[1] - second[2];
+            }
+            let determinant = (h[0] * h[2] - h[1] * h[1]).max(1e-12);
+            let step = [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
+            // far from the best line the curvature misleads
+            slope = (slope - step[0].clamp(-0.2, 0.2)).max(0.02);
+            offset -= step[1].clamp(-0.5, 0.5);
+        }
+        match slope.is_finite() && offset.is_finite() {
+            true => Line { slope, offset },
+            false => prior,
+        }
+    }
+
+    /// Probabilities of the best candidates of a problem, best first: those of the first few together are corrected, for each number of them.
     pub fn correct(&self, candidates: &mut [Candidate]) {
-        let Some(said) = candidates.first().map(|first| first.probability) else { return };
-        let first = self.at(said);
-        let rest = (1.0 - first) / (1.0 - said).max(1e-12);
-        candidates.iter_mut().for_each(|c| c.probability *= rest);
-        candidates[0].probability = first;
+        let (mut said, mut before) = (0.0, 0.0);
+        for candidate in candidates {
+            said += candidate.probability;
+            let now = self.at(said);
+            candidate.probability = now - before;
+            before = now;
+        }
     }
 }
 
@@ -119,15 +164,16 @@ impl Trust {
     fn elsewhere(&self, device: &Device, devices: &[Device]) -> Line {
         let far = devices.iter().map(|d| distance(d, device)).min_by(f64::total_cmp).unwrap_or(0.0);
         let Line { slope, offset } = self.seen.unwrap_or(Line::SAME);
-        Line { slope, offset: offset - NEAR[is_cpu(device) as usize] - FAR * far.min(FARTHEST) }
+        let kind = is_cpu(device) as usize;
+        Line { slope: SLOPE[kind] * slope, offset: SLOPE[kind] * offset - NEAR[kind] - FAR * far.min(FARTHEST) }
     }
 
-    /// Learns what probabilities are worth on a device that the model never saw, of first choices with the probabilities that the model states
-    /// without any correction.
-    pub fn measure(&mut self, device: &Device, devices: &[Device], firsts: &[First]) -> Measured {
+    /// Learns what probabilities are worth on a device that the model never saw, of where best configs stand by the probabilities that the
+    /// model states without any correction.
+    pub fn measure(&mut self, device: &Device, devices: &[Device], places: &[Place]) -> Measured {
         self.measured.retain(|m| m.device != device.name);
-        let line = Line::of(firsts, self.elsewhere(device, devices), HELD);
-        let measured = Measured { device: device.name.clone(), line, problems: firsts.len() };
+        let line = Line::of_places(places, self.elsewhere(device, devices), HELD);
+        let measured = Measured { device: device.name.clone(), line, problems: places.len() };
         self.measured.push(measured.clone());
         measured
     }
@@ -202,6 +248,30 @@ mod tests {
         assert_eq!(at(&vega, &[rx, mi50.clone()]), at(&vega, std::slice::from_ref(&mi50)));
     }
 
+    /// Where the best of three configs stands, of which the first is said to be as probable as drawn, and the others share the rest.
+    fn place(truth: Line, rng: &mut ChaCha8Rng) -> Place {
+        let said = rng.random_range(0.2..0.9);
+        let masses = [0.0, said, 0.5 * (1.0 + said), 1.0];
+        let drawn = rng.random::<f64>();
+        let rank = (1..3).take_while(|rank| truth.at(masses[*rank]) < drawn).count();
+        Place { ahead: masses[rank], own: masses[rank + 1] - masses[rank] }
+    }
+
+    #[test]
+    fn a_line_is_found_again_from_where_the_best_configs_stand() {
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        for truth in [Line { slope: 0.5, offset: -1.2 }, Line::SAME, Line { slope: 1.4, offset: 0.3 }] {
+            let places: Vec<Place> = (0..20_000).map(|_| place(truth, &mut rng)).collect();
+            let found = Line::of_places(&places, Line::SAME, [1.0; 2]);
+            assert!(
+                (found.slope - truth.slope).abs() < 0.05 && (found.offset - truth.offset).abs() < 0.05,
+                "{found:?}"
+            );
+        }
+        let prior = Line { slope: 0.7, offset: -0.4 };
+        assert_eq!(Line::of_places(&[], prior, HELD), prior);
+    }
+
     #[test]
     fn twenty_problems_of_a_device_bring_its_probabilities_near_to_what_is_right() {
         let (mi50, vega) = (device("MI50"), device("RX Vega 56"));
@@ -210,17 +280,11 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         let mut error = [0.0, 0.0];
         for _ in 0..50 {
-            let mut drawn = |count: usize| -> Vec<First> {
-                let first = |_| {
-                    let probability = rng.random_range(0.2..0.9);
-                    First { probability, best: rng.random::<f64>() < truth.at(probability), lost: 0.0 }
-                };
-                (0..count).map(first).collect()
-            };
+            let drawn: Vec<Place> = (0..20).map(|_| place(truth, &mut rng)).collect();
             let mut trust = Trust::default();
             let gap = |line: Line| (line.at(0.55) - truth.at(0.55)).abs() / 50.0;
             error[0] += gap(trust.line(&vega, seen));
-            let measured = trust.measure(&vega, seen, &drawn(20));
+            let measured = trust.measure(&vega, seen, &drawn);
             assert_eq!((measured.problems, measured.line), (20, trust.line(&vega, seen)));
             error[1] += gap(measured.line);
         }
@@ -228,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corrected_answer_keeps_its_order_and_its_sum_within_one() {
+    fn a_corrected_answer_gives_any_first_few_together_what_the_line_says() {
         let candidate = |probability: f64| Candidate {
             config: Config(vec![0]),
             log_probability: probability.ln(),
@@ -237,10 +301,12 @@ mod tests {
             joules: f64::NAN,
         };
         let mut answer: Vec<Candidate> = [0.5, 0.3, 0.1].map(candidate).into();
-        Line { slope: 1.0, offset: -1.0 }.correct(&mut answer);
+        Line { slope: 0.8, offset: -1.0 }.correct(&mut answer);
         let now: Vec<f64> = answer.iter().map(|c| c.probability).collect();
-        assert!((now[0] - logistic(-1.0)).abs() < 1e-12);
-        assert!((now[1] / now[2] - 3.0).abs() < 1e-9 && now.iter().sum::<f64>() < 1.0);
+        let line = Line { slope: 0.8, offset: -1.0 };
+        for (few, said) in [(1, 0.5), (2, 0.8), (3, 0.9)] {
+            assert!((now[..few].iter().sum::<f64>() - line.at(said)).abs() < 1e-12);
+        }
         Line::SAME.correct(&mut []);
     }
 }

@@ -4,7 +4,8 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, RankedProblem};
-use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem};
+use seqtune_eval::said::Said;
+use seqtune_predict::calibration::{Calibration, First, LOSS, Place, RISK, ScoredProblem};
 use seqtune_predict::opinion_pool::{EQUAL, PoolWeights};
 use seqtune_predict::softmax::{distribution, softmax};
 use seqtune_predict::trust::{Line, Trust};
@@ -51,14 +52,18 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
     // held to the plain line as strongly as two problems would
     let firsts: Vec<First> = known.iter().filter_map(|k| k.first_at(temperature)).collect();
     let Line { slope, offset } = Line::of(&firsts, Line::SAME, [0.5; 2]);
-    let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems: known.len() };
+    let mut counts: Vec<usize> = known.iter().map(|k| k.costs.len()).collect();
+    counts.sort_unstable();
+    let (problems, configs) = (known.len(), Some(counts[counts.len() / 2]));
+    let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems, configs };
     fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
     Some(fitted)
 }
 
-/// What the likelihoods of a model of tuned configs are worth, learned from these first choices.
-pub fn trust(firsts: &[First]) -> Trust {
-    let seen = (!firsts.is_empty()).then(|| Line::of(firsts, Line::SAME, [1.0; 2]));
+/// What the likelihoods of a model of tuned configs are worth, learned from where those stood.
+pub fn trust(said: &[Said]) -> Trust {
+    let places: Vec<Place> = said.iter().map(|s| s.place).collect();
+    let seen = (!places.is_empty()).then(|| Line::of_places(&places, Line::SAME, [1.0; 2]));
     Trust { seen, measured: Vec::new() }
 }
 

@@ -12,7 +12,7 @@ use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::{Judged, LeftOut, Report, TOPS, losing, rows};
 use seqtune_eval::reliability::CalibrationError;
-use seqtune_eval::reliability::Reliability;
+use seqtune_eval::reliability::{Reliability, Sureness};
 use seqtune_eval::replay::nothing_to_judge;
 use seqtune_predict::Query;
 use seqtune_predict::calibration::First;
@@ -114,13 +114,13 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         rows: rows(&all),
         left_out,
         shapes: losing(&all),
-        sureness: Reliability::of(all.iter().filter_map(|j| j.first).collect()),
+        sureness: Reliability::of(&all.iter().filter_map(|j| j.said).collect::<Vec<_>>()),
     })
 }
 
 /// How true the probabilities of first choices are; `None` of none.
 fn trueness(judged: &[Judged]) -> Option<CalibrationError> {
-    let firsts: Vec<First> = judged.iter().filter_map(|j| Some(j.first?.0)).collect();
+    let firsts: Vec<First> = judged.iter().filter_map(|j| Some(j.said?.first)).collect();
     (!firsts.is_empty()).then(|| CalibrationError::of(&firsts))
 }
 
@@ -227,7 +227,7 @@ impl FoldJudge<'_> {
         let costs = tried.costs(self.objective);
         let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
         let mut rankings = self.baselines(tried, device, &configs)?;
-        let (by_model, first) = self.model(tried, device, &configs)?;
+        let (by_model, said) = self.model(tried, device, &configs)?;
         rankings.extend(by_model);
         let regret = |(method, ranking): (Method, Ranking)| {
             let best_of = |top: usize| ranking.iter().take(top).map(|i| costs[*i].1).fold(f64::INFINITY, f64::min);
@@ -237,7 +237,7 @@ impl FoldJudge<'_> {
         if let (Objective::Time, Some(us)) = (self.objective, tried.library_us) {
             regrets.push((Method::VendorLibrary, Some([1.0 - costs[0].1 / us; TOPS.len()])));
         }
-        Ok(Judged { shape: self.kernel.shape(&tried.problem), regrets, first })
+        Ok(Judged { shape: self.kernel.shape(&tried.problem), regrets, said })
     }
 
     fn baselines(
@@ -267,7 +267,7 @@ impl FoldJudge<'_> {
         tried: &MeasuredProblem,
         device: &Device,
         configs: &[Config],
-    ) -> Result<(Vec<(Method, Ranking)>, Option<(First, bool)>)> {
+    ) -> Result<(Vec<(Method, Ranking)>, Option<Sureness>)> {
         let (predictor, objective) = (&self.predictor, self.objective);
         let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
         let cost = |s: &Scored| objective.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
@@ -289,7 +289,7 @@ impl FoldJudge<'_> {
             (Method::Pooled, by(&|s| -predictor.pooled_score(s))),
             (Method::Predict, places(configs, &found)),
         ]);
-        Ok((rankings, predictor.first(device, &known)))
+        Ok((rankings, Sureness::of(predictor, device, &known)))
     }
 }
 

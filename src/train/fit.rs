@@ -12,7 +12,7 @@ use crate::schedule::EnsembleTraining;
 use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{Table, today};
-use seqtune_eval::firsts::firsts;
+use seqtune_eval::said::said;
 use seqtune_predict::calibration::Calibration;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
@@ -227,10 +227,10 @@ fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
         // calibrated already
         return Ok(Trust::default());
     }
-    let mut said = Vec::new();
+    let mut all = Vec::new();
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
-        said.extend(firsts(&predictor, table, &problems.validation, Objective::Time, cores)?);
+        all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
-    Ok(calibrate::trust(&said))
+    Ok(calibrate::trust(&all))
 }

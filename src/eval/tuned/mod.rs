@@ -7,6 +7,7 @@
 pub mod against_ktn;
 pub mod answers;
 pub mod classifier_chain;
+pub mod labels;
 pub mod report;
 pub mod whole_configs;
 
@@ -14,11 +15,12 @@ use crate::lightgbm::LightGbm;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
+use crate::sets::{Set, Sets};
 use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
+use crate::tuned::labels::{Labels, labels};
 use crate::tuned::whole_configs::WholeConfigs;
-use seqtune_data::formats::miopen::BATCH;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Query;
 use seqtune_predict::calibration::First;
@@ -94,6 +96,11 @@ pub struct Report {
     pub trueness: CalibrationError,
     /// What that is made of, by problem.
     pub firsts: Vec<First>,
+    /// Whether sets hold the tuned config that are to hold it.
+    pub sets: Option<Sets>,
+    /// What that is made of.
+    #[serde(skip)]
+    pub each_set: Vec<Set>,
     /// Greedy decoding without look-ahead.
     pub unmasked: Unmasked,
     /// Reproducibility of the labels.
@@ -167,6 +174,9 @@ pub fn evaluate(
     rows.push(judge(&asked, Method::NearestNeighbour, &nearest(&asked, ask.threads)?));
     rows.push(judge(&asked, Method::Majority, &majority(&asked)));
     let firsts: Vec<First> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
+    progress("sets");
+    let set = |tried: &&MeasuredProblem| Set::of_tuned(&predictor, tried, asked.device(tried));
+    let each_set: Vec<Set> = on_threads(&asked.judged, ask.threads, set)?.into_iter().flatten().collect();
     Ok(Some(Report {
         kernel: kernel.name.clone(),
         parameters: kernel.parameters.iter().map(|p| p.name.clone()).collect(),
@@ -182,6 +192,8 @@ pub fn evaluate(
         against_ktn: ktn,
         trueness: CalibrationError::of(&firsts),
         firsts,
+        sets: Sets::of(&each_set),
+        each_set,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
     }))
@@ -212,17 +224,6 @@ pub struct Unmasked {
     pub illegal: f64,
     /// Share of problems that end without a legal value where only broken prefixes are masked.
     pub dead_ends: f64,
-}
-
-/// How far labels reproduce: the share of twins that were tuned to the same config, with their number. A lower bound of what a
-/// perfect predictor could name: two draws agree less often than the likelier value is drawn. Twins whose config is illegal for
-/// the other are not counted.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Labels {
-    /// Problems judged by and the one that differs from them in the batch size alone, at most by a factor of 2.
-    pub batch: (f64, usize),
-    /// The same problem on another device, legal there too.
-    pub device: (f64, usize),
 }
 
 /// The model's answers, on `threads` threads.
@@ -328,51 +329,6 @@ pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
         Ok(Answer { ranking, log_probability: None, steps: None, first: None })
     };
     on_threads(&asked.judged, threads, answer)
-}
-
-/// How far labels reproduce.
-pub fn labels(asked: &TestSet) -> Labels {
-    let kernel = asked.kernel;
-    let batch = kernel.fields.iter().position(|f| f.name == BATCH);
-    let mut twins: HashMap<(usize, String), Vec<&MeasuredProblem>> = HashMap::new();
-    let mut elsewhere: HashMap<String, Vec<&MeasuredProblem>> = HashMap::new();
-    let key = |t: &MeasuredProblem| {
-        let mut problem = t.problem.clone();
-        if let Some(i) = batch {
-            problem.values[i] = 1.0;
-        }
-        (t.device, kernel.show_problem(&problem))
-    };
-    for tried in asked.table.tried.iter().filter(|t| t.tuned().is_some()) {
-        twins.entry(key(tried)).or_default().push(tried);
-        elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
-    }
-    let mut labels = Labels::default();
-    let interchangeable =
-        |a: &MeasuredProblem, b: &MeasuredProblem| asked.is_legal(tuned(a), b) && asked.is_legal(tuned(b), a);
-    let count = |(share, n): &mut (f64, usize), same: bool| {
-        *share += same as u8 as f64;
-        *n += 1;
-    };
-    for tried in &asked.judged {
-        if let Some(i) = batch {
-            let ratio = |t: &MeasuredProblem| (t.problem.values[i] / tried.problem.values[i]).log2().abs();
-            let others = twins.get(&key(tried)).into_iter().flatten().filter(|t| ratio(t) > 0.0 && ratio(t) <= 1.0);
-            if let Some(twin) =
-                others.filter(|t| interchangeable(t, tried)).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
-            {
-                count(&mut labels.batch, tuned(twin) == tuned(tried));
-            }
-        }
-        let others = elsewhere.get(&kernel.show_problem(&tried.problem)).into_iter().flatten();
-        for other in others.filter(|t| t.device != tried.device && interchangeable(t, tried)) {
-            count(&mut labels.device, tuned(other) == tuned(tried));
-        }
-    }
-    for (share, n) in [&mut labels.batch, &mut labels.device] {
-        *share /= (*n).max(1) as f64;
-    }
-    labels
 }
 
 /// What greedy decoding does without the look-ahead.

@@ -4,6 +4,7 @@ use crate::markdown;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
+use crate::sets::{Set, Sets};
 use crate::tuned::{MEASURES, Report, Row};
 use seqtune_predict::calibration::First;
 
@@ -244,9 +245,10 @@ fn summary(reports: &[&Report]) -> String {
     };
     let firsts: Vec<First> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
     let trueness = CalibrationError::of(&firsts);
+    let sets: Vec<Set> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
-         First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n\
+         First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n{}\
          Teacher-forced above 90 %: {}.\n",
         reports.len(),
         mean(&|r| row(r, Method::Predict).map(|m| m.exact[0])),
@@ -257,6 +259,7 @@ fn summary(reports: &[&Report]) -> String {
         mean(&|r| row(r, Method::LightGbmChain).and_then(|m| m.forced)),
         percent(trueness.calibration_error),
         percent(trueness.error_by_chance),
+        Sets::of(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )
 }

@@ -15,8 +15,8 @@ use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
 use seqtune_data::{Table, today};
-use seqtune_eval::firsts::firsts;
-use seqtune_predict::calibration::{First, ScoredProblem};
+use seqtune_eval::said::said;
+use seqtune_predict::calibration::{First, SAMPLED, ScoredProblem};
 use seqtune_predict::distilled::level::Level;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::featurizer::{Featurizer, Instance};
@@ -290,10 +290,10 @@ impl Distillation<'_> {
         let validation = &self.plan.problems[0].validation;
         let losses: Vec<(f64, f64)> = match self.plan.tuned {
             true => {
-                let said = |predictor| firsts(predictor, self.table, validation, Objective::Time, threads());
-                let (own, whole) = (said(&Predictor::new(self.kernel, small)?)?, said(self.whole)?);
+                let of = |predictor| said(predictor, self.table, validation, Objective::Time, threads());
+                let (own, whole) = (of(&Predictor::new(self.kernel, small)?)?, of(self.whole)?);
                 small.meta.trust = calibrate::trust(&own);
-                own.iter().zip(&whole).map(|(s, w)| (s.lost, w.lost)).collect()
+                own.iter().zip(&whole).map(|(s, w)| (s.first.lost, w.first.lost)).collect()
             }
             false => {
                 let known = self.known(&Predictor::new(self.kernel, small)?, validation)?;
@@ -328,9 +328,6 @@ fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
     let scores = known.scores(weights);
     Some(First::of(&scores, &scores, &known.costs)?.lost)
 }
-
-/// So many times as many configs are legal as were measured, where these are a sample of the space and no list of candidates.
-const SAMPLED: u64 = 1_000;
 
 /// Whether what was measured of a typical problem is a sample of its space, not candidates that somebody chose.
 fn is_sampled(kernel: &Kernel, table: &Table, indices: &[usize]) -> bool {

@@ -1,0 +1,75 @@
+//! Problems of which the best or the tuned config is known, with the probabilities that a model states.
+
+use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::calibration::{First, Place};
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::Objective;
+use seqtune_predict::threads::on_threads;
+use seqtune_predict::{Predictor, Query};
+
+/// Width of the beam that a tuned config is first looked for in, and of the widest.
+const WIDTHS: [usize; 2] = [20, 320];
+
+/// What a model said of a problem of which the best or the tuned config is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    /// Its first choice.
+    pub first: First,
+    /// Where the config stands that should have been the first.
+    pub place: Place,
+}
+
+/// What a model says of the problems of a table at `indices`, on `threads` threads. Of sweeps among the measured configs, and nothing of
+/// problems with fewer than two of them; of what a tuner chose among all legal ones.
+///
+/// # Errors
+/// The error of a prediction.
+pub fn said(
+    predictor: &Predictor,
+    table: &Table,
+    indices: &[usize],
+    objective: Objective,
+    threads: usize,
+) -> Result<Vec<Said>> {
+    let said = |i: &usize| match table.is_tuned() {
+        true => of_tuned(predictor, table, &table.tried[*i]),
+        false => of_sweep(predictor, table, &table.tried[*i], objective),
+    };
+    Ok(on_threads(indices, threads, said)?.into_iter().flatten().collect())
+}
+
+fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<Option<Said>> {
+    let Some((tuned, _)) = tried.tuned() else { return Ok(None) };
+    let [mut width, widest] = WIDTHS;
+    loop {
+        let query = Query { top: width, width, ..Query::new(&table.devices[tried.device]) };
+        let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?.remove(0);
+        let Some(first) = found.first() else { return Ok(None) };
+        let best = first.config == *tuned;
+        let first = First { probability: first.probability, best, lost: !best as u8 as f64 };
+        let sum = |upto: usize| found[..upto].iter().map(|c| c.probability).sum::<f64>().min(1.0);
+        let place = match found.iter().position(|c| c.config == *tuned) {
+            Some(at) => Place { ahead: sum(at), own: found[at].probability },
+            None if width < widest && found.len() == width => {
+                width *= 4;
+                continue;
+            }
+            None => Place { ahead: sum(found.len()), own: 1.0 - sum(found.len()) },
+        };
+        return Ok(Some(Said { first, place }));
+    }
+}
+
+fn of_sweep(
+    predictor: &Predictor,
+    table: &Table,
+    tried: &MeasuredProblem,
+    objective: Objective,
+) -> Result<Option<Said>> {
+    let (device, costs) = (&table.devices[tried.device], tried.costs(objective));
+    if costs.len() < 2 {
+        return Ok(None);
+    }
+    let (_, known) = predictor.score_known(&tried.problem, device, objective, &costs)?;
+    Ok(predictor.first(device, &known).zip(predictor.place(&known)).map(|((first, _), place)| Said { first, place }))
+}

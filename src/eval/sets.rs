@@ -1,0 +1,68 @@
+//! Whether the sets that are to hold the best config with a stated probability do so, and how large they are.
+
+use seqtune_data::MeasuredProblem;
+use seqtune_predict::calibration::ScoredProblem;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::Device;
+use seqtune_predict::{Predictor, Query};
+use serde::Serialize;
+
+/// Probability that judged sets are asked for.
+pub const SHARE: f64 = 0.9;
+
+/// A set of configs that is to hold the best one.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Set {
+    /// Configs in it.
+    pub size: usize,
+    /// Whether it holds the best or tuned one.
+    pub holds: bool,
+}
+
+impl Set {
+    /// Of a problem with a tuned config, among all legal ones; `None` without one.
+    ///
+    /// # Errors
+    /// The error of a prediction.
+    pub fn of_tuned(predictor: &Predictor, tried: &MeasuredProblem, device: &Device) -> Result<Option<Set>> {
+        let Some((tuned, _)) = tried.tuned() else { return Ok(None) };
+        let (found, _) = predictor.cover(&tried.problem, &Query::new(device), SHARE)?;
+        Ok(Some(Set { size: found.len(), holds: found.iter().any(|c| c.config == *tuned) }))
+    }
+
+    /// Of configs whose costs are known; `None` without calibration.
+    pub fn of_known(predictor: &Predictor, device: &Device, known: &ScoredProblem) -> Option<Set> {
+        let set = predictor.cover_known(device, known, SHARE)?;
+        Some(Set { size: set.len(), holds: set.contains(&known.best()?) })
+    }
+}
+
+/// Many such sets.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sets {
+    /// Share of the sets that hold the best or tuned config.
+    pub hold: f64,
+    /// Median of their sizes.
+    pub median: usize,
+}
+
+impl Sets {
+    /// `None` of none.
+    pub fn of(sets: &[Set]) -> Option<Sets> {
+        let mut sizes: Vec<usize> = sets.iter().map(|s| s.size).collect();
+        sizes.sort_unstable();
+        let hold = sets.iter().filter(|s| s.holds).count() as f64 / sets.len() as f64;
+        sizes.get(sizes.len() / 2).map(|median| Sets { hold, median: *median })
+    }
+
+    /// A sentence of sets that are to hold what is named.
+    pub fn text(&self, what: &str) -> String {
+        let configs = if self.median == 1 { "config" } else { "configs" };
+        format!(
+            "Sets that are to hold {what} with a probability of {:.0} % do so in {:.1} % of the problems; half of them have {} {configs} at most.\n",
+            100.0 * SHARE,
+            100.0 * self.hold,
+            self.median
+        )
+    }
+}
