@@ -119,9 +119,10 @@ impl Predictor {
         if let Some(calibration) = self.calibration {
             let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
             if calibration.is_of_sample(legal) {
-                return input(
-                    "the model learned from a sample of its space, so that it knows no probability of the best of all configs; ask for as many as you can measure with --top",
-                );
+                return input(format!(
+                    "{}: the model learned from a sample of its space, so that it knows no probability of the best of all configs; ask for as many as you can measure with --top",
+                    self.featurizer.kernel.name
+                ));
             }
         }
         loop {
