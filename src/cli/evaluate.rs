@@ -84,6 +84,9 @@ pub struct Args {
     /// Replaces files of these names that seqtune did not make
     #[arg(long)]
     pub force: bool,
+    /// Datasets of other tunings of the same problems: tells how far tuning again agrees, and the model with either (of what tuners chose)
+    #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out"])]
+    pub retuned: Vec<PathBuf>,
     /// Lists so many, 0 to 1,000,000, of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     pub worst: usize,
@@ -125,6 +128,9 @@ pub fn run(args: Args) -> Result<()> {
         return tuned(&args, &corpus);
     }
     refuse_tuned_only(&args)?;
+    if !args.retuned.is_empty() {
+        return input("--retuned compares with other tunings; these datasets are sweeps");
+    }
     if args.beside.is_some() {
         return input("--beside compares models on what tuners chose; these datasets are sweeps");
     }
@@ -199,12 +205,17 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     args.ktn.as_deref().map_or(Ok(()), ktn::check_folder)?;
     let threads = cores();
     let library = trees(args)?;
+    let retuned = match &args.retuned[..] {
+        [] => Vec::new(),
+        paths => crate::cli::inputs::tables(paths, args.kernel.as_deref())?,
+    };
     let ask = tuned::Options {
         device: device.as_ref(),
         part: args.part.unwrap_or(Part::Test),
         library: library.as_ref(),
         whole_configs: args.whole_configs,
         ktn: args.ktn.as_deref(),
+        retuned: &retuned,
         threads,
         seed: args.seed,
     };

@@ -95,6 +95,9 @@ struct MiopenArgs {
     /// Folder of the datasets
     #[arg(short, long, value_name = "DATASET")]
     output: PathBuf,
+    /// Folder of what problems were tuned to before, where a later row took its place: for `evaluate --retuned`
+    #[arg(long, value_name = "FOLDER")]
+    earlier: Option<PathBuf>,
     /// Solvers to import, separated by commas [default: all that have a kernel]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     solver: Vec<String>,
@@ -176,14 +179,16 @@ fn miopen(args: MiopenArgs) -> Result<()> {
         report(&args, &imported)?;
         return input("no row could be imported");
     }
-    let file = |(device, solver): &(String, String)| {
-        Ok(args.output.join(format!("{}-{}.sqt", file_name(device)?, file_name(solver)?)))
-    };
-    let files = imported.datasets.keys().map(file).collect::<Result<Vec<_>>>()?;
-    files.iter().try_for_each(|file| claim(file, Kind::Dataset, args.replace, &args.databases))?;
-    for (file, dataset) in files.iter().zip(imported.datasets.values()) {
-        dataset.save_packed(file)?;
+    let mut files = Vec::new();
+    let folders = [(Some(&args.output), &imported.datasets), (args.earlier.as_ref(), &imported.earlier)];
+    for (folder, datasets) in folders {
+        let Some(folder) = folder else { continue };
+        for ((device, solver), dataset) in datasets {
+            files.push((folder.join(format!("{}-{}.sqt", file_name(device)?, file_name(solver)?)), dataset));
+        }
     }
+    files.iter().try_for_each(|(file, _)| claim(file, Kind::Dataset, args.replace, &args.databases))?;
+    files.iter().try_for_each(|(file, dataset)| dataset.save_packed(file))?;
     report(&args, &imported)
 }
 

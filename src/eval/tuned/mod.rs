@@ -9,6 +9,7 @@ pub mod answers;
 pub mod classifier_chain;
 pub mod labels;
 pub mod report;
+pub mod retuned;
 pub mod whole_configs;
 
 use crate::lightgbm::LightGbm;
@@ -20,6 +21,7 @@ use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
 use crate::tuned::labels::{Labels, labels};
+use crate::tuned::retuned::{Retuned, retuned};
 use crate::tuned::whole_configs::WholeConfigs;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Query;
@@ -92,6 +94,9 @@ pub struct Report {
     /// The model beside KernelTuningNet, where its networks were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against_ktn: Option<AgainstKtn>,
+    /// The model beside other tunings of the same problems, where they were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retuned: Option<Retuned>,
     /// How true the model's probabilities of its first choices are.
     pub trueness: CalibrationError,
     /// What that is made of, by problem.
@@ -119,6 +124,8 @@ pub struct Options<'a> {
     pub whole_configs: bool,
     /// Folder of the networks of MIOpen's KernelTuningNet; `None` leaves them out.
     pub ktn: Option<&'a Path>,
+    /// Other tunings of the same problems, by kernel.
+    pub retuned: &'a [(Kernel, Table)],
     /// Threads to use.
     pub threads: usize,
     /// Seed of the trees.
@@ -174,6 +181,9 @@ pub fn evaluate(
     rows.push(judge(&asked, Method::NearestNeighbour, &nearest(&asked, ask.threads)?));
     rows.push(judge(&asked, Method::Majority, &majority(&asked)));
     let firsts: Vec<First> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
+    let other = ask.retuned.iter().find(|(other, _)| other.name == kernel.name);
+    let retuned =
+        other.map(|(_, table)| retuned(&asked, table, (&predictor, &by_model), ask.threads)).transpose()?.flatten();
     progress("sets");
     let set = |tried: &&MeasuredProblem| Set::of_tuned(&predictor, tried, asked.device(tried));
     let each_set: Vec<Set> = on_threads(&asked.judged, ask.threads, set)?.into_iter().flatten().collect();
@@ -190,6 +200,7 @@ pub fn evaluate(
         margins_beside: paired_beside.as_ref().map(Paired::margins),
         paired_beside,
         against_ktn: ktn,
+        retuned,
         trueness: CalibrationError::of(&firsts),
         firsts,
         sets: Sets::of(&each_set),

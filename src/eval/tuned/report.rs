@@ -32,15 +32,58 @@ pub fn text(reports: &[Report]) -> String {
          Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
          in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
          expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n{}\n\
-         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}{}{}",
+         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}{}{}{}",
         comparison(&reports),
         details(&reports),
         by_parameter(&reports),
         beside(&reports),
         head_to_head(&reports),
         against_ktn(&reports),
+        retuned(&reports),
         summary(&reports)
     )
+}
+
+/// The model beside other tunings of the same problems.
+fn retuned(reports: &[&Report]) -> String {
+    let mut table = markdown::Table::new(&[
+        "tuned twice",
+        "problems",
+        "alike",
+        "held out",
+        "held out alike",
+        "seqtune",
+        "seqtune, either",
+        "kept",
+        "alike in kept",
+        "seqtune in kept",
+        "probability of kept",
+    ]);
+    let known: Vec<_> = reports.iter().filter_map(|r| Some((&r.kernel, r.retuned.as_ref()?))).collect();
+    for (kernel, r) in &known {
+        let of_kept = |share: f64| if r.kept.is_empty() { "-".into() } else { percent(share) };
+        table.row(&[
+            kernel.to_string(),
+            r.problems.to_string(),
+            percent(r.agree),
+            r.judged.to_string(),
+            percent(r.again),
+            percent(r.exact),
+            percent(r.either),
+            if r.kept.is_empty() { "-".into() } else { r.kept.join(", ") },
+            of_kept(r.agree_in_kept),
+            of_kept(r.exact_in_kept),
+            of_kept(r.probability_of_kept),
+        ]);
+    }
+    match known.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Problems that were tuned twice, shares in percent: tuned alike; of the held-out ones tuned alike, the tuned config is seqtune's first choice, \
+             or what either tuning chose is; parameters that tuning again keeps in nine of ten problems, tuned alike in all of these, \
+             seqtune's first choice right in all of these, and the probability that it gives to such configs.\n\n{table}\n"
+        ),
+    }
 }
 
 /// The methods' shares of tuned configs by solver, and seqtune's margins over the trees.

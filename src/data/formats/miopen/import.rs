@@ -33,6 +33,8 @@ pub struct Imported {
     pub timed: usize,
     /// Rows that a later one for the same problem on the same device took the place of.
     pub replaced: usize,
+    /// By device and solver, the last of these of each problem: the same problems, tuned before.
+    pub earlier: BTreeMap<(String, String), Dataset>,
     /// Rows left out, by solver and reason.
     pub left_out: BTreeMap<(String, String), Counts>,
     /// Times that cannot be stored.
@@ -70,7 +72,8 @@ pub fn import(
         let solver = Solver { kernel, columns: Columns::new(kernel)?, checker: Checker::new(kernel) };
         solvers.insert(name, solver);
     }
-    let mut importer = Importer { ask, solvers, places: HashMap::new(), imported: Imported::default() };
+    let mut importer =
+        Importer { ask, solvers, places: HashMap::new(), earlier: BTreeMap::new(), imported: Imported::default() };
     let none = Times::new();
     for (place, device, rows) in databases {
         let times = ask.times.get(&device.name).unwrap_or(&none);
@@ -84,6 +87,12 @@ pub fn import(
         }
     }
     let mut imported = importer.imported;
+    for ((device, solver, _), record) in importer.earlier {
+        let of = (device, solver);
+        let Some(later) = imported.datasets.get(&of) else { continue };
+        let new = || Dataset { header: later.header.clone(), records: Vec::new() };
+        imported.earlier.entry(of).or_insert_with(new).records.push(record);
+    }
     let records = imported.datasets.values().flat_map(|d| &d.records);
     imported.timed = records.filter(|r| r.outcome.time_us().is_some()).count();
     Ok(imported)
@@ -123,6 +132,8 @@ struct Importer<'a> {
     solvers: HashMap<&'a str, Solver<'a>>,
     /// By device, solver and problem, the place in its dataset.
     places: HashMap<(String, String, String), usize>,
+    /// By device, solver and place, what stood there before.
+    earlier: BTreeMap<(String, String, usize), Record>,
     imported: Imported,
 }
 
@@ -175,7 +186,8 @@ impl Importer<'_> {
         match self.places.entry((device.clone(), solver.to_string(), record.problem.to_string())) {
             Entry::Occupied(at) => {
                 self.imported.replaced += 1;
-                dataset.records[*at.get()] = record;
+                let before = std::mem::replace(&mut dataset.records[*at.get()], record);
+                self.earlier.insert((device.clone(), solver.to_string(), *at.get()), before);
             }
             Entry::Vacant(at) => {
                 at.insert(dataset.records.len());
