@@ -161,20 +161,8 @@ pub fn evaluate(
     }
     let mut paired = None;
     if let Some(library) = ask.library {
-        progress("boosted trees");
-        let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
-        let valid = table.tuned_part(kernel, &model.meta.split, Part::Validation);
-        let valid: Vec<&MeasuredProblem> = valid.into_iter().map(|i| &table.tried[i]).collect();
-        let by_trees = ClassifierChain::fit(library, &asked, &valid, &featurizer, ask.threads, ask.seed)?.answers()?;
-        rows.push(judge(&asked, Method::LightGbmChain, &by_trees));
+        let by_trees = judge_trees((&asked, model), library, ask, &mut rows, progress)?;
         paired = Some(compare(&asked, &by_model, &by_trees));
-        if ask.whole_configs {
-            progress("classifiers of whole configs");
-            let classes = WholeConfigs::new(&asked, &featurizer, ask.threads)?;
-            let by_lightgbm = classes.by_lightgbm(library, &valid, ask.seed)?;
-            rows.push(judge(&asked, Method::LightGbmConfigs, &by_lightgbm));
-            rows.push(judge(&asked, Method::ExtraTrees, &classes.by_extra_trees(ask.seed)?));
-        }
     }
     let ktn = ask.ktn.map(|folder| against_ktn(&asked, folder, &by_model, ask.threads)).transpose()?.flatten();
     progress("neighbours");
@@ -208,6 +196,31 @@ pub fn evaluate(
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
     }))
+}
+
+/// Judges what boosted trees answer with the same records, and classifiers of whole configs where they are asked for; gives the answers of the
+/// chained ones.
+fn judge_trees(
+    (asked, model): (&TestSet, &Model),
+    library: &LightGbm,
+    ask: &Options,
+    rows: &mut Vec<Row>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Answer>> {
+    progress("boosted trees");
+    let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), asked.kernel)?;
+    let valid = asked.table.tuned_part(asked.kernel, &model.meta.split, Part::Validation);
+    let valid: Vec<&MeasuredProblem> = valid.into_iter().map(|i| &asked.table.tried[i]).collect();
+    let by_trees = ClassifierChain::fit(library, asked, &valid, &featurizer, ask.threads, ask.seed)?.answers()?;
+    rows.push(judge(asked, Method::LightGbmChain, &by_trees));
+    if ask.whole_configs {
+        progress("classifiers of whole configs");
+        let classes = WholeConfigs::new(asked, &featurizer, ask.threads)?;
+        let by_lightgbm = classes.by_lightgbm(library, &valid, ask.seed)?;
+        rows.push(judge(asked, Method::LightGbmConfigs, &by_lightgbm));
+        rows.push(judge(asked, Method::ExtraTrees, &classes.by_extra_trees(ask.seed)?));
+    }
+    Ok(by_trees)
 }
 
 /// Predicted probability of the first choice, and whether it was right; its cost beside the tuned config was not measured.
