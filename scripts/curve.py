@@ -12,7 +12,7 @@ import statistics
 import sys
 
 COUNTS = [1, 2, 3, 5, 10, 15, 20, 30, 50, 75, 100]
-COLORS = ["#aaaaaa", "#1f77b4", "#2ca02c", "#d6781e"]
+COLORS = ["#aaaaaa", "#1f77b4", "#2ca02c", "#d6781e", "#9467bd", "#d62728", "#17becf"]
 
 
 def journal(path):
@@ -35,23 +35,23 @@ def curve(times, best, problems, counts):
     return shares, spent
 
 
-def draw(path, curves, most):
-    """Curves of share against measurements, on a logarithmic axis."""
+def draw(path, curves, ticks, axis, title):
+    """Curves of share against counts from the first of `ticks` to the last, on a logarithmic axis; each with its name and counts."""
     width, height, left, top, right, bottom = 760, 440, 60, 30, 20, 50
-    x = lambda k: left + (width - left - right) * math.log(k) / math.log(most)
+    x = lambda k: left + (width - left - right) * math.log(k / ticks[0]) / math.log(ticks[-1] / ticks[0])
     y = lambda s: top + (height - top - bottom) * (1 - s)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="13">',
              f'<rect width="{width}" height="{height}" fill="white"/>']
     for share in [0, 0.2, 0.4, 0.6, 0.8, 1]:
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(share):.1f}" y2="{y(share):.1f}" stroke="#dddddd"/>')
         parts.append(f'<text x="{left - 8}" y="{y(share) + 4:.1f}" text-anchor="end">{100 * share:.0f} %</text>')
-    for k in [k for k in COUNTS if k <= most]:
+    for k in ticks:
         parts.append(f'<text x="{x(k):.1f}" y="{height - bottom + 18}" text-anchor="middle">{k}</text>')
-    parts.append(f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">measurements per problem</text>')
-    parts.append(f'<text x="{left}" y="18">share of the best speed found</text>')
+    parts.append(f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">{axis}</text>')
+    parts.append(f'<text x="{left}" y="18">{title}</text>')
     labels = []
     for (name, shares, spent), color in zip(curves, COLORS):
-        points = " ".join(f"{x(max(k, 1)):.1f},{y(s):.1f}" for k, s in zip(spent, shares))
+        points = " ".join(f"{x(max(k, ticks[0])):.1f},{y(s):.1f}" for k, s in zip(spent, shares))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2.5"/>')
         labels.append((x(spent[-1]), y(shares[-1]), name, color))
     # beside the end of each curve, and below it where there is no room; not over one another
@@ -80,7 +80,7 @@ def main():
     for name, shares, _ in curves:
         cells = " | ".join(f"{100 * shares[k - 1]:.1f}" for k in counts)
         print(f"| {name} | {cells} | {sum(len(journals[name][p]) for p in problems)} |")
-    draw(sys.argv[1], curves, most)
+    draw(sys.argv[1], curves, [k for k in COUNTS if k < most] + [most], "measurements per problem", "share of the best speed found")
 
 
 if __name__ == "__main__":
