@@ -55,7 +55,7 @@ print("|---" * (len(shown) + 1) + "|")
 for solver in order:
     print(f"| {solver} | " + " | ".join(by_solver[solver].get(name, "-") for name in shown) + " |")
 if len(sys.argv) == 2:
-    print("", *(line for line in lines if line.startswith(("Mean over", "All ", "First choices", "Sets "))), sep="\n")
+    print("", *(line for line in lines if line.startswith(("Mean over", "All ", "First choices", "Sets ", "Of "))), sep="\n")
 for part, title in ((beside, "Beside the networks that they were distilled from:"), (ktn, "Beside KernelTuningNet, on the problems of the data types that it serves:")):
     if part:
         print("", title, "", *part, sep="\n")

@@ -19,6 +19,8 @@ pub struct Answer {
     pub steps: Option<Vec<(usize, bool)>>,
     /// Predicted probability of the first choice.
     pub first: Option<f64>,
+    /// Predicted microseconds of the first choice.
+    pub time_us: Option<f64>,
 }
 
 /// What a method is asked: problems held out, and those that it may learn from.

@@ -103,6 +103,7 @@ impl<'a> ClassifierChain<'a> {
                     log_probability: Some(log_probability),
                     steps: Some(steps),
                     first: None,
+                    time_us: None,
                 });
             }
         }

@@ -10,6 +10,7 @@ pub mod classifier_chain;
 pub mod labels;
 pub mod report;
 pub mod retuned;
+pub mod solvers;
 pub mod whole_configs;
 
 use crate::lightgbm::LightGbm;
@@ -22,6 +23,7 @@ use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
 use crate::tuned::labels::{Labels, labels};
 use crate::tuned::retuned::{Retuned, retuned};
+use crate::tuned::solvers::{Timed, timed};
 use crate::tuned::whole_configs::WholeConfigs;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Query;
@@ -97,6 +99,9 @@ pub struct Report {
     /// The model beside other tunings of the same problems, where they were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retuned: Option<Retuned>,
+    /// Times of its problems, where a find database told them.
+    #[serde(skip)]
+    pub timed: Vec<Timed>,
     /// How true the model's probabilities of its first choices are.
     pub trueness: CalibrationError,
     /// What that is made of, by problem.
@@ -189,6 +194,7 @@ pub fn evaluate(
         paired_beside,
         against_ktn: ktn,
         retuned,
+        timed: timed(&asked, &by_model),
         trueness: CalibrationError::of(&firsts),
         firsts,
         sets: Sets::of(&each_set),
@@ -264,6 +270,7 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
             predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
         Ok(Answer {
             first: found.first().map(|c| c.probability),
+            time_us: found.first().map(|c| c.time_us).filter(|us| us.is_finite()),
             ranking: found.into_iter().map(|c| c.config).collect(),
             log_probability: Some(scored.log_probability),
             steps: Some(scored.steps),
@@ -319,7 +326,13 @@ pub fn majority(asked: &TestSet) -> Vec<Answer> {
     let answer = |tried: &&MeasuredProblem| {
         let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
         let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
-        Answer { ranking: legal.map(|(c, _)| (*c).clone()).collect(), log_probability: None, steps: None, first: None }
+        Answer {
+            ranking: legal.map(|(c, _)| (*c).clone()).collect(),
+            log_probability: None,
+            steps: None,
+            first: None,
+            time_us: None,
+        }
     };
     asked.judged.iter().map(answer).collect()
 }
@@ -350,7 +363,7 @@ pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
                 ranking.push(config.clone());
             }
         }
-        Ok(Answer { ranking, log_probability: None, steps: None, first: None })
+        Ok(Answer { ranking, log_probability: None, steps: None, first: None, time_us: None })
     };
     on_threads(&asked.judged, threads, answer)
 }

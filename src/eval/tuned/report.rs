@@ -5,6 +5,7 @@ use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
 use crate::sets::{Set, Sets};
+use crate::tuned::solvers::{SolverChoice, Timed, choice};
 use crate::tuned::{MEASURES, Report, Row};
 use seqtune_predict::calibration::First;
 
@@ -288,11 +289,12 @@ fn summary(reports: &[&Report]) -> String {
     };
     let firsts: Vec<First> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
     let trueness = CalibrationError::of(&firsts);
+    let timed: Vec<&Timed> = reports.iter().flat_map(|r| &r.timed).collect();
     let sets: Vec<Set> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
          First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n{}\
-         Teacher-forced above 90 %: {}.\n",
+         {}Teacher-forced above 90 %: {}.\n",
         reports.len(),
         mean(&|r| row(r, Method::Predict).map(|m| m.exact[0])),
         mean(&|r| row(r, Method::LightGbmChain).map(|m| m.exact[0])),
@@ -303,6 +305,19 @@ fn summary(reports: &[&Report]) -> String {
         percent(trueness.calibration_error),
         percent(trueness.error_by_chance),
         Sets::of(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
+        choice(&timed).map_or(String::new(), chosen),
         if above.is_empty() { "none".into() } else { above.join(", ") }
+    )
+}
+
+/// What choosing among solvers is worth.
+fn chosen(SolverChoice { convolutions, solvers, predicted, on_average, random }: SolverChoice) -> String {
+    let of = |[fastest, loss]: [f64; 2]| format!("{} %, losing {} %", percent(fastest), percent(loss));
+    format!(
+        "Of {convolutions} convolutions with measured times of {solvers:.1} solvers on average, the one with the lowest predicted time is the fastest in {}; \
+         the one that was best on average in {}; one at random in {}.\n",
+        of(predicted),
+        of(on_average),
+        of(random)
     )
 }

@@ -51,7 +51,7 @@ impl<'a> WholeConfigs<'a> {
             order.sort_by(|a, b| said[*b].total_cmp(&said[*a]));
             let legal = order.into_iter().map(|class| self.classes[class]).filter(|c| self.asked.is_legal(c, tried));
             let ranking = legal.take(TOPS[TOPS.len() - 1]).cloned().collect();
-            Ok(Answer { ranking, log_probability: None, steps: None, first: None })
+            Ok(Answer { ranking, log_probability: None, steps: None, first: None, time_us: None })
         };
         on_threads(&asked, self.threads, answer)
     }

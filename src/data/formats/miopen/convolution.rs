@@ -71,6 +71,11 @@ pub(crate) fn place_of(name: &str) -> Option<usize> {
     SIZES.iter().position(|size| *size == name)
 }
 
+/// Whether a field of a kernel is of the convolution, whatever the solver.
+pub fn is_of_convolution(field: &str) -> bool {
+    place_of(field).is_some() || ["direction", "dtype", "layout"].contains(&field)
+}
+
 /// Size of the output along an axis, from its size, taps, padding, stride and dilation; `None` where the filter does not fit into the padded
 /// image.
 pub(crate) fn output_along(axis: [u32; 5]) -> Option<u32> {

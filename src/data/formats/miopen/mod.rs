@@ -26,7 +26,7 @@ mod sqlite;
 mod table;
 mod text;
 
-pub use convolution::{BATCH, Convolution, DIRECTIONS, DTYPES, LAYOUTS};
+pub use convolution::{BATCH, Convolution, DIRECTIONS, DTYPES, LAYOUTS, is_of_convolution};
 pub use driver::{convolutions_of_command, convolutions_of_lines};
 pub use export::{Export, device_name, solver_name};
 pub use files::{contents, parse, read, read_times};
