@@ -38,7 +38,7 @@ pub struct SolverChoice {
 pub fn timed(asked: &TestSet, answers: &[Answer]) -> Vec<Timed> {
     let of = |tried: &MeasuredProblem, predicted_us: Option<f64>| {
         let (_, outcome) = tried.tuned()?;
-        let measured_us = outcome.time_us()? as f64;
+        let measured_us = outcome.time_us()?;
         let problem = asked.kernel.show_problem(&tried.problem);
         let (convolution, own): (Vec<&str>, Vec<&str>) = problem
             .split(',')
