@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tells how many problems are to be tuned on a new GPU: trains networks on 1, 3, 10, 30 and 100 % of a device's tuned records,
 # alone and beside those of other devices, and judges them on its held-out shapes. Writes docs/results.md and docs/economy.svg.
-# Takes an hour on two cores. Works in target/economy: called again, it goes on.
+# Takes half an hour on two cores. Works in target/economy: called again, it goes on.
 # usage: scripts/economy.sh FOLDER    FOLDER: as of scripts/miopen.sh
 set -euo pipefail
 databases=$(realpath "${1:?usage: scripts/economy.sh FOLDER}")
@@ -15,7 +15,7 @@ if [ ! -e "$work/import.txt" ]; then
     "$work/seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 -o "$work/tuned" > "$work/import.part"
     mv "$work/import.part" "$work/import.txt"
 fi
-cases=(MI300X-ConvHipImplicitGemmGroupBwdXdlops MI300X-ConvBinWinogradRxSf2x3 MI50-ConvHipImplicitGemmBwdDataV1R1 RX_6800_XT-ConvOclDirectFwd)
+cases=(MI300X-ConvHipImplicitGemmGroupBwdXdlops MI50-ConvHipImplicitGemmBwdDataV1R1 RX_6800_XT-ConvOclDirectFwd RX_6800_XT-ConvHipImplicitGemmV4R1Fwd)
 train() { # DEVICE-SOLVER PERCENT others|alone
     export OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1
     local solver=${1#*-} out=$work/$1-$2-$3 files=("$work/$1-$2.jsonl") file

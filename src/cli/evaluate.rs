@@ -87,6 +87,9 @@ pub struct Args {
     /// Datasets of other tunings of the same problems: tells how far tuning again agrees, and the model with either (of what tuners chose)
     #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out"])]
     pub retuned: Vec<PathBuf>,
+    /// Judges probabilities as the model states them, not as lowered or calibrated for a device (of what tuners chose)
+    #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
+    pub as_stated: bool,
     /// Lists so many, 0 to 1,000,000, of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     pub worst: usize,
@@ -130,6 +133,9 @@ pub fn run(args: Args) -> Result<()> {
     refuse_tuned_only(&args)?;
     if !args.retuned.is_empty() {
         return input("--retuned compares with other tunings; these datasets are sweeps");
+    }
+    if args.as_stated {
+        return input("--as-stated judges models of what tuners chose; these datasets are sweeps");
     }
     if args.beside.is_some() {
         return input("--beside compares models on what tuners chose; these datasets are sweeps");
@@ -216,6 +222,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         whole_configs: args.whole_configs,
         ktn: args.ktn.as_deref(),
         retuned: &retuned,
+        as_stated: args.as_stated,
         threads,
         seed: args.seed,
     };

@@ -18,7 +18,7 @@ pub struct Args {
     /// Folder of the model or models
     #[arg(short, long, value_name = "FOLDER")]
     pub output: PathBuf,
-    /// Goes on from this model of sweeps (its folder), a few minutes: give its data too, or they are forgotten. Its split holds: what it
+    /// Goes on from this model (its folder), a few minutes: give its data too, or they are forgotten. Its split holds: what it
     /// learned is never judged as held out. --test may only be less, --validation other
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["width", "layers", "members", "target", "together"])]
     pub from: Option<PathBuf>,

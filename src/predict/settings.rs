@@ -171,6 +171,11 @@ impl Settings {
         Settings { rate: 4e-4, ..Settings::default() }
     }
 
+    /// For going on from a model that learned from tuned configs, with few of another device: a minute, in small steps.
+    pub fn refining_tuned() -> Settings {
+        Settings { rate: 3e-4, epochs: None, batch: Some(32), ..Settings::tuned() }
+    }
+
     /// Problems that are made up beside so many measured ones.
     pub fn wanted(&self, measured: usize) -> usize {
         (self.pseudo_labels * measured).min(MOST_PSEUDO_LABELS.saturating_sub(measured))

@@ -121,7 +121,7 @@ impl Line {
     }
 }
 
-/// A device that the model never saw, of which problems were measured since.
+/// A device that the model never saw, of which problems were measured since, or of which it learned from a few.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Its name.
@@ -138,7 +138,7 @@ pub struct Trust {
     /// On devices that the model was trained on, where its calibration says nothing: of tuned configs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Line>,
-    /// On devices of which problems were measured since.
+    /// On devices of which problems were measured since, or that a few problems were learned of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,
 }
@@ -151,11 +151,9 @@ impl Trust {
 
     /// What probabilities are worth on a device, of a model that was trained on `devices`.
     pub fn line(&self, device: &Device, devices: &[Device]) -> Line {
-        if device.is_among(devices) {
-            return self.seen.unwrap_or(Line::SAME);
-        }
         match self.measured.iter().find(|m| m.device == device.name) {
             Some(measured) => measured.line,
+            None if device.is_among(devices) => self.seen.unwrap_or(Line::SAME),
             None => self.elsewhere(device, devices),
         }
     }

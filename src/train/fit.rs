@@ -14,13 +14,14 @@ use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{Table, today};
 use seqtune_eval::said::said;
 use seqtune_predict::calibration::Calibration;
+use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::threads::on_threads;
-use seqtune_predict::trust::Trust;
+use seqtune_predict::trust::{Measured, Trust};
 use seqtune_predict::{Meta, Model, Predictor};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -102,6 +103,9 @@ fn fit(
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
     model.meta.trust = trust(&model, &plan)?;
+    if let (Some(parent), true) = (from, plan.tuned) {
+        model.meta.trust.measured = measured(parent, &plan)?;
+    }
     model.save(folder)?;
     checkpoints.iter().try_for_each(Checkpoint::remove)?;
     // as it was stored, so that the model in hand is the model on disk
@@ -219,6 +223,31 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
         }
     }
     Ok(calibrate::fit(&known, plan.calibration_temperature()))
+}
+
+/// Problems of a device that was new to the model that is gone on from, at most, that do not yet make the device a seen one.
+const FEW: usize = 200;
+
+/// What likelihoods are worth on devices of which a few problems are learned: what those of the model that is gone on from were worth there,
+/// which had not learned these problems.
+fn measured(parent: &Model, plan: &Plan) -> Result<Vec<Measured>> {
+    let (mut trust, cores) = (parent.meta.trust.clone(), tch::get_num_threads().max(1) as usize);
+    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+        let predictor = Predictor::new(kernel, parent)?.uncorrected();
+        for (at, device) in table.devices.iter().enumerate() {
+            let all = problems.train.iter().chain(&problems.validation);
+            // of very small data the same problems are in both parts
+            let indices: BTreeSet<usize> = all.copied().filter(|i| table.tried[*i].device == at).collect();
+            let indices: Vec<usize> = indices.into_iter().collect();
+            trust.measured.retain(|m| m.device != device.name || indices.is_empty());
+            if !device.is_among(&parent.meta.devices) && (1..=FEW).contains(&indices.len()) {
+                let said = said(&predictor, table, &indices, Objective::Time, cores)?;
+                let places: Vec<Place> = said.iter().map(|s| s.place).collect();
+                trust.measure(device, &parent.meta.devices, &places);
+            }
+        }
+    }
+    Ok(trust.measured)
 }
 
 /// What the likelihoods of a model of tuned configs are worth on the validation problems.

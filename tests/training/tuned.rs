@@ -215,3 +215,28 @@ fn interrupted_training_goes_on_where_no_time_is_known_and_without_validation_pr
     assert_eq!(epochs, [3], "two epochs were not repeated");
     assert!(model.meta.scores.values().all(|s| s.is_finite() && *s < 100.0), "{:?}", model.meta.scores);
 }
+
+#[test]
+fn a_model_that_goes_on_with_a_few_problems_of_another_device_knows_what_it_was_worth_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    import_three_solvers(folder.path());
+    let known = at("data/MI50-ConvAsm1x1U.sqt");
+    let few = at("few/RX_Vega_56-ConvAsm1x1U.sqt");
+    let rows = std::fs::read_to_string(at("gfx906_60.db.txt")).unwrap();
+    let rows: Vec<&str> = rows.lines().filter(|line| line.contains("ConvAsm1x1U")).take(20).collect();
+    let elsewhere = write(folder.path(), "gfx900_56.db.txt", rows.join("\n").as_bytes());
+    let import = ["import", "miopen", &elsewhere, "--solver", "ConvAsm1x1U", "-o", &at("few")];
+    assert_eq!(run(&import).2, 0);
+    let (model, refined) = (at("model"), at("refined"));
+    let (_, err, code) = run(&["train", &known, "-o", &model, "--epochs", "2", "--members", "1", "--width", "16"]);
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["train", &known, &few, "--from", &model, "-o", &refined, "--epochs", "1"]);
+    assert_eq!(code, 0, "{err}");
+    let meta = Model::load(Path::new(&refined)).unwrap().meta;
+    assert_eq!(meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["MI50", "RX Vega 56"]);
+    let [measured] = &meta.trust.measured[..] else { panic!("{:?}", meta.trust) };
+    assert_eq!(measured.device, "RX Vega 56", "not as true as on the device of all the others");
+    assert!((10..=20).contains(&measured.problems), "each once: {}", measured.problems);
+    assert!(meta.trust.seen.is_some());
+}

@@ -131,6 +131,8 @@ pub struct Options<'a> {
     pub ktn: Option<&'a Path>,
     /// Other tunings of the same problems, by kernel.
     pub retuned: &'a [(Kernel, Table)],
+    /// Whether probabilities are judged as the model states them, without what is known of devices.
+    pub as_stated: bool,
     /// Threads to use.
     pub threads: usize,
     /// Seed of the trees.
@@ -155,6 +157,7 @@ pub fn evaluate(
     }
     progress("model");
     let predictor = Predictor::new(kernel, model)?;
+    let predictor = if ask.as_stated { predictor.uncorrected() } else { predictor };
     let by_model = model_answers(&asked, &predictor, ask.threads)?;
     let mut rows = vec![judge(&asked, Method::Predict, &by_model)];
     let mut paired_beside = None;

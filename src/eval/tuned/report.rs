@@ -288,12 +288,13 @@ fn summary(reports: &[&Report]) -> String {
         }
     };
     let firsts: Vec<First> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
+    let mean_of = |of: &dyn Fn(&First) -> f64| firsts.iter().map(of).sum::<f64>() / firsts.len() as f64;
     let trueness = CalibrationError::of(&firsts);
     let timed: Vec<&Timed> = reports.iter().flat_map(|r| &r.timed).collect();
     let sets: Vec<Set> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
-         First choices are as probable as they are said to be within {} % (expected calibration error over all problems; by chance alone {} %).\n{}\
+         First choices are as probable as they are said to be within {} % (expected calibration error over all {} problems; by chance alone {} %): right in {} %, said to be in {} %.\n{}\
          {}Teacher-forced above 90 %: {}.\n",
         reports.len(),
         mean(&|r| row(r, Method::Predict).map(|m| m.exact[0])),
@@ -303,7 +304,10 @@ fn summary(reports: &[&Report]) -> String {
         mean(&|r| row(r, Method::Predict).and_then(|m| m.forced)),
         mean(&|r| row(r, Method::LightGbmChain).and_then(|m| m.forced)),
         percent(trueness.calibration_error),
+        firsts.len(),
         percent(trueness.error_by_chance),
+        percent(mean_of(&|first| first.best as u8 as f64)),
+        percent(mean_of(&|first| first.probability)),
         Sets::of(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
         choice(&timed).map_or(String::new(), chosen),
         if above.is_empty() { "none".into() } else { above.join(", ") }

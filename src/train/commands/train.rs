@@ -25,7 +25,6 @@ pub fn run(args: Args) -> Result<()> {
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
     let tuned = is_tuned(&corpus)?;
     let from = match (&args.from, &corpus[..]) {
-        (Some(_), _) if tuned => return input("--from goes on with sweeps; these datasets hold what tuners chose"),
         (Some(from), [(kernel, _), ..]) => Some(Model::load_for(from, &kernel.name)?),
         _ => None,
     };
@@ -72,7 +71,10 @@ fn is_tuned(corpus: &[(Kernel, Table)]) -> Result<bool> {
 /// The settings that the options ask for; what they leave open is as in the model that is gone on from, or as usual for the data.
 fn settings(args: &Args, from: Option<&Model>, tuned: bool) -> Result<Settings> {
     let default = match from {
-        Some(model) => Settings { split: model.meta.split, ..Settings::refining() },
+        Some(model) => Settings {
+            split: model.meta.split,
+            ..if tuned { Settings::refining_tuned() } else { Settings::refining() }
+        },
         None if tuned => Settings::tuned(),
         None => Settings::default(),
     };
