@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 cargo build --release -p seqtune -p seqtune-train
 export work=target/economy
 mkdir -p "$work"
-cp target/release/seqtune target/release/seqtune-train "$work"
+cp --remove-destination target/release/seqtune target/release/seqtune-train "$work"
 if [ ! -e "$work/import.txt" ]; then
     rm -rf "$work/tuned"
     "$work/seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 -o "$work/tuned" > "$work/import.part"

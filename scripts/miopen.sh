@@ -13,7 +13,7 @@ cargo build --release -p seqtune -p seqtune-train
 export work=target/miopen
 mkdir -p "$work/log" models/miopen
 # copies, so that the programs can be built meanwhile
-cp target/release/seqtune target/release/seqtune-train "$work"
+cp --remove-destination target/release/seqtune target/release/seqtune-train "$work"
 if [ ! -e "$work/import.txt" ]; then
     "$work/seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 \
         --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2 -o "$work/tuned" > "$work/import.part"

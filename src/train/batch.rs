@@ -220,6 +220,10 @@ impl Batch {
 
     /// What `of_choices` says of the chosen one at each step, 0 in the padding: (N, T).
     pub fn chosen(&self, of_choices: &Tensor) -> Tensor {
+        if of_choices.numel() == 0 {
+            // every value is decided by the constraints: nothing is chosen, and the loss is 0 by way of the network
+            return &self.asked * of_choices.sum(None);
+        }
         of_choices.index_select(0, &self.chosen.reshape([-1])).view_as(&self.asked) * &self.asked
     }
 

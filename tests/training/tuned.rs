@@ -4,7 +4,7 @@
 mod common;
 
 use common::{run, write};
-use seqtune_data::{Dataset, Table};
+use seqtune_data::{Dataset, Outcome, Table, Tuned};
 use seqtune_predict::Model;
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::settings::{Hparams, Settings};
@@ -239,4 +239,30 @@ fn a_model_that_goes_on_with_a_few_problems_of_another_device_knows_what_it_was_
     assert_eq!(measured.device, "RX Vega 56", "not as true as on the device of all the others");
     assert!((10..=20).contains(&measured.problems), "each once: {}", measured.problems);
     assert!(meta.trust.seen.is_some());
+}
+
+#[test]
+fn problems_with_a_single_legal_config_are_learned_one_by_one_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let toy = common::write_toy(folder.path());
+    let text = std::fs::read_to_string(folder.path().join("kernel.toml")).unwrap();
+    let forced = "[[constraint]]\nexpr = \"M != 7 or (tile == 4 and local == 0 and width == 1)\"\nreason = \"only this\"\n[[feature]]";
+    write(folder.path(), "kernel.toml", text.replacen("[[feature]]", forced, 1).as_bytes());
+    let kernel = Kernel::open(&toy).unwrap();
+    let mut dataset = common::toy_dataset(&kernel, [7, 8, 9, 10, 11, 12, 13, 14, 15, 16].into_iter());
+    let mut seen = std::collections::HashSet::new();
+    dataset.records.retain(|record| seen.insert(record.problem.clone()));
+    dataset.records.iter_mut().for_each(|record| record.outcome = Outcome::Tuned(Tuned { time_us: None }));
+    let table = Table::new(&kernel, &[("toy".into(), dataset)]).unwrap();
+    let mut settings = Settings {
+        hparams: Hparams { width: 16, feed_forward: 32, ..Hparams::default() },
+        members: 1,
+        epochs: Some(2),
+        batch: Some(1),
+        ..Settings::tuned()
+    };
+    (settings.split.validation, settings.split.test) = (0.0, 0.0);
+    let model =
+        train(&[(kernel, table)], &settings, &folder.path().join("model"), Existing::Keep, &mut |_| ()).unwrap();
+    assert!(model.meta.scores.values().all(|s| s.is_finite()), "{:?}", model.meta.scores);
 }

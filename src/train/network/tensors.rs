@@ -46,6 +46,10 @@ pub fn from_arrays(arrays: &Arrays) -> Weights {
 /// The numbers of a tensor in memory.
 pub(crate) fn slice(tensor: &Tensor) -> &[f32] {
     assert!(tensor.kind() == Kind::Float && tensor.is_contiguous());
+    if tensor.numel() == 0 {
+        // whose pointer may be null
+        return &[];
+    }
     // SAFETY: contiguous numbers of this type on the CPU, which the tensor keeps alive as long as it is borrowed
     unsafe { std::slice::from_raw_parts(tensor.data_ptr() as *const f32, tensor.numel()) }
 }
@@ -53,6 +57,9 @@ pub(crate) fn slice(tensor: &Tensor) -> &[f32] {
 /// The same, to be written.
 pub(crate) fn slice_mut(tensor: &mut Tensor) -> &mut [f32] {
     assert!(tensor.kind() == Kind::Float && tensor.is_contiguous());
+    if tensor.numel() == 0 {
+        return &mut [];
+    }
     // SAFETY: as above; the caller writes tensors that share no memory with others
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr() as *mut f32, tensor.numel()) }
 }
