@@ -27,11 +27,8 @@ judge() { # DEVICE
     for folder in models/miopen/*/; do
         solver=$(basename "$folder")
         [ -e "$work/tuned/${device// /_}-$solver.sqt" ] || continue
-        # trees of the counts of work-groups of other devices: without the MI300X, whose 304 counts no other has
-        case $device-$solver in
-            MI300X-*) data+=("$work"/tuned/*-"$solver".sqt) ;;
-            *) mapfile -t -O "${#data[@]}" data < <(ls "$work"/tuned/*-"$solver".sqt | grep -v "/MI300X-") ;;
-        esac
+        # Winograd's trees learn without the MI300X: no other device has its 304 counts of work-groups
+        mapfile -t -O "${#data[@]}" data < <(ls "$work"/tuned/*-"$solver".sqt | grep -v "/MI300X-")
         files+=("$work/figures/$name/$solver.md")
         [ -e "$work/whole/$solver/model.safetensors" ] || networks=()
     done
@@ -39,11 +36,11 @@ judge() { # DEVICE
         # solver by solver: classifiers of a thousand classes take minutes each
         for file in "${files[@]}"; do
             solver=$(basename "$file" .md)
-            # of one parameter a config is its value
             local whole=(--whole-configs)
+            # of one parameter a config is its value
             [[ $solver != ConvBinWinograd* ]] || whole=()
             [ "$file" -nt "models/miopen/$solver/distilled.safetensors" ] \
-                || evaluate "$file" "$work"/tuned/*-"$solver".sqt --device "$device" "${whole[@]}" --ktn "$databases/ktn" "${networks[@]}"
+                || evaluate "$file" "$work/tuned/MI300X-$solver.sqt" --device "$device" "${whole[@]}" --ktn "$databases/ktn" "${networks[@]}"
         done
     else
         files=("$work/figures/$name/all.md")
