@@ -46,7 +46,7 @@ def draw(path, curves, ticks, axis, title):
         parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y(share):.1f}" y2="{y(share):.1f}" stroke="#dddddd"/>')
         parts.append(f'<text x="{left - 8}" y="{y(share) + 4:.1f}" text-anchor="end">{100 * share:.0f} %</text>')
     for k in ticks:
-        parts.append(f'<text x="{x(k):.1f}" y="{height - bottom + 18}" text-anchor="middle">{k}</text>')
+        parts.append(f'<text x="{x(k):.1f}" y="{height - bottom + 18}" text-anchor="middle">{k if k < 10000 else f"{k // 1000}k"}</text>')
     parts.append(f'<text x="{(left + width) / 2}" y="{height - 10}" text-anchor="middle">{axis}</text>')
     parts.append(f'<text x="{left}" y="18">{title}</text>')
     labels = []

@@ -34,7 +34,7 @@ def judged(seqtune, model, data, device):
 def judge(seqtune, folder, picture, cases):
     folder = pathlib.Path(folder)
     curves = []
-    print("| device, solver | other records | " + " | ".join(f"{percent} %" for percent in PERCENTS) + " |\n" + "|---" * (len(PERCENTS) + 2) + "|")
+    print("| device, solver | other records | " + " | ".join(f"{percent} %" for percent in PERCENTS) + " |\n" + "|---" * (len(PERCENTS) + 2) + "|", flush=True)
     for case in cases:
         device, solver = case.split("-", 1)
         device = device.replace("_", " ")
@@ -51,8 +51,9 @@ def judge(seqtune, folder, picture, cases):
                 beside = sum(int(words[0]) for words in named if " ".join(words[1:-1]) != device)
             cells = [f"{n}: {first:.1f} / {five:.1f}, {nats:.2f}" for n, (first, five, nats) in zip(records, found)]
             print(f"| {device}, {solver} | {beside or '-'} | " + " | ".join(cells) + " |")
-            curves.append((f"{solver.removeprefix('Conv')[-14:]}{', with others' if beside else ''}", [five / 100 for _, five, _ in found], records))
-    ticks = [10, 30, 100, 300, 1000, 3000, 10000, 30000, 50000]
+            name = solver.removeprefix("Conv").removeprefix("HipImplicitGemm") + (", with others" if beside else "")
+            curves.append((name, [five / 100 for _, five, _ in found], records))
+    ticks = [10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000]
     draw(picture, curves, ticks, "tuned records of the device", "tuned config among the first 5, share of held-out problems")
 
 
