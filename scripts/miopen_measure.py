@@ -52,7 +52,10 @@ def predicted(ask, command):
     """Rows of a database, one for each direction of a command: direction, solvers, row."""
     export = [ask.seqtune, "export", "miopen", ask.models, "-", "-o", ask.out / "one.udb.txt", "--overwrite", "--device", ask.device]
     export += ["--solver", ask.solver] if ask.solver else []
-    done = subprocess.run([str(word) for word in export], input=command + "\n", capture_output=True, text=True)
+    try:
+        done = subprocess.run([str(word) for word in export], input=command + "\n", capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"miopen_measure.py: {ask.seqtune}: {error.strerror}; build it (cargo build --release), or name it with --seqtune")
     if done.returncode:
         print(f"left out: `{command}`: {done.stderr.strip()}", file=sys.stderr)
         return
