@@ -68,6 +68,17 @@ impl Engine {
         self.answer(columns.py(), &problems_of_columns(&self.kernel, columns)?, &ask)
     }
 
+    /// As few predictions for one problem as hold its best config with a probability.
+    fn cover(&self, problem: &Bound<'_, PyAny>, share: f64, ask: Ask) -> PyResult<Vec<Prediction>> {
+        let py = problem.py();
+        if !(share > 0.0 && share < 1.0) {
+            return input(format!("share={share} is not between 0 and 1")).or_raise(py);
+        }
+        let problem = problem_of(&self.kernel, problem)?;
+        let query = self.query(py, &ask)?;
+        Ok(self.shown(py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?.0))
+    }
+
     /// Predictions for one problem, of given configs only; those that are illegal are left out.
     fn predict_among(
         &self,

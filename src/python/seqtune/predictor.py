@@ -109,6 +109,22 @@ class Predictor:
             return self._engine.predict_columns(columns, ask)
         return self._engine.predict(rows_of(problems), ask)
 
+    def cover(self, problem: Problem, share: float = 0.9, objective: str = "time") -> list[Prediction]:
+        """As few configs as hold the best one with the probability ``share``, best first: how many are worth measuring.
+
+        Models of tuned configs and of whole sweeps answer, on devices that they never saw too. A model that learned from a sample of a larger space,
+        as that of ``gemm``, raises ``InputError``: the best of all configs is unknown to it. Where 10,000 configs do not hold it, these are given,
+        and their probabilities add up to less.
+
+        >>> import seqtune
+        >>> seqtune.Predictor(seqtune.shipped("gemm-cpu")).cover("M=64,N=64,K=64")
+        Traceback (most recent call last):
+        ...
+        seqtune.errors.InputError: gemm: the model learned from a sample of its space, ...
+        """
+        single = problem if isinstance(problem, str) else dict(problem)
+        return self._engine.cover(single, share, (1, 20, objective, 1))
+
     def part(self, problem: Problem) -> str:
         """What a problem of this shape was to the training: ``train``, ``validation`` or ``test``, from which nothing was learned.
 

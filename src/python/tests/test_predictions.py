@@ -1,5 +1,6 @@
 """Predictions: the same as the command line's, in every form of input, from every thread."""
 
+import pathlib
 import pickle
 import re
 import threading
@@ -28,6 +29,20 @@ class Predictions(unittest.TestCase):
         self.assertTrue(0 < best.probability < 1 and best.log_probability < 0)
         self.assertIs(type(best.unsure), bool)
         self.assertRegex(repr(best), r"^<Prediction \d+\.\d % [\d.]+ us (unsure)?: MWG=\d+,")
+
+    def test_as_few_configs_as_hold_the_best_one(self):
+        folder = pathlib.Path(__file__).parents[3] / "models" / "miopen" / "ConvMlirIgemmFwd"
+        predictor = seqtune.Predictor(str(folder))
+        problem = "direction=F,N=12,C=72,H=30,W=30,K=144,R=3,S=3,pad_h=1,pad_w=1"
+        sums = {}
+        for share in (0.3, 0.9):
+            few = predictor.cover(problem, share)
+            sums[share] = [sum(p.probability for p in few[:count]) for count in (len(few) - 1, len(few))]
+            self.assertTrue(sums[share][0] < share <= sums[share][1])
+            self.assertEqual([p.text for p in few], [p.text for p in predictor.predict(problem, top=len(few))])
+        for share in (0, 1, float("nan")):
+            self.assertRaisesRegex(seqtune.InputError, "between 0 and 1", predictor.cover, problem, share)
+        self.assertRaisesRegex(seqtune.InputError, "a sample of its space", self.predictor.cover, PROBLEM)
 
     def test_every_prediction_is_legal(self):
         space = seqtune.Space(self.predictor.kernel, PROBLEM, self.predictor.device)
