@@ -131,12 +131,6 @@ pub fn run(args: Args) -> Result<()> {
         return tuned(&args, &corpus);
     }
     refuse_tuned_only(&args)?;
-    if !args.retuned.is_empty() {
-        return input("--retuned compares with other tunings; these datasets are sweeps");
-    }
-    if args.as_stated {
-        return input("--as-stated judges models of what tuners chose; these datasets are sweeps");
-    }
     if args.beside.is_some() {
         return input("--beside compares models on what tuners chose; these datasets are sweeps");
     }
@@ -151,6 +145,12 @@ pub fn run(args: Args) -> Result<()> {
 /// # Errors
 /// `Error::Input` where an option for databases of tuned configs is given.
 pub fn refuse_tuned_only(args: &Args) -> Result<()> {
+    if !args.retuned.is_empty() {
+        return input("--retuned compares with other tunings; these datasets are sweeps");
+    }
+    if args.as_stated {
+        return input("--as-stated judges models of what tuners chose; these datasets are sweeps");
+    }
     match args.device.is_some() || args.part.is_some() {
         true => input("--device and --part choose among tuned datasets; these are sweeps"),
         false => Ok(()),

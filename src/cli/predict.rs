@@ -97,7 +97,7 @@ pub fn run(args: Args) -> Result<()> {
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
         let answers = match cover {
-            Some(share) => on_threads(portion, threads, |problem| Ok(predictor.cover(problem, &query, share)?.0))?,
+            Some(share) => on_threads(portion, threads, |problem| predictor.cover(problem, &query, share))?,
             None => predictor.predict(portion, &query)?,
         };
         for (problem, candidates) in portion.iter().zip(answers) {

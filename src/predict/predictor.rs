@@ -108,13 +108,13 @@ impl Predictor {
     }
 
     /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that
-    /// takes, with the probability that they hold it: less than `share` where [`limits::WIDTH`] configs do not. What is asked of `query` is
-    /// the device, the objective and the least width.
+    /// takes. Their probabilities add up to less than `share` where [`limits::WIDTH`] configs do not hold it. What is asked of `query` is the
+    /// device, the objective and the least width.
     ///
     /// # Errors
     /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where a sample of the problem's configs was measured, and the model
     /// learned from times.
-    pub fn cover(&self, problem: &Problem, query: &Query, share: f64) -> Result<(Vec<Candidate>, f64)> {
+    pub fn cover(&self, problem: &Problem, query: &Query, share: f64) -> Result<Vec<Candidate>> {
         let mut width = query.width.max(WIDTH);
         if let Some(calibration) = self.calibration {
             let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
@@ -128,10 +128,10 @@ impl Predictor {
         loop {
             let wide = Query { top: width, width, ..*query };
             let mut found = self.predict(std::slice::from_ref(problem), &wide)?.remove(0);
-            let (enough, held) = prefix(found.iter().map(|c| c.probability), share);
-            if held >= share || found.len() < width || width >= limits::WIDTH {
-                found.truncate(enough);
-                return Ok((found, held));
+            let enough = enough(found.iter().map(|c| c.probability), share);
+            if enough.is_some() || found.len() < width || width >= limits::WIDTH {
+                found.truncate(enough.unwrap_or(found.len()));
+                return Ok(found);
             }
             width = (4 * width).min(limits::WIDTH);
         }
@@ -141,12 +141,8 @@ impl Predictor {
     /// calibration.
     pub fn cover_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
         let ranked = known.ranked(&self.calibration?);
-        let (line, mut sum) = (self.line(device), 0.0);
-        let short = |(_, probability): &&(usize, f64)| {
-            sum += probability;
-            line.at(sum) < share
-        };
-        let enough = ranked.iter().take_while(short).count() + 1;
+        let corrected = self.line(device).corrected(ranked.iter().map(|(_, probability)| *probability));
+        let enough = enough(corrected, share).unwrap_or(ranked.len());
         Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
     }
 
@@ -338,16 +334,14 @@ impl Predictor {
     }
 }
 
-/// How many of the first probabilities add up to `share`, all where they do not, and what they add up to.
-fn prefix(probabilities: impl Iterator<Item = f64>, share: f64) -> (usize, f64) {
-    let (mut count, mut sum) = (0, 0.0);
-    for probability in probabilities {
-        (count, sum) = (count + 1, sum + probability);
-        if sum >= share {
-            break;
-        }
-    }
-    (count, sum)
+/// How many of the first probabilities add up to `share`; `None` where all do not.
+fn enough(mut probabilities: impl Iterator<Item = f64>, share: f64) -> Option<usize> {
+    let mut sum = 0.0;
+    let last = probabilities.position(|probability| {
+        sum += probability;
+        sum >= share
+    });
+    last.map(|last| last + 1)
 }
 
 /// Candidates with probabilities as they turn out.

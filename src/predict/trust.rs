@@ -109,15 +109,20 @@ impl Line {
         }
     }
 
-    /// Probabilities of the best candidates of a problem, best first: those of the first few together are corrected, for each number of them.
-    pub fn correct(&self, candidates: &mut [Candidate]) {
-        let (mut said, mut before) = (0.0, 0.0);
-        for candidate in candidates {
-            said += candidate.probability;
-            let now = self.at(said);
-            candidate.probability = now - before;
-            before = now;
-        }
+    /// Probabilities of a problem's configs, best first, as they turn out: those of the first few together go through the line, for each
+    /// number of them.
+    pub(crate) fn corrected(self, probabilities: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
+        probabilities.scan((0.0, 0.0), move |(said, before), probability| {
+            *said += probability;
+            let now = self.at(*said);
+            Some(now - std::mem::replace(before, now))
+        })
+    }
+
+    /// The same of candidates.
+    pub fn correct(self, candidates: &mut [Candidate]) {
+        let stated: Vec<f64> = candidates.iter().map(|c| c.probability).collect();
+        candidates.iter_mut().zip(self.corrected(stated.into_iter())).for_each(|(c, now)| c.probability = now);
     }
 }
 

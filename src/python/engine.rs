@@ -76,7 +76,7 @@ impl Engine {
         }
         let problem = problem_of(&self.kernel, problem)?;
         let query = self.query(py, &ask)?;
-        Ok(self.shown(py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?.0))
+        Ok(self.shown(py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?))
     }
 
     /// Predictions for one problem, of given configs only; those that are illegal are left out.
