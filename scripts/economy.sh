@@ -10,11 +10,8 @@ cargo build --release -p seqtune -p seqtune-train
 export work=target/economy
 mkdir -p "$work"
 cp --remove-destination target/release/seqtune target/release/seqtune-train "$work"
-if [ ! -e "$work/import.txt" ]; then
-    rm -rf "$work/tuned"
-    "$work/seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 -o "$work/tuned" > "$work/import.part"
-    mv "$work/import.part" "$work/import.txt"
-fi
+source scripts/miopen_tuned.sh
+import_tuned "$work" "$databases"
 cases=(MI300X-ConvHipImplicitGemmGroupBwdXdlops MI50-ConvHipImplicitGemmBwdDataV1R1 RX_6800_XT-ConvOclDirectFwd RX_6800_XT-ConvHipImplicitGemmV4R1Fwd)
 train() { # DEVICE-SOLVER PERCENT others|alone
     export OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1

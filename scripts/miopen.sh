@@ -14,11 +14,8 @@ export work=target/miopen
 mkdir -p "$work/log" models/miopen
 # copies, so that the programs can be built meanwhile
 cp --remove-destination target/release/seqtune target/release/seqtune-train "$work"
-if [ ! -e "$work/import.txt" ]; then
-    "$work/seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 \
-        --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2 -o "$work/tuned" > "$work/import.part"
-    mv "$work/import.part" "$work/import.txt"
-fi
+source scripts/miopen_tuned.sh
+import_tuned "$work" "$databases" --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2
 solvers=("$@")
 [ $# -gt 0 ] || mapfile -t solvers < <(cd "$work/tuned" && ls ./*.sqt | sed 's/.*-\(Conv.*\)\.sqt/\1/' | sort -u)
 

@@ -11,10 +11,8 @@ cargo build --release -p seqtune -p seqtune-train
 export seqtune=target/release/seqtune
 export work=target/unseen
 mkdir -p "$work"
-if [ ! -e "$work/import.txt" ]; then
-    "$seqtune" import miopen "$databases"/{gfx906_60,gfx900_56,gfx1030_36}.db.bz2 "$databases"/gfx942130_2024-12.db.txt.bz2 -o "$work/tuned" > "$work/import.part"
-    mv "$work/import.part" "$work/import.txt"
-fi
+source scripts/miopen_tuned.sh
+import_tuned "$work" "$databases"
 # the one solver of the MI300X of which another device has many records
 winograd=(ConvBinWinogradRxSf2x3)
 solvers=(ConvHipImplicitGemmV4R4WrW ConvHipImplicitGemmV4R4Fwd ConvHipImplicitGemmV4R1Fwd ConvHipImplicitGemmBwdDataV1R1 ConvOclBwdWrW2 ConvOclDirectFwd)
