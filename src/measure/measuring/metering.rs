@@ -5,39 +5,37 @@ use crate::batch::{Contender, Measured};
 use crate::executor::Timing;
 use crate::measuring::energy::{self, Draw, MachineClock, Unmetered, idle_watts};
 use crate::measuring::monitor::DeviceMonitor;
+use crate::measuring::subject::Subject;
 use crate::measuring::trial::Trial;
-use crate::verify::workload::Workload;
 use seqtune_data::recipe::Recipe;
 use seqtune_data::{Measurement, Observed, Outcome};
 use std::time::Instant;
 
-impl Bench {
+impl<S: Subject> Bench<S> {
     /// Measures the energy of timed trials in a separate pass, because it heats the device.
-    pub(super) fn meter_all(&mut self, workload: &Workload, running: &mut [Trial], pass: &mut Pass) {
+    pub(super) fn meter_all(&mut self, running: &mut [Trial<S::Work>], pass: &mut Pass) {
         for trial in running.iter_mut().filter(|trial| !trial.samples.is_empty()) {
-            if self.executor.is_poisoned() {
+            if self.subject.is_poisoned() {
                 return;
             }
-            let (outcome, observed) = self.meter(workload, trial, &mut |contender| pass.begin(contender));
+            let (outcome, observed) = self.meter(trial, &mut |contender| pass.begin(contender));
             pass.finish(Measured { contender: trial.contender, outcome, observed });
         }
     }
 
     /// Outcome of a timed trial with its energy, or with the reason for its absence.
-    fn meter(
-        &mut self,
-        workload: &Workload,
-        candidate: &mut Trial,
-        begin: &mut dyn FnMut(Contender),
-    ) -> (Outcome, Observed) {
+    fn meter(&mut self, candidate: &mut Trial<S::Work>, begin: &mut dyn FnMut(Contender)) -> (Outcome, Observed) {
         let mut monitor = DeviceMonitor::default();
         let mut observed = self.observed(candidate);
         let samples_us = std::mem::take(&mut candidate.samples);
         let recipe = Recipe::default();
         let mut clock = MachineClock::new();
+        if let Some(energy) = self.subject.reported_energy(&candidate.work) {
+            return (Outcome::Measured(Measurement { samples_us, energy: Some(energy) }), observed);
+        }
         begin(candidate.contender);
         let meter = self.meter.get_or_insert_with(|| {
-            let mut meter = self.executor.energy_meter()?;
+            let mut meter = self.subject.energy_meter()?;
             let idle = idle_watts(meter.as_mut(), &mut clock, &recipe)?;
             Ok((meter, idle))
         });
@@ -56,13 +54,13 @@ impl Bench {
                 reported = Instant::now();
                 begin(candidate.contender);
             }
-            candidate.work.launch(self.executor.as_mut(), &workload.values, repeat, Timing::Untimed)?;
-            monitor.poll(self.executor.as_mut(), candidate);
+            self.subject.launch(&candidate.work, repeat, Timing::Untimed)?;
+            monitor.poll(&mut self.subject, candidate);
             Ok(())
         };
         let metered = energy::meter(meter, &mut clock, &recipe, Draw { launch_us, idle_watts: idle }, &mut launch);
         // waits for the last launch, whose failure belongs to this config
-        let last = candidate.work.launch(self.executor.as_mut(), &workload.values, 1, Timing::Warm);
+        let last = self.subject.launch(&candidate.work, 1, Timing::Warm);
         observed.conditions = candidate.conditions.take().or(observed.conditions);
         let metered = last.map_err(Unmetered::Config).and(metered);
         let energy = match metered {

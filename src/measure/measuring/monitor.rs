@@ -1,6 +1,6 @@
 //! Monitoring of the device during a measurement.
 
-use crate::executor::Executor;
+use crate::measuring::subject::Subject;
 use crate::measuring::trial::Trial;
 use seqtune_data::Conditions;
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ const LOOK: Duration = Duration::from_millis(20);
 
 impl DeviceMonitor {
     /// Records the state of the device for a trial; to be called right after a launch.
-    pub fn poll(&mut self, executor: &mut dyn Executor, candidate: &mut Trial) {
+    pub fn poll<S: Subject>(&mut self, subject: &mut S, candidate: &mut Trial<S::Work>) {
         if self.asked.is_none_or(|asked| asked.elapsed() >= LOOK) {
-            (self.asked, self.now) = (Some(Instant::now()), executor.conditions());
+            (self.asked, self.now) = (Some(Instant::now()), subject.conditions());
         }
         if let Some(now) = &self.now {
             candidate.record_conditions(now);

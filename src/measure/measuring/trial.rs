@@ -1,52 +1,16 @@
 //! Trials: configs under measurement, and their stopping rule.
 
 use crate::batch::Contender;
-use crate::executor::{Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
+use seqtune_data::Conditions;
 use seqtune_data::recipe::Policy;
 use seqtune_data::stats::quantile;
-use seqtune_data::{Attempt, Conditions};
-
-/// Work of a launch.
-pub enum Work {
-    /// Program of a config, with its launch dimensions.
-    Config(ProgramId, LaunchDims),
-    /// Matrix product by the vendor's library.
-    Library(GemmCall),
-}
-
-impl Work {
-    /// Launches the work `repeat` times and returns the time of each timed launch in microseconds.
-    ///
-    /// # Errors
-    /// [`Invalidity`](seqtune_data::Invalidity) where a launch fails.
-    pub fn launch(
-        &self,
-        executor: &mut dyn Executor,
-        values: &[KernelArg],
-        repeat: usize,
-        timing: Timing,
-    ) -> Attempt<Vec<f32>> {
-        match self {
-            Work::Config(program, geometry) => executor.launch(*program, values, geometry, repeat, timing),
-            Work::Library(product) => executor.multiply(product, repeat, timing),
-        }
-    }
-
-    /// Program of a config; `None` for the library.
-    pub fn program(&self) -> Option<ProgramId> {
-        match self {
-            Work::Config(program, _) => Some(*program),
-            Work::Library(_) => None,
-        }
-    }
-}
 
 /// Config or library under measurement.
-pub struct Trial {
+pub struct Trial<W> {
     /// Contender of the batch.
     pub contender: Contender,
     /// Work to launch.
-    pub work: Work,
+    pub work: W,
     /// Time of the fastest launch so far in microseconds.
     pub estimate_us: f64,
     /// Times of undisturbed launches in microseconds.
@@ -71,7 +35,7 @@ pub enum Stage {
 /// Share of the time budget after which a hopeless config needs no more samples.
 const LONG: f64 = 0.2;
 
-impl Trial {
+impl<W> Trial<W> {
     /// Records the current state of the device, with all earlier throttling reasons.
     pub fn record_conditions(&mut self, now: &Conditions) {
         let before = self.conditions.replace(now.clone()).map_or(Vec::new(), |c| c.throttled);
@@ -126,9 +90,8 @@ mod tests {
     fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
         let policy = Policy::default();
         let stage = |samples: Vec<f32>, best_us: f64| {
-            let work = Work::Config(ProgramId(0), LaunchDims { global: vec![], local: vec![] });
             let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
-            Trial { contender: Contender::Config(0), work, estimate_us, samples, conditions: None, done: false }
+            Trial { contender: Contender::Config(0), work: (), estimate_us, samples, conditions: None, done: false }
                 .stage(&policy, best_us, all)
         };
         assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
@@ -146,11 +109,10 @@ mod tests {
     #[test]
     fn what_does_not_count_is_measured_again_but_not_without_end() {
         let policy = Policy::default();
-        let work = Work::Config(ProgramId(0), LaunchDims { global: vec![], local: vec![] });
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
         let candidate = Trial {
             contender: Contender::Config(0),
-            work,
+            work: (),
             estimate_us: 1.0,
             samples: noisy,
             conditions: None,

@@ -2,6 +2,8 @@
 
 use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::Bench;
+use crate::measuring::on_device::OnDevice;
+use crate::measuring::subject::Subject;
 use crate::registry::open;
 use crate::verify::workload::SEED;
 use crate::worker::guard::prepare;
@@ -27,11 +29,11 @@ impl Events {
 /// Serves requests until standard input ends.
 ///
 /// # Errors
-/// The error of [`Kernel::open`], [`open`] or [`Bench::new`].
+/// The error of [`Kernel::open`], [`open`] or [`OnDevice::new`].
 pub fn serve(kernel: &str, device: &str) -> Result<()> {
     let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
     let kernel = Kernel::open(kernel)?;
-    let mut bench = match open(device).and_then(|executor| Bench::new(&kernel, executor)) {
+    let mut bench = match open(device).and_then(|executor| Ok(Bench::new(OnDevice::new(&kernel, executor)?))) {
         Ok(bench) => bench,
         Err(e) => {
             events.emit(&Event::Error { sentence: e.to_string() });
@@ -52,7 +54,7 @@ pub fn serve(kernel: &str, device: &str) -> Result<()> {
     Ok(())
 }
 
-fn answer(kernel: &Kernel, bench: &mut Bench, events: &Events, request: Request) -> Result<()> {
+fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, request: Request) -> Result<()> {
     let read = |problem: &str, configs: &[String]| -> Result<(Problem, Vec<_>)> {
         let configs = configs.iter().map(|c| kernel.config(c)).collect::<Result<_>>()?;
         Ok((kernel.problem(problem)?, configs))
@@ -62,32 +64,34 @@ fn answer(kernel: &Kernel, bench: &mut Bench, events: &Events, request: Request)
             let (problem, configs) = read(&problem, &configs)?;
             for (index, config) in configs.iter().enumerate() {
                 events.emit(&Event::Compiling(index));
-                let fault = bench.compile(&problem, config)?;
+                let fault = bench.subject.compile(&problem, config)?;
                 events.emit(&Event::Compiled { index, fault });
             }
             Ok(())
         }
         Request::Peaks => {
             events.emit(&Event::Loading);
-            let peaks = bench.peaks()?;
+            let peaks = bench.subject.peaks()?;
             events.emit(&Event::Peaks(peaks));
             Ok(())
         }
         Request::Library => {
             // the first time a library of hundreds of megabytes is read
             events.emit(&Event::Loading);
-            events.emit(&Event::Library(bench.library().map_or_else(VendorLibrary::Absent, VendorLibrary::Named)));
+            events.emit(&Event::Library(
+                bench.subject.library().map_or_else(VendorLibrary::Absent, VendorLibrary::Named),
+            ));
             Ok(())
         }
         Request::Check { problem, configs, seed } => {
             let (problem, configs) = read(&problem, &configs)?;
             events.emit(&Event::Loading);
-            bench.load(&problem, seed)?;
+            bench.subject.load(&problem, seed)?;
             for (index, config) in configs.iter().enumerate() {
                 events.emit(&Event::Step(Step::Begin(Contender::Config(index))));
                 let fault = bench.confirm(config)?;
                 events.emit(&Event::Checked { index, fault });
-                if bench.is_poisoned() {
+                if bench.subject.is_poisoned() {
                     std::process::exit(0);
                 }
             }
@@ -96,10 +100,10 @@ fn answer(kernel: &Kernel, bench: &mut Bench, events: &Events, request: Request)
         Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;
             events.emit(&Event::Loading);
-            bench.load(&problem, SEED)?;
+            bench.subject.load(&problem, SEED)?;
             let batch = Batch { problem: &problem, configs: &configs, library, best_us };
             bench.measure(&batch, &policy, &mut |step| events.emit(&Event::Step(step)))?;
-            if bench.is_poisoned() {
+            if bench.subject.is_poisoned() {
                 // the parent starts another process for the rest
                 std::process::exit(0);
             }

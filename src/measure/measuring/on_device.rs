@@ -1,0 +1,171 @@
+//! Kernels on a device: compiled programs, buffers with data, and a reference.
+
+use crate::batch::ProgramKey;
+use crate::compile::Job;
+use crate::executor::{Executor, GemmCall, LaunchDims, ProgramId, Timing};
+use crate::measuring::energy::EnergyMeter;
+use crate::measuring::roofline::{self, Peaks};
+use crate::measuring::subject::Subject;
+use crate::verify::on_device::DeviceComparison;
+use crate::verify::workload::{SEED, Workload, geometry, load};
+use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
+use std::collections::HashMap;
+
+/// Number of programs above which all are released before the next configs.
+const PROGRAMS: usize = 1_024;
+
+/// Device with the data of one problem and compiled programs.
+pub struct OnDevice {
+    kernel: Kernel,
+    source: Source,
+    executor: Box<dyn Executor>,
+    programs: HashMap<ProgramKey, ProgramId>,
+    workload: Option<Workload>,
+    agree: DeviceComparison,
+}
+
+/// What is launched.
+pub enum Work {
+    /// Program of a config, with its launch dimensions.
+    Config(ProgramId, LaunchDims),
+    /// Matrix product by the vendor's library.
+    Library(GemmCall),
+}
+
+impl OnDevice {
+    /// Prepares an open device for a kernel.
+    ///
+    /// # Errors
+    /// `Error::Input` where the kernel has no source.
+    pub fn new(kernel: &Kernel, executor: Box<dyn Executor>) -> Result<OnDevice> {
+        let (source, programs, agree) = (kernel.source()?.clone(), HashMap::new(), DeviceComparison::default());
+        Ok(OnDevice { kernel: kernel.clone(), source, executor, programs, workload: None, agree })
+    }
+
+    /// Compiled program of `config` for the data type and layout of `problem`.
+    fn program(&mut self, problem: &Problem, config: &Config) -> Attempt<ProgramId> {
+        let key = ProgramKey::of(&self.kernel, problem, config);
+        if let Some(program) = self.programs.get(&key) {
+            return Ok(*program);
+        }
+        let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
+        let program = self.executor.compile(&Job::new(&self.kernel, &self.source.program, key.defines(), &env))?;
+        self.programs.insert(key, program);
+        Ok(program)
+    }
+
+    fn geometry(&self, problem: &Problem, config: &Config) -> LaunchDims {
+        geometry(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
+    }
+}
+
+/// The error of a launch before [`Subject::load`].
+fn nothing_loaded() -> Error {
+    Error::Failed("no problem is loaded".into())
+}
+
+impl Subject for OnDevice {
+    type Work = Work;
+
+    /// Compiles a config into the cache on disk, where needed by a launch on a smallest problem.
+    fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {
+        self.make_room();
+        let program = match self.program(problem, config) {
+            Ok(program) => program,
+            Err(fault) => return Ok(Some(fault)),
+        };
+        if !self.executor.finishes_at_launch() {
+            return Ok(None);
+        }
+        let smallest = self.kernel.smallest(problem);
+        if self.workload.as_ref().is_none_or(|l| l.problem != smallest) {
+            self.workload = None;
+            self.workload = Some(load(self.executor.as_mut(), &self.kernel, &smallest, SEED, None)?);
+        }
+        let geometry = self.geometry(&smallest, config);
+        let values = self.workload.as_ref().map_or(Vec::new(), |l| l.values.clone());
+        Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
+    }
+
+    /// Loads random data of `seed` and computes the expected results.
+    fn load(&mut self, problem: &Problem, seed: u64) -> Result<()> {
+        if !self.workload.as_ref().is_some_and(|l| l.expects(problem, seed)) {
+            self.workload = None;
+            self.workload = Some(load(self.executor.as_mut(), &self.kernel, problem, seed, Some(&mut self.agree))?);
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self) {
+        if self.programs.len() >= PROGRAMS {
+            for (_, program) in self.programs.drain() {
+                self.executor.release(program);
+            }
+        }
+    }
+
+    fn prepare(&mut self, config: Option<&Config>) -> Attempt<Work> {
+        let failed = |what: &str| Invalidity::new(InvalidityKind::Runtime, what);
+        let Some(workload) = &self.workload else { return Err(failed("no problem is loaded")) };
+        let Some(config) = config else {
+            let gemm = self.source.gemm.as_ref().ok_or_else(|| failed("kernel.toml names no routine of a library"))?;
+            return Ok(Work::Library(workload.product(&self.kernel, gemm)));
+        };
+        let problem = workload.problem.clone();
+        let program = self.program(&problem, config)?;
+        Ok(Work::Config(program, self.geometry(&problem, config)))
+    }
+
+    fn fault(&mut self, work: &Work) -> Result<Option<Invalidity>> {
+        self.workload.as_ref().ok_or_else(nothing_loaded)?.reset(self.executor.as_mut())?;
+        match self.launch(work, 1, Timing::Warm) {
+            Err(fault) => Ok(Some(fault)),
+            Ok(_) => self.workload.as_ref().ok_or_else(nothing_loaded)?.wrong(self.executor.as_mut()),
+        }
+    }
+
+    fn launch(&mut self, work: &Work, repeat: usize, timing: Timing) -> Attempt<Vec<f32>> {
+        let values = self.workload.as_ref().map_or(&[][..], |workload| &workload.values);
+        match work {
+            Work::Config(program, geometry) => self.executor.launch(*program, values, geometry, repeat, timing),
+            Work::Library(product) => self.executor.multiply(product, repeat, timing),
+        }
+    }
+
+    fn observed(&self, work: &Work) -> Observed {
+        let resources = match work {
+            Work::Config(program, _) => self.executor.resources(*program),
+            Work::Library(_) => None,
+        };
+        Observed { resources, ..Observed::default() }
+    }
+
+    fn conditions(&mut self) -> Option<Conditions> {
+        self.executor.conditions()
+    }
+
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
+        self.executor.energy_meter()
+    }
+
+    fn peaks(&mut self) -> Result<Peaks> {
+        self.workload = None;
+        let failed = |fault: Invalidity| Error::Failed(format!("measuring the device's peaks: {}", fault.detail));
+        roofline::measure(self.executor.as_mut(), self.source.units).map_err(failed)
+    }
+
+    fn library(&mut self) -> std::result::Result<String, String> {
+        match self.source.gemm {
+            Some(_) => self.executor.library(),
+            None => {
+                Err("no routine of a vendor's library does what this kernel does, as far as kernel.toml says".into())
+            }
+        }
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.executor.is_poisoned()
+    }
+}

@@ -1,0 +1,90 @@
+//! What a bench measures: kernels on a device, or programs of the user's own.
+
+use crate::executor::Timing;
+use crate::measuring::energy::EnergyMeter;
+use crate::measuring::roofline::Peaks;
+use seqtune_data::{Attempt, Conditions, Energy, Invalidity, Observed};
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Config, Problem};
+
+/// Configs of one kernel that can be run and checked, problem after problem.
+pub trait Subject {
+    /// What is launched of a config.
+    type Work;
+
+    /// Makes what a config needs before it runs, on disk, for later processes too; returns a failure to make it.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the attempt itself cannot be made.
+    fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>>;
+
+    /// Prepares a problem, with data of `seed` and what is expected of them.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the problem cannot be prepared.
+    fn load(&mut self, problem: &Problem, seed: u64) -> Result<()>;
+
+    /// Releases what earlier configs hold where they are many; no work may be in use.
+    fn make_room(&mut self) {}
+
+    /// What a config of the loaded problem launches, or the vendor's library for `None`.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where a config does not compile, or there is no library.
+    fn prepare(&mut self, config: Option<&Config>) -> Attempt<Self::Work>;
+
+    /// Launches once on fresh data and compares the result with the expected one; returns how it failed.
+    ///
+    /// # Errors
+    /// `Error::Failed` where copies to or from the device fail.
+    fn fault(&mut self, work: &Self::Work) -> Result<Option<Invalidity>>;
+
+    /// Launches `repeat` times in sequence and returns the time of each timed launch in microseconds.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where a launch fails.
+    fn launch(&mut self, work: &Self::Work, repeat: usize, timing: Timing) -> Attempt<Vec<f32>>;
+
+    /// Whether the result of each launch is checked, so that no further check is needed.
+    fn checks_each_launch(&self) -> bool {
+        false
+    }
+
+    /// Joules per launch that the launches themselves reported.
+    fn reported_energy(&self, _work: &Self::Work) -> Option<Energy> {
+        None
+    }
+
+    /// What is known of a work beside its times.
+    fn observed(&self, _work: &Self::Work) -> Observed {
+        Observed::default()
+    }
+
+    /// Current state of the device, where it is reported.
+    fn conditions(&mut self) -> Option<Conditions> {
+        None
+    }
+
+    /// Opens the energy counter of the device.
+    ///
+    /// # Errors
+    /// A message where the device has no working counter.
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String>;
+
+    /// Measures the peaks of the device, after which a problem has to be loaded again.
+    ///
+    /// # Errors
+    /// `Error::Failed` where they cannot be measured.
+    fn peaks(&mut self) -> Result<Peaks>;
+
+    /// Name and version of the vendor's library for the kernel's routine.
+    ///
+    /// # Errors
+    /// A message where there is no such library or routine.
+    fn library(&mut self) -> std::result::Result<String, String>;
+
+    /// Whether this process has lost the device, so that another has to go on.
+    fn is_poisoned(&self) -> bool {
+        false
+    }
+}
