@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const DOCUMENT: &str = "docs/kernel-toml.md";
-/// Where the keys of the format are declared: today, and once the package of prediction has it.
-const SPECS: [&str; 2] = ["src/predict/kernel/spec.rs", "src/kernel/spec.rs"];
+/// Where the keys of the format are declared.
+const SPECS: [&str; 2] = ["src/predict/kernel/spec.rs", "src/predict/kernel/run_spec.rs"];
 
 /// The section that documents a struct of the format.
-const SECTIONS: [(&str, &str); 13] = [
+const SECTIONS: [(&str, &str); 16] = [
     ("KernelSpec", "## Top level"),
     ("Field", "## `[[field]]`"),
     ("RuleSpec", "## `[[rule]]` and `[[constraint]]`"),
@@ -23,6 +23,9 @@ const SECTIONS: [(&str, &str); 13] = [
     ("LibrarySpec", "## `[library]`"),
     ("GemmSpec", "## `[library]`"),
     ("DatabaseSpec", "## `[database]`"),
+    ("RunSpec", "## `[run]`"),
+    ("InputSpec", "## `[run]`"),
+    ("PatternSpec", "## `[run]`"),
     ("BaseSpec", "## Base files"),
 ];
 
@@ -156,7 +159,7 @@ fn check(document: &str) -> Result<usize, String> {
 /// Public fields of each struct of a source, and variants of each enum as `"variant"`.
 fn declared(source: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    let mut is_enum = None;
+    let (mut is_enum, mut before) = (None, "");
     for line in source.lines() {
         let name = |rest: &str| rest.split([' ', '<', '{']).next().unwrap_or_default().to_string();
         if let Some(rest) = line.strip_prefix("pub struct ") {
@@ -171,13 +174,19 @@ fn declared(source: &str) -> Vec<(String, Vec<String>)> {
             let line = line.trim();
             match line.strip_prefix("pub ").and_then(|rest| rest.split_once(':')) {
                 Some((field, _)) if !is_enum => members.push(field.into()),
-                None if is_enum && line.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                    members.push(format!("\"{}\"", line.trim_end_matches(',').to_lowercase()));
+                // what a variant holds, a table or a value, is named by the key that has it
+                None if is_enum && line.starts_with(|c: char| c.is_ascii_uppercase()) && !line.contains('(') => {
+                    let renamed = before.strip_prefix("#[serde(rename = \"").and_then(|rest| rest.strip_suffix("\")]"));
+                    let name = renamed.map_or(line.trim_end_matches(',').to_lowercase(), String::from);
+                    members.push(format!("\"{name}\""));
                 }
                 _ => {}
             }
         }
+        before = line.trim();
     }
+    // an enum of values alone has no keys
+    found.retain(|(name, members)| !members.is_empty() || !["DefaultSpec", "TimeSpec"].contains(&name.as_str()));
     found
 }
 
@@ -212,8 +221,7 @@ fn document() -> String {
 }
 
 fn spec() -> String {
-    let path = SPECS.iter().map(Path::new).find(|path| path.is_file()).expect("spec.rs is at one of its places");
-    std::fs::read_to_string(path).unwrap()
+    SPECS.map(|path| std::fs::read_to_string(path).unwrap()).concat()
 }
 
 #[test]

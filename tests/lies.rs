@@ -6,7 +6,7 @@ use common::{opencl_or_skip, root, seqtune, text};
 use seqtune_data::{Dataset, InvalidityKind, Outcome};
 use seqtune_measure::engine::Engine;
 use seqtune_measure::registry::live_device;
-use seqtune_measure::worker::client::Setup;
+use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::kernel::{Config, Kernel};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -74,7 +74,14 @@ fn configs_that_are_wrong_with_other_data_or_at_odd_sizes_are_not_confirmed() {
     let configs: Vec<Config> = [0, 8, 9, 11].iter().map(|lie| kernel.config(&format!("LIE={lie}")).unwrap()).collect();
     let program = seqtune(&[]).get_program().into();
     let device = live_device("live").unwrap();
-    let setup = Setup { program, kernel: folder, device: "live".into(), limit: Duration::from_secs(20), memory: 4e9 };
+    let setup = Setup {
+        seqtune: program,
+        kernel: folder,
+        device: "live".into(),
+        limit: Duration::from_secs(20),
+        memory: 4e9,
+        program: None,
+    };
     let faults = Engine::new(setup, 1).confirm(&kernel, &device, &problem, &configs).unwrap();
     let told: Vec<String> = faults.into_iter().map(|fault| fault.map_or(String::new(), |fault| fault.detail)).collect();
     assert_eq!(told[0], "");

@@ -48,15 +48,15 @@ fn only_the_command_line_prints() {
 #[test]
 fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
     let may = [
-        "src/main.rs",                  // one signal is ignored
-        "src/devices",                  // the same, where devices are described
-        "src/c",                        // pointers of C programs
-        "src/measure/backends",         // APIs of drivers and compilers
-        "src/measure/worker/guard.rs",  // signals, groups of processes, standard streams
-        "src/eval/lightgbm.rs",         // a library of C
-        "src/predict/network/simd.rs",  // code for processors of wider vectors
-        "src/train/memory.rs",          // malloc's options
-        "src/train/network/tensors.rs", // numbers of tensors as slices, for the optimizer and the decoder
+        "src/main.rs",                    // one signal is ignored
+        "src/devices",                    // the same, where devices are described
+        "src/c",                          // pointers of C programs
+        "src/measure/backends",           // APIs of drivers and compilers
+        "src/measure/processes/guard.rs", // signals, groups of processes, standard streams
+        "src/eval/lightgbm.rs",           // a library of C
+        "src/predict/network/simd.rs",    // code for processors of wider vectors
+        "src/train/memory.rs",            // malloc's options
+        "src/train/network/tensors.rs",   // numbers of tensors as slices, for the optimizer and the decoder
     ];
     for path in sources(Path::new("src")) {
         let text = std::fs::read_to_string(&path).unwrap();

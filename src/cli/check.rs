@@ -143,13 +143,18 @@ fn dataset(path: &Path) -> Result<Value> {
 fn kernel(path: &Path) -> Result<Value> {
     let folder = if path.is_dir() { path } else { seqtune_predict::files::folder_of(path) };
     let kernel = Kernel::open(&folder.display().to_string())?;
+    let source = match (&kernel.source, &kernel.run) {
+        (Some(source), _) => source.program.file.clone(),
+        (None, Some(run)) => format!("a program: {}", run.spec.command.join(" ")),
+        (None, None) => "none: only its space is described".into(),
+    };
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,
         "fields": kernel.fields.iter().map(|f| &f.name).collect::<Vec<_>>(),
         "parameters": kernel.parameters.iter().map(|p| &p.name).collect::<Vec<_>>(),
         "combinations": sizes, "constraints": kernel.constraints.len(), "features": kernel.features.len(),
-        "source": kernel.source.as_ref().map_or("none: only its space is described", |s| s.program.file.as_str()),
+        "source": source,
         "exact": kernel.source.as_ref().is_some_and(|s| s.exact.is_some()), "space": kernel.space_hash(),
     }))
 }

@@ -74,6 +74,10 @@ pub struct WorkerArgs {
     kernel: String,
     #[arg(long)]
     device: String,
+    #[arg(long, default_value = ".")]
+    scratch: std::path::PathBuf,
+    #[arg(long, default_value_t = 20.0, help = "Seconds of a run, 0 to 1e9")]
+    limit: f64,
 }
 
 /// Runs the program; errors are printed as one sentence.
@@ -96,7 +100,9 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => check::run(args),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Man => completions::man(command()),
-        Verb::Worker(args) => seqtune_measure::worker::server::serve(&args.kernel, &args.device),
+        Verb::Worker(args) => {
+            seqtune_measure::worker::server::serve(&args.kernel, &args.device, &args.scratch, args.limit)
+        }
     })
 }
 

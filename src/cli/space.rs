@@ -215,7 +215,7 @@ impl Shown<'_> {
         let all = if all < 2f64.powi(53) { Count::Exactly(all as u64) } else { Count::About(all) };
         let legal = self.space().counter().total();
         if args.json {
-            let parameter = |p: &Parameter| serde_json::json!({ "name": p.name, "values": p.values, "default": p.values[p.default], "meaning": p.meaning });
+            let parameter = |p: &Parameter| serde_json::json!({ "name": p.name, "values": p.all_json(), "default": p.json(p.default), "meaning": p.meaning });
             let parameters: Vec<_> = kernel.parameters.iter().map(parameter).collect();
             let mut shown = serde_json::json!({
                 "kernel": kernel.name, "problem": kernel.show_problem(problem), "device": device.name,
@@ -229,8 +229,8 @@ impl Shown<'_> {
         let mut text =
             format!("{}: {}\n{} on {}\n\n", kernel.name, kernel.meaning, kernel.show_problem(problem), device.name);
         for p in &kernel.parameters {
-            let value = |(i, v): (usize, &i64)| if i == p.default { format!("[{v}]") } else { v.to_string() };
-            let values: Vec<String> = p.values.iter().enumerate().map(value).collect();
+            let value = |(i, v): (usize, String)| if i == p.default { format!("[{v}]") } else { v };
+            let values: Vec<String> = p.shown().into_iter().enumerate().map(value).collect();
             text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), p.meaning);
         }
         text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");

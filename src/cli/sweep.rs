@@ -6,10 +6,10 @@ use crate::cli::progress::Bar;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance};
 use seqtune_data::{Dataset, Header, Journal, Outcome};
-use seqtune_measure::registry::open;
+use seqtune_measure::registry::{device_for, open};
 use seqtune_measure::sweep::plan::{Choice, plan};
 use seqtune_measure::sweep::{Report, Run};
-use seqtune_measure::worker::client::Setup;
+use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::Query;
 use seqtune_predict::acquisition::Acquisition;
 use seqtune_predict::error::{Error, Result, input};
@@ -71,9 +71,9 @@ pub struct Args {
     /// Measures the vendor's library (cuBLAS) too, once for each problem that is not yet complete
     #[arg(long)]
     library: bool,
-    /// Time after which a silent config counts as hanging
-    #[arg(long, default_value = "20s", value_parser = crate::cli::inputs::duration)]
-    timeout: Duration,
+    /// Time after which a silent config counts as hanging [default: 20s, or what the kernel's [run] says]
+    #[arg(long, value_parser = crate::cli::inputs::duration)]
+    timeout: Option<Duration>,
     /// Also writes the packed form here when the sweep is complete
     #[arg(long, value_name = "FILE")]
     pack: Option<PathBuf>,
@@ -124,16 +124,12 @@ pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
-    kernel.source()?;
+    kernel.check_runs()?;
     let mut problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     // one that is named twice is measured once
     let mut named = HashSet::new();
     problems.retain(|problem| named.insert(kernel.show_problem(problem)));
-    let executor = open(&args.device)?;
-    let device = executor.device().clone();
-    // who finishes programs by launching them would disturb what is measured
-    let ahead = if executor.finishes_at_launch() { 0 } else { AHEAD };
-    drop(executor);
+    let (device, ahead) = device(&args, &kernel)?;
     let policy = policy(&args, &device);
     let provenance = Provenance::measured(policy);
     let header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
@@ -147,7 +143,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;
     let before = journal.dataset.records.len();
     let run = Run {
-        setup: Setup::new(&args.kernel, &args.device, args.timeout)?,
+        setup: Setup::new(&kernel, &args.kernel, &args.device, args.timeout)?,
         policy,
         // all of a problem's in the same moments; energy takes seconds each, and what was not metered is lost when interrupted
         batch: if policy.energy { 16 } else { 128 },
@@ -187,6 +183,18 @@ pub fn run(args: Args) -> Result<()> {
         }
         false => Ok(()),
     }
+}
+
+/// The device, and the batches whose programs are compiled ahead.
+fn device(args: &Args, kernel: &Kernel) -> Result<(Device, usize)> {
+    if kernel.run.is_some() {
+        // what builds disturbs what runs
+        return Ok((device_for(kernel, &args.device)?, 0));
+    }
+    let executor = open(&args.device)?;
+    // who finishes programs by launching them would disturb what is measured
+    let ahead = if executor.finishes_at_launch() { 0 } else { AHEAD };
+    Ok((executor.device().clone(), ahead))
 }
 
 /// How each config is measured.

@@ -12,8 +12,8 @@ use seqtune_eval::plot;
 use seqtune_measure::batch::VendorLibrary;
 use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
-use seqtune_measure::registry::live_device;
-use seqtune_measure::worker::client::Setup;
+use seqtune_measure::registry::device_for;
+use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
 use seqtune_predict::limits;
@@ -68,9 +68,9 @@ pub struct Args {
     /// Begins no further problem after this long (90s, 10m, 2h), and shows those that were measured
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
-    /// Time after which a silent config counts as hanging
-    #[arg(long, default_value = "20s", value_parser = crate::cli::inputs::duration)]
-    timeout: Duration,
+    /// Time after which a silent config counts as hanging [default: 20s, or what the kernel's [run] says]
+    #[arg(long, value_parser = crate::cli::inputs::duration)]
+    timeout: Option<Duration>,
     /// Seed of the random configs
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -86,17 +86,17 @@ pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
-    kernel.source()?;
+    kernel.check_runs()?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     model.check_objective(args.objective)?;
-    let device = live_device(&args.device)?;
+    let device = device_for(&kernel, &args.device)?;
     crate::cli::inputs::warn_of_unseen(&model, &device);
     let query = Query { objective: args.objective, top: args.top, ..Query::new(&device) };
     let predicted = predictor.predict(&problems, &query)?;
     let mut bench = bench(&args, &kernel, &device)?;
-    let before = bench.engine.measurer.peaks()?;
+    let before = kernel.source.as_ref().map(|_| bench.engine.measurer.peaks()).transpose()?;
     let library = bench.engine.measurer.library()?;
     bench.library = library.name().map(String::from);
     let mut bar = Bar::new("validate", problems.len() as u64);
@@ -119,11 +119,13 @@ pub fn run(args: Args) -> Result<()> {
     }
     bar.end();
     // again: the machine may have been busy at first
-    let peaks = before.higher(bench.engine.measurer.peaks()?);
-    validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, &peaks, bench.policy.cache));
+    let peaks = before.map(|before| Ok(before.higher(bench.engine.measurer.peaks()?))).transpose()?;
+    if let Some(peaks) = &peaks {
+        validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, peaks, bench.policy.cache));
+    }
     validated.warn(problems.len(), bench.unmetered.as_deref())?;
     validated.save(&args, &kernel, &model, &device)?;
-    validated.show(&args, &kernel, &peaks, &library)
+    validated.show(&args, &kernel, peaks.as_ref(), &library)
 }
 
 /// Refuses options that cannot work, before anything is measured.
@@ -134,7 +136,7 @@ fn check(args: &Args) -> Result<()> {
 
 /// What measures, with the journal that is to be learned from.
 fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
-    let setup = Setup::new(&args.kernel, &args.device, args.timeout)?;
+    let setup = Setup::new(kernel, &args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(device) };
     let provenance = Provenance::measured(policy);
@@ -222,7 +224,7 @@ impl Validated {
     }
 
     /// Shows the table, why no library stands beside it, and the peaks.
-    fn show(&self, args: &Args, kernel: &Kernel, peaks: &Peaks, library: &VendorLibrary) -> Result<()> {
+    fn show(&self, args: &Args, kernel: &Kernel, peaks: Option<&Peaks>, library: &VendorLibrary) -> Result<()> {
         let Validated { measured, answers, .. } = self;
         if args.json {
             return answers.iter().try_for_each(answer_json);
@@ -233,10 +235,14 @@ impl Validated {
                 "What is called the best, and each first choice, is also right with data of three other seeds and at odd sizes.",
             );
         }
-        if let (true, VendorLibrary::Absent(reason)) = (kernel.source()?.gemm.is_some(), library) {
+        if let (true, VendorLibrary::Absent(reason)) =
+            (kernel.source.as_ref().is_some_and(|s| s.gemm.is_some()), library)
+        {
             print(&format!("Nothing of the vendor's is measured beside it: {reason}."));
         }
-        print(&roofline(peaks, answers.iter().any(|a| a.filled.is_some())));
+        if let Some(peaks) = peaks {
+            print(&roofline(peaks, answers.iter().any(|a| a.filled.is_some())));
+        }
         Ok(())
     }
 }

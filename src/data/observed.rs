@@ -1,6 +1,7 @@
 //! Observations beside an outcome: resources of the program and state of the device.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Resources and occupancy of a compiled program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct Observed {
     /// Time of the vendor's library for the same problem in microseconds, where measured.
     #[serde(default)]
     pub library_us: Option<f32>,
+    /// Further numbers that a program reported, by name: medians over its runs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
 }
 
 impl Observed {

@@ -1,24 +1,49 @@
 //! Packed form of a dataset: compressed bincode, with records as indices into tables of distinct problems and configs.
 
 use crate::dataset::{Dataset, Header, damaged};
-use crate::observed::Observed;
+use crate::observed::{Conditions, Observed, Resources};
 use crate::record::{Outcome, Record};
 use bincode::serde::Compat;
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::{decode_whole, unpack};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::Arc;
 
-/// First bytes of a packed file, and of its older version without observations.
+/// First bytes of a packed file with counters of programs, of one without, and of the oldest, without observations.
+const COUNTERS: &[u8] = b"SEQTUNE3";
 const MAGIC: &[u8] = b"SEQTUNE2";
 const OLD_MAGIC: &[u8] = b"SEQTUNE1";
 
-/// Record of a packed file: indices of problem and config, outcome and observations.
-type Line = (u32, u32, Outcome, Observed);
+/// Record of a packed file: indices of problem and config, outcome, observations, and counters.
+type CountersLine = (u32, u32, Outcome, Seen, BTreeMap<String, f64>);
+type Line = (u32, u32, Outcome, Seen);
 type OldLine = (u32, u32, Outcome);
+
+/// Observations without counters.
+#[derive(Serialize, Deserialize)]
+struct Seen {
+    resources: Option<Resources>,
+    conditions: Option<Conditions>,
+    unmetered: Option<String>,
+    library_us: Option<f32>,
+}
+
+impl From<&Observed> for Seen {
+    fn from(all: &Observed) -> Seen {
+        let Observed { resources, conditions, unmetered, library_us, .. } = all.clone();
+        Seen { resources, conditions, unmetered, library_us }
+    }
+}
+
+impl Seen {
+    fn with(self, counters: BTreeMap<String, f64>) -> Observed {
+        let Seen { resources, conditions, unmetered, library_us } = self;
+        Observed { resources, conditions, unmetered, library_us, counters }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct Packed<L> {
@@ -28,9 +53,16 @@ struct Packed<L> {
     records: Vec<L>,
 }
 
+impl<L> Packed<L> {
+    fn map<M>(self, each: impl FnMut(L) -> M) -> Packed<M> {
+        let Packed { header, problems, configs, records } = self;
+        Packed { header, problems, configs, records: records.into_iter().map(each).collect() }
+    }
+}
+
 /// Checks whether bytes start like a packed file.
 pub fn is_packed(bytes: &[u8]) -> bool {
-    bytes.starts_with(MAGIC) || bytes.starts_with(OLD_MAGIC)
+    bytes.starts_with(COUNTERS) || bytes.starts_with(MAGIC) || bytes.starts_with(OLD_MAGIC)
 }
 
 struct Interned {
@@ -59,13 +91,24 @@ pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
     let mut problems = Interned { texts: Vec::new(), index: HashMap::new() };
     let mut configs = Interned { texts: Vec::new(), index: HashMap::new() };
     let line = |r: &Record| -> Line {
-        (problems.add(&r.problem), configs.add(&r.config), r.outcome.clone(), r.observed.clone())
+        (problems.add(&r.problem), configs.add(&r.config), r.outcome.clone(), Seen::from(&r.observed))
     };
-    let records = dataset.records.iter().map(line).collect();
+    let records: Vec<Line> = dataset.records.iter().map(line).collect();
     let header = serde_json::to_string(&dataset.header).map_err(|e| failed(&e))?;
-    let packed = Packed { header, problems: problems.texts, configs: configs.texts, records };
-    let plain = bincode::serde::encode_to_vec(&packed, bincode::config::standard()).map_err(|e| failed(&e))?;
-    let mut encoder = ZlibEncoder::new(MAGIC.to_vec(), Compression::best());
+    let (problems, configs) = (problems.texts, configs.texts);
+    let standard = bincode::config::standard();
+    let counted = dataset.records.iter().any(|record| !record.observed.counters.is_empty());
+    let (magic, plain) = match counted {
+        false => (MAGIC, bincode::serde::encode_to_vec(&Packed { header, problems, configs, records }, standard)),
+        true => {
+            let counters = dataset.records.iter().map(|record| record.observed.counters.clone());
+            let with = |((p, c, outcome, seen), counters)| -> CountersLine { (p, c, outcome, seen, counters) };
+            let records: Vec<CountersLine> = records.into_iter().zip(counters).map(with).collect();
+            (COUNTERS, bincode::serde::encode_to_vec(&Packed { header, problems, configs, records }, standard))
+        }
+    };
+    let plain = plain.map_err(|e| failed(&e))?;
+    let mut encoder = ZlibEncoder::new(magic.to_vec(), Compression::best());
     encoder.write_all(&plain).and_then(|()| encoder.finish()).map_err(|e| failed(&e))
 }
 
@@ -80,13 +123,13 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     if decoder.total_in() != packed.len() as u64 {
         return input("something stands behind the dataset; fetch or make it again");
     }
-    let packed = match bytes.starts_with(MAGIC) {
-        true => read::<Packed<Line>>(&plain)?,
-        false => {
-            let Packed { header, problems, configs, records } = read::<Packed<OldLine>>(&plain)?;
-            let records = records.into_iter().map(|(p, c, outcome)| (p, c, outcome, Observed::default())).collect();
-            Packed { header, problems, configs, records }
-        }
+    let packed = if bytes.starts_with(COUNTERS) {
+        read::<Packed<CountersLine>>(&plain)?
+            .map(|(p, c, outcome, seen, counters)| (p, c, outcome, seen.with(counters)))
+    } else if bytes.starts_with(MAGIC) {
+        read::<Packed<Line>>(&plain)?.map(|(p, c, outcome, seen)| (p, c, outcome, seen.with(BTreeMap::new())))
+    } else {
+        read::<Packed<OldLine>>(&plain)?.map(|(p, c, outcome)| (p, c, outcome, Observed::default()))
     };
     let header = Header::parse(&packed.header)?;
     // a text that many records name is there once

@@ -6,6 +6,7 @@
 pub mod cuda;
 mod functions;
 pub mod hip;
+pub mod host;
 mod library;
 mod numbers;
 pub mod opencl;

@@ -1,7 +1,7 @@
 //! Batches of configs that are measured together, and their results.
 
 use seqtune_data::{Invalidity, Observed, Outcome};
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_predict::kernel::{Config, Kernel, Problem, Run};
 use serde::{Deserialize, Serialize};
 
 /// Candidate of a batch.
@@ -96,7 +96,17 @@ pub struct ProgramKey(Vec<(String, String)>);
 impl ProgramKey {
     /// Key of the program that a config of a problem runs.
     pub fn of(kernel: &Kernel, problem: &Problem, config: &Config) -> ProgramKey {
-        ProgramKey(kernel.defines(problem, config))
+        match &kernel.run {
+            Some(run) => ProgramKey::of_build(kernel, run, problem, config),
+            None => ProgramKey(kernel.defines(problem, config)),
+        }
+    }
+
+    /// Key of what is built for a config.
+    fn of_build(kernel: &Kernel, run: &Run, problem: &Problem, config: &Config) -> ProgramKey {
+        let env = kernel.env_of(problem, None, config);
+        let words = run.build.iter().map(|word| word.fill(&env, &|place| Ok(place.into())).unwrap_or_default());
+        ProgramKey(words.map(|word| ("build".into(), word)).collect())
     }
 
     /// Key that all programs of a problem share: its data type and layout.

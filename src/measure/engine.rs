@@ -2,8 +2,9 @@
 
 use crate::batch::{Batch, Contender, Ending, Measured};
 use crate::verify::other_problems::odd_problems;
-use crate::worker::client::{Client, Setup};
+use crate::worker::client::Client;
 use crate::worker::compilers::compile_all;
+use crate::worker::setup::Setup;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
 use seqtune_predict::error::Result;

@@ -9,6 +9,8 @@ pub mod compile;
 pub mod engine;
 pub mod executor;
 pub mod measuring;
+pub(crate) mod processes;
+pub mod programs;
 pub mod registry;
 pub mod sweep;
 pub mod verify;

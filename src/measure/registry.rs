@@ -4,8 +4,9 @@ use crate::backends::cuda::nvrtc::Nvrtc;
 use crate::backends::{cuda, fake, hip, opencl};
 use crate::compile::{Cached, Compiler, Store};
 use crate::executor::{Executor, Found};
+use seqtune_devices::host;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Api, Device};
+use seqtune_predict::kernel::{Api, Device, Kernel};
 
 /// API without a device on this machine.
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ fn unify(found: &mut [Found]) {
 
 /// Checks whether `name` has the form of a live device's id.
 pub fn is_live(name: &str) -> bool {
-    name == "live" || name == fake::ID || Api::of_id(name).is_some()
+    name == "live" || name == host::ID || name == fake::ID || Api::of_id(name).is_some()
 }
 
 /// Opens a device by id.
@@ -81,6 +82,12 @@ pub fn is_live(name: &str) -> bool {
 /// # Errors
 /// [`Error::Unavailable`] where the API has no device, [`Error::Input`] where the id is unknown, [`Error::Failed`] where the driver fails.
 pub fn open(id: &str) -> Result<Box<dyn Executor>> {
+    if id == host::ID {
+        return Err(Error::Input(
+            "device `host` is for programs ([run]); a kernel with a source runs on `live`, `cuda:0` or `opencl:0`"
+                .into(),
+        ));
+    }
     if id == fake::ID {
         return Ok(Box::new(fake::Fake::from_environment()));
     }
@@ -107,12 +114,36 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     }
 }
 
-/// Describes a live device, without keeping it open.
+/// Describes a live device, without keeping it open; `host` are the processors of this machine.
 ///
 /// # Errors
 /// The error of [`open`].
 pub fn live_device(id: &str) -> Result<Device> {
-    Ok(open(id)?.device().clone())
+    match id == host::ID {
+        true => host::describe(),
+        false => Ok(open(id)?.device().clone()),
+    }
+}
+
+/// Describes the device that a program computes on: `live` and `host` are the processors of this machine; else a live device, or one that is
+/// described, on the user's word.
+///
+/// # Errors
+/// The error of [`live_device`], [`Error::DeviceNotFound`] where no description has the name.
+pub fn device_of_programs(name: &str) -> Result<Device> {
+    match name {
+        "live" => host::describe(),
+        _ if is_live(name) => live_device(name),
+        _ => Device::described(name),
+    }
+}
+
+/// Describes the device on which a kernel is measured, without keeping it open.
+///
+/// # Errors
+/// The error of [`live_device`], of [`device_of_programs`] for a program.
+pub fn device_for(kernel: &Kernel, name: &str) -> Result<Device> {
+    if kernel.run.is_some() { device_of_programs(name) } else { live_device(name) }
 }
 
 /// Opens the compiler for a live or described device, with a cache of programs on disk.

@@ -115,7 +115,7 @@ impl Session {
             })
         });
         let parameters = kernel.parameters.iter().map(
-            |p| json!({ "name": p.name, "values": p.values, "default": p.values[p.default], "meaning": p.meaning }),
+            |p| json!({ "name": p.name, "values": p.all_json(), "default": p.json(p.default), "meaning": p.meaning }),
         );
         Ok(json!({
             "name": kernel.name, "meaning": kernel.meaning, "place": kernel.place,
@@ -232,9 +232,7 @@ fn shown_device(device: &Device) -> Value {
 }
 
 fn shown(kernel: &Kernel, candidate: &Candidate) -> Value {
-    let value = |(parameter, choice): (&Parameter, &Choice)| {
-        (parameter.name.clone(), parameter.values[*choice as usize].into())
-    };
+    let value = |(parameter, choice): (&Parameter, &Choice)| (parameter.name.clone(), parameter.json(*choice as usize));
     let values: serde_json::Map<String, Value> = kernel.parameters.iter().zip(&candidate.config.0).map(value).collect();
     json!({
         "config": kernel.show_config(&candidate.config), "values": values, "probability": candidate.probability,

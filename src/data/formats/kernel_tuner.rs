@@ -232,8 +232,7 @@ impl Sweep {
 pub fn write_t4(kernel: &Kernel, records: &[&Record]) -> Result<String> {
     let result = |record: &&Record| {
         let config = kernel.config(&record.config)?;
-        let values =
-            kernel.parameters.iter().zip(&config.0).map(|(p, c)| (p.name.clone(), p.values[*c as usize].into()));
+        let values = kernel.parameters.iter().zip(&config.0).map(|(p, c)| (p.name.clone(), p.json(*c as usize)));
         let configuration: serde_json::Map<String, Value> = values.collect();
         let (invalidity, runtimes) = match &record.outcome {
             Outcome::Measured(m) => ("correct", m.samples_us.iter().map(|us| *us as f64 / 1e3).collect()),
@@ -267,9 +266,9 @@ pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Res
         let (problem, config) = (kernel.problem(&record.problem)?, kernel.config(&record.config)?);
         let fields = kernel.fields.iter().zip(&problem.values).filter(|(f, _)| f.kind == FieldKind::Size);
         sizes = fields.map(|(_, size)| *size as u64).collect();
-        let values: Vec<i64> = kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize]).collect();
-        let pairs = names.iter().zip(&values).map(|(name, value)| (name.to_string(), Value::from(*value)));
-        let mut entry: serde_json::Map<String, Value> = pairs.collect();
+        let chosen = || kernel.parameters.iter().zip(&config.0);
+        let mut entry: serde_json::Map<String, Value> =
+            chosen().map(|(p, c)| (p.name.clone(), p.json(*c as usize))).collect();
         match &record.outcome {
             Outcome::Invalid(invalid) => {
                 entry.insert("__error__".into(), failure_of(invalid.kind).into());
@@ -284,10 +283,10 @@ pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Res
                 entry.insert("times".into(), samples.into());
             }
         }
-        cache.insert(values.iter().map(i64::to_string).collect::<Vec<_>>().join(","), entry.into());
+        cache.insert(chosen().map(|(p, c)| p.show(*c as usize)).collect::<Vec<_>>().join(","), entry.into());
     }
     let values: serde_json::Map<String, Value> =
-        kernel.parameters.iter().map(|p| (p.name.clone(), p.values.clone().into())).collect();
+        kernel.parameters.iter().map(|p| (p.name.clone(), p.all_json().into())).collect();
     let file = serde_json::json!({
         "device_name": device.name, "kernel_name": kernel.name, "problem_size": sizes, "tune_params_keys": names,
         "tune_params": values, "objective": ["time"], "cache": cache,

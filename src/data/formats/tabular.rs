@@ -52,7 +52,12 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
         );
     }
     for (i, parameter) in kernel.parameters.iter().enumerate() {
-        add(&parameter.name, Values::Whole(configs.iter().map(|c| Some(parameter.values[c.0[i] as usize])).collect()));
+        let chosen = configs.iter().map(|c| c.0[i] as usize);
+        let values = match parameter.labels.is_empty() {
+            true => Values::Whole(chosen.map(|at| Some(parameter.values[at])).collect()),
+            false => Values::Text(chosen.map(|at| Some(parameter.show(at))).collect()),
+        };
+        add(&parameter.name, values);
     }
     let text = |of: &dyn Fn(&Record) -> Option<String>| Values::Text(records.iter().map(|r| of(r)).collect());
     let whole = |of: &dyn Fn(&Record) -> Option<i64>| Values::Whole(records.iter().map(|r| of(r)).collect());

@@ -2,46 +2,20 @@
 
 use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
-use crate::worker::guard::{is_from_outside, most_memory, wake};
+use crate::processes::guard::{is_from_outside, wake};
 use crate::worker::protocol::{Event, Request};
 use crate::worker::running::{Running, WATCH};
+use crate::worker::setup::{MARGIN, Setup};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Kernel;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
-
-/// Parameters for starting workers.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// Path of the seqtune program.
-    pub program: PathBuf,
-    /// Kernel name or folder, as [`Kernel::open`] takes it.
-    pub kernel: String,
-    /// Device id, as [`crate::registry::open`] takes it.
-    pub device: String,
-    /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`].
-    pub limit: Duration,
-    /// Bytes of memory of its own that a worker may fill.
-    pub memory: f64,
-}
-
-impl Setup {
-    /// Creates parameters for workers of the running program.
-    ///
-    /// # Errors
-    /// [`Error::Failed`] where the path of the running program is unknown, [`Error::Input`] where `SEQTUNE_WORKER_MEMORY` is no number.
-    pub fn new(kernel: &str, device: &str, limit: Duration) -> Result<Setup> {
-        let program =
-            std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
-        Ok(Setup { program, kernel: kernel.into(), device: device.into(), limit, memory: most_memory()? })
-    }
-}
+use tempfile::TempDir;
 
 /// Longest wait for a device to open, and for data and reference results.
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
@@ -50,11 +24,15 @@ const LOAD_LIMIT: Duration = Duration::from_secs(1_800);
 /// Worker process that starts on demand and restarts after its death.
 pub struct Client {
     setup: Setup,
+    /// Folder of a program, which outlives the workers that are killed.
+    scratch: Option<TempDir>,
     running: Option<Running>,
     /// Contender at which the running request is.
     pub(super) at: Option<Contender>,
     last_event: Instant,
     loading: bool,
+    /// Whether a request was sent that is not answered whole.
+    busy: bool,
     /// Whether the worker that was lost last was killed by somebody else, who says nothing of its config.
     pub(super) was_killed: bool,
 }
@@ -72,15 +50,36 @@ pub(super) enum Reply {
 impl Client {
     /// Creates a client whose worker starts with the first request.
     pub fn new(setup: Setup) -> Client {
-        Client { setup, running: None, at: None, last_event: Instant::now(), loading: false, was_killed: false }
+        Client {
+            setup,
+            scratch: None,
+            running: None,
+            at: None,
+            last_event: Instant::now(),
+            loading: false,
+            busy: false,
+            was_killed: false,
+        }
     }
 
     /// Starts the worker without waiting for its device.
     pub(super) fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
-            self.running = Some(Running::start(&self.setup.program, &self.setup.kernel, &self.setup.device)?);
+            let more = self.program()?;
+            self.running = Some(Running::start(&self.setup.seqtune, &self.setup.kernel, &self.setup.device, &more)?);
         }
         Ok(())
+    }
+
+    /// Words for the worker of a program: its folder, and the longest run.
+    fn program(&mut self) -> Result<Vec<String>> {
+        let Some(times) = self.setup.program else { return Ok(Vec::new()) };
+        if self.scratch.is_none() {
+            let made = tempfile::Builder::new().prefix("seqtune-").tempdir();
+            self.scratch = Some(made.map_err(|e| Error::Failed(format!("making a working folder: {e}")))?);
+        }
+        let folder = self.scratch.as_ref().map_or(String::new(), |scratch| scratch.path().display().to_string());
+        Ok(vec!["--scratch".into(), folder, "--limit".into(), times.run.as_secs_f64().to_string()])
     }
 
     /// Waits for the device of the worker.
@@ -118,11 +117,11 @@ impl Client {
                 }
                 opened => opened?,
             }
-            let Some(running) = &mut self.running else { continue };
-            if running.stdin.write_all(line.as_bytes()).and_then(|()| running.stdin.flush()).is_ok() {
+            let Some(stdin) = self.running.as_mut().and_then(|running| running.stdin.as_mut()) else { continue };
+            if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_ok() {
                 self.last_event = Instant::now();
                 self.at = None;
-                self.loading = false;
+                (self.loading, self.busy) = (false, true);
                 return Ok(());
             }
             self.running = None; // it died while idle
@@ -200,6 +199,7 @@ impl Client {
                 self.loading = false;
             }
             Event::Loading => self.loading = true,
+            Event::End | Event::Error { .. } => self.busy = false,
             _ => {}
         }
         Reply::Event(event)
@@ -314,6 +314,15 @@ impl Client {
             left = std::iter::zip(left, done).filter(|(_, done)| !done).map(|(contender, _)| contender).collect();
         }
         Ok(Ending::Complete)
+    }
+}
+
+impl Drop for Client {
+    /// Lets the worker of a program tear down what it has set up, where it is idle.
+    fn drop(&mut self) {
+        if let (Some(running), Some(times), false) = (self.running.take(), self.setup.program, self.busy) {
+            running.finish(times.teardown + MARGIN);
+        }
     }
 }
 

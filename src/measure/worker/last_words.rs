@@ -1,6 +1,6 @@
 //! What a worker says on standard error, of which the last line explains its death.
 
-use crate::worker::lines::for_each_line;
+use crate::processes::lines::for_each_line;
 use std::io::BufReader;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,9 +3,8 @@
 pub mod client;
 pub mod compilers;
 mod confirm;
-mod guard;
 mod last_words;
-mod lines;
 pub mod protocol;
 mod running;
 pub mod server;
+pub mod setup;

@@ -1,8 +1,8 @@
 //! A worker's process: how it is started, watched and ended.
 
-use crate::worker::guard::{kill_group, memory_of};
+use crate::processes::guard::{kill_tree, memory_of};
+use crate::processes::lines::for_each_line;
 use crate::worker::last_words::LastWords;
-use crate::worker::lines::for_each_line;
 use crate::worker::protocol::Event;
 use seqtune_predict::error::{Error, Result};
 use std::io::BufReader;
@@ -22,8 +22,8 @@ const EVENT: usize = 1 << 20;
 pub(super) struct Running {
     /// The process.
     pub(super) process: Process,
-    /// Where it takes requests.
-    pub(super) stdin: ChildStdin,
+    /// Where it takes requests, until they are finished.
+    pub(super) stdin: Option<ChildStdin>,
     /// What it answers.
     pub(super) events: Receiver<Event>,
     /// What it said on standard error.
@@ -35,20 +35,21 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a worker of `program` without waiting for its device.
+    /// Starts a worker of `program` without waiting for its device; `more` are further words for it.
     ///
     /// # Errors
     /// [`Error::Failed`] where the program does not start.
-    pub(super) fn start(program: &Path, kernel: &str, device: &str) -> Result<Running> {
+    pub(super) fn start(program: &Path, kernel: &str, device: &str, more: &[String]) -> Result<Running> {
         let mut process = Command::new(program)
             .args(["worker", kernel, "--device", device])
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(|e| Error::Failed(format!("starting {}: {e}", program.display())))?;
-        let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
+        let (stdin @ Some(_), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Error::Failed("a worker has no pipes".into()));
         };
         let (sender, events) = channel();
@@ -61,6 +62,15 @@ impl Running {
         tracing::debug!("worker {}: started for {kernel} on {device}", process.id());
         let words = LastWords::listen(&mut process);
         Ok(Running { process, stdin, events, words, ready: false, watched: Instant::now() })
+    }
+
+    /// Closes the input of the process, and waits for its end for as long as `limit`.
+    pub(super) fn finish(mut self, limit: Duration) {
+        drop(self.stdin.take());
+        let began = Instant::now();
+        while matches!(self.process.try_wait(), Ok(None)) && began.elapsed() < limit {
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// What the process takes too much of, looked at from time to time; `None` where all is well.
@@ -83,7 +93,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // with what a program under measurement has started
-        kill_group(self.process.id());
+        kill_tree(self.process.id());
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -4,14 +4,17 @@ use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::Bench;
 use crate::measuring::on_device::OnDevice;
 use crate::measuring::subject::Subject;
-use crate::registry::open;
+use crate::processes::guard::{adopt, prepare};
+use crate::programs::Program;
+use crate::registry::{device_of_programs, open};
 use crate::verify::workload::SEED;
-use crate::worker::guard::prepare;
 use crate::worker::protocol::{Event, Request};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Kernel, Problem};
 use std::fs::File;
 use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::Duration;
 
 /// Standard output as the parent reads it.
 struct Events(File);
@@ -26,15 +29,25 @@ impl Events {
     }
 }
 
-/// Serves requests until standard input ends.
+/// Serves requests until standard input ends. A program works in the folder `scratch`; `limit` are the seconds that a run of it may take.
 ///
 /// # Errors
-/// The error of [`Kernel::open`], [`open`] or [`OnDevice::new`].
-pub fn serve(kernel: &str, device: &str) -> Result<()> {
+/// The error of [`Kernel::open`], [`open`], [`OnDevice::new`] or [`Program::new`].
+pub fn serve(kernel: &str, device: &str, scratch: &Path, limit: f64) -> Result<()> {
     let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
     let kernel = Kernel::open(kernel)?;
-    let mut bench = match open(device).and_then(|executor| Ok(Bench::new(OnDevice::new(&kernel, executor)?))) {
-        Ok(bench) => bench,
+    if kernel.run.is_none() {
+        return answer_all(&kernel, &events, open(device).and_then(|executor| OnDevice::new(&kernel, executor)));
+    }
+    adopt();
+    let limit = Duration::from_secs_f64(limit);
+    let program = device_of_programs(device).and_then(|device| Program::new(&kernel, device, scratch, limit));
+    answer_all(&kernel, &events, program)
+}
+
+fn answer_all<S: Subject>(kernel: &Kernel, events: &Events, subject: Result<S>) -> Result<()> {
+    let mut bench = match subject {
+        Ok(subject) => Bench::new(subject),
         Err(e) => {
             events.emit(&Event::Error { sentence: e.to_string() });
             return Err(e);
@@ -45,7 +58,7 @@ pub fn serve(kernel: &str, device: &str) -> Result<()> {
         let Ok(line) = line else { break };
         let answer = serde_json::from_str(&line)
             .map_err(|e| Error::Failed(format!("worker: request not understood: {e}")))
-            .and_then(|request| answer(&kernel, &mut bench, &events, request));
+            .and_then(|request| answer(kernel, &mut bench, events, request));
         match answer {
             Ok(()) => events.emit(&Event::End),
             Err(e) => events.emit(&Event::Error { sentence: e.to_string() }),
@@ -64,6 +77,10 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             let (problem, configs) = read(&problem, &configs)?;
             for (index, config) in configs.iter().enumerate() {
                 events.emit(&Event::Compiling(index));
+                if kernel.run.is_some() {
+                    // a build has a time limit of its own
+                    events.emit(&Event::Loading);
+                }
                 let fault = bench.subject.compile(&problem, config)?;
                 events.emit(&Event::Compiled { index, fault });
             }

@@ -78,6 +78,12 @@ fn at_most(what: &str, count: usize, most: usize) -> Result<()> {
 fn parameter(p: &ParameterSpec) -> Result<()> {
     identifier("parameter", &p.name)?;
     let fault = |what: String| input(format!("parameter `{}`: {what}", p.name));
+    if !p.labels.is_empty() {
+        return labelled(p);
+    }
+    if !p.texts.is_empty() {
+        return fault("`texts` are what templates write for `labels`, of which there are none".into());
+    }
     let distinct: BTreeSet<i64> = p.values.iter().copied().collect();
     if p.values.len() > MOST_VALUES {
         return fault(format!("it has {} values; {MOST_VALUES} are the most", p.values.len()));
@@ -88,9 +94,25 @@ fn parameter(p: &ParameterSpec) -> Result<()> {
     if distinct.len() < p.values.len() {
         return fault("one of its values is there twice".into());
     }
-    match p.values.contains(&p.default) {
-        true => Ok(()),
-        false => fault(format!("the default {} is not one of its values", p.default)),
+    match p.default_at() {
+        Some(_) => Ok(()),
+        None => fault(format!("the default {} is not one of its values", p.default)),
+    }
+}
+
+/// A parameter whose values have names.
+fn labelled(p: &ParameterSpec) -> Result<()> {
+    let fault = |what: &str| input(format!("parameter `{}`: {what}", p.name));
+    if !p.values.is_empty() {
+        return fault("it has `values` and `labels`; write one of them");
+    }
+    if !p.texts.is_empty() && p.texts.len() != p.labels.len() {
+        return fault("it has not as many `texts` as `labels`");
+    }
+    labels(&format!("parameter `{}`", p.name), &p.labels, false)?;
+    match p.default_at() {
+        Some(_) => Ok(()),
+        None => fault(&format!("the default {} is not one of its labels", quoted(&p.default.to_string()))),
     }
 }
 
@@ -101,7 +123,7 @@ fn field(f: &Field) -> Result<()> {
         FieldKind::Size if f.min > f.max => return fault("`min` is above `max`; a size needs a `max`"),
         FieldKind::Size if f.max > VALUE as u64 => return fault("`max` is beyond 2^53"),
         FieldKind::Choice if f.labels.is_empty() => return fault("a choice needs `labels`"),
-        FieldKind::Choice => labels(f)?,
+        FieldKind::Choice => labels(&format!("field `{}`", f.name), &f.labels, f.compiled)?,
         FieldKind::Size | FieldKind::Real => {}
     }
     if f.kind != FieldKind::Choice && (f.compiled || !f.labels.is_empty()) {
@@ -113,22 +135,22 @@ fn field(f: &Field) -> Result<()> {
     f.default.as_ref().map_or(Ok(()), |default| f.value(default).map(drop))
 }
 
-fn labels(f: &Field) -> Result<()> {
+fn labels(what: &str, labels: &[String], compiled: bool) -> Result<()> {
     let mut seen = BTreeSet::new();
-    for label in &f.labels {
-        let fault = |what: &str| input(format!("field `{}`, label `{}`: {what}", f.name, quoted(label)));
+    for label in labels {
+        let fault = |fault: &str| input(format!("{what}, label `{}`: {fault}", quoted(label)));
         let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
         if label.is_empty() || label.len() > NAME || !label.chars().all(is_fine) {
             return fault("write letters, digits, `_`, `.`, `-` and `+`, at most 64 of them");
         }
-        if f.compiled && !is_identifier(&format!("_{label}")) {
+        if compiled && !is_identifier(&format!("_{label}")) {
             return fault("a program is compiled for it, as -Dfield_label: write letters, digits and `_`");
         }
         if !seen.insert(label) {
             return fault("it is there twice");
         }
     }
-    at_most(&format!("labels of field `{}`", f.name), f.labels.len(), MOST_VALUES)
+    at_most(&format!("labels of {what}"), labels.len(), MOST_VALUES)
 }
 
 /// A source is a file of the kernel's own folder, and a launch has as many local as global sizes.

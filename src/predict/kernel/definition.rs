@@ -9,8 +9,10 @@ use crate::kernel::expr::Expr;
 use crate::kernel::instances::Instances;
 use crate::kernel::parameter::Parameter;
 use crate::kernel::problem::Problem;
+use crate::kernel::run::Run;
 use crate::kernel::spec::{ArgumentKind, DatabaseSpec, Field, Units};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An expression with its text and the reason for it: a constraint of the space or a rule of the problem.
@@ -173,6 +175,8 @@ pub struct Definition {
     pub bytes: Expr,
     /// `None` for a kernel of another library, of which only the space is described.
     pub source: Option<Source>,
+    /// Program of the user's own that measures configs.
+    pub run: Option<Run>,
     /// How another library's database writes its configs.
     pub database: DatabaseSpec,
     /// Hashes of everything that gives meaning to a config: with the source as OpenCL compilers read it, and whole.
@@ -273,17 +277,32 @@ impl Kernel {
         [&self.space, &self.whole_space].iter().any(|space| *space == hash)
     }
 
-    /// What it takes to run the kernel; an error where only its space is described.
+    /// What it takes to launch the kernel on a device.
     ///
     /// # Errors
-    /// [`Error::Kernel`](crate::Error::Kernel) of a kernel that describes a space alone.
+    /// [`Error::Kernel`](crate::Error::Kernel) of a kernel that has no source.
     pub fn source(&self) -> Result<&Source> {
-        match &self.source {
-            Some(source) => Ok(source),
-            None => input(format!(
+        match (&self.source, &self.run) {
+            (Some(source), _) => Ok(source),
+            (None, Some(_)) => input(format!("kernel {} is a program ([run]) and has no source to compile", self.name)),
+            (None, None) => input(format!(
                 "kernel {} belongs to another library and has no source here: its configs can be predicted and exported, not run",
                 self.name
             )),
         }
+    }
+
+    /// Refuses a kernel that cannot be measured.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`](crate::Error::Kernel) of a kernel that describes a space alone.
+    pub fn check_runs(&self) -> Result<()> {
+        if self.run.is_some() { Ok(()) } else { self.source().map(drop) }
+    }
+
+    /// Folder of the kernel; `None` of one that is inside the program.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let file = Path::new(&self.place);
+        file.is_file().then(|| std::path::absolute(file.parent().unwrap_or(Path::new("."))).ok()).flatten()
     }
 }

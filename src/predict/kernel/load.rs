@@ -10,10 +10,13 @@ use crate::kernel::exact::Exact;
 use crate::kernel::instances::Instances;
 use crate::kernel::names::{Names, decided_after};
 use crate::kernel::parameter::Parameter;
+use crate::kernel::run::Run;
+use crate::kernel::run_spec::RunSpec;
 use crate::kernel::spec::{
     ArgumentKind, ArgumentSpec, BaseSpec, ExactSpec, FeatureSpec, Field, GemmSpec, KernelSpec, LibrarySpec,
     ParameterSpec, ProgramSpec, RuleSpec, WorkSpec,
 };
+use crate::kernel::template::Scope;
 use crate::kernel::{device, hex};
 use crate::limits;
 use include_dir::{Dir, include_dir};
@@ -128,7 +131,13 @@ fn named(files: &BTreeMap<String, String>) -> Vec<String> {
     let sources = [file("program"), file("reference")].into_iter().flatten().filter(|name| !name.contains('/'));
     let instances = table.get("instances").and_then(toml::Value::as_str).filter(|name| !name.contains('/'));
     let bases = table.get("base").and_then(toml::Value::as_str).filter(|name| name.ends_with(".toml"));
-    bases.into_iter().chain(instances).chain(sources).map(String::from).collect()
+    // a program's files may stand in folders beneath
+    let inside = |name: &&str| !name.starts_with('/') && !name.split('/').any(|part| part == "..");
+    let run = table.get("run").and_then(toml::Value::as_table);
+    let list = |key: &str| run.and_then(|run| run.get(key)?.as_array()).into_iter().flatten();
+    let templates = list("input").filter_map(|input| input.get("template")?.as_str());
+    let of_run = list("files").filter_map(toml::Value::as_str).chain(templates).filter(inside);
+    bases.into_iter().chain(instances).chain(sources).chain(of_run).map(String::from).collect()
 }
 
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
@@ -140,7 +149,8 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
             return input(format!("definition `{name}` is already made by the base"));
         }
     }
-    let Some(work) = spec.work.or(base.work) else { return input("there is no [work] table") };
+    let unstated = spec.run.as_ref().map(|_| WorkSpec::default());
+    let Some(work) = spec.work.or(base.work).or(unstated) else { return input("there is no [work] table") };
     let parameters = spec.parameter.into_iter().map(parameter).collect::<Vec<_>>();
     let names = Names::new(&parameters, &fields, &define)?;
     let feature = |f: FeatureSpec| {
@@ -159,10 +169,13 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
         spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
+    let run = load_run(spec.run, Scope { names: &names, parameters: &parameters, fields: &fields }, &files, &source)?;
+    let steps = run.as_ref().map_or(String::new(), |run| run.identity(&files));
     let table = instances.as_ref().map_or("", |(_, text)| text);
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
     let space = |source: Option<&String>| {
-        hex(&Sha256::digest(identity(&parameters, &fields, &constraints, &define, (source, table)))[..8])
+        let text = identity(&parameters, &fields, &constraints, &define, (source, table)) + &steps;
+        hex(&Sha256::digest(text)[..8])
     };
     Ok(Kernel::from(Definition {
         space: space(whole.map(|text| opencl_text(text)).as_ref()),
@@ -177,12 +190,28 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         flops: names.of_problem(&work.flops, "flops")?,
         bytes: names.of_problem(&work.bytes, "bytes")?,
         source,
+        run,
         database: spec.database,
         place: place.into(),
         fields,
         parameters,
         files,
     }))
+}
+
+/// The program of the user's own, in place of a source.
+fn load_run(
+    spec: Option<RunSpec>,
+    scope: Scope,
+    files: &BTreeMap<String, String>,
+    source: &Option<Source>,
+) -> Result<Option<Run>> {
+    match (&spec, source) {
+        (Some(_), Some(_)) => {
+            input("[run] and [program] exclude each other: a program of your own measures, or a source is launched")
+        }
+        _ => spec.map(|run| Run::load(run, &scope, files)).transpose(),
+    }
 }
 
 /// The table of the configs that there are, and its text; that a config is among them becomes the last constraint.
@@ -203,8 +232,9 @@ fn instances(
 }
 
 fn parameter(p: ParameterSpec) -> Parameter {
-    let default = p.values.iter().position(|v| *v == p.default).unwrap_or_default();
-    Parameter { name: p.name, values: p.values, default, meaning: p.meaning }
+    let default = p.default_at().unwrap_or_default();
+    let values = if p.labels.is_empty() { p.values } else { (0..p.labels.len() as i64).collect() };
+    Parameter { name: p.name, values, labels: p.labels, texts: p.texts, default, meaning: p.meaning }
 }
 
 /// The tables of a kernel that has a program.
@@ -291,6 +321,9 @@ fn identity(
     let mut text = String::new();
     for p in parameters {
         text += &format!("{} {:?}\n", p.name, p.values);
+        if !p.labels.is_empty() {
+            text += &format!("{:?} {:?}\n", p.labels, p.texts);
+        }
     }
     for f in fields {
         text += &format!("{} {:?} {:?}\n", f.name, f.kind, f.labels);

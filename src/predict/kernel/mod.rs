@@ -26,8 +26,11 @@ mod objective;
 mod parameter;
 mod parse;
 mod problem;
+mod run;
+mod run_spec;
 mod space;
 pub mod spec;
+mod template;
 mod written;
 
 pub use api::Api;
@@ -43,7 +46,10 @@ pub use look_ahead::NODE_BUDGET;
 pub use objective::Objective;
 pub use parameter::Parameter;
 pub use problem::Problem;
+pub use run::{Run, TimeSource};
+pub use run_spec::{PatternSpec, RunSpec, Unit};
 pub use space::ConfigSpace;
+pub use template::{PLACES, Template, variable};
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

@@ -23,7 +23,10 @@ impl Names {
     pub(crate) fn new(parameters: &[Parameter], fields: &[Field], define: &BTreeMap<String, String>) -> Result<Names> {
         let mut names = Names { slots: BTreeMap::new(), parameters: parameters.len(), spent: Cell::new(0) };
         for (i, p) in parameters.iter().enumerate() {
-            names.add(p.name.clone(), Expr::slot(i))?;
+            if p.labels.is_empty() {
+                names.add(p.name.clone(), Expr::slot(i))?;
+            }
+            names.add_labels(&p.name, &p.labels, &Expr::slot(i))?;
         }
         for (i, f) in fields.iter().enumerate() {
             let slot = Expr::slot(parameters.len() + i);
@@ -31,16 +34,22 @@ impl Names {
                 names.add(f.name.clone(), slot)?;
                 continue;
             }
-            for (k, label) in f.labels.iter().enumerate() {
-                let is = Expr::binary(Binary::Eq, slot.clone(), &Expr::number(k as f64))?;
-                names.add(format!("{}.{label}", f.name), is)?;
-            }
+            names.add_labels(&f.name, &f.labels, &slot)?;
         }
         for (i, name) in LIMIT_NAMES.iter().enumerate() {
             names.add(name.to_string(), Expr::slot(parameters.len() + fields.len() + i))?;
         }
         names.define(define)?;
         Ok(names)
+    }
+
+    /// Adds `name.label` for each label, which is 1 where the slot holds it.
+    fn add_labels(&mut self, name: &str, labels: &[String], slot: &Expr) -> Result<()> {
+        for (k, label) in labels.iter().enumerate() {
+            let is = Expr::binary(Binary::Eq, slot.clone(), &Expr::number(k as f64))?;
+            self.add(format!("{name}.{label}"), is)?;
+        }
+        Ok(())
     }
 
     fn add(&mut self, name: String, expr: Expr) -> Result<()> {

@@ -206,7 +206,7 @@ impl ConfigSpace {
         let mut values = Vec::new();
         constraint.expr.slots(&mut |s| {
             let shown = match self.kernel.parameters.get(s) {
-                Some(p) => format!("{}={}", p.name, p.values[config.0[s] as usize]),
+                Some(p) => format!("{}={}", p.name, p.show(config.0[s] as usize)),
                 None => return,
             };
             if !values.contains(&shown) {

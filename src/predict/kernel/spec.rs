@@ -1,5 +1,6 @@
 //! `kernel.toml` as it is written: the serde side of [`crate::kernel::Kernel`].
 
+use crate::kernel::run_spec::RunSpec;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -55,11 +56,47 @@ pub struct ParameterSpec {
     /// Name of the parameter.
     pub name: String,
     /// Values that it may take.
+    #[serde(default)]
     pub values: Vec<i64>,
-    /// Default, one of the values.
-    pub default: i64,
+    /// Names of values, instead of numbers.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// What templates of `[run]` write for each label.
+    #[serde(default)]
+    pub texts: Vec<String>,
+    /// Default, one of the values or labels.
+    pub default: DefaultSpec,
     /// Meaning in words.
     pub meaning: String,
+}
+
+/// A default as written: a number, or a label.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum DefaultSpec {
+    /// One of the values.
+    Number(i64),
+    /// One of the labels.
+    Label(String),
+}
+
+impl std::fmt::Display for DefaultSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            DefaultSpec::Number(value) => value.fmt(f),
+            DefaultSpec::Label(label) => label.fmt(f),
+        }
+    }
+}
+
+impl ParameterSpec {
+    /// Index of the default; `None` where it is none of the values.
+    pub fn default_at(&self) -> Option<usize> {
+        match &self.default {
+            DefaultSpec::Number(value) => self.values.iter().position(|v| v == value),
+            DefaultSpec::Label(label) => self.labels.iter().position(|l| l == label),
+        }
+    }
 }
 
 /// An expression with the reason it is there.
@@ -162,6 +199,13 @@ pub struct WorkSpec {
     /// Units that compute: the vector units unless stated.
     #[serde(default)]
     pub units: Units,
+}
+
+impl Default for WorkSpec {
+    /// Nothing is known of it.
+    fn default() -> WorkSpec {
+        WorkSpec { flops: zero(), bytes: zero(), tolerance: None, units: Units::Vector }
+    }
 }
 
 /// What an element of an output is, for the check on the host: `factor * sum(product) + old * what was there`.
@@ -301,6 +345,8 @@ pub struct KernelSpec {
     pub program: Option<ProgramSpec>,
     /// Program whose result is taken as correct.
     pub reference: Option<ProgramSpec>,
+    /// Program of the user's own that measures configs, instead of a source.
+    pub run: Option<RunSpec>,
     /// Arguments in the order of the signature.
     #[serde(default)]
     pub argument: Vec<ArgumentSpec>,

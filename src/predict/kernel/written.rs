@@ -197,19 +197,17 @@ impl Kernel {
                     known.join(", ")
                 ));
             };
-            let values = &self.parameters[i].values;
-            match value.parse::<i64>().ok().and_then(|v| values.iter().position(|x| *x == v)) {
+            match self.parameters[i].choice(value) {
                 Some(_) if choices[i].is_some() => {
                     return input(format!("config `{}`: parameter `{name}` is given twice", quoted(text)));
                 }
                 Some(choice) => choices[i] = Some(choice as Choice),
                 None => {
-                    let values: Vec<String> = values.iter().map(i64::to_string).collect();
                     return input(format!(
                         "config `{}`: {name}={} is not one of {}",
                         quoted(text),
                         quoted(value),
-                        values.join(", ")
+                        self.parameters[i].shown().join(", ")
                     ));
                 }
             }
@@ -223,7 +221,7 @@ impl Kernel {
     /// The config as [`Kernel::config`] reads it.
     pub fn show_config(&self, config: &Config) -> String {
         let pairs = std::iter::zip(&self.parameters, &config.0);
-        pairs.map(|(p, c)| format!("{}={}", p.name, p.values[*c as usize])).collect::<Vec<_>>().join(",")
+        pairs.map(|(p, c)| format!("{}={}", p.name, p.show(*c as usize))).collect::<Vec<_>>().join(",")
     }
 
     /// The default config: a safe choice that the kernel's author wrote down. It need not be legal everywhere.

@@ -35,8 +35,12 @@ fn machine_memory() -> Option<f64> {
     (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
 }
 
-/// Bytes of its own that a process has in memory, where the system tells it.
+/// Bytes of their own that a process and all that it started have in memory, where the system tells it.
 pub fn memory_of(process: u32) -> Option<f64> {
+    Some(memory_of_one(process)? + descendants(process).into_iter().filter_map(memory_of_one).sum::<f64>())
+}
+
+fn memory_of_one(process: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     Some(1024.0 * line.trim().strip_suffix(" kB")?.parse::<f64>().ok()?)
@@ -47,6 +51,78 @@ pub fn kill_group(leader: u32) {
     // SAFETY: sends a signal; where the group is gone nothing happens
     unsafe {
         libc::kill(-(leader as libc::pid_t), libc::SIGKILL);
+    }
+}
+
+/// Processes that a process has started and that have not ended, and those that these started.
+pub fn descendants(process: u32) -> Vec<u32> {
+    let (mut open, mut found) = (vec![process], Vec::new());
+    while let Some(process) = open.pop() {
+        let children = children(process);
+        open.extend(&children);
+        found.extend(children);
+    }
+    found
+}
+
+/// Processes that a process has started itself, or taken over from one that ended.
+pub fn children(process: u32) -> Vec<u32> {
+    // each thread has its own; a system that does not tell them is left to the group
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    texts.flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
+/// Kills a process with all that it started, also what has left its group.
+pub fn kill_tree(process: u32) {
+    let below = descendants(process);
+    kill_group(process);
+    for id in std::iter::once(&process).chain(&below) {
+        // SAFETY: sends a signal; where the process is gone nothing happens
+        unsafe {
+            libc::kill(*id as libc::pid_t, libc::SIGKILL);
+        }
+    }
+}
+
+/// Waits for processes that were killed, of which this process has become the parent.
+pub fn bury(processes: &[u32]) {
+    for process in processes {
+        // SAFETY: waits for a process by its id; where it is no child nothing happens
+        unsafe {
+            libc::waitpid(*process as libc::pid_t, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// Makes a process that is to be started end with the thread that starts it, and stay on some processor cores; on all where none is named.
+pub fn confine(command: &mut std::process::Command, cores: Vec<usize>) {
+    use std::os::unix::process::CommandExt;
+    let stay = move || {
+        die_with_parent();
+        if cores.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the set is a plain value, and the numbers of cores are below its size
+        let set = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            cores.iter().for_each(|core| libc::CPU_SET(*core, &mut set));
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+        };
+        if set == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: between fork and exec it calls two functions of the system, and allocates nothing
+    unsafe {
+        command.pre_exec(stay);
+    }
+}
+
+/// Makes this process the parent of what its children leave behind.
+pub fn adopt() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: PR_SET_CHILD_SUBREAPER takes a number and touches no memory
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
     }
 }
 

@@ -1,0 +1,77 @@
+//! The processors of this machine, for programs that run on them.
+
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Device, Limits};
+use std::path::Path;
+
+/// Id of the device.
+pub const ID: &str = "host";
+
+/// Most cores that are looked at for clocks and caches.
+const CORE: &str = "/sys/devices/system/cpu/cpu0";
+
+/// Describes the processors of this machine, as Linux tells of them.
+///
+/// # Errors
+/// The error of [`Device::check`], where the system tells nonsense.
+pub fn describe() -> Result<Device> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let about = |name: &str| {
+        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+        Some(line.split_once(':')?.1.trim().to_string()).filter(|value| !value.is_empty())
+    };
+    // a container may have fewer than the machine
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let clock = number(&format!("{CORE}/cpufreq/cpuinfo_max_freq")).map(|khz| khz / 1e3);
+    let limits = Limits {
+        compute_units: Some(cores as f64),
+        clock_mhz: clock,
+        cache_bytes: cache(),
+        memory_bytes: memory(),
+        is_cpu: Some(1.0),
+        ..Limits::default()
+    };
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let device = Device {
+        aliases: Vec::new(),
+        name: about("model name").or_else(|| about("Model")).unwrap_or_else(|| "processor".into()),
+        vendor: about("vendor_id").unwrap_or_default(),
+        architecture: "cpu".into(),
+        driver: format!("Linux {}", release.trim()),
+        source: "told by Linux".into(),
+        limits,
+    };
+    device.check()?;
+    Ok(device)
+}
+
+fn number(path: &str) -> Option<f64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Bytes of the last-level cache of the first core.
+fn cache() -> Option<f64> {
+    let bytes = |index: usize| {
+        let text = std::fs::read_to_string(Path::new(CORE).join(format!("cache/index{index}/size"))).ok()?;
+        Some(1024.0 * text.trim().strip_suffix('K')?.parse::<f64>().ok()?)
+    };
+    (0..8).filter_map(bytes).reduce(f64::max)
+}
+
+fn memory() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(1024.0 * line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_processor_with_a_name_cores_and_memory() {
+        let device = describe().unwrap();
+        assert!(!device.name.is_empty() && device.limits.is_cpu == Some(1.0), "{device:?}");
+        assert!(device.limits.compute_units.unwrap() >= 1.0 && device.limits.memory_bytes.unwrap() > 1e6);
+    }
+}

@@ -1,0 +1,78 @@
+//! Builds of a program, each in a folder of the cache: what a config needs is built once.
+
+use crate::compile::cache_folder;
+use crate::programs::step::Step;
+use seqtune_data::{Attempt, Invalidity, InvalidityKind};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::{Kernel, Run, hex};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// File that says that a build is complete.
+const DONE: &str = ".seqtune-built";
+
+/// Age at which a build that was not used is removed.
+const OLD: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// Builds what a config needs, or finds what was built before; returns its folder, or the failure to build.
+///
+/// `env` has the slots of problem and config, `place` the texts of places.
+///
+/// # Errors
+/// [`Error::Failed`] where the cache cannot be used, the error of `place`.
+pub fn build(
+    kernel: &Kernel,
+    run: &Run,
+    env: &[f64],
+    place: &dyn Fn(&str) -> Result<String>,
+    limit: Duration,
+) -> Result<Attempt<PathBuf>> {
+    let Some(cache) = cache_folder() else {
+        return input("no folder for builds is known; set SEQTUNE_CACHE to one");
+    };
+    let all = cache.join("builds");
+    let unnamed = |name: &str| if name == "build" { Ok("{build}".into()) } else { place(name) };
+    let words = |place: &dyn Fn(&str) -> Result<String>| -> Result<Vec<String>> {
+        Ok(run.build.iter().map(|word| word.words(env, place)).collect::<Result<Vec<_>>>()?.concat())
+    };
+    let key = hex(&Sha256::digest(format!("{} {:?}", kernel.space_hash(), words(&unnamed)?))[..16]);
+    let folder = all.join(&key);
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |e: std::io::Error| Error::Failed(format!("{path}: {e}"))
+    };
+    std::fs::create_dir_all(&all).map_err(failed(&all))?;
+    // of two processes that need the same, one builds
+    let lock_path = all.join(format!("{key}.lock"));
+    let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
+    lock.lock().map_err(failed(&lock_path))?;
+    let done = folder.join(DONE);
+    if let Ok(file) = File::options().append(true).open(&done) {
+        let _ = file.set_modified(SystemTime::now());
+        return Ok(Ok(folder));
+    }
+    remove_old(&all);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    let here = |name: &str| if name == "build" { Ok(folder.display().to_string()) } else { place(name) };
+    let step = Step { words: words(&here)?, environment: Vec::new(), folder: folder.clone(), cores: Vec::new(), limit };
+    let ended = step.run()?;
+    if let Some(fault) = ended.failure() {
+        let _ = std::fs::remove_dir_all(&folder);
+        return Ok(Err(Invalidity::new(InvalidityKind::Compile, format!("build: {}", fault.detail))));
+    }
+    File::create(&done).map_err(failed(&done))?;
+    Ok(Ok(folder))
+}
+
+/// Removes builds that were not used for long.
+fn remove_old(all: &Path) {
+    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+        let used = std::fs::metadata(entry.path().join(DONE)).and_then(|meta| meta.modified()).ok();
+        if used.and_then(|used| used.elapsed().ok()).is_some_and(|age| age > OLD) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Programs of the user's own, which measure themselves: built, started, watched and understood as `[run]` of kernel.toml says.
+
+pub mod answer;
+pub mod build;
+mod places;
+pub mod powercap;
+mod served;
+pub mod step;
+
+use crate::executor::Timing;
+use crate::measuring::energy::EnergyMeter;
+use crate::measuring::roofline::Peaks;
+use crate::measuring::subject::Subject;
+use answer::{Patterns, Reported};
+use places::Places;
+use seqtune_data::{Attempt, Energy, Invalidity, InvalidityKind, Observed};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Config, Device, Kernel, Problem, Run};
+use served::Served;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+use step::{Ended, Step};
+
+/// A program with the problem that it is prepared for.
+pub struct Program {
+    kernel: Kernel,
+    run: Run,
+    device: Device,
+    patterns: Patterns,
+    places: Places,
+    /// Time after which a run counts as hanging.
+    limit: Duration,
+    loaded: Option<(Problem, u64)>,
+    served: Option<Served>,
+    /// What was reported of each prepared config.
+    reported: Vec<Reported>,
+}
+
+/// A prepared config.
+pub struct Prepared {
+    config: Config,
+    at: usize,
+}
+
+impl Program {
+    /// Prepares a kernel with `[run]` on a device, in the folder `scratch`.
+    ///
+    /// # Errors
+    /// `Error::Input` where the kernel has no `[run]` or one of its regular expressions is none, [`Error::Failed`] where the folder cannot
+    /// be used.
+    pub fn new(kernel: &Kernel, device: Device, scratch: &Path, limit: Duration) -> Result<Program> {
+        let Some(run) = kernel.run.clone() else {
+            return Err(Error::Input(format!("kernel {} has no [run]", kernel.name)));
+        };
+        let (patterns, places) = (Patterns::new(&run)?, Places::new(kernel, scratch)?);
+        let (loaded, served, reported) = (None, None, Vec::new());
+        Ok(Program { kernel: kernel.clone(), run, device, patterns, places, limit, loaded, served, reported })
+    }
+
+    fn problem(&self) -> Attempt<(Problem, u64)> {
+        self.loaded.clone().ok_or_else(|| Invalidity::new(InvalidityKind::Runtime, "no problem is loaded"))
+    }
+
+    /// Slots of a problem, and of a config where there is one.
+    fn env(&self, problem: &Problem, config: Option<&Config>) -> Vec<f64> {
+        match config {
+            Some(config) => self.kernel.env_of(problem, Some(&self.device), config),
+            None => self.kernel.env(problem, Some(&self.device)),
+        }
+    }
+
+    /// Makes a step of words in the working folder.
+    fn step(&self, words: Vec<String>, env: &[f64], seed: u64, limit: Duration) -> Result<Step> {
+        let place = |name: &str| self.places.text(name, seed);
+        let variables = self.run.environment.iter().map(|(name, text)| Ok((name.clone(), text.fill(env, &place)?)));
+        let cores = self.run.cores.as_ref().map(|text| step::cores(&text.fill(env, &place)?)).transpose()?;
+        Ok(Step {
+            words,
+            environment: variables.collect::<Result<_>>()?,
+            folder: self.places.work.clone(),
+            cores: cores.unwrap_or_default(),
+            limit,
+        })
+    }
+
+    fn words(&self, of: &[seqtune_predict::kernel::Template], env: &[f64], seed: u64) -> Result<Vec<String>> {
+        let words = of.iter().map(|template| template.words(env, &|name| self.places.text(name, seed)));
+        Ok(words.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// Runs set-up or teardown of a problem.
+    fn around(&self, what: &str, problem: &Problem, seed: u64) -> Result<()> {
+        let templates = if what == "setup" { &self.run.setup } else { &self.run.teardown };
+        if templates.is_empty() {
+            return Ok(());
+        }
+        let env = self.env(problem, None);
+        let limit = Duration::from_secs_f64(self.run.setup_timeout());
+        let ended = self.step(self.words(templates, &env, seed)?, &env, seed, limit)?.run()?;
+        match ended.failure() {
+            Some(fault) => Err(Error::Failed(format!("{what}: {}", fault.detail))),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the problem that was loaded before, also by a process that was killed since.
+    fn unload(&mut self) -> Result<()> {
+        self.served = None;
+        self.loaded = None;
+        if let Some((text, seed)) = self.places.left_behind() {
+            let torn_down = self.kernel.problem(&text).and_then(|problem| self.around("teardown", &problem, seed));
+            self.places.forget()?;
+            torn_down?;
+        }
+        Ok(())
+    }
+
+    /// Builds what a config needs, and notes where it is.
+    fn build(&mut self, problem: &Problem, config: &Config) -> Result<Attempt<()>> {
+        if self.run.build.is_empty() {
+            return Ok(Ok(()));
+        }
+        let env = self.env(problem, Some(config));
+        let limit = Duration::from_secs_f64(self.run.build_timeout());
+        let built = build::build(&self.kernel, &self.run, &env, &|name| self.places.text(name, 0), limit)?;
+        Ok(built.map(|folder| self.places.build = Some(folder)))
+    }
+
+    /// Runs a config once.
+    fn once(&mut self, work: &Prepared, samples: usize) -> Result<Attempt<Reported>> {
+        let (problem, seed) = match self.problem() {
+            Ok(loaded) => loaded,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let env = self.env(&problem, Some(&work.config));
+        if let Err(fault) = self.build(&problem, &work.config)? {
+            return Ok(Err(fault));
+        }
+        if self.run.spec.serve {
+            return self.ask(&problem, &work.config, seed, samples);
+        }
+        for (file, text) in &self.run.input {
+            let text = text.fill(&env, &|name| self.places.text(name, seed))?;
+            let path = self.places.work.join(file);
+            std::fs::write(&path, text).map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
+        }
+        let words = self.words(&self.run.command, &env, seed)?;
+        let ended: Ended = self.step(words, &env, seed, self.limit)?.run()?;
+        Ok(self.patterns.read(&ended))
+    }
+
+    /// Asks a program that was started once.
+    fn ask(&mut self, problem: &Problem, config: &Config, seed: u64, samples: usize) -> Result<Attempt<Reported>> {
+        let mut served = match self.served.take().filter(|served| !served.has_ended()) {
+            Some(served) => served,
+            None => {
+                let env = self.env(problem, None);
+                let words = self.words(&self.run.command, &env, seed)?;
+                Served::start(&self.step(words, &env, seed, self.limit)?)?
+            }
+        };
+        let build = self.places.build.as_ref().map(|folder| folder.display().to_string());
+        let asked = served::Question { kernel: &self.kernel, problem, config, seed, samples, build };
+        let answer = served.ask(&asked, self.limit);
+        // who did not answer, or not sensibly, is not asked again
+        if !served.is_confused() {
+            self.served = Some(served);
+        }
+        Ok(answer)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // a teardown that fails at the end concerns no config
+        let _ = self.unload();
+    }
+}
+
+impl Subject for Program {
+    type Work = Prepared;
+
+    fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {
+        Ok(self.build(problem, config)?.err())
+    }
+
+    fn load(&mut self, problem: &Problem, seed: u64) -> Result<()> {
+        if self.loaded.as_ref() == Some(&(problem.clone(), seed)) {
+            return Ok(());
+        }
+        self.unload()?;
+        self.places.begin(&self.kernel.show_problem(problem), seed)?;
+        self.around("setup", problem, seed)?;
+        self.loaded = Some((problem.clone(), seed));
+        Ok(())
+    }
+
+    fn make_room(&mut self) {
+        self.reported.clear();
+    }
+
+    fn prepare(&mut self, config: Option<&Config>) -> Attempt<Prepared> {
+        let Some(config) = config else {
+            return Err(Invalidity::new(InvalidityKind::Runtime, "a program has no vendor's library beside it"));
+        };
+        self.reported.push(Reported::default());
+        Ok(Prepared { config: config.clone(), at: self.reported.len() - 1 })
+    }
+
+    fn fault(&mut self, work: &Prepared) -> Result<Option<Invalidity>> {
+        Ok(self.once(work, 1)?.err())
+    }
+
+    fn launch(&mut self, work: &Prepared, repeat: usize, _timing: Timing) -> Attempt<Vec<f32>> {
+        let mut times = Vec::new();
+        while times.len() < repeat.max(1) {
+            let left = repeat.max(1) - times.len();
+            // what cannot be tried at all is told as the config's failure: others may work
+            let failed = |e: Error| Err(Invalidity::new(InvalidityKind::Runtime, e.to_string()));
+            let found = self.once(work, left).unwrap_or_else(failed)?;
+            times.extend(&found.times_us);
+            if let Some(reported) = self.reported.get_mut(work.at) {
+                reported.add(found);
+            }
+        }
+        Ok(times)
+    }
+
+    fn checks_each_launch(&self) -> bool {
+        true
+    }
+
+    fn reported_energy(&self, work: &Prepared) -> Option<Energy> {
+        self.reported.get(work.at)?.energy()
+    }
+
+    fn observed(&self, work: &Prepared) -> Observed {
+        let counters = self.reported.get(work.at).map_or(BTreeMap::new(), Reported::counters);
+        Observed { counters, ..Observed::default() }
+    }
+
+    fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
+        powercap::open()
+    }
+
+    fn peaks(&mut self) -> Result<Peaks> {
+        Err(Error::Input(
+            "a program ([run]) computes on a device that is not opened here, so its peaks are not known".into(),
+        ))
+    }
+
+    fn library(&mut self) -> std::result::Result<String, String> {
+        Err("a program ([run]) has no vendor's library beside it".into())
+    }
+}

@@ -1,0 +1,101 @@
+//! Folders of a program: the kernel's own, a working folder that is fresh for each problem, and that of a build.
+
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::{Kernel, variable};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// File that names the problem for which set-up has run.
+const MARK: &str = "set-up.json";
+
+/// Folders of a program.
+pub struct Places {
+    /// Working folder.
+    pub work: PathBuf,
+    /// Folder of the build of the config that runs.
+    pub build: Option<PathBuf>,
+    kernel: PathBuf,
+    mark: PathBuf,
+}
+
+/// Problem for which set-up has run.
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    problem: String,
+    seed: u64,
+}
+
+impl Places {
+    /// Uses the folder `scratch`. The files of a kernel that is inside the program are written there.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where nothing can be written there.
+    pub fn new(kernel: &Kernel, scratch: &Path) -> Result<Places> {
+        let folder = match kernel.folder() {
+            Some(folder) => folder,
+            None => {
+                let folder = scratch.join("kernel");
+                for (name, text) in &kernel.files {
+                    let path = folder.join(name);
+                    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+                    written.and_then(|()| std::fs::write(&path, text)).map_err(failed(&path))?;
+                }
+                folder
+            }
+        };
+        let work = scratch.join("work");
+        std::fs::create_dir_all(&work).map_err(failed(&work))?;
+        Ok(Places { work, build: None, kernel: folder, mark: scratch.join(MARK) })
+    }
+
+    /// Text of a place, or of a variable of the environment.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no such variable, or nothing was built.
+    pub fn text(&self, name: &str, seed: u64) -> Result<String> {
+        if let Some(variable) = variable(name) {
+            return std::env::var(variable).map_err(|_| {
+                Error::Input(format!("[run] names {{{name}}}, but the variable {variable} is not set; set it"))
+            });
+        }
+        let path = match name {
+            "seed" => return Ok(seed.to_string()),
+            "kernel" => &self.kernel,
+            "work" => &self.work,
+            _ => match &self.build {
+                Some(folder) => folder,
+                None => return input("[run] names {build} where nothing is built yet"),
+            },
+        };
+        Ok(path.display().to_string())
+    }
+
+    /// Problem and seed for which set-up has run and teardown has not.
+    pub fn left_behind(&self) -> Option<(String, u64)> {
+        let mark: Mark = serde_json::from_slice(&std::fs::read(&self.mark).ok()?).ok()?;
+        Some((mark.problem, mark.seed))
+    }
+
+    /// Notes that teardown has run.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the note cannot be removed.
+    pub fn forget(&self) -> Result<()> {
+        std::fs::remove_file(&self.mark).map_err(failed(&self.mark))
+    }
+
+    /// Empties the working folder, and notes the problem that it is for.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the disk fails.
+    pub fn begin(&self, problem: &str, seed: u64) -> Result<()> {
+        let emptied = std::fs::remove_dir_all(&self.work).and_then(|()| std::fs::create_dir_all(&self.work));
+        emptied.map_err(failed(&self.work))?;
+        let mark = serde_json::to_vec(&Mark { problem: problem.into(), seed }).unwrap_or_default();
+        std::fs::write(&self.mark, mark).map_err(failed(&self.mark))
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |e| Error::Failed(format!("{}: {e}", path.display()))
+}

@@ -1,0 +1,143 @@
+//! A step of a program: a process that is started, watched, and ended with all that it started.
+
+use crate::processes::guard::{bury, children, confine, kill_group, kill_tree};
+use crate::processes::lines::Tail;
+use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_predict::error::{Error, Result, input, quoted};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Characters of what a program said last, in a failure.
+const WORDS: usize = 300;
+
+/// A process to start.
+pub struct Step {
+    /// Program with its words.
+    pub words: Vec<String>,
+    /// Variables beside those of this process.
+    pub environment: Vec<(String, String)>,
+    /// Folder in which it runs.
+    pub folder: PathBuf,
+    /// Processor cores that it may use; all where empty.
+    pub cores: Vec<usize>,
+    /// Time after which it is killed.
+    pub limit: Duration,
+}
+
+/// A process that has ended.
+pub struct Ended {
+    /// How it ended; `None` where it was killed for its time.
+    pub status: Option<ExitStatus>,
+    /// Standard output, the end of it where it is long.
+    pub output: String,
+    /// Standard error, the end of it.
+    pub errors: String,
+    /// Time from start to end.
+    pub took: Duration,
+    /// Time that it had.
+    limit: Duration,
+}
+
+impl Step {
+    /// Starts the process, in a group of its own.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where there is no such program.
+    pub fn start(&self, stdin: Stdio) -> Result<Child> {
+        let Some((program, words)) = self.words.split_first() else {
+            return input("[run]: the command has no words");
+        };
+        let mut command = Command::new(program);
+        command.args(words).envs(self.environment.iter().map(|(k, v)| (k, v))).current_dir(&self.folder);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        confine(&mut command, self.cores.clone());
+        tracing::trace!("starting {:?}", self.words);
+        command.spawn().map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => Error::Input(format!(
+                "[run]: there is no program `{}`; write {{kernel}}/NAME for a file of the kernel's folder",
+                quoted(program)
+            )),
+            _ => Error::Failed(format!("[run]: starting `{}`: {e}", quoted(program))),
+        })
+    }
+
+    /// Runs the process to its end, or to its limit; what it has started ends with it.
+    ///
+    /// # Errors
+    /// The error of [`Step::start`].
+    pub fn run(&self) -> Result<Ended> {
+        let before = children(std::process::id());
+        let began = Instant::now();
+        let mut child = self.start(Stdio::null())?;
+        let leader = child.id();
+        let (output, errors) = (Tail::listen(child.stdout.take()), Tail::listen(child.stderr.take()));
+        let (done, ended) = channel::<()>();
+        let limit = self.limit;
+        // the time is taken by who waits without looking at a clock
+        let watch = std::thread::spawn(move || match ended.recv_timeout(limit) {
+            Err(RecvTimeoutError::Timeout) => {
+                kill_tree(leader);
+                true
+            }
+            _ => false,
+        });
+        let status = child.wait().map_err(|e| Error::Failed(format!("[run]: waiting for a program: {e}")))?;
+        let took = began.elapsed();
+        drop(done);
+        let is_late = watch.join().unwrap_or(false);
+        // what it has left behind would disturb the next config, and hold its pipes
+        kill_group(leader);
+        let left: Vec<u32> =
+            children(std::process::id()).into_iter().filter(|process| !before.contains(process)).collect();
+        left.iter().for_each(|process| kill_tree(*process));
+        bury(&left);
+        let (output, errors) = (output.text(), errors.text());
+        Ok(Ended { status: Some(status).filter(|_| !is_late), output, errors, took, limit })
+    }
+}
+
+impl Ended {
+    /// How the process has failed, from its end alone.
+    pub fn failure(&self) -> Option<Invalidity> {
+        let Some(status) = self.status else {
+            let detail = format!("it ran for {:.1} s and was killed{}", self.limit.as_secs_f64(), self.last_words());
+            return Some(Invalidity::new(InvalidityKind::Timeout, detail));
+        };
+        let how = match (status.code(), status.signal()) {
+            (Some(0), _) => return None,
+            (Some(code), _) => format!("it ended with exit code {code}"),
+            (None, signal) => format!("it was ended by signal {}", signal.unwrap_or(0)),
+        };
+        Some(Invalidity::new(InvalidityKind::Runtime, how + &self.last_words()))
+    }
+
+    /// The last line that it wrote, of its errors before its output.
+    pub fn last_words(&self) -> String {
+        let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(String::from);
+        match last(&self.errors).or_else(|| last(&self.output)) {
+            Some(line) => format!("; its last words: {}", line.chars().take(WORDS).collect::<String>()),
+            None => "; it said nothing".into(),
+        }
+    }
+}
+
+/// Processor cores from a list such as `0-3,8`.
+///
+/// # Errors
+/// [`Error::Input`] where the text is no such list.
+pub fn cores(text: &str) -> Result<Vec<usize>> {
+    let wrong = || Error::Input(format!("[run] cores = `{}`: write numbers and ranges, as 0-3,8", quoted(text)));
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse::<usize>(), last.trim().parse::<usize>());
+        match (first, last) {
+            (Ok(first), Ok(last)) if first <= last && last < 1_024 => all.extend(first..=last),
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,58 @@
+//! Parameters for starting workers.
+
+use crate::processes::guard::most_memory;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::Kernel;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Parameters for starting workers.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Path of the seqtune program.
+    pub seqtune: PathBuf,
+    /// Kernel name or folder, as [`Kernel::open`] takes it.
+    pub kernel: String,
+    /// Device id, as [`crate::registry::open`] takes it.
+    pub device: String,
+    /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`].
+    pub limit: Duration,
+    /// Bytes of memory of its own that a worker may fill, with all that it started.
+    pub memory: f64,
+    /// Times of a program, where the kernel is one.
+    pub program: Option<ProgramTimes>,
+}
+
+/// Times that the worker of a program holds it to.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramTimes {
+    /// Longest run.
+    pub run: Duration,
+    /// Longest teardown.
+    pub teardown: Duration,
+}
+
+/// Time beyond that of a run after which the worker of a program counts as silent itself.
+pub(super) const MARGIN: Duration = Duration::from_secs(15);
+
+impl Setup {
+    /// Creates parameters for workers of the running program, for a kernel that [`Kernel::open`] finds by `path`. Without a limit a config
+    /// may be silent for 20 s, a program run for as long as its `[run]` says.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the path of the running program is unknown, [`Error::Input`] where `SEQTUNE_WORKER_MEMORY` is no number.
+    pub fn new(kernel: &Kernel, path: &str, device: &str, limit: Option<Duration>) -> Result<Setup> {
+        let seqtune =
+            std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
+        let (kernel_path, device, memory) = (path.into(), device.into(), most_memory()?);
+        let program = kernel.run.as_ref().map(|run| ProgramTimes {
+            run: limit.unwrap_or(Duration::from_secs_f64(run.timeout())),
+            teardown: Duration::from_secs_f64(run.setup_timeout()),
+        });
+        let limit = program.map_or(limit.unwrap_or(SILENCE), |times| times.run + MARGIN);
+        Ok(Setup { seqtune, kernel: kernel_path, device, limit, memory, program })
+    }
+}
+
+/// Longest silence, unless stated.
+const SILENCE: Duration = Duration::from_secs(20);

@@ -1,0 +1,157 @@
+//! `[run]`: how a program of the user's own is built, started and understood.
+
+use crate::error::{Result, input, quoted};
+use crate::kernel::run_spec::{RunSpec, TimeSpec, Unit};
+use crate::kernel::template::{Scope, Template};
+use std::collections::BTreeMap;
+
+/// Where the time of a run comes from.
+#[derive(Clone, Debug)]
+pub enum TimeSource {
+    /// The last line of JSON in the output.
+    Json,
+    /// Each number that a regular expression finds in the output.
+    Pattern(String, Unit),
+    /// From start to end of the process.
+    Wall,
+}
+
+/// A program of the user's own.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// As written.
+    pub spec: RunSpec,
+    /// Program with its words.
+    pub command: Vec<Template>,
+    /// Variables of the environment.
+    pub environment: Vec<(String, Template)>,
+    /// Processor cores.
+    pub cores: Option<Template>,
+    /// Files to write, with their texts.
+    pub input: Vec<(String, Template)>,
+    /// Command that builds what a config needs; empty where nothing is built.
+    pub build: Vec<Template>,
+    /// Command before the first config of a problem.
+    pub setup: Vec<Template>,
+    /// Command after the last config of a problem.
+    pub teardown: Vec<Template>,
+    /// Where the time comes from.
+    pub time: TimeSource,
+}
+
+/// Seconds that the steps of a run may take, unless stated.
+const TIMEOUT: f64 = 20.0;
+const STEP_TIMEOUT: f64 = 600.0;
+const LONGEST: f64 = 1e6;
+
+impl Run {
+    pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>) -> Result<Run> {
+        let list = |what: &str, words: &[String]| -> Result<Vec<Template>> {
+            let words: Result<Vec<Template>> = words.iter().map(|word| Template::parse(word, scope)).collect();
+            words.map_err(|e| e.at(format!("[run] {what}")))
+        };
+        if spec.command.is_empty() {
+            return input("[run] has no command: write the program and its words");
+        }
+        let seconds =
+            [("timeout", spec.timeout), ("build_timeout", spec.build_timeout), ("setup_timeout", spec.setup_timeout)];
+        for (name, given) in seconds {
+            if given.is_some_and(|s| !(s > 0.0 && s <= LONGEST)) {
+                return input(format!("[run] {name} is not a number of seconds above 0 and up to {LONGEST}"));
+            }
+        }
+        let of_kernel = |name: &String| match files.contains_key(name) {
+            true => Ok(&files[name]),
+            false => input(format!("[run] names `{}`, which is not in the kernel's folder", quoted(name))),
+        };
+        spec.files.iter().try_for_each(|name| of_kernel(name).map(drop))?;
+        let one = |what: &str, text: &str| Template::parse(text, scope).map_err(|e| e.at(format!("[run] {what}")));
+        let inputs = spec.input.iter().map(|file| {
+            if file.file.contains('/') || file.file.is_empty() || file.file.starts_with('.') {
+                return input(format!("[run] input `{}` is no name of a file", quoted(&file.file)));
+            }
+            Ok((file.file.clone(), one("input", of_kernel(&file.template)?)?))
+        });
+        let time = match &spec.time {
+            None => TimeSource::Json,
+            Some(TimeSpec::Pattern(found)) => TimeSource::Pattern(found.pattern.clone(), found.unit),
+            Some(TimeSpec::Named(name)) if name == "wall" => TimeSource::Wall,
+            Some(TimeSpec::Named(name)) => {
+                return input(format!(
+                    "[run] time = \"{}\": write \"wall\", or {{ pattern = …, unit = … }}",
+                    quoted(name)
+                ));
+            }
+        };
+        if spec.serve && (spec.time.is_some() || !spec.input.is_empty()) {
+            return input(
+                "[run] serve = true: such a program answers in JSON and is given its config in JSON; leave out `time` and `input`",
+            );
+        }
+        let run = Run {
+            command: list("command", &spec.command)?,
+            environment: spec
+                .environment
+                .iter()
+                .map(|(k, v)| Ok((k.clone(), one("environment", v)?)))
+                .collect::<Result<_>>()?,
+            cores: spec.cores.as_ref().map(|text| one("cores", text)).transpose()?,
+            input: inputs.collect::<Result<_>>()?,
+            build: list("build", &spec.build)?,
+            setup: list("setup", &spec.setup)?,
+            teardown: list("teardown", &spec.teardown)?,
+            time,
+            spec,
+        };
+        run.check(scope.parameters.len())
+    }
+
+    /// Refuses steps that depend on what is not decided when they run.
+    fn check(self, parameters: usize) -> Result<Run> {
+        let once = self.setup.iter().chain(&self.teardown).map(|t| ("setup or teardown", t));
+        let served = self.command.iter().chain(self.environment.iter().map(|(_, t)| t)).chain(&self.cores);
+        let served = served.filter(|_| self.spec.serve).map(|t| ("command, environment or cores with serve = true", t));
+        for (what, template) in once.chain(served) {
+            if template.depends_on_config(parameters) {
+                return input(format!("[run] {what}: it names a parameter, which has no value there"));
+            }
+        }
+        if !self.build.is_empty() && self.spec.files.is_empty() {
+            return input("[run] build: list in `files` what it is built from, so that a change of it is noticed");
+        }
+        let named = self.command.iter().chain(&self.setup).chain(&self.teardown).any(|t| t.names_place("build"));
+        match named && self.build.is_empty() {
+            true => input("[run] names {build}, but there is no `build` command"),
+            false => Ok(self),
+        }
+    }
+
+    /// Everything on which a recorded result depends, as text.
+    pub(crate) fn identity(&self, files: &BTreeMap<String, String>) -> String {
+        let RunSpec { command, serve, environment, cores, input, build, setup, time, right, wrong, .. } = &self.spec;
+        let texts: Vec<(&String, Option<&String>)> = self.files().map(|name| (name, files.get(name))).collect();
+        format!(
+            "{command:?} {serve} {environment:?} {cores:?} {input:?} {build:?} {setup:?} {time:?} {right:?} {wrong:?} {texts:?}\n"
+        )
+    }
+
+    /// Files of the kernel's folder on which results depend.
+    pub fn files(&self) -> impl Iterator<Item = &String> {
+        self.spec.files.iter().chain(self.spec.input.iter().map(|input| &input.template))
+    }
+
+    /// Seconds after which a run counts as hanging.
+    pub fn timeout(&self) -> f64 {
+        self.spec.timeout.unwrap_or(TIMEOUT)
+    }
+
+    /// Seconds after which a build has failed.
+    pub fn build_timeout(&self) -> f64 {
+        self.spec.build_timeout.unwrap_or(STEP_TIMEOUT)
+    }
+
+    /// Seconds after which set-up or teardown has failed.
+    pub fn setup_timeout(&self) -> f64 {
+        self.spec.setup_timeout.unwrap_or(STEP_TIMEOUT)
+    }
+}
