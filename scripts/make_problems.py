@@ -4,6 +4,10 @@
 gemm_cpu.txt, gemm_quickstart.txt, gemm_refine.txt: sizes drawn log-uniformly, rounded to what people use (powers of two, multiples of 8, 10 and 16, and odd
 ones), with products small enough for a CPU; and the shapes that predictors get wrong: vectors, thin and flat matrices.
 
+hpl.txt, hpl_held_out.txt: numbers of equations, drawn log-uniformly, for a sweep and for the check of its model.
+
+clblast.txt, clblast_held_out.txt: the same for CLBlast's matrix products.
+
 gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones. SHAPES is a folder of lists of problems: deepbench_*.csv
 (baidu-research/DeepBench, Apache-2.0), torchbench_gemm_shapes.csv (pytorch/benchmark, BSD-3-Clause) and miopen_conv_problems.csv
 (ROCm/MIOpen, MIT). Without it they are left as they are.
@@ -47,6 +51,27 @@ def gemm(count, seed, most_flops):
         seen.add((m, n, k))
         layout = rng.choices(["", ",transB=T", ",transA=T"], [4, 2, 1])[0]
         lines.append(f"M={m},N={n},K={k}{layout}")
+    return lines
+
+
+def equations(count, seed, low, high, without=()):
+    rng = random.Random(seed)
+    found = set()
+    while len(found) < count:
+        x = size(rng, low, high)
+        if low <= x <= high and x not in without:
+            found.add(x)
+    return sorted(found)
+
+
+def products(count, seed, most_flops, without=()):
+    rng = random.Random(seed)
+    lines = []
+    while len(lines) < count:
+        m, n, k = (size(rng, 32, 1024) for _ in range(3))
+        line = f"M={m},N={n},K={k}"
+        if 1e5 <= 2 * m * n * k <= most_flops and line not in lines and line not in without:
+            lines.append(line)
     return lines
 
 
@@ -133,6 +158,12 @@ folder.mkdir(parents=True, exist_ok=True)
 write("gemm_cpu.txt", gemm(320, 20261121, 2.5e8))
 write("gemm_quickstart.txt", gemm(32, 7, 1.2e8))
 write("gemm_refine.txt", gemm(30, 11, 1.2e8))
+sizes = equations(40, 27, 64, 2500)
+write("hpl.txt", [f"N={n}" for n in random.Random(27).sample(sizes, len(sizes))])
+write("hpl_held_out.txt", [f"N={n}" for n in equations(10, 28, 64, 2500, sizes)])
+swept = products(220, 29, 2.5e8)
+write("clblast.txt", swept)
+write("clblast_held_out.txt", products(30, 30, 2.5e8, swept))
 if len(sys.argv) > 1:
     shapes = pathlib.Path(sys.argv[1])
     write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))

@@ -3,7 +3,6 @@
 
 use seqtune_predict::kernel::{Device, Kernel, LIMIT_NAMES};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 const DOCUMENT: &str = "docs/kernel-toml.md";
 /// Where the keys of the format are declared.

@@ -40,11 +40,11 @@ pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     }
 }
 
-/// Reads datasets, those in named folders included, with the kernels they are of, unless one is given for all.
+/// Files of datasets, those in named folders included.
 ///
 /// # Errors
-/// `Error::Input` where a dataset is damaged, is of no kernel, or none is left.
-pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)>> {
+/// `Error::File` where a folder cannot be read, `Error::Input` where it holds no dataset.
+pub fn dataset_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -60,6 +60,15 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
         }
         files.extend(inside);
     }
+    Ok(files)
+}
+
+/// Reads datasets, those in named folders included, with the kernels they are of, unless one is given for all.
+///
+/// # Errors
+/// `Error::Input` where a dataset is damaged, is of no kernel, or none is left.
+pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)>> {
+    let files = dataset_files(paths)?;
     let mut by_kernel: Vec<(String, Vec<(String, Dataset)>)> = Vec::new();
     let mut seen: Vec<(String, PathBuf)> = Vec::new();
     for path in files {

@@ -13,10 +13,13 @@ pub mod evaluate;
 mod export;
 mod import;
 pub mod inputs;
+mod merge;
 pub mod outputs;
 mod predict;
 pub mod progress;
+mod shards;
 mod space;
+mod status;
 mod sweep;
 pub mod train;
 mod trainer;
@@ -53,6 +56,8 @@ pub enum Verb {
     Distil(distil::Args),
     Calibrate(calibrate::Args),
     Predict(predict::Args),
+    Merge(merge::Args),
+    Status(status::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
     Convert(convert::Args),
@@ -91,6 +96,8 @@ pub fn main() -> ExitCode {
         Verb::Distil(args) => distil::run(args),
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
+        Verb::Merge(args) => merge::run(args),
+        Verb::Status(args) => status::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args),
         Verb::Convert(args) => convert::run(args),

@@ -3,6 +3,7 @@
 use crate::cli::answer::{answer, answer_json, tell, warn};
 use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::progress::Bar;
+use crate::cli::shards;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance};
 use seqtune_data::{Dataset, Header, Journal, Outcome};
@@ -19,8 +20,11 @@ use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
+use signal_hook::consts::SIGTERM;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Batches of configs whose programs are compiled while a GPU measures.
@@ -57,8 +61,12 @@ pub struct Args {
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = crate::cli::words::real(0.0..=1.0))]
     fresh: f64,
     /// Stops after this long (90s, 10m, 2h)
-    #[arg(long, value_parser = crate::cli::inputs::duration)]
+    #[arg(long, visible_alias = "max-time", value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
+    /// Measures one part of N of the problems, into a journal of its own: `3/8`, or `auto` in an array of Slurm, LSF or Grid Engine,
+    /// `auto/8` in one of PBS or under GNU parallel
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
     /// Device: `live`, `cuda:0` or `opencl:0`
     #[arg(long, default_value = "live")]
     device: String,
@@ -120,9 +128,14 @@ fn check(args: &Args) -> Result<()> {
     claim(pack, Kind::Dataset, Replace::OWN, &read).map_err(|e| e.at("--pack"))
 }
 
-pub fn run(args: Args) -> Result<()> {
+pub fn run(mut args: Args) -> Result<()> {
     let began = Instant::now();
+    let shard = args.shard.as_deref().map(shards::asked).transpose()?;
+    if let Some(asked) = shard {
+        args.output = shards::journal(&args.output, asked);
+    }
     check(&args)?;
+    let stop = stop_at_signal()?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.check_runs()?;
     let mut problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
@@ -130,14 +143,20 @@ pub fn run(args: Args) -> Result<()> {
     let mut named = HashSet::new();
     problems.retain(|problem| named.insert(kernel.show_problem(problem)));
     let (device, ahead) = device(&args, &kernel)?;
-    let policy = policy(&args, &device);
+    let policy = policy(&args, &kernel, &device);
     let provenance = Provenance::measured(policy);
-    let header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
+    let mut header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
+    let mut plan = None;
+    if let Some(asked) = shard {
+        let (part, shard) = shards::part(&kernel, planned(&args, &kernel, &device, &problems)?, asked, &choice(&args));
+        (plan, header.shard) = (Some(part), Some(shard));
+    }
     // what cannot be written to is refused before the work, and nothing is begun for a plan of nothing
     let there = args.output.exists().then(|| Journal::open(&args.output, header.clone())).transpose()?;
-    let plan = planned(&args, &kernel, &device, &problems)?;
+    let plan = plan.map_or_else(|| planned(&args, &kernel, &device, &problems), Ok)?;
     let count: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
-    if count == 0 {
+    // of few problems a shard may get none
+    if count == 0 && shard.is_none() {
         return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
     }
     let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;
@@ -153,6 +172,7 @@ pub fn run(args: Args) -> Result<()> {
         // planning counts too, but is no reason to measure nothing
         budget: args.budget.map(|budget| budget.saturating_sub(began.elapsed()).max(budget / 4)),
         library: args.library,
+        stop: stop.clone(),
     };
     let mut bar = Bar::new("sweep", count as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
@@ -178,11 +198,31 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     match records.iter().all(|record| matches!(record.outcome, Outcome::Invalid(_))) && !records.is_empty() {
+        _ if stop.load(Ordering::Relaxed) => {
+            let done = report.found + report.measured + report.invalid;
+            Err(Error::Failed(format!("stopped by a signal at {done} of {}; the same command goes on", report.planned)))
+        }
         true => {
             Err(Error::Failed(format!("none of the {} configs works; nothing can be learned from them", records.len())))
         }
         false => Ok(()),
     }
+}
+
+/// What SIGTERM sets, with which batch systems announce the end: the journal is whole at any moment, but programs are torn down. A second
+/// one ends this process at once.
+fn stop_at_signal() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let failed = |e: std::io::Error| Error::Failed(format!("waiting for signals: {e}"));
+    signal_hook::flag::register_conditional_shutdown(SIGTERM, 128 + SIGTERM, stop.clone()).map_err(failed)?;
+    signal_hook::flag::register(SIGTERM, stop.clone()).map_err(failed)?;
+    Ok(stop)
+}
+
+/// How configs are chosen, for the hash of a plan.
+fn choice(args: &Args) -> String {
+    let Args { sample, exhaustive, guided, pool, fresh, seed, .. } = args;
+    format!("{sample} {exhaustive} {guided:?} {pool:?} {fresh} {seed}")
 }
 
 /// The device, and the batches whose programs are compiled ahead.
@@ -198,8 +238,8 @@ fn device(args: &Args, kernel: &Kernel) -> Result<(Device, usize)> {
 }
 
 /// How each config is measured.
-fn policy(args: &Args, device: &Device) -> Policy {
-    let standard = Policy::of(device);
+fn policy(args: &Args, kernel: &Kernel, device: &Device) -> Policy {
+    let standard = Policy::of_kernel(kernel, device);
     Policy {
         cache: args.cache.unwrap_or(standard.cache),
         energy: args.energy || args.objective != Objective::Time,
@@ -246,7 +286,7 @@ fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
     if let Some(reason) = records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
         warn(&format!("no energy was metered: {reason}"));
     }
-    if report.stopped {
+    if report.stopped && !report.signalled {
         let done = report.found + report.measured + report.invalid;
         tell(&format!("seqtune: the budget is spent at {done} of {}; the same command goes on", report.planned));
     }

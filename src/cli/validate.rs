@@ -138,7 +138,11 @@ fn check(args: &Args) -> Result<()> {
 fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
     let setup = Setup::new(kernel, &args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
-    let policy = Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..Policy::of(device) };
+    let standard = Policy::of_kernel(kernel, device);
+    let policy = match kernel.run {
+        Some(_) => Policy { energy, max_samples: 2 * standard.max_samples, budget_ms: 100.0, ..standard },
+        None => Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..standard },
+    };
     let provenance = Provenance::measured(policy);
     let header = Header::new(kernel, device, args.seed, provenance, crate::cli::outputs::command_line());
     Ok(Bench {

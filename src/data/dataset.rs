@@ -2,6 +2,7 @@
 
 use crate::recipe::Provenance;
 use crate::record::Record;
+use crate::shard::Shard;
 use crate::stats::geometric_mean;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Device, Kernel, hex};
@@ -34,6 +35,9 @@ pub struct Header {
     pub command: String,
     /// Start date in UTC, `YYYY-MM-DD`.
     pub date: String,
+    /// Part of a plan that this is, where machines share one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 impl Header {
@@ -49,6 +53,7 @@ impl Header {
             provenance,
             command,
             date: today(),
+            shard: None,
         }
     }
 }

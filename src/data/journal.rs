@@ -153,6 +153,7 @@ fn differs(old: &Header, new: &Header) -> Option<String> {
         ("driver", &old.device.driver, &new.device.driver),
         ("recipe", &recipe(old), &recipe(new)),
         ("seed", &old.seed.to_string(), &new.seed.to_string()),
+        ("shard", &shard(old), &shard(new)),
     ]
     .into_iter()
     .find(|(_, old, new)| old != new)
@@ -174,6 +175,11 @@ pub fn is_journal(bytes: &[u8]) -> bool {
 
 /// A byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Shard and plan, for error messages.
+fn shard(header: &Header) -> String {
+    header.shard.as_ref().map_or("none".into(), |shard| format!("{shard} (plan {})", shard.plan))
+}
 
 /// Provenance as JSON, for error messages.
 fn recipe(header: &Header) -> String {

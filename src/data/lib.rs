@@ -9,10 +9,12 @@ pub mod failures;
 #[cfg(feature = "formats")]
 pub mod formats;
 pub mod journal;
+pub mod merge;
 pub mod observed;
 pub mod packed;
 pub mod recipe;
 pub mod record;
+pub mod shard;
 pub mod stats;
 pub mod storage;
 pub mod table;
@@ -22,4 +24,5 @@ pub use dataset::{Dataset, FORMAT, Header, today};
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};
 pub use record::{Attempt, Energy, Invalidity, InvalidityKind, Measurement, Outcome, Record, Tuned};
+pub use shard::Shard;
 pub use table::{MeasuredProblem, Table};

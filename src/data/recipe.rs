@@ -1,6 +1,6 @@
 //! Provenance of a dataset: the measurement policy, or the external tool.
 
-use seqtune_predict::kernel::Device;
+use seqtune_predict::kernel::{Device, Kernel};
 use serde::{Deserialize, Serialize};
 
 /// Origin of the outcomes of a dataset. A sweep resumes only with the same provenance.
@@ -79,6 +79,23 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Returns the policy for a kernel on a device: the standard one, for a program (`[run]`) without a warm-up beyond the first run, which
+    /// is not counted, and with as many samples as it says. A run of a program costs more than its time: its start.
+    pub fn of_kernel(kernel: &Kernel, device: &Device) -> Policy {
+        let standard = Policy::of(device);
+        let Some(run) = kernel.run.as_ref().filter(|run| !run.spec.serve || run.spec.samples.is_some()) else {
+            return standard;
+        };
+        let samples = run.samples();
+        Policy {
+            warm_up_ms: 0.0,
+            min_samples: standard.min_samples.min(samples),
+            max_samples: samples,
+            tight: 0.03,
+            ..standard
+        }
+    }
+
     /// Returns the standard policy for a device, with warm caches on a CPU and cold caches on a GPU.
     ///
     /// In use other kernels run in between, so that warm caches understate times of small problems by up to 40 %.

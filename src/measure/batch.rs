@@ -85,6 +85,8 @@ impl VendorLibrary {
 pub enum Ending {
     /// Every contender has an outcome.
     Complete,
+    /// It was told to stop; what has no outcome is left.
+    Stopped,
     /// Data or reference of the problem cannot be computed, for this reason. Other problems may work.
     Unmeasurable(String),
 }

@@ -186,6 +186,7 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
         provenance: Provenance::Described("made up".into()),
         command: "test".into(),
         date: "2026-01-01".into(),
+        shard: None,
     };
     Dataset { header, records }
 }

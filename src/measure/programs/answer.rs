@@ -92,11 +92,11 @@ impl Patterns {
         })
     }
 
-    /// What a process that has ended reported.
+    /// What a process that has ended reported of a problem of `flops` operations.
     ///
     /// # Errors
     /// [`Invalidity`] where it failed, its result is wrong, or it reported no time.
-    pub fn read(&self, ended: &Ended) -> Attempt<Reported> {
+    pub fn read(&self, ended: &Ended, flops: f64) -> Attempt<Reported> {
         let text = &ended.output;
         // a program that knows more of its failure than its exit code tells it in JSON
         let object = matches!(self.time, Time::Json).then(|| last_object(text)).flatten();
@@ -121,7 +121,7 @@ impl Patterns {
             },
             Time::Wall => Reported { times_us: vec![(ended.took.as_secs_f64() * 1e6) as f32], ..Reported::default() },
             Time::Pattern(pattern, unit) => {
-                let times = numbers(pattern, text).into_iter().map(|x| (x * unit.microseconds()) as f32);
+                let times = numbers(pattern, text).into_iter().map(|x| unit.microseconds(x, flops) as f32);
                 Reported { times_us: times.collect(), ..Reported::default() }
             }
         };
@@ -225,7 +225,7 @@ pub fn of_object(object: &Value) -> Attempt<Reported> {
         for name in ["time", "times"] {
             let Some(value) = object.get(format!("{name}{ending}")) else { continue };
             let times = list(value).ok_or_else(|| bad("holds a time that is no number"))?;
-            found.times_us.extend(times.iter().map(|x| (x * unit.microseconds()) as f32));
+            found.times_us.extend(times.iter().map(|x| unit.microseconds(*x, 0.0) as f32));
         }
     }
     if let Some(joules) = object.get("joules").filter(|value| !value.is_null()) {

@@ -147,7 +147,7 @@ impl Program {
         }
         let words = self.words(&self.run.command, &env, seed)?;
         let ended: Ended = self.step(words, &env, seed, self.limit)?.run()?;
-        Ok(self.patterns.read(&ended))
+        Ok(self.patterns.read(&ended, self.kernel.flops(&problem)))
     }
 
     /// Asks a program that was started once.

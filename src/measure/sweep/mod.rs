@@ -14,6 +14,8 @@ use seqtune_data::{Journal, Observed, Outcome, Record};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How a sweep is run.
@@ -32,6 +34,8 @@ pub struct Run {
     pub budget: Option<Duration>,
     /// Measure the vendor's library once for each problem too.
     pub library: bool,
+    /// Stop as soon as this is set; what was not finished is measured again by the next run.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Where the time of a sweep went, in seconds, and what it brought.
@@ -57,6 +61,9 @@ pub struct Report {
     pub complete: bool,
     /// Whether it ended early because the budget was spent.
     pub stopped: bool,
+    /// Whether it ended early because it was told to.
+    #[serde(skip)]
+    pub signalled: bool,
     /// Problems that could not be measured, and why.
     pub failed: Vec<(String, String)>,
 }
@@ -100,6 +107,7 @@ impl Run {
         let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
         let compilers: Vec<Client> = (0..self.compilers.max(1)).map(|_| Client::new(self.setup.clone())).collect();
         let mut measurer = Client::new(self.setup.clone());
+        measurer.stop = self.stop.clone();
         if self.library
             && let VendorLibrary::Absent(reason) = measurer.library()?
         {
@@ -108,11 +116,13 @@ impl Run {
         let until = self.budget.map(|budget| began + budget);
         let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
         let ledger = Ledger { journal, report: Report { planned, found, ..Report::default() }, progress };
-        let mut measuring = Measuring { policy: &self.policy, kernel, measurer, ledger, until };
-        let precompile = Precompile { ahead: self.ahead, until };
+        let stop = self.stop.clone();
+        let mut measuring = Measuring { policy: &self.policy, kernel, measurer, ledger, until, stop: stop.clone() };
+        let precompile = Precompile { ahead: self.ahead, until, stop };
         compiling(kernel, compilers, &todo, precompile, |programs| measuring.measure(&left, programs))?;
         let mut report = measuring.ledger.report;
         report.seconds = began.elapsed().as_secs_f64();
+        report.signalled = self.stop.load(Ordering::Relaxed);
         match report.failed.first() {
             Some((problem, reason)) if report.measured + report.invalid == 0 => {
                 Err(Error::Failed(format!("{problem}: {reason}")))
@@ -177,11 +187,12 @@ struct Measuring<'a> {
     measurer: Client,
     ledger: Ledger<'a>,
     until: Option<Instant>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Measuring<'_> {
     fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() > until)
+        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() > until)
     }
 
     /// Measures the batches in order, until the time is over. The batches of a problem that cannot be measured are left out.
@@ -206,9 +217,16 @@ impl Measuring<'_> {
             // of the batches of this problem before
             let known = best.filter(|(text, _)| *text == left.text).map_or(f64::INFINITY, |(_, us)| us);
             let (found, ending) = self.batch(left, left.best_us.min(known), programs)?;
-            let Ending::Unmeasurable(reason) = ending else {
-                (best, in_a_row) = (Some((left.text.as_str(), found)), 0);
-                continue;
+            let reason = match ending {
+                Ending::Unmeasurable(reason) => reason,
+                Ending::Complete => {
+                    (best, in_a_row) = (Some((left.text.as_str(), found)), 0);
+                    continue;
+                }
+                Ending::Stopped => {
+                    self.ledger.report.stopped = true;
+                    break;
+                }
             };
             in_a_row += 1;
             if in_a_row == FAILED {

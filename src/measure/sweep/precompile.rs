@@ -7,6 +7,7 @@ use seqtune_data::Invalidity;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
@@ -37,12 +38,14 @@ pub struct CompileQueue<'p> {
 }
 
 /// How far compiling goes ahead of measuring.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Precompile {
     /// Batches compiled while one is measured.
     pub ahead: usize,
     /// Time after which no program is begun.
     pub until: Option<Instant>,
+    /// Set where no program is to be begun any more.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Compiles on `children` while `measure` runs, which waits for each batch in turn.
@@ -53,7 +56,7 @@ pub fn compiling<T>(
     kernel: &Kernel,
     mut children: Vec<Client>,
     todo: &Todo,
-    Precompile { ahead, until }: Precompile,
+    Precompile { ahead, until, stop }: Precompile,
     measure: impl FnOnce(&mut CompileQueue) -> Result<T>,
 ) -> Result<T> {
     let (requests, asked) = channel::<usize>();
@@ -64,7 +67,10 @@ pub fn compiling<T>(
             // owned here, so that a waiting receiver fails where this thread ends
             let sender = sender;
             let mut begun = HashSet::new();
-            let go_on = || !is_over.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until);
+            let go_on = || {
+                let is_stopped = is_over.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed);
+                !is_stopped && until.is_none_or(|until| Instant::now() < until)
+            };
             for at in asked {
                 let (problem, configs) = &todo[at];
                 let is_new = |c: &&&Config| begun.insert(ProgramKey::of(kernel, problem, c));

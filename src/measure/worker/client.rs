@@ -13,6 +13,8 @@ use seqtune_predict::kernel::Kernel;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -33,6 +35,8 @@ pub struct Client {
     loading: bool,
     /// Whether a request was sent that is not answered whole.
     busy: bool,
+    /// What ends a measurement early.
+    pub stop: Arc<AtomicBool>,
     /// Whether the worker that was lost last was killed by somebody else, who says nothing of its config.
     pub(super) was_killed: bool,
 }
@@ -58,6 +62,7 @@ impl Client {
             last_event: Instant::now(),
             loading: false,
             busy: false,
+            stop: Arc::default(),
             was_killed: false,
         }
     }
@@ -280,6 +285,10 @@ impl Client {
             self.send(&request(kernel, batch, &left, policy))?;
             let mut done = vec![false; left.len()];
             loop {
+                if self.stop.load(Ordering::Relaxed) {
+                    self.running = None;
+                    return Ok(Ending::Stopped);
+                }
                 match self.receive(Duration::from_millis(200)) {
                     Reply::Event(Event::Step(Step::Finished(measured))) => {
                         let at = place(&left, measured.contender);
@@ -318,10 +327,17 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// Lets the worker of a program tear down what it has set up, where it is idle.
+    /// Lets the worker of a program tear down what it has set up; of one that was killed, another worker does so.
     fn drop(&mut self) {
-        if let (Some(running), Some(times), false) = (self.running.take(), self.setup.program, self.busy) {
-            running.finish(times.teardown + MARGIN);
+        let Some(limit) = self.setup.program.and_then(|times| times.teardown) else { return };
+        if self.busy {
+            self.running = None;
+        }
+        if self.scratch.is_some()
+            && self.spawn().is_ok()
+            && let Some(running) = self.running.take()
+        {
+            running.finish(limit + MARGIN);
         }
     }
 }

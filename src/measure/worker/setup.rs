@@ -28,8 +28,8 @@ pub struct Setup {
 pub struct ProgramTimes {
     /// Longest run.
     pub run: Duration,
-    /// Longest teardown.
-    pub teardown: Duration,
+    /// Longest teardown, where there is one.
+    pub teardown: Option<Duration>,
 }
 
 /// Time beyond that of a run after which the worker of a program counts as silent itself.
@@ -47,7 +47,7 @@ impl Setup {
         let (kernel_path, device, memory) = (path.into(), device.into(), most_memory()?);
         let program = kernel.run.as_ref().map(|run| ProgramTimes {
             run: limit.unwrap_or(Duration::from_secs_f64(run.timeout())),
-            teardown: Duration::from_secs_f64(run.setup_timeout()),
+            teardown: (!run.teardown.is_empty()).then(|| Duration::from_secs_f64(run.setup_timeout())),
         });
         let limit = program.map_or(limit.unwrap_or(SILENCE), |times| times.run + MARGIN);
         Ok(Setup { seqtune, kernel: kernel_path, device, limit, memory, program })

@@ -169,7 +169,12 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
         spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
-    let run = load_run(spec.run, Scope { names: &names, parameters: &parameters, fields: &fields }, &files, &source)?;
+    let run = load_run(
+        spec.run,
+        Scope { names: &names, parameters: &parameters, fields: &fields },
+        &files,
+        (&source, &work),
+    )?;
     let steps = run.as_ref().map_or(String::new(), |run| run.identity(&files));
     let table = instances.as_ref().map_or("", |(_, text)| text);
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
@@ -204,13 +209,14 @@ fn load_run(
     spec: Option<RunSpec>,
     scope: Scope,
     files: &BTreeMap<String, String>,
-    source: &Option<Source>,
+    (source, work): (&Option<Source>, &WorkSpec),
 ) -> Result<Option<Run>> {
+    let has_flops = work.flops != WorkSpec::default().flops;
     match (&spec, source) {
         (Some(_), Some(_)) => {
             input("[run] and [program] exclude each other: a program of your own measures, or a source is launched")
         }
-        _ => spec.map(|run| Run::load(run, &scope, files)).transpose(),
+        _ => spec.map(|run| Run::load(run, &scope, files, has_flops)).transpose(),
     }
 }
 

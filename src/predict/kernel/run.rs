@@ -44,8 +44,12 @@ const TIMEOUT: f64 = 20.0;
 const STEP_TIMEOUT: f64 = 600.0;
 const LONGEST: f64 = 1e6;
 
+/// Runs of a config, unless stated, and at most.
+const SAMPLES: usize = 8;
+const MOST_SAMPLES: usize = 1_000;
+
 impl Run {
-    pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>) -> Result<Run> {
+    pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>, has_flops: bool) -> Result<Run> {
         let list = |what: &str, words: &[String]| -> Result<Vec<Template>> {
             let words: Result<Vec<Template>> = words.iter().map(|word| Template::parse(word, scope)).collect();
             words.map_err(|e| e.at(format!("[run] {what}")))
@@ -59,6 +63,9 @@ impl Run {
             if given.is_some_and(|s| !(s > 0.0 && s <= LONGEST)) {
                 return input(format!("[run] {name} is not a number of seconds above 0 and up to {LONGEST}"));
             }
+        }
+        if spec.samples.is_some_and(|n| !(1..=MOST_SAMPLES).contains(&n)) {
+            return input(format!("[run] samples is not from 1 to {MOST_SAMPLES}"));
         }
         let of_kernel = |name: &String| match files.contains_key(name) {
             true => Ok(&files[name]),
@@ -87,6 +94,9 @@ impl Run {
             return input(
                 "[run] serve = true: such a program answers in JSON and is given its config in JSON; leave out `time` and `input`",
             );
+        }
+        if matches!(time, TimeSource::Pattern(_, Unit::Gflops)) && !has_flops {
+            return input("[run] time: a rate in GFLOP/s needs the `flops` of [work]");
         }
         let run = Run {
             command: list("command", &spec.command)?,
@@ -138,6 +148,11 @@ impl Run {
     /// Files of the kernel's folder on which results depend.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         self.spec.files.iter().chain(self.spec.input.iter().map(|input| &input.template))
+    }
+
+    /// Runs of a config at most, about.
+    pub fn samples(&self) -> usize {
+        self.spec.samples.unwrap_or(SAMPLES)
     }
 
     /// Seconds after which a run counts as hanging.

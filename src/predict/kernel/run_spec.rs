@@ -43,6 +43,8 @@ pub struct RunSpec {
     pub right: Option<String>,
     /// What the output of a wrong result holds, as a regular expression.
     pub wrong: Option<String>,
+    /// Runs of a config at most, about; 8 unless stated.
+    pub samples: Option<usize>,
     /// Seconds after which a run counts as hanging; 20 unless stated.
     pub timeout: Option<f64>,
     /// Seconds after which a build has failed; 600 unless stated.
@@ -98,16 +100,20 @@ pub enum Unit {
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanoseconds,
+    /// A rate instead of a time, by the `flops` of `[work]`.
+    #[serde(rename = "GFLOP/s")]
+    Gflops,
 }
 
 impl Unit {
-    /// Microseconds of one.
-    pub fn microseconds(self) -> f64 {
+    /// Microseconds that so many of the unit are, for a problem of `flops` operations.
+    pub fn microseconds(self, number: f64, flops: f64) -> f64 {
         match self {
-            Unit::Seconds => 1e6,
-            Unit::Milliseconds => 1e3,
-            Unit::Microseconds => 1.0,
-            Unit::Nanoseconds => 1e-3,
+            Unit::Seconds => number * 1e6,
+            Unit::Milliseconds => number * 1e3,
+            Unit::Microseconds => number,
+            Unit::Nanoseconds => number * 1e-3,
+            Unit::Gflops => flops / number / 1e3,
         }
     }
 }

@@ -1,0 +1,94 @@
+//! `seqtune merge`
+
+use crate::cli::answer::{answer, answer_json, warn};
+use crate::cli::inputs::dataset_files;
+use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_data::merge::{Merged, merge};
+use seqtune_data::{Dataset, Outcome};
+use seqtune_predict::error::{Result, input};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Puts the journals of a sweep's shards together; refuses what does not belong together, and names what is missing or there twice
+#[derive(clap::Args)]
+pub struct Args {
+    /// Journals, packed datasets, or folders of them
+    #[arg(required = true, value_name = "DATASET")]
+    datasets: Vec<PathBuf>,
+    /// File to write: packed where it ends in .sqt, else a journal
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Writes what is there, though shards are missing or unfinished
+    #[arg(long)]
+    partial: bool,
+    /// Writes a file for each device, named after it
+    #[arg(long)]
+    by_device: bool,
+    #[command(flatten)]
+    replace: Replace,
+    /// The counts as one JSON object for each file
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let files = dataset_files(&args.datasets)?;
+    let mut by_device: BTreeMap<String, Vec<(String, Dataset)>> = BTreeMap::new();
+    for path in &files {
+        let dataset = Dataset::load(path)?;
+        let item = (path.display().to_string(), dataset);
+        by_device.entry(item.1.header.device.name.clone()).or_default().push(item);
+    }
+    let devices = by_device.len();
+    if let (false, [one, two, ..]) = (args.by_device, &by_device.iter().collect::<Vec<_>>()[..]) {
+        return input(format!(
+            "{} is of {}, {} of {}; --by-device writes a file for each",
+            one.1[0].0, one.0, two.1[0].0, two.0
+        ));
+    }
+    for (device, datasets) in by_device {
+        let output = if args.by_device { of_device(&args.output, &device) } else { args.output.clone() };
+        claim(&output, Kind::Dataset, args.replace, &files)?;
+        one(&args, &output, &datasets, devices > 1)?;
+    }
+    Ok(())
+}
+
+/// `all.sqt` of a device: `all.NAME.sqt`.
+fn of_device(output: &Path, device: &str) -> PathBuf {
+    let plain: String = device.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let stem = output.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let extension = output.extension().map_or("sqt".into(), |e| e.to_string_lossy());
+    output.with_file_name(format!("{stem}.{plain}.{extension}"))
+}
+
+/// Merges the datasets of one device; `others` says whether shards of a plan may be another device's.
+fn one(args: &Args, output: &Path, datasets: &[(String, Dataset)], others: bool) -> Result<()> {
+    let Merged { dataset, missing, repeated } = merge(datasets)?;
+    repeated.iter().for_each(|place| warn(&format!("{place} holds what another one holds; it counts once")));
+    if !(missing.is_empty() || args.partial || others) {
+        return input(format!("{}; go on with those, or pass --partial", missing.join("; ")));
+    }
+    missing.iter().for_each(|sentence| warn(sentence));
+    match output.extension().is_some_and(|e| e == "sqt") {
+        true => dataset.save_packed(output)?,
+        false => dataset.save_journal(output)?,
+    }
+    let failed = dataset.records.iter().filter(|r| matches!(r.outcome, Outcome::Invalid(_))).count();
+    let problems = dataset.records.iter().map(|r| &r.problem).collect::<std::collections::BTreeSet<_>>().len();
+    if args.json {
+        return answer_json(&serde_json::json!({
+            "file": output.display().to_string(), "device": dataset.header.device.name, "datasets": datasets.len(),
+            "records": dataset.records.len(), "problems": problems, "failed": failed, "missing": missing,
+            "hash": dataset.hash(),
+        }));
+    }
+    answer(&format!(
+        "{}: {} records of {problems} problems from {} datasets, {failed} failed, hash {}",
+        output.display(),
+        dataset.records.len(),
+        datasets.len(),
+        dataset.hash()
+    ));
+    Ok(())
+}

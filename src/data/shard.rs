@@ -1,0 +1,156 @@
+//! Shards: parts of a sweep, by problem, that machines measure side by side, each into a journal of its own.
+
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Shards of a sweep at most.
+pub const MOST_SHARDS: usize = 100_000;
+
+/// Which part of a plan a journal holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shard {
+    /// Number of the shard, from 1.
+    pub index: usize,
+    /// Number of shards.
+    pub of: usize,
+    /// Hash of the whole plan: its problems, and how configs are chosen.
+    pub plan: String,
+    /// Configs of this shard.
+    pub planned: usize,
+}
+
+impl Shard {
+    /// Shard that a problem belongs to, from 1: a hash of its text, so that it does not depend on the other problems or on the machine.
+    pub fn of_problem(problem: &str, of: usize) -> usize {
+        let digest = Sha256::digest(format!("shard {problem}"));
+        let number = digest.iter().take(8).fold(0u64, |sum, byte| sum << 8 | *byte as u64);
+        1 + (number % of.max(1) as u64) as usize
+    }
+
+    /// Hash of a plan.
+    pub fn plan(problems: impl Iterator<Item = String>, choice: &str) -> String {
+        let mut sha = Sha256::new();
+        problems.for_each(|problem| sha.update(problem + "\n"));
+        sha.update(choice);
+        hex(&sha.finalize()[..8])
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{} of {}", self.index, self.of)
+    }
+}
+
+/// A shard of the environment of a batch system: its number and how many there are, where that is told.
+///
+/// # Errors
+/// [`Error::Input`] where no batch system is found, or its variables make no sense.
+pub fn of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<(usize, Option<usize>)> {
+    let number = |name: &str| -> Result<Option<usize>> {
+        let Some(text) = variable(name).filter(|text| !text.is_empty() && text != "undefined") else { return Ok(None) };
+        text.trim().parse().map(Some).map_err(|_| Error::Input(format!("{name} is `{text}`, which is no number")))
+    };
+    for System { index, first, last, count, step } in SYSTEMS {
+        let Some(at) = number(index)? else { continue };
+        // LSF numbers a job that is in no array 0
+        if at == 0 && index == "LSB_JOBINDEX" {
+            continue;
+        }
+        let read = |name: Option<&str>| name.map_or(Ok(None), number);
+        let step = read(step)?.unwrap_or(1).max(1);
+        let first = read(first)?.unwrap_or(1);
+        let of = match (read(count)?, read(last)?) {
+            (Some(count), _) => Some(count),
+            (None, Some(last)) => Some((last.saturating_sub(first)) / step + 1),
+            (None, None) => None,
+        };
+        if at < first {
+            return input(format!("{index} is {at}, below the first, {first}"));
+        }
+        return Ok(((at - first) / step + 1, of));
+    }
+    input(
+        "no array of Slurm, PBS, LSF or Grid Engine and no GNU parallel is found in the environment; write --shard I/N",
+    )
+}
+
+/// Variables of a batch system.
+struct System {
+    index: &'static str,
+    first: Option<&'static str>,
+    last: Option<&'static str>,
+    count: Option<&'static str>,
+    step: Option<&'static str>,
+}
+
+/// Slurm, Grid Engine, LSF, PBS Professional, Torque, GNU parallel.
+const SYSTEMS: [System; 6] = [
+    System {
+        index: "SLURM_ARRAY_TASK_ID",
+        first: Some("SLURM_ARRAY_TASK_MIN"),
+        last: None,
+        count: Some("SLURM_ARRAY_TASK_COUNT"),
+        step: Some("SLURM_ARRAY_TASK_STEP"),
+    },
+    System {
+        index: "SGE_TASK_ID",
+        first: Some("SGE_TASK_FIRST"),
+        last: Some("SGE_TASK_LAST"),
+        count: None,
+        step: Some("SGE_TASK_STEPSIZE"),
+    },
+    System {
+        index: "LSB_JOBINDEX",
+        first: None,
+        last: Some("LSB_JOBINDEX_END"),
+        count: None,
+        step: Some("LSB_JOBINDEX_STEP"),
+    },
+    System { index: "PBS_ARRAY_INDEX", first: None, last: None, count: None, step: None },
+    System { index: "PBS_ARRAYID", first: None, last: None, count: None, step: None },
+    System { index: "PARALLEL_SEQ", first: None, last: None, count: None, step: None },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<(usize, Option<usize>)> {
+        of_environment(&|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string()))
+    }
+
+    #[test]
+    fn arrays_of_batch_systems_are_shards() {
+        let slurm = [
+            ("SLURM_ARRAY_TASK_ID", "7"),
+            ("SLURM_ARRAY_TASK_MIN", "3"),
+            ("SLURM_ARRAY_TASK_COUNT", "4"),
+            ("SLURM_ARRAY_TASK_STEP", "2"),
+        ];
+        assert_eq!(of(&slurm).unwrap(), (3, Some(4)));
+        let grid = [("SGE_TASK_ID", "5"), ("SGE_TASK_FIRST", "1"), ("SGE_TASK_LAST", "9"), ("SGE_TASK_STEPSIZE", "2")];
+        assert_eq!(of(&grid).unwrap(), (3, Some(5)));
+        assert_eq!(of(&[("LSB_JOBINDEX", "2"), ("LSB_JOBINDEX_END", "6")]).unwrap(), (2, Some(6)));
+        assert_eq!(of(&[("PBS_ARRAY_INDEX", "4")]).unwrap(), (4, None));
+        assert_eq!(of(&[("PARALLEL_SEQ", "1")]).unwrap(), (1, None));
+        assert!(of(&[("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0")]).is_err());
+        assert!(of(&[("SLURM_ARRAY_TASK_ID", "x")]).unwrap_err().to_string().contains("is no number"));
+    }
+
+    #[test]
+    fn every_problem_has_one_shard_and_the_same_everywhere() {
+        let counts = (0..1_000).fold([0; 5], |mut counts, n| {
+            counts[Shard::of_problem(&format!("n={n}"), 5) - 1] += 1;
+            counts
+        });
+        assert!(counts.iter().all(|count| (140..260).contains(count)), "{counts:?}");
+        // a number that changed would let machines of two versions measure some problems twice and others never
+        assert_eq!([1, 2, 3, 4, 5].map(|n| Shard::of_problem(&format!("n={n}"), 1_000)), PINNED);
+    }
+
+    const PINNED: [usize; 5] = [28, 700, 185, 355, 341];
+}
