@@ -41,7 +41,10 @@ pub struct Args {
     /// Also measures so many random legal configs per problem, 0 to 1,000,000
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     search: usize,
-    /// Device: `live`, `cuda:0` or `opencl:0`
+    /// Also measures this config, `A=1,B=2`, where it is legal; may be given several times
+    #[arg(long, value_name = "CONFIG")]
+    beside: Vec<String>,
+    /// Device: `live`, `cuda:0` or `opencl:0`; of a program [default: the processors of this machine] also one that is described
     #[arg(long, default_value = "live")]
     device: String,
     /// What the first choice is to be best at, and what configs are compared by; energy and EDP are metered
@@ -150,6 +153,12 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
         policy,
         objective: args.objective,
         search: args.search,
+        beside: args
+            .beside
+            .iter()
+            .map(|text| kernel.config(text))
+            .collect::<Result<_>>()
+            .map_err(|e| e.at("--beside"))?,
         confirm: !args.no_confirm,
         rng: ChaCha8Rng::seed_from_u64(args.seed),
         learn: args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?,

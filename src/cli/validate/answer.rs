@@ -25,6 +25,9 @@ pub struct Answer {
     pub search_us: Option<f64>,
     pub search_joules: Option<f64>,
     pub search_config: Option<String>,
+    /// Configs that the user named; left out without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Beside>,
     /// The best by the objective of all.
     pub best_us: Option<f64>,
     pub best_joules: Option<f64>,
@@ -42,6 +45,13 @@ pub struct Answer {
     pub bound: Option<Bound>,
     /// Share of the device's places for work-items that the first choice fills. Null where the compiler does not tell.
     pub filled: Option<f64>,
+}
+
+/// A config that the user named, and its time where it is legal and works.
+#[derive(Serialize)]
+pub struct Beside {
+    pub config: String,
+    pub measured_us: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -128,6 +138,7 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
     let columns = Columns {
         library: answers.iter().find_map(|a| a.library.clone()),
         filled: answers.iter().any(|a| a.filled.is_some()),
+        beside: answers.iter().map(|a| a.beside.len()).max().unwrap_or(0),
         metered: answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some()),
     };
     let mut table = markdown::Table::new(&columns.headings());
@@ -143,6 +154,8 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
 struct Columns {
     library: Option<String>,
     filled: bool,
+    /// Configs that the user named.
+    beside: usize,
     metered: bool,
 }
 
@@ -164,6 +177,7 @@ impl Columns {
         .map(String::from)
         .into();
         headings.extend(self.library.iter().map(|name| format!("% of {name}")));
+        headings.extend((1..=self.beside).map(|i| format!("beside {i}, % of best found")));
         headings.extend(self.filled.then(|| "device filled, %".into()));
         if self.metered {
             headings.extend(["mJ", "of the default's, %"].map(String::from));
@@ -181,8 +195,8 @@ impl Columns {
                 Some(failure) => format!("failed ({:?})", failure.kind),
                 None => show(time, 1),
             },
-            show(time.map(|t| answer.flops / t / 1e3), 2),
-            show(time.map(|t| answer.bytes / t / 1e3), 2),
+            show(time.filter(|_| answer.flops > 0.0).map(|t| answer.flops / t / 1e3), 2),
+            show(time.filter(|_| answer.bytes > 0.0).map(|t| answer.bytes / t / 1e3), 2),
             show(answer.compute_share.zip(answer.memory_share).map(|(c, m)| 100.0 * c.max(m)), 1),
             answer.bound.map_or("-".to_string(), |bound| format!("{bound:?}").to_lowercase()),
             show(answer.default_cost().zip(answer.first_cost()).map(|(d, t)| d / t), 2),
@@ -190,6 +204,8 @@ impl Columns {
             show(share(answer, answer.best_predicted_cost()), 1),
         ];
         cells.extend(self.library.iter().map(|_| show(of_library(answer), 1)));
+        let beside = |b: &Beside| Some(100.0 * answer.best_us? / b.measured_us?);
+        cells.extend(answer.beside.iter().map(|b| show(beside(b), 1)));
         cells.extend(self.filled.then(|| show(answer.filled.map(|f| 100.0 * f), 0)));
         if self.metered {
             let joules = answer.first_joules();
@@ -215,6 +231,12 @@ fn means(answers: &[Answer], library: Option<&str>) -> String {
         Some(Objective::Energy) => ", by energy",
         Some(Objective::Edp) => ", by energy times time",
     };
+    let named = answers.first().map_or(0, |a| a.beside.len());
+    let named = (0..named).map(|at| {
+        let share = |a: &Answer| Some(100.0 * a.best_us? / a.beside.get(at)?.measured_us?);
+        format!(", beside {} {} %", at + 1, mean(answers.iter().map(share)))
+    });
+    let beside = beside + &named.collect::<String>();
     format!(
         "{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found, best of the top {} %{beside}.",
         answers.len(),

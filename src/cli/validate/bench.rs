@@ -1,7 +1,7 @@
 //! The measurements of a validation: predicted configs, the default and random ones, interleaved.
 
 use crate::cli::answer::warn;
-use crate::cli::validate::answer::{Answer, Predicted};
+use crate::cli::validate::answer::{Answer, Beside, Predicted};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
@@ -20,6 +20,8 @@ pub struct Bench {
     pub objective: Objective,
     /// Random configs per problem.
     pub search: usize,
+    /// Configs that the user names.
+    pub beside: Vec<Config>,
     /// Whether the best and the first choice are checked with other data.
     pub confirm: bool,
     pub rng: ChaCha8Rng,
@@ -89,7 +91,8 @@ impl Bench {
         let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
         let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
         let random = space.counter().sample_distinct(self.search, &mut self.rng)?;
-        for config in default.iter().chain(&random) {
+        let beside = self.beside.iter().filter(|config| space.is_legal(config));
+        for config in default.iter().chain(beside).chain(&random) {
             if !configs.contains(config) {
                 configs.push(config.clone());
             }
@@ -117,6 +120,11 @@ impl Bench {
             search_config: searched.as_ref().map(|c| kernel.show_config(c)),
             search_us: time(searched.as_ref()),
             search_joules: joules(searched.as_ref()),
+            beside: self
+                .beside
+                .iter()
+                .map(|c| Beside { config: kernel.show_config(c), measured_us: found.time(c) })
+                .collect(),
             best_us: time(best.as_ref()),
             best_joules: joules(best.as_ref()),
             library: self.library.clone(),
