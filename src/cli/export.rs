@@ -1,5 +1,6 @@
 //! `seqtune export`
 
+mod clblast;
 mod header;
 mod miopen;
 
@@ -36,6 +37,7 @@ enum To {
     T4(DatasetArgs),
     /// Cache files of Kernel Tuner, which its simulation mode replays: one per problem, in the folder OUTPUT where there are several
     KernelTuner(DatasetArgs),
+    Clblast(clblast::ClblastArgs),
     Header(header::HeaderArgs),
     Inductor(InductorArgs),
 }
@@ -117,6 +119,7 @@ pub fn run(args: Args) -> Result<()> {
         To::KernelTuner(args) => caches(args),
         To::Inductor(args) => table(args),
         To::Header(args) => header::run(args),
+        To::Clblast(args) => clblast::run(args),
     }
 }
 

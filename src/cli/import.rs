@@ -1,5 +1,6 @@
 //! `seqtune import`
 
+mod clblast;
 mod options;
 mod triton;
 
@@ -36,6 +37,7 @@ enum From {
     KernelTuner(SweepArgs),
     /// Results in the auto-tuning community's T4 format: the sweep of one problem
     T4(SweepArgs),
+    Clblast(clblast::ClblastArgs),
     Triton(triton::TritonArgs),
 }
 
@@ -123,6 +125,7 @@ pub fn run(args: Args) -> Result<()> {
         From::KernelTuner(args) => sweep(args, kernel_tuner::read_cache),
         From::T4(args) => sweep(args, kernel_tuner::read_t4),
         From::Triton(args) => triton::run(args),
+        From::Clblast(args) => clblast::run(args),
     }
 }
 

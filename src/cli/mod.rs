@@ -12,6 +12,7 @@ mod doctor;
 pub mod evaluate;
 mod export;
 mod import;
+mod init;
 pub mod inputs;
 mod merge;
 pub mod outputs;
@@ -48,6 +49,7 @@ struct Args {
 #[allow(missing_docs)] // a word here would take the place of that in --help, which stands at each verb's options
 #[derive(Subcommand)]
 pub enum Verb {
+    Init(init::Args),
     Devices(devices::Args),
     Doctor(doctor::Args),
     Space(space::Args),
@@ -88,6 +90,7 @@ pub struct WorkerArgs {
 /// Runs the program; errors are printed as one sentence.
 pub fn main() -> ExitCode {
     finish(match parse() {
+        Verb::Init(args) => init::run(args),
         Verb::Devices(args) => devices::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Space(args) => space::run(args),

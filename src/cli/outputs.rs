@@ -48,6 +48,10 @@ pub enum Kind {
     Inductor,
     /// A C++ header of choices.
     Header,
+    /// A C header for CLBlast.
+    ClblastHeader,
+    /// Sections for CLBlast's database.
+    ClblastJson,
 }
 
 impl Kind {
@@ -63,6 +67,8 @@ impl Kind {
             Kind::MiopenText => "database of MIOpen",
             Kind::Inductor => "lookup table of Inductor",
             Kind::Header => "header of seqtune",
+            Kind::ClblastHeader => "header for CLBlast",
+            Kind::ClblastJson => "file of sections for CLBlast",
         }
     }
 
@@ -83,6 +89,8 @@ impl Kind {
             Kind::Cache => text.starts_with("{\"device_name\"") && text.contains("\"tune_params_keys\""),
             Kind::Inductor => text.starts_with('{') && text.contains("(torch."),
             Kind::Header => text.starts_with(seqtune_choose::header::MARK),
+            Kind::ClblastHeader => text.starts_with(seqtune_data::formats::clblast::MARK),
+            Kind::ClblastJson => text.starts_with('{') && text.contains("\"kernel_family\""),
             Kind::MiopenText => text.lines().next().is_some_and(|line| line.contains('=') && line.contains(':')),
         }
     }

@@ -1,6 +1,7 @@
 //! Import and export of external dataset formats.
 
 pub mod autoheuristic;
+pub mod clblast;
 pub mod inductor;
 pub mod kernel_tuner;
 pub mod miopen;

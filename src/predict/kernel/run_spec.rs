@@ -76,7 +76,7 @@ pub struct PatternSpec {
 
 /// Where the time is found.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "time is \"wall\", or a table of `pattern` and perhaps `unit` (s, ms, us, ns, GFLOP/s)")]
 pub enum TimeSpec {
     /// In the output.
     Pattern(PatternSpec),

@@ -72,7 +72,7 @@ pub struct ParameterSpec {
 
 /// A default as written: a number, or a label.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "default is a whole number or a label")]
 pub enum DefaultSpec {
     /// One of the values.
     Number(i64),

@@ -1,0 +1,83 @@
+//! `seqtune import clblast`
+
+use crate::cli::import::options::Strictness;
+use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_data::formats::clblast;
+use seqtune_measure::registry::is_live;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::read_text;
+use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::limits;
+use std::path::PathBuf;
+
+/// Results of CLBlast's tuners: the clblast_*.json files of one kernel and device, a size each
+///
+/// `clblast_tuner_xgemm_direct -m 512 -n 64 -k 128` writes them; scripts/clblast_tune.sh runs it over many sizes
+#[derive(clap::Args)]
+pub struct ClblastArgs {
+    /// Files of one kernel family and device
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Kernel: a name, or the path of a folder with a kernel.toml of its space [default: the one that the first file names]
+    #[arg(long)]
+    kernel: Option<String>,
+    /// Device that it was measured on [default: the one that the first file names, as it describes it]
+    #[arg(long)]
+    device: Option<String>,
+    /// The dataset
+    #[arg(short, long, value_name = "DATASET")]
+    output: PathBuf,
+    #[command(flatten)]
+    strictness: Strictness,
+    #[command(flatten)]
+    replace: Replace,
+}
+
+pub fn run(args: ClblastArgs) -> Result<()> {
+    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
+    let read = |path: &PathBuf| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?));
+    let files = args.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let (place, first) = &files[0];
+    let family = clblast::family(first).map_err(|e| e.at(place))?;
+    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&family))?;
+    let device = device(&args, first)?;
+    let command = crate::cli::outputs::command_line();
+    let clblast::Imported { dataset, rows, repeated, left_out, bad } =
+        clblast::import(&kernel, &device, &files, command)?;
+    bad.check(rows, args.strictness.strict)?;
+    if dataset.records.is_empty() {
+        return input("no config could be imported");
+    }
+    dataset.save_packed(&args.output)?;
+    let mut text = format!(
+        "{}: {} records of {} on {} from {rows} configs of {} files",
+        args.output.display(),
+        dataset.records.len(),
+        kernel.name,
+        device.name,
+        files.len()
+    );
+    if repeated > 0 {
+        text += &format!("\nrepeat an earlier one: {repeated} configs");
+    }
+    for (reason, configs) in &left_out {
+        text += &format!("\nleft out, because {reason}: {configs} configs");
+    }
+    text += &bad.text();
+    crate::cli::answer::answer(&text);
+    Ok(())
+}
+
+/// The device that is named, or the one that a file tells of: as OpenCL describes it where it is here.
+fn device(args: &ClblastArgs, first: &str) -> Result<Device> {
+    match &args.device {
+        Some(name) if is_live(name) => seqtune_measure::live_device(name),
+        Some(name) => Device::described(name),
+        None => {
+            let told = clblast::device(first)?;
+            let described = Device::described(&told.name);
+            let here = seqtune_measure::devices().0.into_iter().map(|found| found.device);
+            Ok(described.ok().or_else(|| here.into_iter().find(|d| d.name == told.name)).unwrap_or(told))
+        }
+    }
+}

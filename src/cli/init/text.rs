@@ -1,0 +1,239 @@
+//! The text of a new kernel.toml.
+
+use super::Args;
+use super::signature::{Kind, Signature};
+use seqtune_predict::error::{Error, Result, input, quoted};
+use seqtune_predict::kernel::Kernel;
+use seqtune_predict::kernel::spec::FieldKind;
+use std::path::Path;
+
+/// A text in quotes, as TOML and JSON both write it.
+fn toml(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn list(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| toml(word.as_ref())).collect();
+    format!("[{}]", words.join(", "))
+}
+
+/// Words as a shell splits them.
+fn words(what: &str, text: &str) -> Result<Vec<String>> {
+    match shlex::split(text).filter(|words| !words.is_empty()) {
+        Some(words) => Ok(words),
+        None => input(format!("{what} `{}`: a quote is not closed, or there is no word", quoted(text))),
+    }
+}
+
+fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
+        _ => input(format!("{option} {}: write NAME=…", quoted(text))),
+    }
+}
+
+fn field(text: &str) -> Result<String> {
+    let (name, range) = pair("--field", text)?;
+    let head = format!("{{ name = {}", toml(name));
+    if let Some((min, max)) = range.split_once("..") {
+        let number = |text: &str| text.trim().parse::<u64>();
+        return match (number(min), number(max)) {
+            (Ok(min), Ok(max)) => {
+                Ok(format!("{head}, kind = \"size\", min = {min}, max = {max}, shape = true, meaning = \"size\" }}"))
+            }
+            _ => input(format!("--field {}: write a range of whole numbers, as n=1..1000", quoted(text))),
+        };
+    }
+    let labels: Vec<&str> = range.split(',').map(str::trim).collect();
+    let default = toml(labels[0]);
+    Ok(format!("{head}, kind = \"choice\", labels = {}, default = {default}, meaning = \"choice\" }}", list(labels)))
+}
+
+fn parameter(text: &str) -> Result<String> {
+    let (name, values) = pair("--parameter", text)?;
+    let (mut all, mut default) = (Vec::new(), None);
+    for value in values.split(',').map(str::trim) {
+        let bare = value.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
+        if bare.is_some() {
+            default = bare;
+        }
+        all.push(bare.unwrap_or(value));
+    }
+    let default = default.unwrap_or(all[0]);
+    let values = match all.iter().all(|value| value.parse::<i64>().is_ok()) {
+        true => format!("values = [{}], default = {default}", all.join(", ")),
+        false => format!("labels = {}, default = {}", list(&all), toml(default)),
+    };
+    Ok(format!("{{ name = {}, {values}, meaning = \"what may be chosen\" }}", toml(name)))
+}
+
+/// Name, meaning, fields, parameters and constraints, which both kinds have.
+fn head(args: &Args) -> Result<String> {
+    let name = args.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let mut name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name = format!("kernel-{name}");
+    }
+    let meaning = args.meaning.clone().unwrap_or_else(|| "what it computes, in a line".into());
+    let lines = |made: Vec<String>| made.iter().map(|line| format!("    {line},\n")).collect::<String>();
+    let fields = lines(args.field.iter().map(|text| field(text)).collect::<Result<_>>()?);
+    let parameters = lines(args.parameter.iter().map(|text| parameter(text)).collect::<Result<_>>()?);
+    let rule = |expr: &String| format!("{{ expr = {}, reason = \"why it must hold\" }}", toml(expr));
+    let constraints = match args.constraint.is_empty() {
+        true => String::new(),
+        false => format!("constraint = [\n{}]\n", lines(args.constraint.iter().map(rule).collect())),
+    };
+    Ok(format!(
+        "# All keys: docs/kernel-toml.md of seqtune.\nname = {}\nmeaning = {}\n\n\
+         # a problem: what is given, for which the best config is wanted\nfield = [\n{fields}]\n\
+         # a config: what may be chosen\nparameter = [\n{parameters}]\n{constraints}",
+        toml(&name),
+        toml(&meaning)
+    ))
+}
+
+/// The file of a program.
+pub fn of_program(args: &Args) -> Result<String> {
+    let command = words("--command", args.command.as_deref().unwrap_or_default())?;
+    let build = args.build.as_deref().map(|text| words("--build", text)).transpose()?;
+    let mut text = head(args)?;
+    text += "\n[run]\n";
+    let of_kernel = |word: &String| {
+        let name = word.strip_prefix("{kernel}/")?;
+        (!name.contains('{') && args.folder.join(name).is_file()).then(|| name.to_string())
+    };
+    let mut files: Vec<String> = command.iter().chain(build.iter().flatten()).filter_map(of_kernel).collect();
+    files.sort();
+    files.dedup();
+    if !files.is_empty() {
+        text += &format!(
+            "# a change of these makes another space, whose data are not mixed with those of before\nfiles = {}\n",
+            list(&files)
+        );
+    } else if build.is_some() {
+        return input("--build: name what it is built from as {kernel}/FILE, files that lie in the folder");
+    }
+    if let Some(build) = &build {
+        text += &format!("build = {}\n", list(build));
+    }
+    text += &format!("command = {}\n", list(&command));
+    text += &match args.time.as_deref() {
+        None | Some("json") => {
+            "# the last line of the output is JSON, such as {\"time_ms\": 1.5}; or state `time`: a pattern, or \"wall\"\n".into()
+        }
+        Some("wall") => "time = \"wall\"\n".to_string(),
+        Some(pattern) => {
+            let unit = args.unit.as_deref().unwrap_or("s");
+            format!("time = {{ pattern = {}, unit = {} }}\n", toml(pattern), toml(unit))
+        }
+    };
+    for (key, pattern) in [("right", &args.right), ("wrong", &args.wrong)] {
+        text += &pattern.as_ref().map_or(String::new(), |pattern| format!("{key} = {}\n", toml(pattern)));
+    }
+    Ok(text)
+}
+
+/// The file of an OpenCL C source, with a reference made of the source where none is there.
+pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<(String, String)>)> {
+    let source = args.source.as_deref().unwrap_or_default();
+    let signature = Signature::find(code, args.entry.as_deref())?;
+    let size = args.field.iter().find(|text| text.contains("..")).and_then(|text| text.split('=').next());
+    let Some(size) = size.map(str::trim) else { return input("name a --field that is a size, as n=1..1000") };
+    let given = args.argument.iter().map(|text| pair("--argument", text)).collect::<Result<Vec<_>>>()?;
+    if let Some((name, _)) = given.iter().find(|(name, _)| !signature.arguments.iter().any(|a| a.name == *name)) {
+        return input(format!("--argument {name}: {} has no argument of that name", signature.entry));
+    }
+    let is_field = |name: &str| args.field.iter().any(|text| text.split('=').next().map(str::trim) == Some(name));
+    let (mut arguments, mut bytes) = (String::new(), Vec::new());
+    for argument in &signature.arguments {
+        let stated = given.iter().find(|(name, _)| *name == argument.name).map(|(_, expr)| *expr);
+        let name = toml(&argument.name);
+        arguments += &match argument.kind {
+            Kind::In(element) | Kind::Out(element) => {
+                let length = stated.unwrap_or(size);
+                let kind = if matches!(argument.kind, Kind::In(_)) { "in" } else { "out" };
+                bytes.push(format!("{element} * ({length})"));
+                format!(
+                    "    {{ name = {name}, kind = \"{kind}\", length = {}, element = \"{element}\" }},\n",
+                    toml(length)
+                )
+            }
+            Kind::Int | Kind::Float => {
+                let value = stated.or(Some(argument.name.as_str()).filter(|name| is_field(name)));
+                let Some(value) = value else {
+                    return input(format!("say what the argument `{0}` is: --argument {0}=EXPRESSION", argument.name));
+                };
+                let kind = if matches!(argument.kind, Kind::Int) { "int" } else { "float" };
+                format!("    {{ name = {name}, kind = \"{kind}\", value = {} }},\n", toml(value))
+            }
+        };
+    }
+    let global = if args.global.is_empty() { vec![size.to_string()] } else { args.global.clone() };
+    let (entry, reference) = (toml(&signature.entry), Path::new("reference.cl"));
+    let text = format!(
+        "{}# the arguments in their order; outputs are compared with the reference\nargument = [\n{arguments}]\n\
+         program = {{ file = {}, entry = {entry}, global = {}, local = {} }}\n\
+         reference = {{ file = \"reference.cl\", entry = {entry}, global = {}, local = [] }}\n\
+         # floating-point operations and bytes of a problem, for GFLOP/s and GB/s; the error that is allowed\n\
+         work = {{ flops = {}, bytes = {}, tolerance = \"1e-5\" }}\n",
+        head(args)?,
+        toml(source),
+        list(&global),
+        list(&args.local),
+        list(reference_items(args, &global)?),
+        toml(size),
+        toml(&bytes.join(" + ")),
+    );
+    if args.folder.join(reference).exists() {
+        return Ok((text, None));
+    }
+    let mut plain = String::from("// The source with its default values; replace it by a plain one that you trust.\n");
+    for line in &args.parameter {
+        let (name, default) = default_of(line)?;
+        plain += &format!("#define {name} {default}\n");
+    }
+    Ok((text, Some(("reference.cl".into(), plain + code))))
+}
+
+/// Work-items of the reference, in which parameters have their default values.
+fn reference_items(args: &Args, global: &[String]) -> Result<Vec<String>> {
+    let defaults = args.parameter.iter().map(|text| default_of(text)).collect::<Result<Vec<_>>>()?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let replaced = |text: &String| {
+        let mut made = String::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let word = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+            let take = word.max(rest.chars().next().map_or(1, char::len_utf8));
+            let (part, behind) = rest.split_at(if word == 0 { take } else { word });
+            made += defaults.iter().find(|(name, _)| name == part).map_or(part, |(_, value)| value);
+            rest = behind;
+        }
+        made
+    };
+    Ok(global.iter().map(replaced).collect())
+}
+
+fn default_of(text: &str) -> Result<(String, String)> {
+    let (name, values) = pair("--parameter", text)?;
+    let all: Vec<&str> = values.split(',').map(str::trim).collect();
+    let marked = all.iter().find_map(|v| v.strip_prefix('[')?.strip_suffix(']'));
+    let default = marked.unwrap_or(all[0]);
+    match default.parse::<i64>() {
+        Ok(_) => Ok((name.into(), default.into())),
+        Err(_) => Err(Error::Input(format!("--parameter {}: a source takes whole numbers", quoted(text)))),
+    }
+}
+
+/// A problem of a kernel to begin with: sizes in the middle of their range, by magnitude.
+pub fn example(kernel: &Kernel) -> String {
+    let value = |f: &seqtune_predict::kernel::spec::Field| match f.kind {
+        FieldKind::Size => {
+            let middle = ((f.min.max(1) as f64) * (f.max as f64)).sqrt().round() as u64;
+            Some(format!("{}={}", f.name, middle.clamp(f.min, f.max)))
+        }
+        FieldKind::Real | FieldKind::Choice => None,
+    };
+    kernel.fields.iter().filter_map(value).collect::<Vec<_>>().join(",")
+}

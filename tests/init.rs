@@ -1,0 +1,92 @@
+//! `seqtune init`: what it writes can be swept at once, for programs and for sources.
+
+mod common;
+
+use common::{opencl_or_skip, root, run, write};
+
+#[test]
+fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("heat").display().to_string();
+    std::fs::create_dir(&place).unwrap();
+    std::fs::copy(root().join("examples/programs/openmp/heat.c"), folder.path().join("heat/heat.c")).unwrap();
+    let words = [
+        "init",
+        &place,
+        "--build",
+        "gcc -fopenmp -{level} {kernel}/heat.c -o {build}/heat -lm",
+        "--command",
+        "{build}/heat {side} 5 {tile}",
+        "--field",
+        "side=16..2000",
+        "--parameter",
+        "level=O1,[O2],O3",
+        "--parameter",
+        "tile=16,64,[2000]",
+        "--constraint",
+        "tile == 2000 or tile <= side",
+        "--time",
+        "time: ([0-9.]+) s",
+        "--right",
+        "PASSED",
+    ];
+    let (out, err, code) = run(&words);
+    assert!(code == 0 && out.contains("9 configs of side=179, the default is level=O2,tile=2000"), "{out}{err}");
+    let journal = folder.path().join("a.jsonl").display().to_string();
+    let (out, err, code) = run(&["sweep", &place, "--problems", "side=100", "--exhaustive", "-o", &journal]);
+    assert!(code == 0 && out.contains("9 records: 9 measured now") && out.contains(" 0 failed"), "{out}{err}");
+    let (_, err, code) = run(&words);
+    assert!(code == 2 && err.contains("kernel.toml is there; edit it"), "{err}");
+}
+
+#[test]
+fn a_source_is_a_kernel_with_the_arguments_of_its_signature() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#ifndef V\n#define V 1 // elements\n#endif\n__kernel void scale(const int n, __global const float* x, __global float* y) {\n\
+                  for (int k = 0; k < V; k++) { int i = get_global_id(0) * V + k; if (i < n) y[i] = 2.0f * x[i]; }\n}\n";
+    write(folder.path(), "scale.cl", source.as_bytes());
+    let place = folder.path().display().to_string();
+    let words = [
+        "init",
+        &place,
+        "--source",
+        "scale.cl",
+        "--field",
+        "n=1..1000000",
+        "--parameter",
+        "V=1,2,4",
+        "--global",
+        "cdiv(n, V)",
+    ];
+    let (out, err, code) = run(&words);
+    assert!(code == 0 && out.contains("3 configs of n=1000, the default is V=1"), "{out}{err}");
+    assert!(std::fs::read_to_string(folder.path().join("reference.cl")).unwrap().contains("#define V 1\n#ifndef V"));
+    if !opencl_or_skip() {
+        return;
+    }
+    let journal = folder.path().join("a.jsonl").display().to_string();
+    let (out, err, code) = run(&["sweep", &place, "--problems", "n=1000", "--exhaustive", "-o", &journal]);
+    assert!(code == 0 && out.contains("3 measured now"), "{out}{err}");
+}
+
+#[test]
+fn what_makes_no_kernel_is_refused_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    let both = ["--field", "n=1..9", "--parameter", "A=1,2"];
+    for (words, said) in [
+        (&["--command", "a 'b"][..], "a quote is not closed"),
+        (&["--command", "a {q}"], "the name `q` is unknown"),
+        (&["--command", "a", "--build", "make"], "name what it is built from"),
+        (&["--source", "gone.cl"], "no such file"),
+        (&["--command", "a", "--time", "x", "--unit", "h"], "invalid value 'h'"),
+    ] {
+        let (_, err, code) = run(&[&["init", &place][..], words, &both].concat());
+        assert!(code == 2 && err.contains(said), "{words:?}: {code} {err}");
+        assert!(!folder.path().join("kernel.toml").exists(), "{words:?}");
+    }
+    let (_, err, code) = run(&["init", &place, "--command", "a", "--field", "n=x..y", "--parameter", "A=1"]);
+    assert!(code == 2 && err.contains("a range of whole numbers"), "{err}");
+    let (_, err, code) = run(&["init", &place]);
+    assert!(code == 2 && err.contains("name --command"), "{err}");
+}
