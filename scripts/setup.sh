@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Puts in place what seqtune builds and runs on, by part; all parts where none is named. Does nothing for what is there.
+# Puts in place what seqtune builds and runs on, by part; all but slurm where none is named. Does nothing for what is there.
 #
-#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd]
+#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd] [slurm]
 #
 #   opencl     PoCL, the processor as an OpenCL device (43 MB): sweep, validate
 #   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, evaluate --folds
 #   lightgbm   under .lightgbm (4 MB): the rival that evaluate compares with
 #   nvrtc      NVIDIA's run-time compiler under .nvrtc (90 MB): programs for NVIDIA GPUs without one
 #   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
+#   slurm      Slurm (4 MB): the test of a sweep on a cluster of one node
 #
 # SEQTUNE_TORCH_DIR names an existing torch 2.11.0 folder (with include/ and lib/) to use instead of a download.
 set -euo pipefail
@@ -25,8 +26,8 @@ parts=("$@")
 [ $# -gt 0 ] || parts=(opencl libtorch lightgbm nvrtc amd)
 for part in "${parts[@]}"; do
     case $part in
-        opencl | libtorch | lightgbm | nvrtc | amd) ;;
-        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd" ;;
+        opencl | libtorch | lightgbm | nvrtc | amd | slurm) ;;
+        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd, slurm" ;;
     esac
 done
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
@@ -159,6 +160,13 @@ install_amd() {
     clang_ready || install clang-19 lld-19 || say "clang 19 is not there: $without"
 }
 
+slurm_ready() { command -v slurmctld && command -v slurmd && command -v sbatch; } >/dev/null 2>&1
+
+install_slurm() {
+    say "installing Slurm (4 MB)"
+    install slurmctld slurmd slurm-client || say "Slurm is not there: tests/cluster.rs is skipped"
+}
+
 get_libtorch() {
     libtorch_ready && return
     command -v c++ >/dev/null || fail "a C++ compiler is missing: install g++, then run this again"
@@ -173,4 +181,5 @@ wants lightgbm && ! lightgbm_ready && python_or_fail && fetch_libraries .lightgb
 wants nvrtc && ! nvrtc_ready && python_or_fail && fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" \
     "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" libnvrtc.so.13 libnvrtc-builtins.so.13.0
 wants amd && ! { hip_ready && clang_ready; } && install_amd
+wants slurm && ! slurm_ready && install_slurm
 say "ready: ${parts[*]}"
