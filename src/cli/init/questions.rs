@@ -1,6 +1,6 @@
 //! What `seqtune init` asks for at a terminal.
 
-use super::Args;
+use crate::cli::init::asked::Args;
 use seqtune_predict::error::{Error, Result, input};
 use std::io::{BufRead, Write};
 

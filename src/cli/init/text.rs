@@ -1,7 +1,7 @@
 //! The text of a new kernel.toml.
 
-use super::Args;
-use super::signature::{Kind, Signature};
+use crate::cli::init::asked::Args;
+use crate::cli::init::signature::{Kind, Signature};
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::spec::FieldKind;

@@ -1,0 +1,135 @@
+//! CLBlast: results of its tuners, and parameters in the forms that it takes.
+
+mod common;
+
+use common::{run, write};
+use seqtune_data::Dataset;
+use seqtune_data::formats::clblast::{Choice, MARK, write_database, write_header};
+use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Limits};
+use std::path::Path;
+use std::process::Command;
+
+/// A result of the tuner, as CLBlast writes it.
+fn result(m: u32, rows: &[(&str, f64)]) -> String {
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|(config, ms)| {
+            let pairs: Vec<String> = config
+                .split(',')
+                .map(|pair| pair.split_once('=').map(|(name, value)| format!("\"{name}\": {value}")).unwrap())
+                .collect();
+            format!(
+                "{{\"kernel\": \"XgemmDirectTN\", \"time\": {ms}, \"parameters\": {{{}, \"PRECISION\": 32}}}}",
+                pairs.join(", ")
+            )
+        })
+        .collect();
+    format!(
+        r#"{{"kernel_family": "xgemm_direct_1", "precision": "32", "arg_m": "{m}", "arg_n": "96", "arg_k": "64", "arg_alpha": "2.00",
+        "device": "A processor", "device_vendor": "A maker", "device_type": "CPU", "device_core_clock": "2500",
+        "device_compute_units": "4", "platform_version": "OpenCL 3.0, and more", "results": [{}]}}"#,
+        rows.join(", ")
+    )
+}
+
+const ONE: &str = "WGD=8,MDIMCD=8,NDIMCD=8,MDIMAD=8,NDIMBD=8,KWID=2,VWMD=1,VWND=1,PADA=1,PADB=1";
+const TWO: &str = "WGD=32,MDIMCD=16,NDIMCD=8,MDIMAD=16,NDIMBD=8,KWID=2,VWMD=2,VWND=4,PADA=1,PADB=1";
+
+#[test]
+fn the_space_is_what_the_first_part_of_the_tuner_tries() {
+    let kernel = Kernel::open("xgemm_direct").unwrap();
+    let limits = Limits {
+        max_group_items: Some(4_096.0),
+        local_memory: Some(262_144.0),
+        compute_units: Some(2.0),
+        ..Limits::default()
+    };
+    let device = Device { limits, ..Device::described("H200").unwrap() };
+    let problem = kernel.problem("M=64,N=96,K=128").unwrap();
+    let space = ConfigSpace::new(&kernel, &problem, &device);
+    // as many as CLBlast 1.5.3 tells: "Found 46 configuration(s)"
+    assert_eq!(space.counter().total().to_string(), "46");
+    assert!([ONE, TWO].iter().all(|config| space.is_legal(&kernel.config(config).unwrap())));
+}
+
+#[test]
+fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = ONE.replace("MDIMAD=8", "MDIMAD=16").replace("WGD=8", "WGD=32");
+    let strange = ONE.replace("KWID=2", "KWID=8");
+    let rows = [(ONE, 0.39), (TWO, 0.0), (outside.as_str(), 0.5), (strange.as_str(), 0.5)];
+    let first = write(folder.path(), "a.json", result(64, &rows).as_bytes());
+    let second = write(folder.path(), "b.json", result(65, &[(ONE, 0.4)]).as_bytes());
+    let again = write(folder.path(), "c.json", result(65, &[(ONE, 0.4)]).as_bytes());
+    let output = folder.path().join("a.sqt").display().to_string();
+    let (out, err, code) = run(&["import", "clblast", &first, &second, &again, "-o", &output]);
+    assert!(
+        code == 0 && out.contains("3 records of xgemm_direct on A processor from 6 configs of 3 files"),
+        "{out}{err}"
+    );
+    assert!(
+        out.contains("repeat an earlier one: 1 configs") && out.contains("tiles are loaded as they are computed"),
+        "{out}"
+    );
+    assert!(out.contains("KWID"), "{out}");
+    let dataset = Dataset::load(Path::new(&output)).unwrap();
+    let times: Vec<f64> = dataset.records.iter().filter_map(|r| r.outcome.time_us()).map(|us| us.round()).collect();
+    // a time below the step of its clock is half a step
+    assert_eq!(times, [390.0, 1.0, 400.0]);
+    assert_eq!(dataset.header.device.limits.compute_units, Some(4.0));
+    let other =
+        write(folder.path(), "d.json", result(64, &[(ONE, 0.4)]).replace("xgemm_direct_1", "xdot_1").as_bytes());
+    let (_, err, code) = run(&["import", "clblast", &first, &other, "-o", &output, "--overwrite"]);
+    assert!(code == 2 && err.contains("d.json: is of the tuner xdot, not of xgemm_direct"), "{err}");
+    let none = write(folder.path(), "e.json", b"{}");
+    let (_, err, code) = run(&["import", "clblast", &none, "-o", &output, "--overwrite"]);
+    assert!(code == 2 && err.contains("is no result of a tuner of CLBlast"), "{err}");
+}
+
+#[test]
+fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open("xgemm_direct").unwrap();
+    let choice = |problem: &str, config: &str| Choice {
+        problem: kernel.problem(problem).unwrap(),
+        config: kernel.config(config).unwrap(),
+        time_us: Some(120.0),
+    };
+    let choices = [choice("M=64,N=96,K=128", ONE), choice("M=300,N=200,K=100", TWO)];
+    let header = write_header(&kernel, &choices, "for a test").unwrap();
+    assert!(header.starts_with(MARK));
+    write(folder.path(), "table.h", header.as_bytes());
+    // a double of CLBlast's interface, and a program that looks two sizes up and misses one
+    write(
+        folder.path(),
+        "clblast_c.h",
+        b"#include <stddef.h>\ntypedef void* cl_device_id; typedef int CLBlastStatusCode; typedef int CLBlastPrecision;\nenum { CLBlastSuccess = 0 };\nCLBlastStatusCode CLBlastOverrideParameters(cl_device_id, const char*, CLBlastPrecision, size_t, const char**, const size_t*);\n",
+    );
+    write(
+        folder.path(),
+        "main.c",
+        b"#include \"table.h\"\n#include <stdio.h>\n\
+          CLBlastStatusCode CLBlastOverrideParameters(cl_device_id d, const char* name, CLBlastPrecision p, size_t n, const char** names, const size_t* values) {\n\
+          (void)d; printf(\"%s %d\", name, p); for (size_t i = 0; i < n; i++) printf(\" %s=%zu\", names[i], values[i]); printf(\"\\n\"); return 0; }\n\
+          int main(void) { return seqtune_xgemm_direct_use(0, 64, 96, 128) || seqtune_xgemm_direct_use(0, 300, 200, 100) || seqtune_xgemm_direct_use(0, 1, 2, 3); }\n",
+    );
+    let built = Command::new("cc")
+        .args(["-Wall", "-Wextra", "-Werror", "main.c", "-o", "main"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let said = Command::new(folder.path().join("main")).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    for (line, config) in lines.iter().zip([ONE, TWO]) {
+        assert_eq!(*line, format!("XgemmDirect 32 {}", config.replace(',', " ")));
+    }
+    let sections = write_database(&kernel, &Device::described("H200").unwrap(), &choices).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&sections).unwrap();
+    assert_eq!(file["sections"][1]["arg_m"], "300");
+    assert_eq!(file["sections"][0]["results"][0]["parameters"]["PRECISION"], 32);
+    let mixed = [choice("M=64,N=96,K=128,precision=16", ONE), choice("M=300,N=200,K=100", TWO)];
+    assert!(write_header(&kernel, &mixed, "").unwrap_err().to_string().contains("several precisions"));
+}
