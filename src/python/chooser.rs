@@ -73,7 +73,7 @@ impl Choices {
         let options = Options { top, memory, driver, setup_us, tolerance, ..Options::default() };
         let open = || seqtune_choose::Chooser::of_model(&kernel, &model, &device, options);
         let chooser = py.detach(open).or_raise(py)?;
-        let names = Names::new(py, kernel.parameters.iter().map(|p| p.name.clone()).collect());
+        let names = Names::of(py, &kernel);
         Ok(Choices { chooser, kernel, names })
     }
 

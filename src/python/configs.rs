@@ -1,10 +1,11 @@
 //! Configs between Python's dicts and the engine's indices.
 
 use crate::errors::OrRaise;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use seqtune_predict::kernel::Choice;
+use seqtune_predict::kernel::{Choice, Parameter};
 use seqtune_predict::{Config, Kernel};
 
 /// A config from `"A=1,B=2"` or a dict of whole numbers.
@@ -34,13 +35,32 @@ fn straight(kernel: &Kernel, pairs: &Bound<'_, PyDict>) -> PyResult<Option<Confi
     }
     let mut choices = Vec::with_capacity(kernel.parameters.len());
     for parameter in &kernel.parameters {
-        let value = pairs.get_item(&parameter.name)?.and_then(|value| value.extract::<i64>().ok());
-        match value.and_then(|value| parameter.values.iter().position(|v| *v == value)) {
+        match pairs.get_item(&parameter.name)?.and_then(|value| choice_of(parameter, &value)) {
             Some(at) => choices.push(at as Choice),
             None => return Ok(None),
         }
     }
     Ok(Some(Config(choices)))
+}
+
+/// Index of the value that Python gives: a whole number, or a label where the values have some.
+fn choice_of(parameter: &Parameter, given: &Bound<'_, PyAny>) -> Option<usize> {
+    if !parameter.labels.is_empty() {
+        return parameter.choice(&given.extract::<String>().ok()?);
+    }
+    let value = given.extract::<i64>().ok()?;
+    parameter.values.iter().position(|v| *v == value)
+}
+
+/// A value as Python has it.
+///
+/// # Errors
+/// None but those of the interpreter.
+pub fn value_of<'py>(py: Python<'py>, parameter: &Parameter, choice: usize) -> PyResult<Bound<'py, PyAny>> {
+    match parameter.labels.get(choice) {
+        Some(label) => label.into_bound_py_any(py),
+        None => parameter.values[choice].into_bound_py_any(py),
+    }
 }
 
 fn written(pairs: &Bound<'_, PyDict>) -> PyResult<String> {
@@ -62,11 +82,11 @@ pub fn values_of(kernel: &Kernel, config: &Config) -> Box<[i64]> {
 /// `ConfigError` where a value is not one of its parameter's, or a parameter is left out between others.
 pub fn prefix_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Vec<Choice>> {
     let py = given.py();
-    let values: Vec<i64> = match given.cast::<PyDict>() {
-        Err(_) => given.extract()?,
+    let values: Vec<Bound<'_, PyAny>> = match given.cast::<PyDict>() {
+        Err(_) => given.try_iter()?.collect::<PyResult<_>>()?,
         Ok(pairs) => {
             let named = kernel.parameters.iter().map_while(|p| pairs.get_item(&p.name).transpose());
-            let values = named.map(|value| value?.extract()).collect::<PyResult<Vec<i64>>>()?;
+            let values = named.collect::<PyResult<Vec<_>>>()?;
             if values.len() < pairs.len() {
                 let order: Vec<&str> = kernel.parameters.iter().map(|p| p.name.as_str()).collect();
                 let sentence = format!("a prefix sets the first parameters, in the order {}", order.join(", "));
@@ -79,11 +99,10 @@ pub fn prefix_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Vec<Choi
         let sentence = format!("a prefix sets fewer than all {} parameters", kernel.parameters.len());
         return Err(seqtune_predict::Error::Config(sentence)).or_raise(py);
     }
-    let choice = |(parameter, value): (&seqtune_predict::kernel::Parameter, &i64)| {
-        let at = parameter.values.iter().position(|v| v == value);
-        at.map(|at| at as Choice).ok_or_else(|| {
-            let values: Vec<String> = parameter.values.iter().map(i64::to_string).collect();
-            seqtune_predict::Error::Config(format!("{}={value} is not one of {}", parameter.name, values.join(", ")))
+    let choice = |(parameter, value): (&Parameter, &Bound<'_, PyAny>)| {
+        choice_of(parameter, value).map(|at| at as Choice).ok_or_else(|| {
+            let known = parameter.shown().join(", ");
+            seqtune_predict::Error::Config(format!("{}={value} is not one of {known}", parameter.name))
         })
     };
     kernel.parameters.iter().zip(&values).map(choice).collect::<seqtune_predict::Result<Vec<Choice>>>().or_raise(py)
@@ -95,8 +114,8 @@ pub fn prefix_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Vec<Choi
 /// None but those of the interpreter.
 pub fn dict_of<'py>(py: Python<'py>, kernel: &Kernel, config: &Config) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (parameter, value) in kernel.parameters.iter().zip(values_of(kernel, config)) {
-        dict.set_item(&parameter.name, value)?;
+    for (parameter, choice) in kernel.parameters.iter().zip(&config.0) {
+        dict.set_item(&parameter.name, value_of(py, parameter, *choice as usize)?)?;
     }
     Ok(dict)
 }

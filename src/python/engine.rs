@@ -38,7 +38,7 @@ impl Engine {
         let model = model.get().inner.clone();
         let (kernel, device) = (kernel.0.clone(), device.0.clone());
         let predictor = py.detach(|| Predictor::new(&kernel, &model)).or_raise(py)?;
-        let names = Names::new(py, kernel.parameters.iter().map(|p| p.name.clone()).collect());
+        let names = Names::of(py, &kernel);
         Ok(Engine { predictor, model, kernel, device, names })
     }
 

@@ -66,7 +66,12 @@ impl Kernel {
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        self.0.parameters.iter().try_for_each(|p| dict.set_item(&p.name, &p.values))?;
+        for p in &self.0.parameters {
+            match p.labels.is_empty() {
+                true => dict.set_item(&p.name, &p.values)?,
+                false => dict.set_item(&p.name, &p.labels)?,
+            }
+        }
         Ok(dict)
     }
 

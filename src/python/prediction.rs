@@ -8,13 +8,35 @@ use std::sync::Arc;
 pub struct Names {
     objects: Vec<Py<PyString>>,
     texts: Vec<String>,
+    /// Labels of the values of each parameter, where they have some.
+    labels: Vec<Vec<String>>,
 }
 
 impl Names {
-    /// Interns the names once.
-    pub fn new(py: Python<'_>, texts: Vec<String>) -> Arc<Names> {
+    /// Interns the names of parameters once, each with the labels of its values.
+    pub fn new(py: Python<'_>, parameters: impl Iterator<Item = (String, Vec<String>)>) -> Arc<Names> {
+        let (texts, labels): (Vec<String>, Vec<Vec<String>>) = parameters.unzip();
         let objects = texts.iter().map(|text| PyString::intern(py, text).unbind()).collect();
-        Arc::new(Names { objects, texts })
+        Arc::new(Names { objects, texts, labels })
+    }
+
+    /// The names of a kernel's parameters.
+    pub fn of(py: Python<'_>, kernel: &seqtune_predict::Kernel) -> Arc<Names> {
+        Names::new(py, kernel.parameters.iter().map(|p| (p.name.clone(), p.labels.clone())))
+    }
+
+    /// Label of a value, where it has one.
+    fn label(&self, at: usize, value: i64) -> Option<&String> {
+        self.labels[at].get(usize::try_from(value).ok()?)
+    }
+
+    /// Names with values, as a config is written.
+    fn text(&self, values: &[i64]) -> String {
+        let shown = |(at, value): (usize, &i64)| match self.label(at, *value) {
+            Some(label) => format!("{}={label}", self.texts[at]),
+            None => format!("{}={value}", self.texts[at]),
+        };
+        values.iter().enumerate().map(shown).collect::<Vec<_>>().join(",")
     }
 
     /// Values by name, a new dict.
@@ -23,7 +45,12 @@ impl Names {
     /// Where memory ends.
     pub fn dict<'py>(&self, py: Python<'py>, values: &[i64]) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        self.objects.iter().zip(values).try_for_each(|(name, value)| dict.set_item(name, value))?;
+        for (at, (name, value)) in self.objects.iter().zip(values).enumerate() {
+            match self.label(at, *value) {
+                Some(label) => dict.set_item(name, label)?,
+                None => dict.set_item(name, value)?,
+            }
+        }
         Ok(dict)
     }
 }
@@ -61,9 +88,15 @@ impl Prediction {
     #[new]
     fn new(config: &Bound<'_, PyDict>, numbers: (f64, bool, Option<f64>, Option<f64>, f64)) -> PyResult<Prediction> {
         let texts = config.keys().iter().map(|name| name.extract()).collect::<PyResult<Vec<String>>>()?;
-        let values = config.values().iter().map(|value| value.extract()).collect::<PyResult<Vec<i64>>>()?;
+        // a label is the only one that is known of its parameter
+        let value = |value: Bound<'_, PyAny>| match value.extract::<i64>() {
+            Ok(value) => Ok((value, Vec::new())),
+            Err(_) => Ok((0, vec![value.extract::<String>()?])),
+        };
+        let values = config.values().iter().map(value).collect::<PyResult<Vec<(i64, Vec<String>)>>>()?;
+        let (values, labels): (Vec<i64>, Vec<Vec<String>>) = values.into_iter().unzip();
         let (probability, unsure, time_us, joules, log_probability) = numbers;
-        let names = Names::new(config.py(), texts);
+        let names = Names::new(config.py(), texts.into_iter().zip(labels));
         Ok(Prediction { names, values: values.into(), probability, unsure, time_us, joules, log_probability })
     }
 
@@ -76,8 +109,7 @@ impl Prediction {
     /// The config as a text, `A=1,B=2`.
     #[getter]
     fn text(&self) -> String {
-        let pairs = self.names.texts.iter().zip(&self.values);
-        pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+        self.names.text(&self.values)
     }
 
     fn __repr__(&self) -> String {
@@ -90,13 +122,13 @@ impl Prediction {
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         let Ok(other) = other.cast::<Prediction>() else { return false };
         let other = other.get();
-        self.names.texts == other.names.texts && self.values == other.values && self.numbers() == other.numbers()
+        self.text() == other.text() && self.numbers() == other.numbers()
     }
 
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
-        (&self.names.texts, &self.values, self.log_probability.to_bits()).hash(&mut hasher);
+        (self.text(), self.log_probability.to_bits()).hash(&mut hasher);
         hasher.finish()
     }
 

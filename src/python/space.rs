@@ -1,6 +1,6 @@
 //! `seqtune.Space`: the legal configs of a problem on a device.
 
-use crate::configs::{config_of, dict_of, prefix_of};
+use crate::configs::{config_of, dict_of, prefix_of, value_of};
 use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
@@ -116,12 +116,12 @@ impl Space {
 
     /// Values of the next parameter that some legal config has behind `prefix`: values of the first parameters, in their order or as a
     /// dict.
-    fn completions(&self, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    fn completions<'py>(&self, prefix: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let py = prefix.py();
         let prefix = prefix_of(&self.kernel.0, prefix)?;
         let open = py.detach(|| self.space().completions(&prefix)).or_raise(py)?;
-        let values = &self.kernel.0.parameters[prefix.len()].values;
-        Ok(open.iter().map(|choice| values[choice as usize]).collect())
+        let parameter = &self.kernel.0.parameters[prefix.len()];
+        open.iter().map(|choice| value_of(py, parameter, choice as usize)).collect()
     }
 
     fn __contains__(&self, config: &Bound<'_, PyAny>) -> PyResult<bool> {

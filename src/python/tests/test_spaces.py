@@ -79,6 +79,19 @@ class Spaces(unittest.TestCase):
         self.assertIn("gemm", seqtune.Kernel.list())
         self.assertIn("H100", seqtune.Device.list())
 
+    def test_values_with_labels_are_texts(self):
+        labelled = TOY.replace('name = "B", values = [1, 2, 4], default = 1', 'name = "B", labels = ["O2", "O3"], default = "O3"')
+        kernel = seqtune.Kernel.from_toml(labelled.replace("A * B <= n", "A <= n or B.O3"))
+        space = seqtune.Space(kernel, {"n": 2}, self.device)
+        self.assertEqual(kernel.parameters, {"A": [1, 2, 4, 8], "B": ["O2", "O3"]})
+        self.assertEqual(kernel.default, {"A": 2, "B": "O3"})
+        legal = [{"A": a, "B": b} for a, b in itertools.product([1, 2, 4, 8], ["O2", "O3"]) if a <= 2 or b == "O3"]
+        self.assertEqual(list(space), legal)
+        self.assertEqual(space.completions({"A": 8}), ["O3"])
+        self.assertEqual(space.is_legal("A=8,B=O3"), space.is_legal({"A": 8, "B": "O3"}))
+        with self.assertRaisesRegex(seqtune.ConfigError, "B=O1 is not one of O2, O3"):
+            space.is_legal({"A": 1, "B": "O1"})
+
     def test_configs_that_are_none_are_named(self):
         for wrong, words in (
             ({"A": 1}, "parameter `B` is missing"),
