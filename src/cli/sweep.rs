@@ -24,7 +24,7 @@ use signal_hook::consts::SIGTERM;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Batches of configs whose programs are compiled while a GPU measures.
@@ -135,7 +135,6 @@ pub fn run(mut args: Args) -> Result<()> {
         args.output = shards::journal(&args.output, asked);
     }
     check(&args)?;
-    let stop = stop_at_signal()?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.check_runs()?;
     let mut problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
@@ -172,7 +171,7 @@ pub fn run(mut args: Args) -> Result<()> {
         // planning counts too, but is no reason to measure nothing
         budget: args.budget.map(|budget| budget.saturating_sub(began.elapsed()).max(budget / 4)),
         library: args.library,
-        stop: stop.clone(),
+        stop: stop_at_signal()?,
     };
     let mut bar = Bar::new("sweep", count as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
@@ -188,6 +187,11 @@ pub fn run(mut args: Args) -> Result<()> {
     if let (Some(path), false) = (&args.pack, report.stopped) {
         Dataset::save_packed(&journal.dataset, path)?;
     }
+    finish(&args, &report, &journal, before)
+}
+
+/// Warns of what was found failed before; an error where the sweep was stopped, or no config works.
+fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Result<()> {
     let records = &journal.dataset.records;
     let old = failures(&records[..before]).iter().map(|group| group.count).sum::<usize>();
     if old > 0 {
@@ -198,7 +202,7 @@ pub fn run(mut args: Args) -> Result<()> {
         ));
     }
     match records.iter().all(|record| matches!(record.outcome, Outcome::Invalid(_))) && !records.is_empty() {
-        _ if stop.load(Ordering::Relaxed) => {
+        _ if report.signalled => {
             let done = report.found + report.measured + report.invalid;
             Err(Error::Failed(format!("stopped by a signal at {done} of {}; the same command goes on", report.planned)))
         }

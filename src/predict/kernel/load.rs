@@ -164,18 +164,13 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         exact: spec.exact,
         library: spec.library,
     };
-    let slots = parameters.len() + fields.len() + LIMIT_NAMES.len();
-    let source = source(programs, &work, &names, slots, &files)?;
+    let source = source(programs, &work, &names, parameters.len() + fields.len() + LIMIT_NAMES.len(), &files)?;
+    let scope = Scope { names: &names, parameters: &parameters, fields: &fields };
+    let run = load_run(spec.run, scope, &files, (&source, &work))?;
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
         spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
-    let run = load_run(
-        spec.run,
-        Scope { names: &names, parameters: &parameters, fields: &fields },
-        &files,
-        (&source, &work),
-    )?;
-    let steps = run.as_ref().map_or(String::new(), |run| run.identity(&files));
+    let steps = run.as_ref().map(|run| run.identity(&files)).unwrap_or_default();
     let table = instances.as_ref().map_or("", |(_, text)| text);
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
     let space = |source: Option<&String>| {

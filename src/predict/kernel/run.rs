@@ -48,25 +48,43 @@ const LONGEST: f64 = 1e6;
 const SAMPLES: usize = 8;
 const MOST_SAMPLES: usize = 1_000;
 
+/// Refuses a command of no words, and numbers out of their range.
+fn check_spec(spec: &RunSpec) -> Result<()> {
+    if spec.command.is_empty() {
+        return input("[run] has no command: write the program and its words");
+    }
+    let seconds =
+        [("timeout", spec.timeout), ("build_timeout", spec.build_timeout), ("setup_timeout", spec.setup_timeout)];
+    for (name, given) in seconds {
+        if given.is_some_and(|s| !(s > 0.0 && s <= LONGEST)) {
+            return input(format!("[run] {name} is not a number of seconds above 0 and up to {LONGEST}"));
+        }
+    }
+    if spec.samples.is_some_and(|n| !(1..=MOST_SAMPLES).contains(&n)) {
+        return input(format!("[run] samples is not from 1 to {MOST_SAMPLES}"));
+    }
+    Ok(())
+}
+
+/// Where the time of a run comes from.
+fn time_source(spec: &RunSpec) -> Result<TimeSource> {
+    match &spec.time {
+        None => Ok(TimeSource::Json),
+        Some(TimeSpec::Pattern(found)) => Ok(TimeSource::Pattern(found.pattern.clone(), found.unit)),
+        Some(TimeSpec::Named(name)) if name == "wall" => Ok(TimeSource::Wall),
+        Some(TimeSpec::Named(name)) => {
+            input(format!("[run] time = \"{}\": write \"wall\", or {{ pattern = …, unit = … }}", quoted(name)))
+        }
+    }
+}
+
 impl Run {
     pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>, has_flops: bool) -> Result<Run> {
         let list = |what: &str, words: &[String]| -> Result<Vec<Template>> {
             let words: Result<Vec<Template>> = words.iter().map(|word| Template::parse(word, scope)).collect();
             words.map_err(|e| e.at(format!("[run] {what}")))
         };
-        if spec.command.is_empty() {
-            return input("[run] has no command: write the program and its words");
-        }
-        let seconds =
-            [("timeout", spec.timeout), ("build_timeout", spec.build_timeout), ("setup_timeout", spec.setup_timeout)];
-        for (name, given) in seconds {
-            if given.is_some_and(|s| !(s > 0.0 && s <= LONGEST)) {
-                return input(format!("[run] {name} is not a number of seconds above 0 and up to {LONGEST}"));
-            }
-        }
-        if spec.samples.is_some_and(|n| !(1..=MOST_SAMPLES).contains(&n)) {
-            return input(format!("[run] samples is not from 1 to {MOST_SAMPLES}"));
-        }
+        check_spec(&spec)?;
         let of_kernel = |name: &String| match files.contains_key(name) {
             true => Ok(&files[name]),
             false => input(format!("[run] names `{}`, which is not in the kernel's folder", quoted(name))),
@@ -79,17 +97,7 @@ impl Run {
             }
             Ok((file.file.clone(), one("input", of_kernel(&file.template)?)?))
         });
-        let time = match &spec.time {
-            None => TimeSource::Json,
-            Some(TimeSpec::Pattern(found)) => TimeSource::Pattern(found.pattern.clone(), found.unit),
-            Some(TimeSpec::Named(name)) if name == "wall" => TimeSource::Wall,
-            Some(TimeSpec::Named(name)) => {
-                return input(format!(
-                    "[run] time = \"{}\": write \"wall\", or {{ pattern = …, unit = … }}",
-                    quoted(name)
-                ));
-            }
-        };
+        let time = time_source(&spec)?;
         if spec.serve && (spec.time.is_some() || !spec.input.is_empty()) {
             return input(
                 "[run] serve = true: such a program answers in JSON and is given its config in JSON; leave out `time` and `input`",
