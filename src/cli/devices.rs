@@ -1,6 +1,6 @@
 //! `seqtune devices`
 
-use seqtune_measure::registry::devices;
+use seqtune_measure::registry::{HOST, devices, live_device};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, LIMIT_NAMES};
 
@@ -31,7 +31,10 @@ struct Live {
 
 pub fn run(args: Args) -> Result<()> {
     let (found, missing) = devices();
-    let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
+    let mut live: Vec<Live> =
+        found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
+    // for programs that run on them
+    live.push(Live { id: HOST.into(), bus: None, same_as: None, device: live_device(HOST)? });
     let missing = missing.into_iter().map(|missing| missing.reason).collect();
     let answer = Answer { live, missing, described: Device::shipped()? };
     if args.json {
@@ -40,7 +43,8 @@ pub fn run(args: Args) -> Result<()> {
     let mut text = String::from("Devices that open here:\n");
     for live in &answer.live {
         let same = live.same_as.as_ref().map_or(String::new(), |id| format!(", the same device as {id}"));
-        text += &format!("  {}  {} ({}){same}\n", live.id, live.device.name, live.device.driver);
+        let what = if live.id == HOST { ", for programs ([run])" } else { "" };
+        text += &format!("  {}  {} ({}){same}{what}\n", live.id, live.device.name, live.device.driver);
         text += &format!("      {}\n", limits(&live.device));
     }
     if answer.live.is_empty() {

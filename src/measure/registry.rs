@@ -8,6 +8,9 @@ use seqtune_devices::host;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Api, Device, Kernel};
 
+/// Id of the processors of this machine, for programs.
+pub const HOST: &str = host::ID;
+
 /// API without a device on this machine.
 #[derive(Clone, Debug)]
 pub struct MissingApi {
