@@ -49,6 +49,6 @@ faq="$grid,NB=128,PFACT=left,NBMIN=2,NDIV=2,RFACT=left,BCAST=1rg,DEPTH=0,SWAP=mi
 # the HPL.dat that comes with it has blocks of 4 columns at most
 shipped="$grid,NB=4,PFACT=left,NBMIN=2,NDIV=2,RFACT=left,BCAST=1rg,DEPTH=0,SWAP=mix"
 [ "$(nproc)" = 2 ] || echo "hpl: the grid 1 x $(nproc) is netlib's advice for two processes; change it for more" >&2
-"$program" validate "$out/model" hpl datasets/problems/hpl_held_out.txt --top 5 --search 30 --beside "$faq" --beside "$shipped" \
+"$program" validate "$out/model" hpl datasets/problems/hpl_held_out.txt --top 5 --search 12 --beside "$faq" --beside "$shipped" \
     --no-confirm | tee "$out/validated.md"
 scripts/put_figures.py hpl.sh "$out/validated.md" docs/hpl.md

@@ -15,6 +15,8 @@ pub struct Args {
 #[derive(serde::Serialize)]
 struct Answer {
     live: Vec<Live>,
+    /// The processors of this machine, for programs.
+    host: Device,
     missing: Vec<String>,
     described: Vec<Device>,
 }
@@ -31,25 +33,23 @@ struct Live {
 
 pub fn run(args: Args) -> Result<()> {
     let (found, missing) = devices();
-    let mut live: Vec<Live> =
-        found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
-    // for programs that run on them
-    live.push(Live { id: HOST.into(), bus: None, same_as: None, device: live_device(HOST)? });
+    let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
     let missing = missing.into_iter().map(|missing| missing.reason).collect();
-    let answer = Answer { live, missing, described: Device::shipped()? };
+    let answer = Answer { live, host: live_device(HOST)?, missing, described: Device::shipped()? };
     if args.json {
         return crate::cli::answer::answer_json(&answer);
     }
     let mut text = String::from("Devices that open here:\n");
     for live in &answer.live {
         let same = live.same_as.as_ref().map_or(String::new(), |id| format!(", the same device as {id}"));
-        let what = if live.id == HOST { ", for programs ([run])" } else { "" };
-        text += &format!("  {}  {} ({}){same}{what}\n", live.id, live.device.name, live.device.driver);
+        text += &format!("  {}  {} ({}){same}\n", live.id, live.device.name, live.device.driver);
         text += &format!("      {}\n", limits(&live.device));
     }
     if answer.live.is_empty() {
         text += "  none\n";
     }
+    text += &format!("For programs ([run]):\n  {HOST}  {} ({})\n", answer.host.name, answer.host.driver);
+    text += &format!("      {}\n", limits(&answer.host));
     for reason in &answer.missing {
         text += &format!("Not available: {reason}\n");
     }
