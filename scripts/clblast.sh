@@ -20,7 +20,7 @@ echo "M=256,N=256,K=256" > "$out/once.txt"
 scripts/clblast_tune.sh $kernel "$out/once.txt" "$out/once" 10
 
 "$program" import clblast "$out/$kernel"/*.json -o "$out/$kernel.sqt" --overwrite
-[ -e "$out/model/$kernel.safetensors" ] || "$program" train "$out/$kernel.sqt" -o "$out/model" --epochs 150 --members 3
+[ -e "$out/model/model.safetensors" ] || "$program" train "$out/$kernel.sqt" -o "$out/model" --epochs 40 --members 3
 "$program" predict "$out/model" $kernel $held_out --top 5 --json > "$out/predicted.jsonl"
 "$program" export clblast "$out/model" $held_out -o "$out/table.h" --overwrite
 cc -O2 -I "$out" examples/clblast.c -o "$out/clblast_times" -lclblast -lOpenCL -lm

@@ -42,7 +42,7 @@ export SEQTUNE_XHPL=$out/xhpl
 "$program" sweep hpl --problems datasets/problems/hpl.txt --sample 24 --pool 96 --fresh 0.1 -o "$out/hpl.jsonl"
 
 # shapes of the test part are in no model; what is held out here is no part of the sweep at all
-[ -e "$out/model/hpl.safetensors" ] || "$program" train "$out/hpl.jsonl" -o "$out/model" --epochs 150 --members 3 --overwrite
+[ -e "$out/model/model.safetensors" ] || "$program" train "$out/hpl.jsonl" -o "$out/model" --epochs 150 --members 3
 grid="P=1,Q=$(nproc),threads=1"
 # netlib's advice: a grid as square as can be with more columns than rows, blocks of 32 to 256, here 128; and the rest of its HPL.dat
 faq="$grid,NB=128,PFACT=left,NBMIN=2,NDIV=2,RFACT=left,BCAST=1rg,DEPTH=0,SWAP=mix"
