@@ -21,7 +21,7 @@ pub struct Merged {
 /// Puts datasets of one kernel, device and recipe together, each named by its place.
 ///
 /// # Errors
-/// [`Error::Input`] where datasets do not belong together, two different ones are of one shard, or hold the same config of a problem.
+/// [`Error::Input`](seqtune_predict::error::Error::Input) where datasets do not belong together, two different ones are of one shard, or hold the same config of a problem.
 pub fn merge(datasets: &[(String, Dataset)]) -> Result<Merged> {
     let Some((first_place, first)) = datasets.first() else { return input("there is nothing to merge") };
     for (place, other) in &datasets[1..] {

@@ -15,7 +15,7 @@ pub struct Setup {
     pub kernel: String,
     /// Device id, as [`crate::registry::open`] takes it.
     pub device: String,
-    /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`].
+    /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`](seqtune_data::InvalidityKind::Timeout).
     pub limit: Duration,
     /// Bytes of memory of its own that a worker may fill, with all that it started.
     pub memory: f64,
