@@ -85,7 +85,7 @@ timeout = 1
     is("A=7", InvalidityKind::Timeout, "ran for 1.0 s and was killed");
     is("A=8", InvalidityKind::Runtime, "a time that is not above 0");
     // each once, and the hanging one for a second
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     let left = std::process::Command::new("pgrep").args(["-f", "^sleep 600"]).output().unwrap();
     assert!(left.stdout.is_empty(), "a process stays behind: {}", String::from_utf8_lossy(&left.stdout));
 }
@@ -259,8 +259,8 @@ fn the_energy_of_a_processor_is_metered_where_linux_counts_it() {
     double.wait().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let joules = Dataset::load(&journal).unwrap().records[0].outcome.joules().expect("energy");
-    // at 10 W a run of 50 ms and its start take half a joule and a little more
-    assert!((0.5..1.0).contains(&joules), "{joules}");
+    // at 10 W a run of 50 ms and its start take half a joule and more, by how busy the machine is
+    assert!((0.5..3.0).contains(&joules), "{joules}");
     let none = ["sweep", &kernel, "--problems", "n=11", "--sample", "1", "--energy", "-o", &path];
     let output = seqtune(&none).env("SEQTUNE_POWERCAP", "/nowhere").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
