@@ -39,7 +39,7 @@ pub enum Question {
         #[serde(flatten)]
         subject: Subject,
         /// Every parameter's value.
-        config: BTreeMap<String, i64>,
+        config: BTreeMap<String, Value>,
     },
 }
 
@@ -55,4 +55,23 @@ pub struct Subject {
     /// Limits of a device of one's own; one that is left empty is unknown.
     #[serde(default)]
     pub limits: BTreeMap<String, String>,
+}
+
+/// A value of a parameter: a whole number, or a label.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// Whole number.
+    Number(i64),
+    /// Label.
+    Label(String),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Value::Number(value) => value.fmt(f),
+            Value::Label(label) => label.fmt(f),
+        }
+    }
 }

@@ -163,7 +163,7 @@ impl Session {
         )
     }
 
-    fn config(&mut self, subject: &Subject, values: &BTreeMap<String, i64>) -> Answer {
+    fn config(&mut self, subject: &Subject, values: &BTreeMap<String, crate::question::Value>) -> Answer {
         let (kernel, problem, device) = self.subject(subject)?;
         let text: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let config = kernel.config(&text.join(","))?;
