@@ -7,7 +7,7 @@ mod triton;
 use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use clap::Subcommand;
-use options::{Strictness, pair};
+use options::{Strictness, left_behind, pair};
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
@@ -276,10 +276,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
         kernel.name,
         dataset.header.device.name
     );
-    for (reason, rows) in left_out {
-        text += &format!("\nleft out, because {reason}: {rows} rows");
-    }
-    text += &bad.text();
+    text += &left_behind(0, left_out, "rows", bad);
     crate::cli::answer::answer(&text);
     Ok(())
 }
@@ -311,10 +308,7 @@ fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
         kernel.name,
         dataset.header.device.name
     );
-    for (reason, configs) in left_out {
-        text += &format!("\nleft out, because {reason}: {configs} configs");
-    }
-    text += &bad.text();
+    text += &left_behind(0, left_out, "configs", bad);
     crate::cli::answer::answer(&text);
     Ok(())
 }

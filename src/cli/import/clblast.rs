@@ -1,9 +1,8 @@
 //! `seqtune import clblast`
 
-use crate::cli::import::options::Strictness;
+use crate::cli::import::options::{Strictness, left_behind};
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::clblast;
-use seqtune_measure::registry::is_live;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::read_text;
 use seqtune_predict::kernel::{Device, Kernel};
@@ -57,13 +56,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         device.name,
         files.len()
     );
-    if repeated > 0 {
-        text += &format!("\nrepeat an earlier one: {repeated} configs");
-    }
-    for (reason, configs) in &left_out {
-        text += &format!("\nleft out, because {reason}: {configs} configs");
-    }
-    text += &bad.text();
+    text += &left_behind(repeated, &left_out, "configs", &bad);
     crate::cli::answer::answer(&text);
     Ok(())
 }
@@ -71,8 +64,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
 /// The device that is named, or the one that a file tells of: as OpenCL describes it where it is here.
 fn device(args: &ClblastArgs, first: &str) -> Result<Device> {
     match &args.device {
-        Some(name) if is_live(name) => seqtune_measure::live_device(name),
-        Some(name) => Device::described(name),
+        Some(name) => crate::cli::inputs::device(name),
         None => {
             let told = clblast::device(first)?;
             let described = Device::described(&told.name);

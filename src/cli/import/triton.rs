@@ -1,6 +1,6 @@
 //! `seqtune import triton`
 
-use crate::cli::import::options::{Strictness, pair};
+use crate::cli::import::options::{Strictness, left_behind, pair};
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::triton;
 use seqtune_predict::error::{Result, input};
@@ -60,13 +60,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
         dataset.header.device.name,
         files.len()
     );
-    if repeated > 0 {
-        text += &format!("\nrepeat an earlier one: {repeated} configs");
-    }
-    for (reason, configs) in &left_out {
-        text += &format!("\nleft out, because {reason}: {configs} configs");
-    }
-    text += &bad.text();
+    text += &left_behind(repeated, &left_out, "configs", &bad);
     crate::cli::answer::answer(&text);
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::compile::cache_folder;
 use crate::programs::step::Step;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Kernel, Run, hex};
+use seqtune_predict::kernel::{Kernel, Run, Template, hex};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,14 @@ const DONE: &str = ".seqtune-built";
 
 /// Age at which a build that was not used is removed.
 const OLD: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// Words of a command; `place` gives the texts of places.
+///
+/// # Errors
+/// The error of `place`.
+pub fn words(command: &[Template], env: &[f64], place: &dyn Fn(&str) -> Result<String>) -> Result<Vec<String>> {
+    Ok(command.iter().map(|word| word.words(env, place)).collect::<Result<Vec<_>>>()?.concat())
+}
 
 /// Builds what a config needs, or finds what was built before; returns its folder, or the failure to build.
 ///
@@ -34,10 +42,8 @@ pub fn build(
     };
     let all = cache.join("builds");
     let unnamed = |name: &str| if name == "build" { Ok("{build}".into()) } else { place(name) };
-    let words = |place: &dyn Fn(&str) -> Result<String>| -> Result<Vec<String>> {
-        Ok(run.build.iter().map(|word| word.words(env, place)).collect::<Result<Vec<_>>>()?.concat())
-    };
-    let key = hex(&Sha256::digest(format!("{} {:?}", kernel.space_hash(), words(&unnamed)?))[..16]);
+    let named = words(&run.build, env, &unnamed)?;
+    let key = hex(&Sha256::digest(format!("{} {named:?}", kernel.space_hash()))[..16]);
     let folder = all.join(&key);
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -57,7 +63,13 @@ pub fn build(
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
     let here = |name: &str| if name == "build" { Ok(folder.display().to_string()) } else { place(name) };
-    let step = Step { words: words(&here)?, environment: Vec::new(), folder: folder.clone(), cores: Vec::new(), limit };
+    let step = Step {
+        words: words(&run.build, env, &here)?,
+        environment: Vec::new(),
+        folder: folder.clone(),
+        cores: Vec::new(),
+        limit,
+    };
     let ended = step.run()?;
     if let Some(fault) = ended.failure() {
         let _ = std::fs::remove_dir_all(&folder);

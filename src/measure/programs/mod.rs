@@ -18,9 +18,12 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Device, Kernel, Problem, Run};
 use served::Served;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use step::{Ended, Step};
+
+/// Text of a place by its name.
+type Place<'a> = &'a dyn Fn(&str) -> Result<String>;
 
 /// A program with the problem that it is prepared for.
 pub struct Program {
@@ -41,6 +44,8 @@ pub struct Program {
 pub struct Prepared {
     config: Config,
     at: usize,
+    /// Folder of its build, where something is built.
+    build: Option<PathBuf>,
 }
 
 impl Program {
@@ -71,10 +76,9 @@ impl Program {
     }
 
     /// Makes a step of words in the working folder.
-    fn step(&self, words: Vec<String>, env: &[f64], seed: u64, limit: Duration) -> Result<Step> {
-        let place = |name: &str| self.places.text(name, seed);
-        let variables = self.run.environment.iter().map(|(name, text)| Ok((name.clone(), text.fill(env, &place)?)));
-        let cores = self.run.cores.as_ref().map(|text| step::cores(&text.fill(env, &place)?)).transpose()?;
+    fn step(&self, words: Vec<String>, env: &[f64], place: Place, limit: Duration) -> Result<Step> {
+        let variables = self.run.environment.iter().map(|(name, text)| Ok((name.clone(), text.fill(env, place)?)));
+        let cores = self.run.cores.as_ref().map(|text| step::cores(&text.fill(env, place)?)).transpose()?;
         Ok(Step {
             words,
             environment: variables.collect::<Result<_>>()?,
@@ -82,11 +86,6 @@ impl Program {
             cores: cores.unwrap_or_default(),
             limit,
         })
-    }
-
-    fn words(&self, of: &[seqtune_predict::kernel::Template], env: &[f64], seed: u64) -> Result<Vec<String>> {
-        let words = of.iter().map(|template| template.words(env, &|name| self.places.text(name, seed)));
-        Ok(words.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// Runs set-up or teardown of a problem.
@@ -97,7 +96,8 @@ impl Program {
         }
         let env = self.env(problem, None);
         let limit = Duration::from_secs_f64(self.run.setup_timeout());
-        let ended = self.step(self.words(templates, &env, seed)?, &env, seed, limit)?.run()?;
+        let place = |name: &str| self.places.text(name, seed, None);
+        let ended = self.step(build::words(templates, &env, &place)?, &env, &place, limit)?.run()?;
         match ended.failure() {
             Some(fault) => Err(Error::Failed(format!("{what}: {}", fault.detail))),
             None => Ok(()),
@@ -116,15 +116,15 @@ impl Program {
         Ok(())
     }
 
-    /// Builds what a config needs, and notes where it is.
-    fn build(&mut self, problem: &Problem, config: &Config) -> Result<Attempt<()>> {
+    /// Builds what a config needs; returns the folder, where something is built.
+    fn build(&self, problem: &Problem, config: &Config) -> Result<Attempt<Option<PathBuf>>> {
         if self.run.build.is_empty() {
-            return Ok(Ok(()));
+            return Ok(Ok(None));
         }
         let env = self.env(problem, Some(config));
         let limit = Duration::from_secs_f64(self.run.build_timeout());
-        let built = build::build(&self.kernel, &self.run, &env, &|name| self.places.text(name, 0), limit)?;
-        Ok(built.map(|folder| self.places.build = Some(folder)))
+        let built = build::build(&self.kernel, &self.run, &env, &|name| self.places.text(name, 0, None), limit)?;
+        Ok(built.map(Some))
     }
 
     /// Runs a config once.
@@ -133,35 +133,34 @@ impl Program {
             Ok(loaded) => loaded,
             Err(fault) => return Ok(Err(fault)),
         };
-        let env = self.env(&problem, Some(&work.config));
-        if let Err(fault) = self.build(&problem, &work.config)? {
-            return Ok(Err(fault));
-        }
         if self.run.spec.serve {
-            return self.ask(&problem, &work.config, seed, samples);
+            return self.ask(&problem, work, seed, samples);
         }
+        let env = self.env(&problem, Some(&work.config));
+        let place = |name: &str| self.places.text(name, seed, work.build.as_deref());
         for (file, text) in &self.run.input {
-            let text = text.fill(&env, &|name| self.places.text(name, seed))?;
+            let text = text.fill(&env, &place)?;
             let path = self.places.work.join(file);
             std::fs::write(&path, text).map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
         }
-        let words = self.words(&self.run.command, &env, seed)?;
-        let ended: Ended = self.step(words, &env, seed, self.limit)?.run()?;
+        let words = build::words(&self.run.command, &env, &place)?;
+        let ended: Ended = self.step(words, &env, &place, self.limit)?.run()?;
         Ok(self.patterns.read(&ended, self.kernel.flops(&problem)))
     }
 
     /// Asks a program that was started once.
-    fn ask(&mut self, problem: &Problem, config: &Config, seed: u64, samples: usize) -> Result<Attempt<Reported>> {
+    fn ask(&mut self, problem: &Problem, work: &Prepared, seed: u64, samples: usize) -> Result<Attempt<Reported>> {
         let mut served = match self.served.take().filter(|served| !served.has_ended()) {
             Some(served) => served,
             None => {
                 let env = self.env(problem, None);
-                let words = self.words(&self.run.command, &env, seed)?;
-                Served::start(&self.step(words, &env, seed, self.limit)?)?
+                let place = |name: &str| self.places.text(name, seed, work.build.as_deref());
+                let words = build::words(&self.run.command, &env, &place)?;
+                Served::start(&self.step(words, &env, &place, self.limit)?)?
             }
         };
-        let build = self.places.build.as_ref().map(|folder| folder.display().to_string());
-        let asked = served::Question { kernel: &self.kernel, problem, config, seed, samples, build };
+        let build = work.build.as_ref().map(|folder| folder.display().to_string());
+        let asked = served::Question { kernel: &self.kernel, problem, config: &work.config, seed, samples, build };
         let answer = served.ask(&asked, self.limit);
         // who did not answer, or not sensibly, is not asked again
         if !served.is_confused() {
@@ -169,6 +168,11 @@ impl Program {
         }
         Ok(answer)
     }
+}
+
+/// What cannot be tried at all is told as the config's failure: others may work.
+fn untried<T>(e: Error) -> Attempt<T> {
+    Err(Invalidity::new(InvalidityKind::Runtime, e.to_string()))
 }
 
 impl Drop for Program {
@@ -204,8 +208,10 @@ impl Subject for Program {
         let Some(config) = config else {
             return Err(Invalidity::new(InvalidityKind::Runtime, "a program has no vendor's library beside it"));
         };
+        let (problem, _) = self.problem()?;
+        let build = self.build(&problem, config).unwrap_or_else(untried)?;
         self.reported.push(Reported::default());
-        Ok(Prepared { config: config.clone(), at: self.reported.len() - 1 })
+        Ok(Prepared { config: config.clone(), at: self.reported.len() - 1, build })
     }
 
     fn fault(&mut self, work: &Prepared) -> Result<Option<Invalidity>> {
@@ -216,9 +222,7 @@ impl Subject for Program {
         let mut times = Vec::new();
         while times.len() < repeat.max(1) {
             let left = repeat.max(1) - times.len();
-            // what cannot be tried at all is told as the config's failure: others may work
-            let failed = |e: Error| Err(Invalidity::new(InvalidityKind::Runtime, e.to_string()));
-            let found = self.once(work, left).unwrap_or_else(failed)?;
+            let found = self.once(work, left).unwrap_or_else(untried)?;
             times.extend(&found.times_us);
             if let Some(reported) = self.reported.get_mut(work.at) {
                 reported.add(found);

@@ -12,8 +12,6 @@ const MARK: &str = "set-up.json";
 pub struct Places {
     /// Working folder.
     pub work: PathBuf,
-    /// Folder of the build of the config that runs.
-    pub build: Option<PathBuf>,
     kernel: PathBuf,
     mark: PathBuf,
 }
@@ -45,14 +43,14 @@ impl Places {
         };
         let work = scratch.join("work");
         std::fs::create_dir_all(&work).map_err(failed(&work))?;
-        Ok(Places { work, build: None, kernel: folder, mark: scratch.join(MARK) })
+        Ok(Places { work, kernel: folder, mark: scratch.join(MARK) })
     }
 
-    /// Text of a place, or of a variable of the environment.
+    /// Text of a place, or of a variable of the environment; `build` is the folder of the config's build.
     ///
     /// # Errors
     /// [`Error::Input`] where there is no such variable, or nothing was built.
-    pub fn text(&self, name: &str, seed: u64) -> Result<String> {
+    pub fn text(&self, name: &str, seed: u64, build: Option<&Path>) -> Result<String> {
         if let Some(variable) = variable(name) {
             return std::env::var(variable).map_err(|_| {
                 Error::Input(format!("[run] names {{{name}}}, but the variable {variable} is not set; set it"))
@@ -60,9 +58,9 @@ impl Places {
         }
         let path = match name {
             "seed" => return Ok(seed.to_string()),
-            "kernel" => &self.kernel,
-            "work" => &self.work,
-            _ => match &self.build {
+            "kernel" => self.kernel.as_path(),
+            "work" => self.work.as_path(),
+            _ => match build {
                 Some(folder) => folder,
                 None => return input("[run] names {build} where nothing is built yet"),
             },

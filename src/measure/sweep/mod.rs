@@ -116,9 +116,8 @@ impl Run {
         let until = self.budget.map(|budget| began + budget);
         let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
         let ledger = Ledger { journal, report: Report { planned, found, ..Report::default() }, progress };
-        let stop = self.stop.clone();
-        let mut measuring = Measuring { policy: &self.policy, kernel, measurer, ledger, until, stop: stop.clone() };
-        let precompile = Precompile { ahead: self.ahead, until, stop };
+        let mut measuring = Measuring { policy: &self.policy, kernel, measurer, ledger, until };
+        let precompile = Precompile { ahead: self.ahead, until, stop: self.stop.clone() };
         compiling(kernel, compilers, &todo, precompile, |programs| measuring.measure(&left, programs))?;
         let mut report = measuring.ledger.report;
         report.seconds = began.elapsed().as_secs_f64();
@@ -187,12 +186,11 @@ struct Measuring<'a> {
     measurer: Client,
     ledger: Ledger<'a>,
     until: Option<Instant>,
-    stop: Arc<AtomicBool>,
 }
 
 impl Measuring<'_> {
     fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() > until)
+        self.measurer.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() > until)
     }
 
     /// Measures the batches in order, until the time is over. The batches of a problem that cannot be measured are left out.
