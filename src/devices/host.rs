@@ -7,7 +7,7 @@ use std::path::Path;
 /// Id of the device.
 pub const ID: &str = "host";
 
-/// Most cores that are looked at for clocks and caches.
+/// The core that is asked for its clock and caches.
 const CORE: &str = "/sys/devices/system/cpu/cpu0";
 
 /// Describes the processors of this machine, as Linux tells of them.
@@ -58,10 +58,11 @@ fn cache() -> Option<f64> {
     (0..8).filter_map(bytes).reduce(f64::max)
 }
 
-fn memory() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(1024.0 * line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok()?)
+/// Memory of the machine in bytes, where the system tells it.
+pub fn memory() -> Option<f64> {
+    // SAFETY: asks for two numbers
+    let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
+    (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
 }
 
 #[cfg(test)]

@@ -63,13 +63,6 @@ impl Asked {
     }
 }
 
-/// Memory of the machine in bytes. PoCL reports the free memory of a CPU, which would make it another device each time.
-fn physical_memory() -> Option<f64> {
-    // SAFETY: asks for two numbers
-    let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
-    (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
-}
-
 /// Describes a device by its `cl_device_id`.
 ///
 /// # Errors
@@ -100,7 +93,8 @@ pub unsafe fn describe(id: *mut c_void) -> Result<Device> {
         compute_units: ask(MAX_COMPUTE_UNITS)?,
         clock_mhz: ask(MAX_CLOCK_FREQUENCY)?,
         cache_bytes: ask(GLOBAL_MEM_CACHE_SIZE)?.filter(|bytes| *bytes > 0.0),
-        memory_bytes: physical_memory().filter(|_| is_cpu).or(ask(GLOBAL_MEM_SIZE)?),
+        // PoCL reports the free memory of a CPU, which would make it another device each time
+        memory_bytes: crate::host::memory().filter(|_| is_cpu).or(ask(GLOBAL_MEM_SIZE)?),
         bandwidth_gbs: None,
         f32_gflops: None,
         is_cpu: Some(is_cpu as u8 as f64),

@@ -49,17 +49,21 @@ fn field(text: &str) -> Result<String> {
     Ok(format!("{head}, kind = \"choice\", labels = {}, default = {default}, meaning = \"choice\" }}", list(labels)))
 }
 
-fn parameter(text: &str) -> Result<String> {
+/// Name, values and default of a parameter, `tile=8,[16],32`.
+fn values(text: &str) -> Result<(&str, Vec<&str>, &str)> {
     let (name, values) = pair("--parameter", text)?;
     let (mut all, mut default) = (Vec::new(), None);
     for value in values.split(',').map(str::trim) {
         let bare = value.strip_prefix('[').and_then(|v| v.strip_suffix(']'));
-        if bare.is_some() {
-            default = bare;
-        }
+        default = bare.or(default);
         all.push(bare.unwrap_or(value));
     }
     let default = default.unwrap_or(all[0]);
+    Ok((name, all, default))
+}
+
+fn parameter(text: &str) -> Result<String> {
+    let (name, all, default) = values(text)?;
     let values = match all.iter().all(|value| value.parse::<i64>().is_ok()) {
         true => format!("values = [{}], default = {default}", all.join(", ")),
         false => format!("labels = {}, default = {}", list(&all), toml(default)),
@@ -216,10 +220,7 @@ fn reference_items(args: &Args, global: &[String]) -> Result<Vec<String>> {
 }
 
 fn default_of(text: &str) -> Result<(String, String)> {
-    let (name, values) = pair("--parameter", text)?;
-    let all: Vec<&str> = values.split(',').map(str::trim).collect();
-    let marked = all.iter().find_map(|v| v.strip_prefix('[')?.strip_suffix(']'));
-    let default = marked.unwrap_or(all[0]);
+    let (name, _, default) = values(text)?;
     match default.parse::<i64>() {
         Ok(_) => Ok((name.into(), default.into())),
         Err(_) => Err(Error::Input(format!("--parameter {}: a source takes whole numbers", quoted(text)))),

@@ -16,7 +16,7 @@ const MEMORY: &str = "SEQTUNE_WORKER_MEMORY";
 /// [`Error::Input`](seqtune_predict::error::Error::Input) where the variable is no number above 0.
 pub fn most_memory() -> Result<f64> {
     let Some(text) = std::env::var_os(MEMORY) else {
-        return Ok(MEMORY_SHARE * machine_memory().unwrap_or(f64::INFINITY));
+        return Ok(MEMORY_SHARE * seqtune_devices::host::memory().unwrap_or(f64::INFINITY));
     };
     let gigabytes =
         text.to_str().and_then(|text| text.trim().parse::<f64>().ok()).filter(|gb| gb.is_finite() && *gb > 0.0);
@@ -26,13 +26,6 @@ pub fn most_memory() -> Result<f64> {
             input(format!("{MEMORY} is `{}`; it is a number of gigabytes above 0", quoted(&text.to_string_lossy())))
         }
     }
-}
-
-/// Memory of the machine in bytes, where the system tells it.
-fn machine_memory() -> Option<f64> {
-    // SAFETY: asks for two numbers
-    let [pages, size] = unsafe { [libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)] };
-    (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
 }
 
 /// Bytes of their own that a process and all that it started have in memory, where the system tells it.
@@ -85,9 +78,12 @@ pub fn kill_tree(process: u32) {
     }
 }
 
-/// Waits for processes that were killed, of which this process has become the parent.
-pub fn bury(processes: &[u32]) {
-    for process in processes {
+/// Kills the children of this process that are not among `spared`, with all that they started: what a program has left behind, which would
+/// disturb the next config, and hold its pipes.
+pub fn end_children(spared: &[u32]) {
+    let left: Vec<u32> = children(std::process::id()).into_iter().filter(|child| !spared.contains(child)).collect();
+    left.iter().for_each(|child| kill_tree(*child));
+    for process in &left {
         // SAFETY: waits for a process by its id; where it is no child nothing happens
         unsafe {
             libc::waitpid(*process as libc::pid_t, std::ptr::null_mut(), 0);

@@ -1,6 +1,6 @@
 //! A program that is started once and answers requests: a line of JSON each, on its standard streams.
 
-use crate::processes::guard::{bury, children, kill_group, kill_tree};
+use crate::processes::guard::{end_children, kill_tree};
 use crate::processes::lines::{Tail, for_each_line};
 use crate::programs::answer::{Reported, of_object};
 use crate::programs::step::Step;
@@ -146,10 +146,7 @@ impl Drop for Served {
     fn drop(&mut self) {
         let leader = self.child.borrow().id();
         kill_tree(leader);
-        kill_group(leader);
         let _ = self.child.borrow_mut().wait();
-        let left = children(std::process::id());
-        left.iter().for_each(|process| kill_tree(*process));
-        bury(&left);
+        end_children(&[]);
     }
 }

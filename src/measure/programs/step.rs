@@ -1,6 +1,6 @@
 //! A step of a program: a process that is started, watched, and ended with all that it started.
 
-use crate::processes::guard::{bury, children, confine, kill_group, kill_tree};
+use crate::processes::guard::{children, confine, end_children, kill_group, kill_tree};
 use crate::processes::lines::Tail;
 use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result, input, quoted};
@@ -88,12 +88,8 @@ impl Step {
         let took = began.elapsed();
         drop(done);
         let is_late = watch.join().unwrap_or(false);
-        // what it has left behind would disturb the next config, and hold its pipes
         kill_group(leader);
-        let left: Vec<u32> =
-            children(std::process::id()).into_iter().filter(|process| !before.contains(process)).collect();
-        left.iter().for_each(|process| kill_tree(*process));
-        bury(&left);
+        end_children(&before);
         let (output, errors) = (output.text(), errors.text());
         Ok(Ended { status: Some(status).filter(|_| !is_late), output, errors, took, limit })
     }
