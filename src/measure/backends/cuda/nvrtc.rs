@@ -155,14 +155,23 @@ impl Compiler for Nvrtc {
             CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
         let defines = job.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
-        let options: Vec<CString> =
-            self.options().into_iter().chain(defines).filter_map(|o| CString::new(o).ok()).collect();
+        // programs from its own cache come without the assembler's log; versions that keep none do not know the option, which comes last
+        let options = self.options().into_iter().chain(defines).chain(["--no-cache".into()]);
+        let options: Vec<CString> = options.filter_map(|o| CString::new(o).ok()).collect();
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        let compile = |program: &Program, options: &[*const c_char]| {
+            // SAFETY: all strings outlive the call
+            unsafe { sys::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()) }
+        };
         let mut program = Program(null_mut());
         // SAFETY: all strings outlive the calls; the program is destroyed when `program` is dropped
         unsafe {
             check(sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()))?;
-            let compiled = check(sys::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()));
+            let mut compiled = compile(&program, &options);
+            if compiled == sys::nvrtcResult::NVRTC_ERROR_INVALID_OPTION {
+                compiled = compile(&program, &options[..options.len() - 1]);
+            }
+            let compiled = check(compiled);
             let log = program.text(sys::nvrtcGetProgramLogSize, sys::nvrtcGetProgramLog);
             let log = String::from_utf8_lossy(&log).trim_matches(['\0', '\n']).to_string();
             if let Err(error) = compiled {
