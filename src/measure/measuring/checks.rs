@@ -12,27 +12,39 @@ use seqtune_predict::kernel::Config;
 /// Launches of a config that is confirmed, each of which has to be right.
 const LAUNCHES: usize = 5;
 
+/// A first launch of so many microseconds, and beyond so many times what is hopeless, is not timed once more.
+const FIRST_US: f64 = 5e3;
+const FIRST: f64 = 1.5;
+
 impl<S: Subject> Bench<S> {
     /// Compiles a contender, compares the result of its first launch with the expected one, and times a second launch; the first one
-    /// where each launch is checked.
-    pub(super) fn check(&mut self, contender: Contender, configs: &[Config]) -> Result<Attempt<Trial<S::Work>>> {
+    /// where each launch is checked, or where it took so long that the contender is hopeless.
+    pub(super) fn check(&mut self, contender: Contender, pass: &Pass) -> Result<Attempt<Trial<S::Work>>> {
         let config = match contender {
-            Contender::Config(at) => Some(&configs[at]),
+            Contender::Config(at) => Some(&pass.batch.configs[at]),
             Contender::Library => None,
         };
         let work = match self.subject.prepare(config) {
             Ok(work) => work,
             Err(fault) => return Ok(Err(fault)),
         };
-        if !self.subject.checks_each_launch()
-            && let Some(fault) = self.subject.fault(&work)?
-        {
-            return Ok(Err(fault));
+        let mut first = None;
+        if !self.subject.checks_each_launch() {
+            match self.subject.verify(&work)? {
+                Ok(us) => first = Some(us),
+                Err(fault) => return Ok(Err(fault)),
+            }
         }
-        let estimate_us = match self.subject.launch(&work, 1, Timing::Warm) {
-            Ok(times) => times[0].max(0.1) as f64,
-            Err(fault) => return Ok(Err(fault)),
+        // what loading adds to a first launch is less than this
+        let too_long = FIRST_US.max(FIRST * pass.policy.slow * pass.best_us);
+        let estimate_us = match first.filter(|us| *us > too_long) {
+            Some(us) => us,
+            None => match self.subject.launch(&work, 1, Timing::Warm) {
+                Ok(times) => times[0] as f64,
+                Err(fault) => return Ok(Err(fault)),
+            },
         };
+        let estimate_us = estimate_us.max(0.1);
         Ok(Ok(Trial { contender, work, estimate_us, samples: Vec::new(), conditions: None, done: false }))
     }
 
@@ -42,7 +54,7 @@ impl<S: Subject> Bench<S> {
             return Ok(true);
         }
         pass.begin(trial.contender);
-        let Some(fault) = self.subject.fault(&trial.work)? else { return Ok(true) };
+        let Err(fault) = self.subject.verify(&trial.work)? else { return Ok(true) };
         let detail = match fault.kind {
             InvalidityKind::Correctness => format!("right at its first launch, wrong later: {}", fault.detail),
             _ => fault.detail,
@@ -64,6 +76,11 @@ impl<S: Subject> Bench<S> {
         };
         // one that checks each launch has no memory of its own that a second one could meet
         let launches = if self.subject.checks_each_launch() { 1 } else { LAUNCHES };
-        (0..launches).map(|_| self.subject.fault(&work)).find_map(|found| found.transpose()).transpose()
+        for _ in 0..launches {
+            if let Err(fault) = self.subject.verify(&work)? {
+                return Ok(Some(fault));
+            }
+        }
+        Ok(None)
     }
 }

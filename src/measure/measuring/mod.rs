@@ -20,6 +20,7 @@ use crate::measuring::trial::{Stage, Trial};
 use seqtune_data::recipe::{Cache, Policy};
 use seqtune_data::{Measurement, Observed, Outcome};
 use seqtune_predict::error::Result;
+use std::time::Instant;
 
 /// Limit of a round in microseconds for more than [`FEW`] configs, which are lost together when a sweep is interrupted.
 const ROUND_US: f64 = 2e6;
@@ -89,10 +90,16 @@ impl<S: Subject> Bench<S> {
         let contenders = batch.contenders();
         let mut left = &contenders[..];
         while !left.is_empty() {
+            let began = Instant::now();
             let (mut running, taken) = self.admit(left, &mut pass)?;
             left = &left[taken..];
+            let admitted = began.elapsed();
             self.warm_up(&mut running, &mut pass);
+            let warm = began.elapsed();
             self.sample(&mut running, &mut pass)?;
+            let [checks, warm_up, samples] =
+                [admitted, warm - admitted, began.elapsed() - warm].map(|d| d.as_secs_f64());
+            tracing::debug!("{taken} configs: checks {checks:.2} s, warm-up {warm_up:.2} s, samples {samples:.2} s");
             if policy.energy {
                 self.meter_all(&mut running, &mut pass);
             }
@@ -114,7 +121,7 @@ impl<S: Subject> Bench<S> {
             }
             taken += 1;
             pass.begin(*contender);
-            match self.check(*contender, pass.batch.configs)? {
+            match self.check(*contender, pass)? {
                 Ok(trial) => {
                     // configs compete with the best config: the library may compute on other units
                     if matches!(trial.contender, Contender::Config(_)) {

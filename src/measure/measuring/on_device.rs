@@ -12,6 +12,7 @@ use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// Number of programs above which all are released before the next configs.
 const PROGRAMS: usize = 1_024;
@@ -93,7 +94,9 @@ impl Subject for OnDevice {
     fn load(&mut self, problem: &Problem, seed: u64) -> Result<()> {
         if !self.workload.as_ref().is_some_and(|l| l.expects(problem, seed)) {
             self.workload = None;
+            let began = Instant::now();
             self.workload = Some(load(self.executor.as_mut(), &self.kernel, problem, seed, Some(&mut self.agree))?);
+            tracing::debug!("data and reference in {:.2} s", began.elapsed().as_secs_f64());
         }
         Ok(())
     }
@@ -118,12 +121,14 @@ impl Subject for OnDevice {
         Ok(Work::Config(program, self.geometry(&problem, config)))
     }
 
-    fn fault(&mut self, work: &Work) -> Result<Option<Invalidity>> {
+    fn verify(&mut self, work: &Work) -> Result<Attempt<f64>> {
         self.workload.as_ref().ok_or_else(nothing_loaded)?.reset(self.executor.as_mut())?;
-        match self.launch(work, 1, Timing::Warm) {
-            Err(fault) => Ok(Some(fault)),
-            Ok(_) => self.workload.as_ref().ok_or_else(nothing_loaded)?.wrong(self.executor.as_mut()),
-        }
+        let times = match self.launch(work, 1, Timing::Warm) {
+            Err(fault) => return Ok(Err(fault)),
+            Ok(times) => times,
+        };
+        let wrong = self.workload.as_ref().ok_or_else(nothing_loaded)?.wrong(self.executor.as_mut())?;
+        Ok(wrong.map_or(Ok(times[0] as f64), Err))
     }
 
     fn launch(&mut self, work: &Work, repeat: usize, timing: Timing) -> Attempt<Vec<f32>> {

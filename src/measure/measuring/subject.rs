@@ -33,11 +33,11 @@ pub trait Subject {
     /// [`Invalidity`] where a config does not compile, or there is no library.
     fn prepare(&mut self, config: Option<&Config>) -> Attempt<Self::Work>;
 
-    /// Launches once on fresh data and compares the result with the expected one; returns how it failed.
+    /// Launches once on fresh data and compares the result with the expected one; returns the time in microseconds, or how it failed.
     ///
     /// # Errors
     /// `Error::Failed` where copies to or from the device fail.
-    fn fault(&mut self, work: &Self::Work) -> Result<Option<Invalidity>>;
+    fn verify(&mut self, work: &Self::Work) -> Result<Attempt<f64>>;
 
     /// Launches `repeat` times in sequence and returns the time of each timed launch in microseconds.
     ///

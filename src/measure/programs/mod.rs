@@ -214,8 +214,8 @@ impl Subject for Program {
         Ok(Prepared { config: config.clone(), at: self.reported.len() - 1, build })
     }
 
-    fn fault(&mut self, work: &Prepared) -> Result<Option<Invalidity>> {
-        Ok(self.once(work, 1)?.err())
+    fn verify(&mut self, work: &Prepared) -> Result<Attempt<f64>> {
+        Ok(self.once(work, 1)?.map(|found| found.times_us.first().copied().unwrap_or_default() as f64))
     }
 
     fn launch(&mut self, work: &Prepared, repeat: usize, _timing: Timing) -> Attempt<Vec<f32>> {

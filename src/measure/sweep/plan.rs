@@ -5,6 +5,7 @@ use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::threads::{cores, on_threads};
 use std::collections::{HashMap, HashSet};
 
 /// Which configs of each problem to measure.
@@ -51,13 +52,13 @@ pub fn plan(
             for problem in problems {
                 check(planner.space(problem).counter().total().known().unwrap_or(f64::INFINITY))?;
             }
-            problems.iter().map(|p| Ok((p.clone(), planner.all(p)?))).collect()
+            on_threads(problems, cores(), |p| Ok((p.clone(), planner.all(p)?)))
         }
         Choice::Sample { configs, pool, fresh } => {
             check((configs.max(pool) * problems.len()) as f64)?;
             let pools = planner.pools(problems, pool)?;
             let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
-            problems.iter().map(|p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?))).collect()
+            on_threads(problems, cores(), |p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?)))
         }
     }
 }

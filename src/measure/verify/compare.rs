@@ -13,22 +13,47 @@ pub fn canary() -> [u8; CANARY] {
     [CANARY_BYTE; CANARY]
 }
 
-/// Generates `count` random values in [-1, 1).
+/// Values that a thread generates at a time. Problems of hundreds of megabytes are made in a sweep, while the device waits.
+const CHUNK: usize = 1 << 20;
+
+/// Generates `count` random values in [-1, 1), on all cores; the same as on one.
 pub fn random_data(count: usize, format: Format, rng: &mut ChaCha8Rng) -> Vec<u8> {
-    let mut data = Vec::with_capacity(count * format.bytes() + CANARY);
-    for _ in 0..count {
+    let size = format.bytes();
+    let mut data = Vec::with_capacity(count * size + CANARY);
+    data.resize(count * size, 0);
+    // a value takes one word of the generator
+    let first = rng.get_word_pos();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let share = count.div_ceil(threads).next_multiple_of(CHUNK);
+    std::thread::scope(|scope| {
+        let mut parts = data.chunks_mut(share * size).enumerate();
+        let own = parts.next();
+        for (at, part) in parts {
+            let mut rng = rng.clone();
+            rng.set_word_pos(first + (at * share) as u128);
+            scope.spawn(move || fill(part, format, &mut rng));
+        }
+        if let Some((_, part)) = own {
+            fill(part, format, rng);
+        }
+    });
+    rng.set_word_pos(first + count as u128);
+    data
+}
+
+fn fill(data: &mut [u8], format: Format, rng: &mut ChaCha8Rng) {
+    for value in data.chunks_exact_mut(format.bytes()) {
         match format {
             Format::F16 => {
                 // sign, exponent 8-14 (magnitudes 2^-7 to 1), mantissa
                 let bits: u16 = rng.random();
                 let exponent = 8 + (bits >> 10 & 31) % 7;
-                data.extend(((bits & 0x83ff) | exponent << 10).to_le_bytes());
+                value.copy_from_slice(&((bits & 0x83ff) | exponent << 10).to_le_bytes());
             }
-            Format::F32 => data.extend((rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()),
-            Format::Bf16 => data.extend(&(rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()[2..]),
+            Format::F32 => value.copy_from_slice(&(rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()),
+            Format::Bf16 => value.copy_from_slice(&(rng.random::<f32>() * 2.0 - 1.0).to_le_bytes()[2..]),
         }
     }
-    data
 }
 
 /// Largest magnitude of a result, to which errors are relative.
@@ -92,6 +117,7 @@ fn first_wrong(mut triples: impl Iterator<Item = (usize, f64, f64)>, most: f64) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
 
     #[test]
     fn random_values_of_every_format_lie_between_minus_one_and_one() {
@@ -104,6 +130,19 @@ mod tests {
             assert!(mean.abs() < 0.1 && values.iter().any(|v| v.abs() > 0.9), "{format:?}: {mean}");
         }
         assert_eq!(Format::Bf16.read(&[0x80, 0xbf]), -1.0);
+    }
+
+    #[test]
+    fn random_data_are_the_same_on_one_core_and_on_many() {
+        for format in [Format::F32, Format::F16, Format::Bf16] {
+            let [mut parts, mut whole] = [7, 7].map(ChaCha8Rng::seed_from_u64);
+            let count = 2 * CHUNK + 77;
+            let many = random_data(count, format, &mut parts);
+            let mut one = vec![0; count * format.bytes()];
+            fill(&mut one, format, &mut whole);
+            assert!(many == one, "{format:?}");
+            assert_eq!(parts.random::<u32>(), whole.random::<u32>(), "{format:?}: the next value");
+        }
     }
 
     #[test]

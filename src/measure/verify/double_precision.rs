@@ -3,6 +3,7 @@
 use crate::verify::format::Format;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Exact;
+use seqtune_predict::threads::{cores, on_threads};
 
 /// Least and greatest number of elements, and limit of their products in all.
 const FEWEST: f64 = 256.0;
@@ -40,31 +41,37 @@ pub fn sample(exact: &Exact, env: &[f64], data: &[Option<Data>]) -> Result<Sampl
         |argument: usize| data[argument].ok_or_else(|| Error::Failed("[exact] names a number as a buffer".into()));
     let inputs = exact.product.iter().map(|(argument, _)| buffer(*argument)).collect::<Result<Vec<_>>>()?;
     let output = buffer(exact.output)?;
-    let (last, outer) = (sum[sum.len() - 1], &sum[..sum.len() - 1]);
-    let last_slot = env.len() - 1;
-    let mut elements = Vec::with_capacity(points.len());
-    for point in points {
-        let sum_from = first + point.len();
+    let value = |point: &Vec<usize>| {
+        let mut env = env.clone();
         for (slot, index) in env[first..].iter_mut().zip(point) {
-            *slot = index as f64;
+            *slot = *index as f64;
         }
-        let mut total = 0.0;
-        for i in 0..outer.iter().product::<usize>() {
-            let mut rest = i;
-            for (slot, count) in env[sum_from..].iter_mut().zip(outer).rev() {
-                *slot = (rest % count) as f64;
-                rest /= count;
-            }
-            env[last_slot] = 0.0;
-            if exact.within.eval(&env) != 0.0 {
-                total += run(exact, &mut env, last_slot, last, &inputs)?;
-            }
-        }
+        let total = total(exact, &mut env, first + point.len(), &sum, &inputs)?;
         let at = exact.at.eval(&env) as usize;
         let before = if old == 0.0 { 0.0 } else { old * element(output, at)? };
-        elements.push((at, factor * total + before));
+        Ok((at, factor * total + before))
+    };
+    // the device waits meanwhile
+    Ok(Sample { output: exact.output, elements: on_threads(&points, cores(), value)? })
+}
+
+/// Sum over all indices, whose slots in `env` begin at `sum_from`.
+fn total(exact: &Exact, env: &mut [f64], sum_from: usize, sum: &[usize], inputs: &[Data]) -> Result<f64> {
+    let (last, outer) = (sum[sum.len() - 1], &sum[..sum.len() - 1]);
+    let last_slot = env.len() - 1;
+    let mut total = 0.0;
+    for i in 0..outer.iter().product::<usize>() {
+        let mut rest = i;
+        for (slot, count) in env[sum_from..].iter_mut().zip(outer).rev() {
+            *slot = (rest % count) as f64;
+            rest /= count;
+        }
+        env[last_slot] = 0.0;
+        if exact.within.eval(env) != 0.0 {
+            total += run(exact, env, last_slot, last, inputs)?;
+        }
     }
-    Ok(Sample { output: exact.output, elements })
+    Ok(total)
 }
 
 /// Sum of products along the last index.
