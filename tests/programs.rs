@@ -133,6 +133,33 @@ fn what_is_compiled_is_shown_with_what_it_needs_and_other_devices_are_refused_in
     }
 }
 
+#[test]
+fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let programs = || std::fs::read_dir(folder.path().join("programs")).map_or(0, |entries| entries.count());
+    let problems = ["--problems", "M=64,N=64,K=64", "M=96,N=32,K=64", "M=64,N=64,K=64,transB=T"];
+    let only = |device: &str, more: &[&str]| {
+        let args =
+            ["sweep", "gemm", "--device", device, "--compile-only", "--sample", "4", "--pool", "4", "--fresh", "0"];
+        text(seqtune(&[&args[..], &problems, more].concat()).env("SEQTUNE_CACHE", folder.path()).output().unwrap())
+    };
+    let (out, err, code) = only("H200", &[]);
+    // the default config and four others at most, of two layouts
+    assert!(code == 0 && out.contains(" programs for H200 are in the cache"), "{out}{err}");
+    assert!((8..=10).contains(&programs()), "{}", programs());
+    let made = programs();
+    assert!(only("H200", &[]).2 == 0 && programs() == made, "they are found again");
+    let (_, err, code) = only("V100", &[]);
+    assert!(code == 3 && err.contains("does not compile for sm_70") && err.lines().count() == 1, "{code} {err}");
+    let (_, err, code) = only("H200", &["--energy"]);
+    assert!(code == 2 && err.contains("cannot be used with"), "{code} {err}");
+    let (_, err, code) = run(&["sweep", "hpl", "--problems", "N=500", "--device", "H200", "--compile-only"]);
+    assert!(code == 2 && err.contains("hpl is a program") && err.lines().count() == 1, "{code} {err}");
+}
+
 /// Counts what it is asked for.
 struct Counting(AtomicUsize);
 

@@ -16,6 +16,7 @@ mod init;
 pub mod inputs;
 mod merge;
 pub mod outputs;
+mod precompile;
 mod predict;
 pub mod progress;
 mod shards;

@@ -2,6 +2,7 @@
 
 use crate::cli::answer::{answer, answer_json, tell, warn};
 use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::precompile;
 use crate::cli::progress::Bar;
 use crate::cli::shards;
 use seqtune_data::failures::{Failures, failures};
@@ -39,7 +40,14 @@ pub struct Args {
     #[arg(long, required = true, num_args = 1.., value_name = "PROBLEM|FILE")]
     problems: Vec<String>,
     /// Journal to write, or to go on with
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required = false,
+        required_unless_present = "compile_only",
+        default_value_if("compile_only", "true", ".")
+    )]
     output: PathBuf,
     /// Configs per problem, 1 to 1,000,000: the default config first, then sampled ones
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
@@ -79,6 +87,10 @@ pub struct Args {
     /// Measures the vendor's library (cuBLAS) too, once for each problem that is not yet complete
     #[arg(long)]
     library: bool,
+    /// Compiles the programs of the sweep into the cache on disk and measures nothing; the device may be a described one, so that no GPU
+    /// is needed
+    #[arg(long, conflicts_with_all = ["output", "shard", "energy", "library", "pack", "timeout", "cache"])]
+    compile_only: bool,
     /// Time after which a silent config counts as hanging [default: 20s, or what the kernel's [run] says]
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     timeout: Option<Duration>,
@@ -141,6 +153,12 @@ pub fn run(mut args: Args) -> Result<()> {
     // one that is named twice is measured once
     let mut named = HashSet::new();
     problems.retain(|problem| named.insert(kernel.show_problem(problem)));
+    if args.compile_only {
+        let device = crate::cli::inputs::device(&args.device)?;
+        let plan = planned(&args, &kernel, &device, &problems)?;
+        let until = args.budget.map(|budget| began + budget);
+        return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
+    }
     let (device, ahead) = device(&args, &kernel)?;
     let policy = policy(&args, &kernel, &device);
     let provenance = Provenance::measured(policy);

@@ -1,0 +1,72 @@
+//! `seqtune sweep --compile-only`: the programs of a sweep, in the cache on disk before there is a device.
+
+use crate::cli::answer::{answer, tell};
+use crate::cli::progress::Bar;
+use seqtune_data::Invalidity;
+use seqtune_measure::batch::ProgramKey;
+use seqtune_measure::compile::compile_for;
+use seqtune_measure::registry::compiler_for;
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
+use seqtune_predict::threads::{cores, on_threads};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Programs between two looks at the clock, for each core.
+const PORTION: usize = 8;
+
+/// Compiles each program of a plan once, on all cores, until the time is over or `stop` is set.
+///
+/// # Errors
+/// `Error::Input` for a program ([run]), [`Error::Unavailable`] where the compiler is missing, [`Error::Failed`] where no program compiles.
+pub fn run(
+    kernel: &Kernel,
+    device: &Device,
+    plan: &[(Problem, Vec<Config>)],
+    until: Option<Instant>,
+    stop: &AtomicBool,
+) -> Result<()> {
+    if kernel.run.is_some() {
+        return input(format!(
+            "--compile-only is for kernels; {} is a program, which a sweep builds as it goes",
+            kernel.name
+        ));
+    }
+    let compiler = compiler_for(device)?;
+    let mut met = HashSet::new();
+    let all = plan.iter().flat_map(|(problem, configs)| configs.iter().map(move |config| (problem, config)));
+    let jobs: Vec<(&Problem, &Config)> = all.filter(|(p, c)| met.insert(ProgramKey::of(kernel, p, c))).collect();
+    let (mut bar, began) = (Bar::new("compile", jobs.len() as u64), Instant::now());
+    let (mut done, mut failed): (usize, Vec<(String, Invalidity)>) = (0, Vec::new());
+    for part in jobs.chunks(PORTION * cores()) {
+        if stop.load(Ordering::Relaxed) || until.is_some_and(|until| Instant::now() > until) {
+            break;
+        }
+        let made = on_threads(part, cores(), |(p, c)| {
+            compile_for(&compiler, kernel, p, c, device).map(|made| made.map(drop))
+        })?;
+        let faults = part.iter().zip(made).filter_map(|((_, c), made)| Some((kernel.show_config(c), made.err()?)));
+        failed.extend(faults);
+        done += part.len();
+        bar.at(done, &kernel.name);
+    }
+    bar.end();
+    let compiled = done - failed.len();
+    answer(&format!(
+        "{compiled} programs for {} are in the cache, after {:.1} s",
+        device.name,
+        began.elapsed().as_secs_f64()
+    ));
+    if let Some((config, fault)) = failed.first() {
+        let why = fault.detail.lines().next().unwrap_or_default();
+        answer(&format!("{} do not run there, first {config}: {why}", failed.len()));
+    }
+    if done < jobs.len() {
+        tell(&format!("seqtune: stopped at {done} of {}; the same command goes on", jobs.len()));
+    }
+    match compiled == 0 && done > 0 {
+        true => Err(Error::Failed(format!("no program of {} compiles for {}", kernel.name, device.name))),
+        false => Ok(()),
+    }
+}
