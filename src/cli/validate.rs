@@ -4,8 +4,6 @@ use crate::cli::answer::{answer as print, answer_json, tell, warn};
 use crate::cli::progress::Bar;
 use answer::{Answer, draw, page, table};
 use bench::{Bench, Validation};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::{Policy, Provenance};
 use seqtune_data::{Header, Journal};
 use seqtune_eval::plot;
@@ -160,7 +158,7 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
             .collect::<Result<_>>()
             .map_err(|e| e.at("--beside"))?,
         confirm: !args.no_confirm,
-        rng: ChaCha8Rng::seed_from_u64(args.seed),
+        seed: args.seed,
         learn: args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?,
         library: None,
         unmetered: None,

@@ -2,6 +2,7 @@
 
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
+use seqtune_data::stats::quantile;
 use seqtune_eval::html::Page;
 use seqtune_eval::markdown;
 use seqtune_eval::plot;
@@ -238,11 +239,21 @@ fn means(answers: &[Answer], library: Option<&str>) -> String {
     });
     let beside = beside + &named.collect::<String>();
     format!(
-        "{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found, best of the top {} %{beside}.",
+        "{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found{}, best of the top {} %{beside}.",
         answers.len(),
         mean(answers.iter().map(|a| share(a, a.first_cost()))),
+        tenth(answers.iter().filter_map(|a| share(a, a.first_cost())).collect()),
         mean(answers.iter().map(|a| share(a, a.best_predicted_cost()))),
     )
+}
+
+/// The 10th percentile of shares in percent, where there are enough.
+fn tenth(mut shares: Vec<f64>) -> String {
+    if shares.len() < 10 {
+        return String::new();
+    }
+    shares.sort_by(f64::total_cmp);
+    format!(" ({:.1} % at the 10th percentile)", quantile(&shares, 0.1))
 }
 
 /// Bars of every problem, as SVG.

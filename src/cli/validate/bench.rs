@@ -2,6 +2,7 @@
 
 use crate::cli::answer::warn;
 use crate::cli::validate::answer::{Answer, Beside, Predicted};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
@@ -24,7 +25,8 @@ pub struct Bench {
     pub beside: Vec<Config>,
     /// Whether the best and the first choice are checked with other data.
     pub confirm: bool,
-    pub rng: ChaCha8Rng,
+    /// Seed of the random configs.
+    pub seed: u64,
     /// Where what is measured is kept.
     pub learn: Option<Journal>,
     /// The vendor's library, where there is one.
@@ -90,7 +92,8 @@ impl Bench {
         let space = ConfigSpace::new(kernel, problem, device);
         let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
         let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
-        let random = space.counter().sample_distinct(self.search, &mut self.rng)?;
+        // the same for problems of the same space, so that their programs are compiled once
+        let random = space.counter().sample_distinct(self.search, &mut ChaCha8Rng::seed_from_u64(self.seed))?;
         let beside = self.beside.iter().filter(|config| space.is_legal(config));
         for config in default.iter().chain(beside).chain(&random) {
             if !configs.contains(config) {
