@@ -3,13 +3,15 @@
 # the driver and NVRTC (of a CUDA toolkit, of the wheels beside Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
 # Lists the devices and does the PARTS that are named, each for its share of the time:
 #   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
-#   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library
+#   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library; the last HELD_OUT (40) products and
+#             half as many convolutions of each list are left out
 #   best      many configs of one large product, random ones and those that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products
-#   validate  measures what the shipped models predict
+#   validate  measures what the shipped models predict for the problems that were left out, beside 100 random configs
 # OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
 # stopped loses little; journals are kept in WORK (gpu_work), so that the next call goes on. On another machine the packed files of the last call serve as well, in WORK.
-# A sweep measures CONFIGS of each problem (110).
+# A sweep measures CONFIGS of each problem (110) from pools of POOL (220), so that few programs are compiled; `seqtune sweep --compile-only`
+# makes them beforehand where there is no GPU (CACHE names the folder that SEQTUNE_CACHE then was).
 # usage: [PARTS="tests gemm"] [DEVICE=cuda:0] [CONFIGS=110] scripts/gpu_run.sh BIN OUT [MINUTES]
 set -uo pipefail
 bin=$(realpath "${1:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}")
@@ -17,7 +19,8 @@ out=${2:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}
 minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
-work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110}
+work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
+[ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
 declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=20 [energy]=25 [validate]=10)
 for part in "${parts[@]}"; do
@@ -63,7 +66,7 @@ sweep() {
     [ -e "$work/$name.jsonl" ] || [ ! -e "$work/$name.sqt" ] || try "$bin" convert "$work/$name.sqt" -o "$work/$name.jsonl"
     while seconds=$((until - SECONDS)) && [ $seconds -gt 5 ]; do
         # a batch that was begun is finished; what hangs beyond that is ended
-        timeout $((seconds + 120)) "$bin" sweep "$@" --device "$device" --budget "${seconds}s" -o "$work/$name.jsonl" \
+        timeout $((seconds + 120)) "$bin" sweep "$@" --verbose --device "$device" --budget "${seconds}s" -o "$work/$name.jsonl" \
             > "$work/told.txt" 2> "$work/said.txt" &
         running=$! next=$((SECONDS + 60))
         while kill -0 "$running" 2> /dev/null; do
@@ -102,7 +105,7 @@ say "devices"
 grep -q "^  $device" "$work/report.txt" || { say "$device does not open: see report.txt"; exit 1; }
 
 run_tests() {
-    local tests limit=$(($(share) > 200 ? $(share) : 200)) code=0
+    local tests limit=$(($(share) > 60 ? $(share) : 60)) code=0
     tests=$(dirname "$bin")/gpu_tests
     [ -s "$work/tests.txt" ] && { say "tests ran before"; return; }
     [ -x "$tests" ] || { say "no tests: $tests is missing"; return; }
@@ -127,10 +130,9 @@ search() {
 validate() {
     local kernel problems model budget until=$((SECONDS + $1)) pairs=()
     for kernel in gemm gemm_tc conv2d; do
-        problems=datasets/problems/${kernel}_gpu.txt
-        [ "$kernel" = gemm_tc ] && problems=$work/gemm_tc.txt
+        problems=$work/${kernel}_held_out.txt
         for model in models/*; do
-            predicts "$model" "$kernel" "$(grep -v '^#' "$problems" | head -n 1)" && pairs+=("$kernel $model $problems")
+            predicts "$model" "$kernel" "$(head -n 1 "$problems")" && pairs+=("$kernel $model $problems")
         done
     done
     while [ ${#pairs[@]} -gt 0 ]; do
@@ -139,17 +141,24 @@ validate() {
         budget=$(((until - SECONDS - 20) / ${#pairs[@]}))
         pairs=("${pairs[@]:1}")
         [ "$budget" -ge 5 ] || { say "no time is left to validate $model"; continue; }
-        { [ "$kernel" = conv2d ] || echo "$large"; grep -v '^#' "$problems" | awk 'NR % 40 == 7'; } > "$work/validate.txt"
         printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$work/report.txt"
-        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$work/validate.txt" --top 8 --device "$device" --budget "${budget}s" \
+        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$problems" --top 8 --search 100 --device "$device" --budget "${budget}s" \
             >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model stopped"
     done
 }
 
+sampled=(--sample "$configs" --pool "$pool" --fresh 0)
 # products are measured beside the vendor's library where one works through the device's API
 beside=()
 [ "${device%%:*}" = cuda ] && beside=(--library)
-sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/gemm_tc.txt"
+# The list of a kernel without its last ones, which validate takes: KERNEL LEFT-OUT LIST
+divide() {
+    grep -v '^#' "$3" | head -n "-$2" > "$work/$1.txt"
+    grep -v '^#' "$3" | tail -n "$2" > "$work/$1_held_out.txt"
+}
+divide gemm "$held_out" datasets/problems/gemm_gpu.txt
+divide gemm_tc "$held_out" <(sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt)
+[ ! -e datasets/problems/conv2d_gpu.txt ] || divide conv2d $((held_out / 2)) datasets/problems/conv2d_gpu.txt
 # 40 shapes over the list, 12 configs each
 awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
 while [ ${#parts[@]} -gt 0 ]; do
@@ -157,11 +166,11 @@ while [ ${#parts[@]} -gt 0 ]; do
     say "$part, $seconds s"
     case $part in
     tests) run_tests ;;
-    gemm) sweep gemm "$seconds" gemm --problems datasets/problems/gemm_gpu.txt --sample "$configs" "${beside[@]}" ;;
-    conv2d) sweep conv2d "$seconds" conv2d --problems datasets/problems/conv2d_gpu.txt --sample "$configs" ;;
+    gemm) sweep gemm "$seconds" gemm --problems "$work/gemm.txt" "${sampled[@]}" "${beside[@]}" ;;
+    conv2d) sweep conv2d "$seconds" conv2d --problems "$work/conv2d.txt" "${sampled[@]}" ;;
     energy) sweep gemm_energy "$seconds" gemm --problems "$work/energy.txt" --sample 12 --energy ;;
     validate) validate "$seconds" ;;
-    gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" --sample "$configs" "${beside[@]}" ;;
+    gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" "${sampled[@]}" "${beside[@]}" ;;
     best)
         search gemm $((seconds / 2))
         [ "${device%%:*}" = cuda ] && search gemm_tc $((seconds / 2))

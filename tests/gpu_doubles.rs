@@ -343,7 +343,11 @@ fn a_gpu_machine_brings_back_few_files_and_goes_on_from_them() {
         let mut run = std::process::Command::new("bash");
         run.arg(path("scripts/gpu_run.sh")).arg(env!("CARGO_BIN_EXE_seqtune")).arg(path(out)).arg("2");
         run.env("LD_LIBRARY_PATH", drivers).env("SEQTUNE_NVRTC", std::fs::canonicalize(".nvrtc").unwrap_or_default());
-        run.env("PARTS", "gemm").env("CONFIGS", "4").env("WORK", path("work")).env("DOUBLE_GPU", "");
+        run.env("PARTS", "gemm")
+            .env("CONFIGS", "4")
+            .env("HELD_OUT", "0")
+            .env("WORK", path("work"))
+            .env("DOUBLE_GPU", "");
         let (_, err, code) = text(run.output().unwrap());
         let report = std::fs::read_to_string(path(out).join("report.txt")).unwrap();
         assert!(code == 0 && report.contains("cuda:0  Double 1"), "{err}{report}");
