@@ -7,7 +7,7 @@
 #             half as many convolutions of each list are left out
 #   best      many configs of one large product, random ones and those that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products
-#   validate  measures what the shipped models predict for the problems that were left out, beside 100 random configs
+#   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs
 # OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
 # stopped loses little; journals are kept in WORK (gpu_work), so that the next call goes on. On another machine the packed files of the last call serve as well, in WORK.
 # A sweep measures CONFIGS of each problem (110) from pools of POOL (220), so that few programs are compiled; `seqtune sweep --compile-only`
@@ -20,6 +20,7 @@ minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
+models=${MODELS:-models/*} search=${SEARCH:-60}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
 declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=20 [energy]=25 [validate]=10)
@@ -122,7 +123,7 @@ predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$1" "$2" "$3" --de
 search() {
     local model seconds=$2
     sweep "$1_best" $((seconds * 2 / 3)) "$1" --problems "$large" --sample 400 "${beside[@]}"
-    for model in models/*; do
+    for model in $models; do
         predicts "$model" "$1" "$large" && sweep "$1_best" $((seconds / 3)) "$1" --problems "$large" --guided "$model" --sample 60 "${beside[@]}"
     done
 }
@@ -131,7 +132,7 @@ validate() {
     local kernel problems model budget until=$((SECONDS + $1)) pairs=()
     for kernel in gemm gemm_tc conv2d; do
         problems=$work/${kernel}_held_out.txt
-        for model in models/*; do
+        for model in $models; do
             predicts "$model" "$kernel" "$(head -n 1 "$problems")" && pairs+=("$kernel $model $problems")
         done
     done
@@ -142,7 +143,7 @@ validate() {
         pairs=("${pairs[@]:1}")
         [ "$budget" -ge 5 ] || { say "no time is left to validate $model"; continue; }
         printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$work/report.txt"
-        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$problems" --top 8 --search 100 --device "$device" --budget "${budget}s" \
+        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$problems" --top 8 --search "$search" --no-confirm --device "$device" --budget "${budget}s" \
             >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model stopped"
     done
 }
