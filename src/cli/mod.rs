@@ -19,6 +19,7 @@ pub mod outputs;
 mod precompile;
 mod predict;
 pub mod progress;
+mod rivals;
 mod shards;
 mod space;
 mod status;
@@ -63,6 +64,7 @@ pub enum Verb {
     Status(status::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
+    Rivals(rivals::Args),
     Convert(convert::Args),
     Import(import::Args),
     Export(export::Args),
@@ -104,6 +106,7 @@ pub fn main() -> ExitCode {
         Verb::Status(args) => status::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args),
+        Verb::Rivals(args) => rivals::run(args),
         Verb::Convert(args) => convert::run(args),
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),

@@ -13,6 +13,7 @@ pub mod plot;
 pub mod regrets;
 pub mod reliability;
 pub mod replay;
+pub mod rivals;
 pub mod said;
 pub mod sets;
 pub mod speed;

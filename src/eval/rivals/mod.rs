@@ -1,0 +1,140 @@
+//! The field's other ways to tune, at an equal budget of seconds, by replay of sweeps.
+//!
+//! Each is written from its paper's description and named for what it is, "in the manner of"; none of their code is used. All see the same
+//! sizes, pay the same prices for what they measure, and answer for the same sizes that they may not have measured for nothing.
+
+pub mod lab;
+mod perceptron;
+mod regressors;
+pub mod report;
+mod search;
+mod tables;
+mod tree;
+
+use crate::lightgbm::LightGbm;
+use crate::rivals::lab::{Lab, Prices, Surveyed};
+use crate::rivals::report::{Played, Report};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_predict::split::{Part, Split};
+use seqtune_predict::{Model, Predictor, Query};
+
+/// A way to tune.
+pub trait Rival {
+    /// Name in reports.
+    fn name(&self) -> &'static str;
+    /// Spends the seconds of a laboratory, and ranks configs of each unseen problem, best first.
+    ///
+    /// # Errors
+    /// The error of what it fits.
+    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>>;
+}
+
+/// Trains a model on what was surveyed, for seconds and a seed; asked again for the same, it may give the same model.
+pub type Trainer<'a> = &'a dyn Fn(&[Surveyed], f64, u64) -> Result<Model>;
+
+/// This project's own way: half of the configs of random problems with four fifths of the seconds, a model, its ranking.
+struct Own<'a> {
+    train: Trainer<'a>,
+    seconds: f64,
+    seed: u64,
+    /// Whether the first predictions are measured with the rest of the seconds; else these are not used.
+    again: bool,
+}
+
+/// Share of the seconds in which the first predictions are measured.
+const AGAIN: f64 = 0.2;
+
+/// Share of a problem's configs that are measured: more problems teach more than all configs of few.
+const CONFIGS: f64 = 0.5;
+
+impl Rival for Own<'_> {
+    fn name(&self) -> &'static str {
+        if self.again { "seqtune, the first predictions measured" } else { "seqtune, predicted" }
+    }
+
+    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+        let most = lab.learned.iter().map(|tried| tried.results.len()).max().unwrap_or(0);
+        let surveyed = lab.survey((CONFIGS * most as f64).ceil() as usize, AGAIN * self.seconds);
+        let model = (self.train)(&surveyed, self.seconds, self.seed)?;
+        let predictor = Predictor::new(lab.kernel, &model)?;
+        let rank = |tried: &&MeasuredProblem| -> Result<Vec<Config>> {
+            let mut configs = lab.candidates(tried);
+            configs.sort();
+            let query = Query { top: configs.len(), width: configs.len(), ..Query::new(lab.device) };
+            let found = predictor.predict_among(&tried.problem, &query, &configs)?;
+            Ok(found.into_iter().map(|candidate| candidate.config).collect())
+        };
+        let rankings = lab.unseen.iter().map(rank).collect::<Result<Vec<_>>>()?;
+        Ok(if self.again { lab.measure_first(rankings) } else { rankings })
+    }
+}
+
+/// What is compared.
+pub struct Match<'a> {
+    /// Budgets in seconds.
+    pub seconds: &'a [f64],
+    /// Seeds of the draws and of the split by shape.
+    pub seeds: &'a [u64],
+    /// Prices of a measurement.
+    pub prices: Prices,
+    /// Share of the shapes that answers are wanted for.
+    pub held_out: f64,
+    /// Trains our own models; without it only the others play.
+    pub train: Option<Trainer<'a>>,
+    /// LightGBM, where it is installed: MLKAPS's surrogate.
+    pub trees: Option<LightGbm>,
+}
+
+/// Lets all play on a table of one device.
+///
+/// # Errors
+/// `Error::Input` where the table has several devices, or nothing to learn from or to answer for.
+pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn FnMut(&str)) -> Result<Report> {
+    let [device] = &table.devices[..] else {
+        return input(format!("rivals are compared on the data of one device, not of {}", table.devices.len()));
+    };
+    let mut report = Report::new(kernel, device, game);
+    for seed in game.seeds {
+        let split = Split { seed: *seed, test: game.held_out, ..Split::default() };
+        let problems = |part| -> Vec<&MeasuredProblem> {
+            table.part(kernel, &split, part, Objective::Time).iter().map(|at| &table.tried[*at]).collect()
+        };
+        let (learned, unseen) = (problems(Part::Train), problems(Part::Test));
+        if learned.is_empty() || unseen.is_empty() {
+            return input("too few problem shapes to learn from some and answer for others: sweep more");
+        }
+        for seconds in game.seconds {
+            for rival in rivals(game, *seconds, *seed) {
+                progress(&format!("{}, {seconds:.0} s, seed {seed}", rival.name()));
+                let rng = ChaCha8Rng::seed_from_u64(*seed);
+                let mut lab = Lab::new(kernel, device, [learned.clone(), unseen.clone()], rng, *seconds, game.prices);
+                let answers = rival.play(&mut lab)?;
+                report.add(Played::of(rival.name(), *seconds, *seed, &unseen, &answers));
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// All that play, our own first.
+fn rivals<'a>(game: &'a Match, seconds: f64, seed: u64) -> Vec<Box<dyn Rival + 'a>> {
+    let mut all: Vec<Box<dyn Rival + 'a>> = Vec::new();
+    if let Some(train) = game.train {
+        all.extend([false, true].map(|again| Box::new(Own { train, seconds, seed, again }) as Box<dyn Rival>));
+    }
+    all.push(Box::new(regressors::Isaac));
+    if let Some(trees) = &game.trees {
+        all.push(Box::new(regressors::Mlkaps(trees.clone())));
+    }
+    all.push(Box::new(tables::OperatingPoints));
+    all.push(Box::new(tables::Nearest));
+    all.push(Box::new(tables::SizeClasses));
+    all.push(Box::new(search::LocalSearch));
+    all.push(Box::new(search::RandomSearch));
+    all.push(Box::new(regressors::Roofline));
+    all
+}

@@ -1,0 +1,202 @@
+//! What came of a match: shares of the best measured speed on unseen sizes, by seconds of tuning.
+
+use crate::markdown;
+use crate::plot;
+use crate::rivals::Match;
+use plotters::prelude::*;
+use seqtune_data::MeasuredProblem;
+use seqtune_data::stats::quantile;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
+use serde::Serialize;
+use std::path::Path;
+
+/// What one rival reached with one budget and seed, as shares of the best measured speed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Played {
+    /// Name of the rival.
+    pub rival: &'static str,
+    /// Its budget in seconds.
+    pub seconds: f64,
+    /// Seed of the draws and the split.
+    pub seed: u64,
+    /// Unseen problems.
+    pub problems: usize,
+    /// Mean of the first choices.
+    pub first: f64,
+    /// Their 10th percentile.
+    pub tenth: f64,
+    /// Mean of the best of the first five.
+    pub of_five: f64,
+}
+
+impl Played {
+    /// Judges rankings.
+    pub fn of(
+        rival: &'static str,
+        seconds: f64,
+        seed: u64,
+        unseen: &[&MeasuredProblem],
+        answers: &[Vec<Config>],
+    ) -> Played {
+        let shares = |tried: &MeasuredProblem, ranking: &[Config]| -> Vec<f64> {
+            let costs = tried.costs(Objective::Time);
+            let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map_or(0.0, |(_, cost)| costs[0].1 / cost);
+            ranking.iter().take(5).map(share).collect()
+        };
+        let all: Vec<Vec<f64>> = unseen.iter().zip(answers).map(|(tried, ranking)| shares(tried, ranking)).collect();
+        let mut firsts: Vec<f64> = all.iter().map(|shares| shares.first().copied().unwrap_or(0.0)).collect();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let bests: Vec<f64> = all.iter().map(|shares| shares.iter().copied().fold(0.0, f64::max)).collect();
+        let first = mean(&firsts);
+        firsts.sort_by(f64::total_cmp);
+        Played {
+            rival,
+            seconds,
+            seed,
+            problems: unseen.len(),
+            first,
+            tenth: quantile(&firsts, 0.1),
+            of_five: mean(&bests),
+        }
+    }
+}
+
+/// A match.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Name of the device.
+    pub device: String,
+    /// Budgets in seconds.
+    pub seconds: Vec<f64>,
+    /// Every game.
+    pub played: Vec<Played>,
+}
+
+/// Mean, and its standard error over seeds.
+fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(kernel: &Kernel, device: &Device, game: &Match) -> Report {
+        Report {
+            kernel: kernel.name.clone(),
+            device: device.name.clone(),
+            seconds: game.seconds.to_vec(),
+            played: Vec::new(),
+        }
+    }
+
+    /// Adds a game.
+    pub fn add(&mut self, played: Played) {
+        self.played.push(played);
+    }
+
+    /// Rivals in the order in which they played.
+    fn rivals(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for played in &self.played {
+            if !names.contains(&played.rival) {
+                names.push(played.rival);
+            }
+        }
+        names
+    }
+
+    fn values(&self, rival: &str, seconds: f64, value: fn(&Played) -> f64) -> Vec<f64> {
+        self.played.iter().filter(|p| p.rival == rival && p.seconds == seconds).map(value).collect()
+    }
+
+    /// A Markdown table: for each budget the mean of first choices with its standard error over seeds, and of the best of five.
+    pub fn table(&self) -> String {
+        let budgets = self.seconds.iter().map(|s| format!("{s:.0} s"));
+        let heads: Vec<String> = std::iter::once("tuned by".to_string()).chain(budgets).collect();
+        let mut table = markdown::Table::new(&heads);
+        for rival in self.rivals() {
+            let cell = |seconds: &f64| {
+                let [(first, error), (five, _)] = [|p: &Played| p.first, |p: &Played| p.of_five]
+                    .map(|value| mean(&self.values(rival, *seconds, value)));
+                format!("{:.1} ± {:.1} / {:.1}", 100.0 * first, 100.0 * error, 100.0 * five)
+            };
+            table.row(&std::iter::once(rival.to_string()).chain(self.seconds.iter().map(cell)).collect::<Vec<_>>());
+        }
+        let problems: Vec<f64> = self.played.iter().map(|p| p.problems as f64).collect();
+        format!(
+            "{} on {}: first choice ± its standard error over seeds / best of five, in percent of the best measured speed, mean of {:.0} sizes \
+             that no model saw.\n\n{table}",
+            self.kernel,
+            self.device,
+            mean(&problems).0
+        )
+    }
+
+    /// Draws the first choices against the seconds as SVG.
+    ///
+    /// # Errors
+    /// Where it cannot be drawn or written.
+    pub fn draw(&self, path: &Path) -> Result<()> {
+        let svg = self.svg().map_err(|e| Error::Failed(format!("drawing {}: {e}", path.display())))?;
+        plot::write(path, &svg)
+    }
+
+    fn svg(&self) -> std::result::Result<String, Box<dyn std::error::Error>> {
+        let mut text = String::new();
+        {
+            let root = SVGBackend::with_string(&mut text, (960, 460)).into_drawing_area();
+            root.fill(&WHITE)?;
+            let (from, to) = (self.seconds[0] * 0.9, self.seconds[self.seconds.len() - 1] * 14.0);
+            let mut chart = ChartBuilder::on(&root)
+                .caption(format!("{} on {}: unseen sizes", self.kernel, self.device), ("sans-serif", 18))
+                .margin(12)
+                .x_label_area_size(44)
+                .y_label_area_size(60)
+                .build_cartesian_2d((from..to).log_scale(), 0f64..100f64)?;
+            let last = self.seconds[self.seconds.len() - 1];
+            chart
+                .configure_mesh()
+                .disable_x_mesh()
+                .light_line_style(TRANSPARENT)
+                .x_desc("seconds of tuning")
+                .y_desc("first choice, percent of the best")
+                .x_label_formatter(&|x| if *x <= last * 1.5 { format!("{x:.0}") } else { String::new() })
+                .draw()?;
+            for (at, rival) in self.rivals().into_iter().enumerate() {
+                let color = COLORS[at % COLORS.len()];
+                let point = |s: &f64| (*s, 100.0 * mean(&self.values(rival, *s, |p| p.first)).0);
+                let points: Vec<(f64, f64)> = self.seconds.iter().map(point).collect();
+                chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(if at < 2 { 4 } else { 2 })))?;
+                chart.draw_series(points.iter().map(|p| Circle::new(*p, 4, color.filled())))?;
+                // a list beside the lines, in the order of the table
+                let style = ("sans-serif", 14).into_font().color(&color);
+                chart.draw_series(std::iter::once(Text::new(
+                    rival.to_string(),
+                    (last * 1.25, 97.0 - 6.5 * at as f64),
+                    style,
+                )))?;
+            }
+            root.present()?;
+        }
+        Ok(text)
+    }
+}
+
+/// Colours that colour-blind readers tell apart (Okabe and Ito 2008), and greys.
+const COLORS: [RGBColor; 10] = [
+    RGBColor(0, 114, 178),
+    RGBColor(86, 180, 233),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(120, 90, 40),
+    RGBColor(90, 90, 90),
+    RGBColor(150, 150, 150),
+    RGBColor(190, 190, 190),
+];
