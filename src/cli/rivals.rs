@@ -54,6 +54,8 @@ pub struct Args {
 struct Trainers<'a> {
     dataset: &'a Dataset,
     kernel: &'a Kernel,
+    /// The kernel's folder, where the user names one.
+    named: Option<&'a String>,
     program: PathBuf,
     folder: &'a Path,
 }
@@ -79,7 +81,8 @@ impl Trainers<'_> {
             part.save_packed(&data)?;
             let mut command = Command::new(&self.program);
             command.arg("train").arg(&data).arg("-o").arg(&folder).args(["--members", "1", "--test", "0", "--seed"]);
-            command.arg(seed.to_string()).arg("--kernel").arg(&self.kernel.place);
+            command.arg(seed.to_string());
+            self.named.iter().for_each(|kernel| _ = command.arg("--kernel").arg(kernel));
             let done = command.output().map_err(failed)?;
             if !done.status.success() {
                 let said = String::from_utf8_lossy(&done.stderr);
@@ -101,7 +104,9 @@ pub fn run(args: Args) -> Result<()> {
     let trees = LightGbm::open().inspect_err(|e| tell(&format!("seqtune: MLKAPS's manner is left out: {e}"))).ok();
     let dataset = Dataset::load(&args.dataset)?;
     let trainers = match &args.models {
-        Some(folder) => Some(Trainers { dataset: &dataset, kernel, program: trainer::find()?, folder }),
+        Some(folder) => {
+            Some(Trainers { dataset: &dataset, kernel, named: args.kernel.as_ref(), program: trainer::find()?, folder })
+        }
         None => None,
     };
     let train = |surveyed: &[Surveyed], seconds: f64, seed: u64| match &trainers {
