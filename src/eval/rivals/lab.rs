@@ -4,8 +4,20 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome};
+use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
 use std::collections::{HashMap, HashSet};
+
+/// A way to tune.
+pub trait Rival {
+    /// Name in reports.
+    fn name(&self) -> &'static str;
+    /// Spends the seconds of a laboratory, and ranks configs of each unseen problem, best first.
+    ///
+    /// # Errors
+    /// The error of what it fits.
+    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>>;
+}
 
 /// What a measurement costs beside its launches, in seconds.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ mod tables;
 mod tree;
 
 use crate::lightgbm::LightGbm;
-use crate::rivals::lab::{Lab, Prices, Surveyed};
+use crate::rivals::lab::{Lab, Prices, Rival, Surveyed};
 use crate::rivals::report::{Played, Report};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -21,17 +21,6 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Config, Kernel, Objective};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Model, Predictor, Query};
-
-/// A way to tune.
-pub trait Rival {
-    /// Name in reports.
-    fn name(&self) -> &'static str;
-    /// Spends the seconds of a laboratory, and ranks configs of each unseen problem, best first.
-    ///
-    /// # Errors
-    /// The error of what it fits.
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>>;
-}
 
 /// Trains a model on what was surveyed, for seconds and a seed; asked again for the same, it may give the same model.
 pub type Trainer<'a> = &'a dyn Fn(&[Surveyed], f64, u64) -> Result<Model>;
@@ -97,7 +86,7 @@ pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn 
     let [device] = &table.devices[..] else {
         return input(format!("rivals are compared on the data of one device, not of {}", table.devices.len()));
     };
-    let mut report = Report::new(kernel, device, game);
+    let mut report = Report::new(kernel, device, game.seconds);
     for seed in game.seeds {
         let split = Split { seed: *seed, test: game.held_out, ..Split::default() };
         let problems = |part| -> Vec<&MeasuredProblem> {

@@ -1,11 +1,10 @@
 //! Tuners that fit a surrogate of the time: ISAAC's network, MLKAPS's boosted trees with adaptive sampling, and none at all, a roofline.
 
-use super::Rival;
-use super::lab::Lab;
-use super::perceptron::Perceptron;
-use super::search::differing;
-use super::tree::Tree;
 use crate::lightgbm::{LightGbm, Samples, Task, Trees};
+use crate::rivals::lab::{Lab, Rival};
+use crate::rivals::perceptron::Perceptron;
+use crate::rivals::search::differing;
+use crate::rivals::tree::Tree;
 use rand::Rng;
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::Result;

@@ -2,7 +2,6 @@
 
 use crate::markdown;
 use crate::plot;
-use crate::rivals::Match;
 use plotters::prelude::*;
 use seqtune_data::MeasuredProblem;
 use seqtune_data::stats::quantile;
@@ -85,11 +84,11 @@ fn mean(values: &[f64]) -> (f64, f64) {
 
 impl Report {
     /// An empty report.
-    pub fn new(kernel: &Kernel, device: &Device, game: &Match) -> Report {
+    pub fn new(kernel: &Kernel, device: &Device, seconds: &[f64]) -> Report {
         Report {
             kernel: kernel.name.clone(),
             device: device.name.clone(),
-            seconds: game.seconds.to_vec(),
+            seconds: seconds.to_vec(),
             played: Vec::new(),
         }
     }

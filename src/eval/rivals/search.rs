@@ -1,7 +1,6 @@
 //! Tuners that measure the very problems: random search, and a local search in the manner of Kernel Tuner's greedy iterated local search.
 
-use super::Rival;
-use super::lab::Lab;
+use crate::rivals::lab::{Lab, Rival};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::Result;

@@ -1,8 +1,7 @@
 //! Tuners that keep tables: the nearest size, a table by class of size as ATLAS keeps one, operating points as mARGOt keeps them.
 
-use super::Rival;
-use super::lab::{Lab, Surveyed};
 use crate::baselines::distance;
+use crate::rivals::lab::{Lab, Rival, Surveyed};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::Result;
