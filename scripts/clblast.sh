@@ -13,11 +13,11 @@ kernel=xgemm_direct held_out=datasets/problems/clblast_held_out.txt
 
 scripts/clblast_tune.sh $kernel datasets/problems/clblast.txt "$out/$kernel" 5
 # what is held out is tuned twice: by the first time the best config is known, by the second what each is worth
-scripts/clblast_tune.sh $kernel $held_out "$out/held_out" 10
-scripts/clblast_tune.sh $kernel $held_out "$out/held_out_again" 10
+scripts/clblast_tune.sh $kernel $held_out "$out/held_out" 60
+scripts/clblast_tune.sh $kernel $held_out "$out/held_out_again" 60
 # CLBlast's own rule: one tuning at this size serves all
 echo "M=256,N=256,K=256" > "$out/once.txt"
-scripts/clblast_tune.sh $kernel "$out/once.txt" "$out/once" 10
+scripts/clblast_tune.sh $kernel "$out/once.txt" "$out/once" 60
 
 "$program" import clblast "$out/$kernel"/*.json -o "$out/$kernel.sqt" --overwrite
 [ -e "$out/model/model.safetensors" ] || "$program" train "$out/$kernel.sqt" -o "$out/model" --epochs 40 --members 3
