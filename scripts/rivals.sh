@@ -12,7 +12,7 @@ program=${SEQTUNE:-target/release/seqtune}
 
 # NAME DATASET SECONDS COMPILE, which is what a program takes on one core (docs/measuring.md, docs/gpu.md)
 play() {
-    "$program" rivals "$2" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --plot "docs/rivals-$1.svg" > "$out/$1.md"
+    "$program" rivals "$2" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" > "$out/$1.md"
 }
 play gemm-cpu datasets/gemm/cpu-epyc-2c.sqt 100,300,1000 0.6
 play gemm-h200 datasets/gemm/h200.sqt 30,100,300 0.4

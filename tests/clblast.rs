@@ -36,8 +36,7 @@ const ONE: &str = "WGD=8,MDIMCD=8,NDIMCD=8,MDIMAD=8,NDIMBD=8,KWID=2,VWMD=1,VWND=
 const TWO: &str = "WGD=32,MDIMCD=16,NDIMCD=8,MDIMAD=16,NDIMBD=8,KWID=2,VWMD=2,VWND=4,PADA=1,PADB=1";
 
 #[test]
-fn the_space_is_what_the_first_part_of_the_tuner_tries() {
-    let kernel = Kernel::open("xgemm_direct").unwrap();
+fn the_spaces_are_what_the_first_parts_of_the_tuners_try() {
     let limits = Limits {
         max_group_items: Some(4_096.0),
         local_memory: Some(262_144.0),
@@ -45,11 +44,15 @@ fn the_space_is_what_the_first_part_of_the_tuner_tries() {
         ..Limits::default()
     };
     let device = Device { limits, ..Device::described("H200").unwrap() };
-    let problem = kernel.problem("M=64,N=96,K=128").unwrap();
-    let space = ConfigSpace::new(&kernel, &problem, &device);
     // as many as CLBlast 1.5.3 tells: "Found 46 configuration(s)"
-    assert_eq!(space.counter().total().to_string(), "46");
-    assert!([ONE, TWO].iter().all(|config| space.is_legal(&kernel.config(config).unwrap())));
+    for (name, count) in [("xgemm_direct", "46"), ("xgemm", "578")] {
+        let kernel = Kernel::open(name).unwrap();
+        let problem = kernel.problem("M=64,N=96,K=128").unwrap();
+        let space = ConfigSpace::new(&kernel, &problem, &device);
+        assert_eq!(space.counter().total().to_string(), count);
+        let is_legal = |config: &&str| space.is_legal(&kernel.config(config).unwrap());
+        assert!(name != "xgemm_direct" || [ONE, TWO].iter().all(is_legal));
+    }
 }
 
 #[test]

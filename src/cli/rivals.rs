@@ -39,6 +39,9 @@ pub struct Args {
     /// Trains this program's models there, and finds them again; without it only the others are compared
     #[arg(long, value_name = "FOLDER")]
     models: Option<PathBuf>,
+    /// Passes over the training problems of each model, 1 to 1,000,000 [default: as `train`]
+    #[arg(long, requires = "models", value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000))]
+    epochs: Option<usize>,
     /// Also draws first choices against seconds as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -56,6 +59,7 @@ struct Trainers<'a> {
     kernel: &'a Kernel,
     /// The kernel's folder, where the user names one.
     named: Option<&'a String>,
+    epochs: Option<usize>,
     program: PathBuf,
     folder: &'a Path,
 }
@@ -82,6 +86,7 @@ impl Trainers<'_> {
             let mut command = Command::new(&self.program);
             command.arg("train").arg(&data).arg("-o").arg(&folder).args(["--members", "1", "--test", "0", "--seed"]);
             command.arg(seed.to_string());
+            self.epochs.iter().for_each(|epochs| _ = command.arg("--epochs").arg(epochs.to_string()));
             self.named.iter().for_each(|kernel| _ = command.arg("--kernel").arg(kernel));
             let done = command.output().map_err(failed)?;
             if !done.status.success() {
@@ -104,9 +109,14 @@ pub fn run(args: Args) -> Result<()> {
     let trees = LightGbm::open().inspect_err(|e| tell(&format!("seqtune: MLKAPS's manner is left out: {e}"))).ok();
     let dataset = Dataset::load(&args.dataset)?;
     let trainers = match &args.models {
-        Some(folder) => {
-            Some(Trainers { dataset: &dataset, kernel, named: args.kernel.as_ref(), program: trainer::find()?, folder })
-        }
+        Some(folder) => Some(Trainers {
+            dataset: &dataset,
+            kernel,
+            named: args.kernel.as_ref(),
+            epochs: args.epochs,
+            program: trainer::find()?,
+            folder,
+        }),
         None => None,
     };
     let train = |surveyed: &[Surveyed], seconds: f64, seed: u64| match &trainers {

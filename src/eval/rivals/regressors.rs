@@ -9,7 +9,6 @@ use rand::Rng;
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Config;
-use seqtune_predict::threads::cores;
 
 /// ISAAC (Tillet and Cox 2017): random legal configs of random problems, a network on logarithms, every config of a new problem scored, the
 /// best of them measured again. A replayed sweep has legal configs only, so that its way to draw them has no part.
@@ -104,7 +103,8 @@ impl Mlkaps {
                 groups: Vec::new(),
             }
         };
-        self.0.fit(&part(&|at| at % 8 != 0), &part(&|at| at % 8 == 0), Task::Regression, cores(), seed)
+        // threads that wait for each other cost more than they bring where a core is busy
+        self.0.fit(&part(&|at| at % 8 != 0), &part(&|at| at % 8 == 0), Task::Regression, 1, seed)
     }
 
     /// The config that the trees hold the fastest.
@@ -142,12 +142,16 @@ impl Rival for Mlkaps {
             let share = FOLLOWED[0] + (FOLLOWED[1] - FOLLOWED[0]) * round as f64 / (ROUNDS - 1) as f64;
             let spare = whole * (1.0 - FIRST) * (1.0 - (round + 1) as f64 / ROUNDS as f64);
             let (mut idle, draws) = (0, lab.learned.len() * 8);
+            let mut optima: Vec<Option<Config>> = vec![None; lab.learned.len()];
             while lab.left > spare && idle < draws {
                 let before = lab.left;
                 if lab.rng.random::<f64>() < share {
                     let at = lab.draw(lab.learned.len());
                     let tried = lab.learned[at];
-                    let best = Mlkaps::optimum(lab, &trees, tried)?;
+                    let best = match &optima[at] {
+                        Some(best) => best.clone(),
+                        None => optima[at].insert(Mlkaps::optimum(lab, &trees, tried)?).clone(),
+                    };
                     pairs.add(lab, tried, &best);
                 } else {
                     pairs.draw(lab);
