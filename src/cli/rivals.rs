@@ -21,19 +21,19 @@ pub struct Args {
     /// Kernel name or folder [default: the one that the dataset names]
     #[arg(long)]
     kernel: Option<String>,
-    /// Budgets of measuring and compiling, in seconds
+    /// Budgets of measuring and compiling, in seconds, 1 to 1e9
     #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [100.0, 300.0, 1_000.0], value_name = "SECONDS", value_parser = crate::cli::words::real(1.0..=1e9))]
     seconds: Vec<f64>,
     /// Different draws and splits by shape, 1 to 100
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = crate::cli::words::count(1..=100))]
     seeds: usize,
-    /// Share of the shapes that answers are wanted for, above 0 to 0.9
+    /// Share of the shapes that answers are wanted for, 0.01 to 0.9
     #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = crate::cli::words::real(0.01..=0.9))]
     held_out: f64,
-    /// Seconds that compiling a program takes
+    /// Seconds that compiling a program takes, 0 to 1e6
     #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = crate::cli::words::real(0.0..=1e6))]
     compile: f64,
-    /// Seconds that a measurement takes beside its launches: check, warm-up
+    /// Seconds that a measurement takes beside its launches (check, warm-up), 0 to 1e6
     #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = crate::cli::words::real(0.0..=1e6))]
     each: f64,
     /// Trains this program's models there, and finds them again; without it only the others are compared
