@@ -142,7 +142,7 @@ fn lightgbm() -> Check {
 /// Models in the folder where a clone of the project has them.
 fn models() -> Check {
     let folder = Path::new("models");
-    let inside: Vec<String> = std::fs::read_dir(folder)
+    let mut inside: Vec<String> = std::fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
@@ -152,6 +152,7 @@ fn models() -> Check {
             Some(format!("{} ({count})", entry.path().display()))
         })
         .collect();
+    inside.sort();
     let found = if inside.is_empty() { Err("no folder ./models here".into()) } else { Ok(inside.join(", ")) };
     Check::new(("models", "predict"), found, Some("run in a clone of the project, or `seqtune train`"))
 }

@@ -242,9 +242,11 @@ impl Validated {
         }
         print(&table(kernel, measured, answers));
         if !args.no_confirm {
-            print(
-                "What is called the best, and each first choice, is also right with data of three other seeds and at odd sizes.",
-            );
+            let with = match &kernel.run {
+                Some(run) if !run.is_seeded() => "when run again",
+                _ => "with data of three other seeds",
+            };
+            print(&format!("What is called the best, and each first choice, is also right {with} and at odd sizes."));
         }
         if let (true, VendorLibrary::Absent(reason)) =
             (kernel.source.as_ref().is_some_and(|s| s.gemm.is_some()), library)

@@ -279,10 +279,12 @@ impl Instance {
     pub fn new(kernel: &Kernel, problem: &Problem, device: &Device) -> Instance {
         let env = kernel.env(problem, Some(device));
         let count = kernel.parameters.len();
+        let flops = kernel.flops.eval(&env);
         Instance {
             space: ConfigSpace::new(kernel, problem, device),
             codes: kernel.features.iter().map(|f| f.expr.specialise(&env, count)).collect(),
-            flops: kernel.flops.eval(&env),
+            // without [work] a problem is one operation, and its time is learned as it is
+            flops: if flops == 0.0 { 1.0 } else { flops },
             env,
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct Args {
     /// Folder of the kernel; it is made where it is not there
     pub folder: PathBuf,
-    /// Program with its words, as in a shell; `{n}` stands for a field or a parameter, `{kernel}` for the folder
+    /// Program with its words, as in a shell; a name in braces stands for a field or a parameter, `{kernel}` for the folder
     #[arg(long, value_name = "WORDS")]
     pub command: Option<String>,
     /// OpenCL C source in the folder, instead of a program

@@ -73,7 +73,11 @@ pub fn build(
     let ended = step.run()?;
     if let Some(fault) = ended.failure() {
         let _ = std::fs::remove_dir_all(&folder);
-        return Ok(Err(Invalidity::new(InvalidityKind::Compile, format!("build: {}", fault.detail))));
+        // a compiler's last line only counts the errors
+        let is_error = |line: &&str| line.contains("error") && !line.contains("collect2");
+        let first = ended.errors.lines().map(str::trim).find(is_error).filter(|line| !fault.detail.ends_with(line));
+        let first = first.map_or(String::new(), |line| format!("; its first error: {line}"));
+        return Ok(Err(Invalidity::new(InvalidityKind::Compile, format!("build: {}{first}", fault.detail))));
     }
     File::create(&done).map_err(failed(&done))?;
     Ok(Ok(folder))

@@ -79,6 +79,14 @@ fn time_source(spec: &RunSpec) -> Result<TimeSource> {
 }
 
 impl Run {
+    /// Whether runs are told the seed of their data.
+    pub fn is_seeded(&self) -> bool {
+        let environment = self.environment.iter().map(|(_, text)| text);
+        let all =
+            self.command.iter().chain(environment).chain(self.input.iter().map(|(_, text)| text)).chain(&self.setup);
+        self.spec.serve || all.into_iter().any(|template| template.names_place("seed"))
+    }
+
     pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>, has_flops: bool) -> Result<Run> {
         let list = |what: &str, words: &[String]| -> Result<Vec<Template>> {
             let words: Result<Vec<Template>> = words.iter().map(|word| Template::parse(word, scope)).collect();
