@@ -140,7 +140,8 @@ fn predicting_opens_no_network_starts_no_process_and_writes_nothing() {
         // the program itself, its threads and its end
         let own = ["execve", "clone3", "clone", "exit", "exit_group", "rt_sigreturn"].contains(&name)
             && (!name.starts_with("clone") || call.contains("CLONE_THREAD"));
-        let rest = name.starts_with(['+', '-', '<']);
+        // a thread that ends with the process in a call that was not yet known has no name for it
+        let rest = name.starts_with(['+', '-', '<']) || name == "???";
         assert!(reads || own || rest, "{call}");
     }
     assert_eq!(calls.matches("execve(").count(), 1, "it starts no program");
