@@ -45,3 +45,23 @@ fn what_is_damaged_or_nothing_of_ours_is_refused_with_its_place() {
         assert!(code == 2 && err.contains(fault) && err.lines().count() == 1, "{name}: {code} {out}{err}");
     }
 }
+
+#[test]
+fn a_parameter_that_no_part_of_a_run_names_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let parameter =
+        |name: &str| format!("[[parameter]]\nname = '{name}'\nvalues = [1, 2]\ndefault = 1\nmeaning = 'one'\n");
+    let check = |how: &str| {
+        let field = "[[field]]\nname = 'n'\nkind = 'size'\nmin = 1\nmax = 9\nmeaning = 'size'\n";
+        let all = ["threads", "tile", "level"].map(parameter).concat();
+        let text = format!("name = 'mine'\nmeaning = 'mine'\n{field}{all}[run]\n{how}\n");
+        std::fs::write(folder.path().join("kernel.toml"), text).unwrap();
+        run(&["check", &folder.path().display().to_string()])
+    };
+    let (out, err, code) =
+        check("command = ['x', '{n}', '{tile * 2}']\nenvironment = { LEVEL = '{level}' }\ntime = 'wall'");
+    assert!(code == 0 && out.contains(": sound"), "{out}{err}");
+    assert!(err.contains("nothing in [run] names parameter `threads`") && err.lines().count() == 1, "{err}");
+    let (_, err, code) = check("command = ['x']\nserve = true");
+    assert!(code == 0 && err.is_empty(), "{err}");
+}

@@ -148,6 +148,13 @@ fn kernel(path: &Path) -> Result<Value> {
         (None, Some(run)) => format!("a program: {}", run.spec.command.join(" ")),
         (None, None) => "none: only its space is described".into(),
     };
+    for at in kernel.run.iter().flat_map(|run| run.unnamed(kernel.parameters.len())) {
+        let name = &kernel.parameters[at].name;
+        warn(&format!(
+            "{}: nothing in [run] names parameter `{name}`, so that all of its values do the same",
+            kernel.place
+        ));
+    }
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,

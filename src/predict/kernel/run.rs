@@ -79,12 +79,29 @@ fn time_source(spec: &RunSpec) -> Result<TimeSource> {
 }
 
 impl Run {
+    /// Templates of all that is started or written for a config.
+    fn templates(&self) -> impl Iterator<Item = &Template> {
+        let named = self.environment.iter().chain(&self.input).map(|(_, text)| text);
+        self.command.iter().chain(named).chain(&self.cores).chain(&self.build).chain(&self.setup)
+    }
+
     /// Whether runs are told the seed of their data.
     pub fn is_seeded(&self) -> bool {
-        let environment = self.environment.iter().map(|(_, text)| text);
-        let all =
-            self.command.iter().chain(environment).chain(self.input.iter().map(|(_, text)| text)).chain(&self.setup);
-        self.spec.serve || all.into_iter().any(|template| template.names_place("seed"))
+        self.spec.serve || self.templates().any(|template| template.names_place("seed"))
+    }
+
+    /// Indices, below `count`, of the parameters that no template names, so that all of their values do the same. A program that is started
+    /// once is told all of them.
+    pub fn unnamed(&self, count: usize) -> Vec<usize> {
+        let mut named = vec![self.spec.serve; count];
+        self.templates().for_each(|template| {
+            template.slots(&mut |slot| {
+                if let Some(named) = named.get_mut(slot) {
+                    *named = true;
+                }
+            });
+        });
+        (0..count).filter(|at| !named[*at]).collect()
     }
 
     pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>, has_flops: bool) -> Result<Run> {

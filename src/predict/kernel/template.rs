@@ -73,6 +73,17 @@ impl Template {
         whole().map_err(|e: Error| e.at(format!("`{}`", quoted(text))))
     }
 
+    /// Passes the slot of each field and parameter that it names to `visit`.
+    pub(crate) fn slots(&self, visit: &mut dyn FnMut(usize)) {
+        for part in &self.parts {
+            match part {
+                Part::Field(slot, _) | Part::Parameter(slot, _) => visit(*slot),
+                Part::Expr(expr) => expr.slots(visit),
+                Part::Text(_) | Part::Place(_) => {}
+            }
+        }
+    }
+
     /// Whether it names a place.
     pub fn names_place(&self, place: &str) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Place(name) if name == place))
