@@ -23,6 +23,8 @@ fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
         "level=O1,[O2],O3",
         "--parameter",
         "tile=16,64,[2000]",
+        "--environment",
+        "OMP_NUM_THREADS=1",
         "--constraint",
         "tile == 2000 or tile <= side",
         "--time",
@@ -32,6 +34,8 @@ fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
     ];
     let (out, err, code) = run(&words);
     assert!(code == 0 && out.contains("9 configs of side=179, the default is level=O2,tile=2000"), "{out}{err}");
+    let written = std::fs::read_to_string(folder.path().join("heat/kernel.toml")).unwrap();
+    assert!(written.contains("environment = { OMP_NUM_THREADS = \"1\" }"), "{written}");
     let journal = folder.path().join("a.jsonl").display().to_string();
     let (out, err, code) = run(&["sweep", &place, "--problems", "side=100", "--exhaustive", "-o", &journal]);
     assert!(code == 0 && out.contains("9 records: 9 measured now") && out.contains(" 0 failed"), "{out}{err}");

@@ -140,6 +140,14 @@ fn dataset(path: &Path) -> Result<Value> {
 }
 
 /// A kernel, whose names, numbers and expressions were all resolved.
+/// Warns of parameters of a program that nothing of it depends on.
+pub fn warn_of_unnamed(kernel: &Kernel) {
+    for at in kernel.run.iter().flat_map(|run| run.unnamed(kernel.parameters.len())) {
+        let (place, name) = (&kernel.place, &kernel.parameters[at].name);
+        warn(&format!("{place}: nothing in [run] names parameter `{name}`, so that all of its values do the same"));
+    }
+}
+
 fn kernel(path: &Path) -> Result<Value> {
     let folder = if path.is_dir() { path } else { seqtune_predict::files::folder_of(path) };
     let kernel = Kernel::open(&folder.display().to_string())?;
@@ -148,13 +156,7 @@ fn kernel(path: &Path) -> Result<Value> {
         (None, Some(run)) => format!("a program: {}", run.spec.command.join(" ")),
         (None, None) => "none: only its space is described".into(),
     };
-    for at in kernel.run.iter().flat_map(|run| run.unnamed(kernel.parameters.len())) {
-        let name = &kernel.parameters[at].name;
-        warn(&format!(
-            "{}: nothing in [run] names parameter `{name}`, so that all of its values do the same",
-            kernel.place
-        ));
-    }
+    warn_of_unnamed(&kernel);
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,

@@ -53,7 +53,10 @@ pub fn run(mut args: Args) -> Result<()> {
     }
     // what is not a kernel is no use
     match Kernel::open(&args.folder.display().to_string()) {
-        Ok(kernel) => tell(&args.folder, &kernel, reference.is_some()),
+        Ok(kernel) => {
+            crate::cli::check::warn_of_unnamed(&kernel);
+            tell(&args.folder, &kernel, reference.is_some())
+        }
         Err(e) => {
             let _ = std::fs::remove_file(&file);
             Err(e)

@@ -37,6 +37,9 @@ pub struct Args {
     /// Command that builds what a config needs, in the folder `{build}`
     #[arg(long, value_name = "WORDS")]
     pub build: Option<String>,
+    /// Variable of the program's environment, as `OMP_NUM_THREADS={threads}`
+    #[arg(long, value_name = "NAME=TEXT", requires = "command")]
+    pub environment: Vec<String>,
     /// Where the time is: `json` for a last line of JSON, `wall`, or a regular expression whose group is the number [default: json]
     #[arg(long, value_name = "PATTERN")]
     pub time: Option<String>,

@@ -122,6 +122,12 @@ pub fn of_program(args: &Args) -> Result<String> {
         text += &format!("build = {}\n", list(build));
     }
     text += &format!("command = {}\n", list(&command));
+    if !args.environment.is_empty() {
+        let variables = args.environment.iter().map(|text| pair("--environment", text)).collect::<Result<Vec<_>>>()?;
+        let variables: Vec<String> =
+            variables.iter().map(|(name, value)| format!("{name} = {}", toml(value))).collect();
+        text += &format!("environment = {{ {} }}\n", variables.join(", "));
+    }
     text += &match args.time.as_deref() {
         None | Some("json") => {
             "# the last line of the output is JSON, such as {\"time_ms\": 1.5}; or state `time`: a pattern, or \"wall\"\n".into()
