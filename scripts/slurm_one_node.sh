@@ -38,7 +38,18 @@ slurmctld -D -f "$SLURM_CONF" > "$folder/slurmctld.log" 2>&1 &
 controller=$!
 slurmd -D -f "$SLURM_CONF" > "$folder/slurmd.log" 2>&1 &
 daemon=$!
-trap 'scancel --user root >/dev/null 2>&1 || true; kill $daemon $controller 2>/dev/null || true; wait 2>/dev/null || true' EXIT
+# a daemon that is told to end while it starts or ends jobs may not hear it
+end() {
+    scancel --user root > /dev/null 2>&1 || true
+    kill "$daemon" "$controller" 2> /dev/null || true
+    for _ in $(seq 50); do
+        kill -0 "$daemon" 2> /dev/null || kill -0 "$controller" 2> /dev/null || break
+        sleep 0.1
+    done
+    kill -KILL "$daemon" "$controller" 2> /dev/null || true
+    wait 2> /dev/null || true
+}
+trap end EXIT
 for _ in $(seq 100); do
     [ "$(sinfo --noheader --format %t 2>/dev/null)" = idle ] && break
     sleep 0.2
