@@ -112,6 +112,19 @@ impl<'t> Lab<'t> {
         Some(us)
     }
 
+    /// Measures configs of a problem in their order, until `spare` seconds are left.
+    pub fn measure_all(&mut self, tried: &MeasuredProblem, configs: Vec<Config>, spare: f64) -> Vec<(Config, f64)> {
+        let mut times = Vec::new();
+        for config in configs {
+            if self.left <= spare {
+                break;
+            }
+            let Some(us) = self.measure(tried, &config) else { break };
+            times.push((config, us));
+        }
+        times
+    }
+
     /// Measures `each` random configs of learning problems in random order, until `spare` seconds are left.
     pub fn survey(&mut self, each: usize, spare: f64) -> Vec<Surveyed<'t>> {
         let mut order = self.learned.clone();
@@ -120,14 +133,8 @@ impl<'t> Lab<'t> {
         for tried in order {
             let mut configs = self.candidates(tried);
             configs.shuffle(&mut self.rng);
-            let mut times = Vec::new();
-            for config in configs.into_iter().take(each) {
-                if self.left <= spare {
-                    break;
-                }
-                let Some(us) = self.measure(tried, &config) else { break };
-                times.push((config, us));
-            }
+            configs.truncate(each);
+            let times = self.measure_all(tried, configs, spare);
             if !times.is_empty() {
                 surveyed.push(Surveyed { of: tried, times });
             }

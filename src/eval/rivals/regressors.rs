@@ -45,6 +45,16 @@ impl Pairs {
         self.add(lab, tried, config);
     }
 
+    /// Draws until `spare` seconds are left. Pairs that were drawn before cost nothing, so that their number ends it too.
+    fn fill(&mut self, lab: &mut Lab, spare: f64) {
+        let mut idle = 0;
+        while lab.left > spare && idle < 1_000 {
+            let before = lab.left;
+            self.draw(lab);
+            idle = if lab.left == before { idle + 1 } else { 0 };
+        }
+    }
+
     fn add(&mut self, lab: &mut Lab, tried: &MeasuredProblem, config: &Config) {
         if let Some(us) = lab.measure(tried, config) {
             self.rows.push(lab.row(tried, config));
@@ -73,13 +83,8 @@ impl Rival for Isaac {
     }
 
     fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
-        let (mut pairs, spare, mut idle) = (Pairs::default(), AGAIN * lab.left, 0);
-        // pairs that were drawn before cost nothing, so that their number ends it too
-        while lab.left > spare && idle < 1_000 {
-            let before = lab.left;
-            pairs.draw(lab);
-            idle = if lab.left == before { idle + 1 } else { 0 };
-        }
+        let (mut pairs, spare) = (Pairs::default(), AGAIN * lab.left);
+        pairs.fill(lab, spare);
         if pairs.rows.len() < 2 {
             return ranked(lab, |_, configs| Ok(vec![0.0; configs.len()]));
         }
@@ -125,15 +130,7 @@ impl Rival for Mlkaps {
 
     fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
         let (mut pairs, whole) = (Pairs::default(), lab.left);
-        let fill = |pairs: &mut Pairs, lab: &mut Lab, spare: f64| {
-            let mut idle = 0;
-            while lab.left > spare && idle < 1_000 {
-                let before = lab.left;
-                pairs.draw(lab);
-                idle = if lab.left == before { idle + 1 } else { 0 };
-            }
-        };
-        fill(&mut pairs, lab, whole * (1.0 - FIRST));
+        pairs.fill(lab, whole * (1.0 - FIRST));
         for round in 0..ROUNDS {
             if pairs.rows.len() < 40 {
                 break;
@@ -159,7 +156,7 @@ impl Rival for Mlkaps {
                 idle = if lab.left == before { idle + 1 } else { 0 };
             }
         }
-        fill(&mut pairs, lab, 0.0);
+        pairs.fill(lab, 0.0);
         if pairs.rows.len() < 40 {
             return ranked(lab, |_, configs| Ok(vec![0.0; configs.len()]));
         }

@@ -43,17 +43,7 @@ impl Rival for RandomSearch {
     }
 
     fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
-        Ok(each(lab, |lab, tried, configs, spare| {
-            let mut found = Vec::new();
-            for config in configs {
-                if lab.left <= spare {
-                    break;
-                }
-                let Some(us) = lab.measure(tried, &config) else { break };
-                found.push((config, us));
-            }
-            found
-        }))
+        Ok(each(lab, |lab, tried, configs, spare| lab.measure_all(tried, configs, spare)))
     }
 }
 

@@ -92,14 +92,7 @@ impl Rival for SizeClasses {
             let spare = lab.left * (1.0 - 1.0 / (count - at) as f64);
             let mut configs = lab.candidates(of);
             configs.shuffle(&mut lab.rng);
-            let mut times = Vec::new();
-            for config in configs {
-                if lab.left <= spare {
-                    break;
-                }
-                let Some(us) = lab.measure(of, &config) else { break };
-                times.push((config, us));
-            }
+            let times = lab.measure_all(of, configs, spare);
             table.push((class, Surveyed { of, times }));
         }
         let unseen = lab.unseen.clone();
