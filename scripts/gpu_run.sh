@@ -5,8 +5,10 @@
 #   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
 #   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library; the last HELD_OUT (40) products and
 #             half as many convolutions of each list are left out
-#   best      many configs of one large product, random ones and those that models choose, beside the vendor's library
-#   energy    meters 12 configs of each of 40 products
+#   gemm_guided, gemm_tc_guided, conv2d_guided   goes on in the same journal with what the first model of MODELS that predicts the kernel holds
+#             best, GUIDED (40) configs of each problem on average
+#   best      BEST (400) configs of one large product and 60 that models choose, beside the vendor's library
+#   energy    meters 12 configs of each of 40 products, and those of three once more, in windows of ENERGY_WINDOW (2) seconds
 #   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs
 # OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
 # stopped loses little; journals are kept in WORK (gpu_work), so that the next call goes on. On another machine the packed files of the last call serve as well, in WORK.
@@ -20,10 +22,10 @@ minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
-models=${MODELS:-models/*} search=${SEARCH:-60}
+models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [best]=20 [energy]=25 [validate]=10)
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [gemm_guided]=35 [gemm_tc_guided]=20 [conv2d_guided]=20 [best]=20 [energy]=25 [validate]=10)
 for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
 done
@@ -119,10 +121,22 @@ run_tests() {
 # Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM
 predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$1" "$2" "$3" --device "$device" > /dev/null 2>&1; }
 
+# What a model holds best for the problems of a sweep, into its journal: KERNEL SECONDS
+guide() {
+    local model library=()
+    [ "$1" = conv2d ] || library=("${beside[@]}")
+    for model in $models; do
+        predicts "$model" "$1" "$(head -n 1 "$work/$1.txt")" || continue
+        sweep "$1" "$2" "$1" --problems "$work/$1.txt" --guided "$model" --sample "$guided" "${library[@]}"
+        return
+    done
+    say "no model of $1 guides"
+}
+
 # Random configs of the large product, then those that models think best: KERNEL SECONDS
 search() {
     local model seconds=$2
-    sweep "$1_best" $((seconds * 2 / 3)) "$1" --problems "$large" --sample 400 "${beside[@]}"
+    sweep "$1_best" $((seconds * 2 / 3)) "$1" --problems "$large" --sample "$best" "${beside[@]}"
     for model in $models; do
         predicts "$model" "$1" "$large" && sweep "$1_best" $((seconds / 3)) "$1" --problems "$large" --guided "$model" --sample 60 "${beside[@]}"
     done
@@ -162,6 +176,7 @@ divide gemm_tc "$held_out" <(sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/g
 [ ! -e datasets/problems/conv2d_gpu.txt ] || divide conv2d $((held_out / 2)) datasets/problems/conv2d_gpu.txt
 # 40 shapes over the list, 12 configs each
 awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
+awk 'NR % 16 == 3' "$work/energy.txt" > "$work/energy_again.txt"
 while [ ${#parts[@]} -gt 0 ]; do
     part=${parts[0]} seconds=$(share)
     say "$part, $seconds s"
@@ -169,7 +184,12 @@ while [ ${#parts[@]} -gt 0 ]; do
     tests) run_tests ;;
     gemm) sweep gemm "$seconds" gemm --problems "$work/gemm.txt" "${sampled[@]}" "${beside[@]}" ;;
     conv2d) sweep conv2d "$seconds" conv2d --problems "$work/conv2d.txt" "${sampled[@]}" ;;
-    energy) sweep gemm_energy "$seconds" gemm --problems "$work/energy.txt" --sample 12 --energy ;;
+    *_guided) guide "${part%_guided}" "$seconds" ;;
+    energy)
+        metered=(--sample 12 --pool "$pool" --fresh 0 --energy --energy-window "$window")
+        sweep gemm_energy $((seconds * 9 / 10)) gemm --problems "$work/energy.txt" "${metered[@]}"
+        sweep gemm_energy_again $((seconds / 10)) gemm --problems "$work/energy_again.txt" "${metered[@]}"
+        ;;
     validate) validate "$seconds" ;;
     gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" "${sampled[@]}" "${beside[@]}" ;;
     best)

@@ -6,7 +6,7 @@ use crate::cli::precompile;
 use crate::cli::progress::Bar;
 use crate::cli::shards;
 use seqtune_data::failures::{Failures, failures};
-use seqtune_data::recipe::{Cache, Policy, Provenance};
+use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, Outcome};
 use seqtune_measure::registry::{device_for, open};
 use seqtune_measure::sweep::plan::{Choice, plan};
@@ -84,6 +84,9 @@ pub struct Args {
     /// Meters the joules of each config too, which takes three seconds each
     #[arg(long)]
     energy: bool,
+    /// Window in which a config is metered, 0.1 to 60 seconds: a shorter one takes less time and repeats less well
+    #[arg(long, default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
+    energy_window: f64,
     /// Measures the vendor's library (cuBLAS) too, once for each problem that is not yet complete
     #[arg(long)]
     library: bool,
@@ -265,6 +268,7 @@ fn policy(args: &Args, kernel: &Kernel, device: &Device) -> Policy {
     Policy {
         cache: args.cache.unwrap_or(standard.cache),
         energy: args.energy || args.objective != Objective::Time,
+        energy_window: args.energy_window,
         ..standard
     }
 }

@@ -28,7 +28,7 @@ pub enum Provenance {
 impl Provenance {
     /// Creates the provenance of a measurement by this version.
     pub fn measured(policy: Policy) -> Provenance {
-        Provenance::Measured { policy, energy: policy.energy.then(Recipe::default) }
+        Provenance::Measured { policy, energy: policy.energy.then(|| Recipe::of(policy.energy_window)) }
     }
 }
 
@@ -61,6 +61,18 @@ pub struct Policy {
     pub slow: f64,
     /// Whether to measure energy too, which takes seconds per config.
     pub energy: bool,
+    /// Window of an energy measurement, in seconds.
+    #[serde(default = "standard_window", skip_serializing_if = "is_standard_window")]
+    pub energy_window: f64,
+}
+
+fn standard_window() -> f64 {
+    Recipe::default().window
+}
+
+// files of older versions have none
+fn is_standard_window(window: &f64) -> bool {
+    *window == standard_window()
 }
 
 impl Default for Policy {
@@ -74,6 +86,7 @@ impl Default for Policy {
             tight: 0.01,
             slow: 3.0,
             energy: false,
+            energy_window: standard_window(),
         }
     }
 }
@@ -130,5 +143,20 @@ pub struct Recipe {
 impl Default for Recipe {
     fn default() -> Self {
         Recipe { ramp: 0.3, window: 2.0, updates: 20, limit: 8.0, portion: 5e-3, idle: 1.0, rest: 0.5 }
+    }
+}
+
+impl Recipe {
+    /// Returns the recipe with another window, in seconds; the ramp and the required updates of the counter change in proportion.
+    pub fn of(window: f64) -> Recipe {
+        let standard = Recipe::default();
+        let ratio = window / standard.window;
+        Recipe {
+            ramp: standard.ramp * ratio,
+            window,
+            updates: ((standard.updates as f64 * ratio).ceil() as usize).max(3),
+            limit: (standard.limit * ratio).max(2.0),
+            ..standard
+        }
     }
 }

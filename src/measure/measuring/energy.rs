@@ -224,11 +224,15 @@ mod tests {
 
     #[test]
     fn joules_per_launch_and_idle_power_are_found_within_a_percent_whatever_the_launch_takes() {
-        for (period, launch_s, watts) in
-            [(0.1, 20e-6, 600.0), (0.1, 3e-3, 250.0), (0.02, 0.4, 400.0), (0.1, 1e-3, 90.0)]
-        {
+        for (window, period, launch_s, watts) in [
+            (2.0, 0.1, 20e-6, 600.0),
+            (2.0, 0.1, 3e-3, 250.0),
+            (2.0, 0.02, 0.4, 400.0),
+            (2.0, 0.1, 1e-3, 90.0),
+            (0.3, 0.02, 1e-3, 300.0),
+        ] {
             let device = Device::new(period);
-            let recipe = Recipe::default();
+            let recipe = Recipe::of(window);
             let idle = idle_watts(&mut OfDevice(&device), &mut OfDevice(&device), &recipe).unwrap();
             assert!((idle / IDLE - 1.0).abs() < 0.02, "{idle}");
             let began = device.now.get();
@@ -249,7 +253,8 @@ mod tests {
             assert!(found.half_width < 0.05 * truth, "{found:?}");
             assert_eq!(found.idle_watts, idle);
             let took = device.now.get() - began;
-            assert!((2.0..recipe.limit + 1.5).contains(&took), "{took} s");
+            assert!((window..recipe.limit + 1.5).contains(&took), "{took} s");
+            assert!(took < 1.3 * window || launch_s * 20.0 > window, "{took} s");
         }
     }
 

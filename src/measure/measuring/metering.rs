@@ -14,21 +14,26 @@ use std::time::Instant;
 impl<S: Subject> Bench<S> {
     /// Measures the energy of timed trials in a separate pass, because it heats the device.
     pub(super) fn meter_all(&mut self, running: &mut [Trial<S::Work>], pass: &mut Pass) {
+        let recipe = Recipe::of(pass.policy.energy_window);
         for trial in running.iter_mut().filter(|trial| !trial.samples.is_empty()) {
             if self.subject.is_poisoned() {
                 return;
             }
-            let (outcome, observed) = self.meter(trial, &mut |contender| pass.begin(contender));
+            let (outcome, observed) = self.meter(trial, &recipe, &mut |contender| pass.begin(contender));
             pass.finish(Measured { contender: trial.contender, outcome, observed });
         }
     }
 
     /// Outcome of a timed trial with its energy, or with the reason for its absence.
-    fn meter(&mut self, candidate: &mut Trial<S::Work>, begin: &mut dyn FnMut(Contender)) -> (Outcome, Observed) {
+    fn meter(
+        &mut self,
+        candidate: &mut Trial<S::Work>,
+        recipe: &Recipe,
+        begin: &mut dyn FnMut(Contender),
+    ) -> (Outcome, Observed) {
         let mut monitor = DeviceMonitor::default();
         let mut observed = self.observed(candidate);
         let samples_us = std::mem::take(&mut candidate.samples);
-        let recipe = Recipe::default();
         let mut clock = MachineClock::new();
         if let Some(energy) = self.subject.reported_energy(&candidate.work) {
             return (Outcome::Measured(Measurement { samples_us, energy: Some(energy) }), observed);
@@ -36,7 +41,7 @@ impl<S: Subject> Bench<S> {
         begin(candidate.contender);
         let meter = self.meter.get_or_insert_with(|| {
             let mut meter = self.subject.energy_meter()?;
-            let idle = idle_watts(meter.as_mut(), &mut clock, &recipe)?;
+            let idle = idle_watts(meter.as_mut(), &mut clock, recipe)?;
             Ok((meter, idle))
         });
         let (meter, idle) = match meter {
@@ -58,7 +63,7 @@ impl<S: Subject> Bench<S> {
             monitor.poll(&mut self.subject, candidate);
             Ok(())
         };
-        let metered = energy::meter(meter, &mut clock, &recipe, Draw { launch_us, idle_watts: idle }, &mut launch);
+        let metered = energy::meter(meter, &mut clock, recipe, Draw { launch_us, idle_watts: idle }, &mut launch);
         // waits for the last launch, whose failure belongs to this config
         let last = self.subject.launch(&candidate.work, 1, Timing::Warm);
         observed.conditions = candidate.conditions.take().or(observed.conditions);
