@@ -5,7 +5,7 @@ use crate::cli::trainer;
 use seqtune_data::Dataset;
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::rivals::lab::{Prices, Surveyed};
-use seqtune_eval::rivals::{Match, compare};
+use seqtune_eval::rivals::{Match, compare, orders};
 use seqtune_predict::Model;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Kernel;
@@ -42,6 +42,9 @@ pub struct Args {
     /// Passes over the training problems of each model, 1 to 1,000,000 [default: as `train`]
     #[arg(long, requires = "models", value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000))]
     epochs: Option<usize>,
+    /// Lets other tuners play too: JSON lines of the configs that each measures of a problem, in its order (docs/rivals.md)
+    #[arg(long, value_name = "FILE")]
+    orders: Option<PathBuf>,
     /// Also draws first choices against seconds as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -123,6 +126,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(trainers) => trainers.train(surveyed, seconds, seed),
         None => input("no folder of models is named"),
     };
+    let others = args.orders.as_ref().map_or(Ok(Vec::new()), |path| orders::read(path, kernel))?;
     let seeds: Vec<u64> = (1..=args.seeds as u64).collect();
     let game = Match {
         seconds: &args.seconds,
@@ -131,6 +135,7 @@ pub fn run(args: Args) -> Result<()> {
         held_out: args.held_out,
         train: args.models.is_some().then_some(&train),
         trees,
+        others: &others,
     };
     let report = compare(kernel, table, &game, &mut |what| tell(&format!("rivals: {what}")))?;
     if let Some(plot) = &args.plot {

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 /// A way to tune.
 pub trait Rival {
     /// Name in reports.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     /// Spends the seconds of a laboratory, and ranks configs of each unseen problem, best first.
     ///
     /// # Errors

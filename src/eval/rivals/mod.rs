@@ -4,6 +4,7 @@
 //! sizes, pay the same prices for what they measure, and answer for the same sizes that they may not have measured for nothing.
 
 pub mod lab;
+pub mod orders;
 mod perceptron;
 mod regressors;
 pub mod report;
@@ -13,6 +14,7 @@ mod tree;
 
 use crate::lightgbm::LightGbm;
 use crate::rivals::lab::{Lab, Prices, Rival, Surveyed};
+use crate::rivals::orders::Other;
 use crate::rivals::report::{Played, Report};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -41,7 +43,7 @@ const AGAIN: f64 = 0.2;
 const CONFIGS: f64 = 0.5;
 
 impl Rival for Own<'_> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         if self.again { "seqtune, the first predictions measured" } else { "seqtune, predicted" }
     }
 
@@ -76,6 +78,8 @@ pub struct Match<'a> {
     pub train: Option<Trainer<'a>>,
     /// LightGBM, where it is installed: MLKAPS's surrogate.
     pub trees: Option<LightGbm>,
+    /// Other tuners, by the orders in which they measure.
+    pub others: &'a [Other],
 }
 
 /// Lets all play on a table of one device.
@@ -102,7 +106,7 @@ pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn 
                 let rng = ChaCha8Rng::seed_from_u64(*seed);
                 let mut lab = Lab::new(kernel, device, [learned.clone(), unseen.clone()], rng, *seconds, game.prices);
                 let answers = rival.play(&mut lab)?;
-                report.add(Played::of(rival.name(), *seconds, *seed, &unseen, &answers));
+                report.add(Played::of(rival.name(), *seconds, *seed, &lab, &answers));
             }
         }
     }
@@ -124,6 +128,7 @@ fn rivals<'a>(game: &'a Match, seconds: f64, seed: u64) -> Vec<Box<dyn Rival + '
     all.push(Box::new(tables::SizeClasses));
     all.push(Box::new(search::LocalSearch));
     all.push(Box::new(search::RandomSearch));
+    all.extend(game.others.iter().map(|other| Box::new(orders::Ordered { other, seed }) as Box<dyn Rival>));
     all.push(Box::new(regressors::Roofline));
     all
 }

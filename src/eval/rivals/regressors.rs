@@ -78,7 +78,7 @@ fn ranked(lab: &Lab, score: impl Fn(&MeasuredProblem, &[Config]) -> Result<Vec<f
 }
 
 impl Rival for Isaac {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "a network on logarithms, the best measured again (ISAAC's manner)"
     }
 
@@ -124,7 +124,7 @@ impl Mlkaps {
 }
 
 impl Rival for Mlkaps {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "boosted trees, adaptive sampling, decision trees (MLKAPS's manner)"
     }
 
@@ -177,7 +177,7 @@ impl Rival for Mlkaps {
 }
 
 impl Rival for Roofline {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "a roofline of tiles, nothing measured (Origami's manner)"
     }
 

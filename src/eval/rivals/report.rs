@@ -2,6 +2,7 @@
 
 use crate::markdown;
 use crate::plot;
+use crate::rivals::lab::Lab;
 use plotters::prelude::*;
 use seqtune_data::MeasuredProblem;
 use seqtune_data::stats::quantile;
@@ -14,7 +15,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Serialize)]
 pub struct Played {
     /// Name of the rival.
-    pub rival: &'static str,
+    pub rival: String,
     /// Its budget in seconds.
     pub seconds: f64,
     /// Seed of the draws and the split.
@@ -27,17 +28,25 @@ pub struct Played {
     pub tenth: f64,
     /// Mean of the best of the first five.
     pub of_five: f64,
+    /// First choice of each unseen problem.
+    pub choices: Vec<Choice>,
+}
+
+/// The config that a rival would run for a problem.
+#[derive(Clone, Debug, Serialize)]
+pub struct Choice {
+    /// The problem as text.
+    pub problem: String,
+    /// The config as text.
+    pub config: String,
+    /// Share of the best speed of the sweep, 0 where the sweep has not measured it.
+    pub share: f64,
 }
 
 impl Played {
     /// Judges rankings.
-    pub fn of(
-        rival: &'static str,
-        seconds: f64,
-        seed: u64,
-        unseen: &[&MeasuredProblem],
-        answers: &[Vec<Config>],
-    ) -> Played {
+    pub fn of(rival: &str, seconds: f64, seed: u64, lab: &Lab, answers: &[Vec<Config>]) -> Played {
+        let unseen = &lab.unseen;
         let shares = |tried: &MeasuredProblem, ranking: &[Config]| -> Vec<f64> {
             let costs = tried.costs(Objective::Time);
             let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map_or(0.0, |(_, cost)| costs[0].1 / cost);
@@ -48,15 +57,22 @@ impl Played {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let bests: Vec<f64> = all.iter().map(|shares| shares.iter().copied().fold(0.0, f64::max)).collect();
         let first = mean(&firsts);
+        let choice = |((tried, ranking), share): ((&&MeasuredProblem, &Vec<Config>), &f64)| Choice {
+            problem: lab.kernel.show_problem(&tried.problem),
+            config: ranking.first().map(|config| lab.kernel.show_config(config)).unwrap_or_default(),
+            share: *share,
+        };
+        let choices = unseen.iter().zip(answers).zip(&firsts).map(choice).collect();
         firsts.sort_by(f64::total_cmp);
         Played {
-            rival,
+            rival: rival.to_string(),
             seconds,
             seed,
             problems: unseen.len(),
             first,
             tenth: quantile(&firsts, 0.1),
             of_five: mean(&bests),
+            choices,
         }
     }
 }
@@ -99,11 +115,11 @@ impl Report {
     }
 
     /// Rivals in the order in which they played.
-    fn rivals(&self) -> Vec<&'static str> {
+    fn rivals(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for played in &self.played {
-            if !names.contains(&played.rival) {
-                names.push(played.rival);
+            if !names.contains(&played.rival.as_str()) {
+                names.push(&played.rival);
             }
         }
         names

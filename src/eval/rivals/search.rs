@@ -17,7 +17,7 @@ pub struct LocalSearch;
 const NEIGHBOURS: usize = 8;
 
 /// Searches each problem with an equal share of the seconds; of what was not measured nothing is said.
-fn each(
+pub fn each(
     lab: &mut Lab,
     search: impl Fn(&mut Lab, &MeasuredProblem, Vec<Config>, f64) -> Vec<(Config, f64)>,
 ) -> Vec<Vec<Config>> {
@@ -38,7 +38,7 @@ fn each(
 }
 
 impl Rival for RandomSearch {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "random search of each size"
     }
 
@@ -48,7 +48,7 @@ impl Rival for RandomSearch {
 }
 
 impl Rival for LocalSearch {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "local search of each size (Kernel Tuner's manner)"
     }
 

@@ -49,7 +49,7 @@ fn usable(lab: &mut Lab, tried: &MeasuredProblem, rankings: impl Iterator<Item =
 }
 
 impl Rival for Nearest {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "nearest neighbour"
     }
 
@@ -72,7 +72,7 @@ fn class(lab: &Lab, tried: &MeasuredProblem) -> (Vec<(String, String)>, i64) {
 }
 
 impl Rival for SizeClasses {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "a table by class of size (ATLAS's manner)"
     }
 
@@ -109,7 +109,7 @@ impl Rival for SizeClasses {
 }
 
 impl Rival for OperatingPoints {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "operating points (SOCRATES's and mARGOt's manner)"
     }
 

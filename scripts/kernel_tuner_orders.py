@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""What Kernel Tuner's strategies measure, in their order, for `seqtune rivals --orders`.
+
+usage: kernel_tuner_orders.py CACHES GAMES OUT STRATEGY...
+
+CACHES is what `seqtune export kernel-tuner` wrote, a cache file for each problem; GAMES what `seqtune rivals --json` wrote, which names the unseen
+problems of each seed. OUT gets a line for each strategy, problem and seed. A strategy sees nothing but what it has measured, so that its order
+serves every budget: where the seconds are spent, it ends.
+"""
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import sys
+import warnings
+
+warnings.simplefilter("ignore")
+
+
+def played(job):
+    """The configs that a strategy measures of a problem, each once; a sentence where it fails."""
+    import numpy
+    from seqtune.kernel_tuner import replay
+
+    strategy, path, problem, seed = job
+    with open(path) as file:
+        cache = json.load(file)
+    names = cache["tune_params_keys"]
+    random.seed(seed)
+    numpy.random.seed(seed)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            options = {"max_fevals": len(cache["cache"])}
+            results, _ = replay(path, strategy=strategy, strategy_options=options, seed=seed, quiet=True)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    texts = [",".join(f"{name}={result[name]}" for name in names) for result in results]
+    return {"name": f"`{strategy}` of Kernel Tuner's package", "seed": seed, "problem": problem, "configs": list(dict.fromkeys(texts))}
+
+
+def main():
+    caches, games, out, *strategies = sys.argv[1:]
+    with open(games) as file:
+        games = json.load(file)["played"]
+    unseen = {(game["seed"], choice["problem"]) for game in games for choice in game["choices"]}
+    # files are named after problems
+    paths = {path[: -len(".json")]: os.path.join(caches, path) for path in os.listdir(caches)}
+    stem = lambda problem: "_".join(part.replace("=", "") for part in problem.split(","))
+    jobs = [(strategy, paths[stem(problem)], problem, seed) for strategy in strategies for seed, problem in sorted(unseen)]
+    failed = 0
+    with multiprocessing.get_context("spawn").Pool() as pool, open(out, "w") as file:
+        for at, (job, line) in enumerate(zip(jobs, pool.imap(played, jobs, chunksize=4))):
+            if isinstance(line, str):
+                failed += 1
+                print(f"{job[0]}, {job[2]}, seed {job[3]}: {line}", file=sys.stderr)
+            else:
+                print(json.dumps(line), file=file)
+            if at % 50 == 49:
+                print(f"{at + 1} of {len(jobs)} played", file=sys.stderr)
+    print(f"{len(jobs) - failed} orders, {failed} failed")
+
+
+if __name__ == "__main__":
+    main()
