@@ -14,8 +14,12 @@ SWEEPS = {
     "gemm": "datasets/gemm/h200.sqt",
     "gemm, guided": "datasets/gemm/h200-4096.sqt",
     "gemm_tc": "datasets/gemm_tc/h200.sqt",
+    "gemm_tc, a part in whole": "datasets/gemm_tc/h200-4096.sqt",
     "conv2d": "datasets/conv2d/h200.sqt",
 }
+# what scripts/gpu_cudnn.py measured; a convolution's other fields have these values
+CUDNN = "datasets/conv2d/h200-cudnn.tsv"
+PLAIN = {"stride_h": "1", "stride_w": "1", "pad_h": "0", "pad_w": "0", "dilation_h": "1", "dilation_w": "1", "groups": "1", "dtype": "f32"}
 
 
 def geometric(values):
@@ -35,14 +39,31 @@ def problems(program, path):
     return fields, found
 
 
+def cudnn():
+    """Microseconds of cuDNN by problem."""
+    with open(CUDNN) as file:
+        pairs = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    return {frozenset({**PLAIN, **dict(part.split("=") for part in text.split(","))}.items()): float(us) for text, us in pairs}
+
+
+def guided(program, path, random=60):
+    """How much faster the best found is by what was measured after the random configs: geometric mean, and share of the problems that gain."""
+    gains = []
+    for rows in problems(program, path)[1].values():
+        times = [float(row["median_us"]) for row in rows if row["outcome"] == "measured"]
+        if len(rows) > random:
+            gains.append(min(times[:random]) / min(times))
+    return geometric(gains), sum(gain > 1 for gain in gains) / len(gains), len(gains)
+
+
 def flops(problem):
     return 2 * math.prod(int(problem[size]) for size in "MNK")
 
 
 def main(program="target/release/seqtune"):
-    print("| kernel | data | problems | configs | best found / default | best found / cuBLAS | least | most |")
+    print("| kernel | data | problems | configs | best found / default | best found / the vendor's library | least | most |")
     print("|---|---|---|---|---|---|---|---|")
-    large = []
+    large, convolutions = [], cudnn()
     for kernel, path in SWEEPS.items():
         fields, found = problems(program, path)
         groups = collections.defaultdict(list)
@@ -50,8 +71,9 @@ def main(program="target/release/seqtune"):
             problem = dict(zip(fields, values))
             times = [float(row["median_us"]) for row in rows if row["outcome"] == "measured"]
             library = next((float(row["library_us"]) for row in rows if row["library_us"]), None)
+            library = library or convolutions.get(frozenset(problem.items()))
             groups[problem["dtype"]].append((len(rows), min(times), times[0], library))
-            if library and [problem[size] for size in "MNK"] in (["2048"] * 3, ["4096"] * 3):
+            if library and "M" in problem and [problem[size] for size in "MNK"] in (["2048"] * 3, ["4096"] * 3):
                 rates = [flops(problem) / us / 1e6 for us in (min(times), library)]
                 large.append((kernel, problem["dtype"], problem["M"], *rates, library / min(times)))
         for dtype, members in groups.items():
@@ -63,6 +85,9 @@ def main(program="target/release/seqtune"):
     print("\n| kernel | data | M = N = K | best found, TFLOP/s | cuBLAS, TFLOP/s | share |\n|---|---|---|---|---|---|")
     for kernel, dtype, size, own, theirs, share in sorted(large):
         print(f"| {kernel} | {dtype} | {size} | {own:.1f} | {theirs:.1f} | {100 * share:.0f} % |")
+    for kernel in ("gemm", "conv2d"):
+        gain, share, count = guided(program, SWEEPS[kernel])
+        print(f"\n{kernel}: guided configs made the best found {gain:.2f} times as fast; {100 * share:.0f} % of {count} problems gained.")
 
 
 main(*sys.argv[1:])
