@@ -17,6 +17,7 @@ import sys
 import warnings
 
 warnings.simplefilter("ignore")
+MOST = 60  # percent of a problem's configs that are measured at most
 
 
 def played(job):
@@ -32,7 +33,8 @@ def played(job):
     numpy.random.seed(seed)
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            options = {"max_fevals": len(cache["cache"])}
+            # some strategies never end where they are to find each config of a small space
+            options = {"max_fevals": MOST * len(cache["cache"]) // 100}
             results, _ = replay(path, strategy=strategy, strategy_options=options, seed=seed, quiet=True)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
@@ -40,15 +42,20 @@ def played(job):
     return {"name": f"`{strategy}` of Kernel Tuner's package", "seed": seed, "problem": problem, "configs": list(dict.fromkeys(texts))}
 
 
+def path_of(problem, paths):
+    """The cache of a problem: of those whose fields it all has, the one that names the most."""
+    parts = {part.replace("=", "") for part in problem.split(",")}
+    return paths[max((named for named in paths if named <= parts), key=len)]
+
+
 def main():
     caches, games, out, *strategies = sys.argv[1:]
     with open(games) as file:
         games = json.load(file)["played"]
     unseen = {(game["seed"], choice["problem"]) for game in games for choice in game["choices"]}
-    # files are named after problems
-    paths = {path[: -len(".json")]: os.path.join(caches, path) for path in os.listdir(caches)}
-    stem = lambda problem: "_".join(part.replace("=", "") for part in problem.split(","))
-    jobs = [(strategy, paths[stem(problem)], problem, seed) for strategy in strategies for seed, problem in sorted(unseen)]
+    # files are named after problems, without the fields that have their defaults
+    paths = {frozenset(path[: -len(".json")].split("_")): os.path.join(caches, path) for path in os.listdir(caches)}
+    jobs = [(strategy, path_of(problem, paths), problem, seed) for strategy in strategies for seed, problem in sorted(unseen)]
     failed = 0
     with multiprocessing.get_context("spawn").Pool() as pool, open(out, "w") as file:
         for at, (job, line) in enumerate(zip(jobs, pool.imap(played, jobs, chunksize=4))):

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Lets the field's ways to tune and this program's play at equal budgets of seconds, by replay of the shipped sweeps, and writes the figures and
 # plots of docs/rivals.md. Needs the trainer and LightGBM (scripts/setup.sh). Takes about 40 minutes on two cores, nearly all of it training;
-# called again, it finds the models.
-# usage: scripts/rivals.sh [FOLDER]
+# called again, it finds the models. PACKAGES=1 lets strategies of Kernel Tuner's package play too (its environment is made by
+# scripts/kernel_tuner.sh); what they measure is replayed first, which takes a quarter of an hour more.
+# usage: [PACKAGES=1] scripts/rivals.sh [FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-target/rivals}
@@ -10,9 +11,25 @@ mkdir -p "$out"
 program=${SEQTUNE:-target/release/seqtune}
 [ -n "${SEQTUNE:-}" ] || cargo build --release -p seqtune -p seqtune-train
 
+# What those strategies of Kernel Tuner's package that found the most in docs/kernel-tuner.md measure of the unseen sizes of each seed: NAME DATASET
+order() {
+    local python=target/kernel-tuner/bin/python
+    [ -x $python ] || { echo "rivals: $python is missing: scripts/kernel_tuner.sh makes it" >&2; exit 3; }
+    rm -rf "$out/$1.caches"
+    "$program" export kernel-tuner "$2" -o "$out/$1.caches"
+    "$program" rivals "$2" --seconds 1 --seeds 3 --json > "$out/$1.games.json"
+    $python scripts/kernel_tuner_orders.py "$out/$1.caches" "$out/$1.games.json" "$out/$1.part.jsonl" bayes_opt genetic_algorithm pso
+    mv "$out/$1.part.jsonl" "$out/$1.orders.jsonl"
+}
 # NAME DATASET SECONDS COMPILE, which is what a program takes on one core (docs/measuring.md, docs/gpu.md)
 play() {
-    "$program" rivals "$2" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" > "$out/$1.md"
+    local orders=()
+    if [ -n "${PACKAGES:-}" ]; then
+        [ -s "$out/$1.orders.jsonl" ] || order "$1" "$2"
+        orders=(--orders "$out/$1.orders.jsonl")
+    fi
+    "$program" rivals "$2" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" "${orders[@]}" \
+        > "$out/$1.md"
 }
 play gemm-cpu datasets/gemm/cpu-epyc-2c.sqt 100,300,1000 0.6
 play gemm-h200 datasets/gemm/h200.sqt 30,100,300 0.4

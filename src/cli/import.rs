@@ -1,6 +1,7 @@
 //! `seqtune import`
 
 mod clblast;
+mod clocks;
 mod options;
 mod triton;
 
@@ -38,6 +39,7 @@ enum From {
     /// Results in the auto-tuning community's T4 format: the sweep of one problem
     T4(SweepArgs),
     Clblast(clblast::ClblastArgs),
+    Clocks(clocks::ClocksArgs),
     Triton(triton::TritonArgs),
 }
 
@@ -126,6 +128,7 @@ pub fn run(args: Args) -> Result<()> {
         From::T4(args) => sweep(args, kernel_tuner::read_t4),
         From::Triton(args) => triton::run(args),
         From::Clblast(args) => clblast::run(args),
+        From::Clocks(args) => clocks::run(args),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod autoheuristic;
 pub mod clblast;
+pub mod clocks;
 pub mod inductor;
 pub mod kernel_tuner;
 pub mod miopen;

@@ -112,6 +112,11 @@ impl<'t> Lab<'t> {
         Some(us)
     }
 
+    /// Configs that so many seconds buy, if each needs a program of its own and its launches take no time.
+    pub fn affordable(&self, seconds: f64) -> f64 {
+        seconds / (self.prices.compile + self.prices.each).max(1e-6)
+    }
+
     /// Measures configs of a problem in their order, until `spare` seconds are left.
     pub fn measure_all(&mut self, tried: &MeasuredProblem, configs: Vec<Config>, spare: f64) -> Vec<(Config, f64)> {
         let mut times = Vec::new();

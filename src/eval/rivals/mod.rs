@@ -27,7 +27,7 @@ use seqtune_predict::{Model, Predictor, Query};
 /// Trains a model on what was surveyed, for seconds and a seed; asked again for the same, it may give the same model.
 pub type Trainer<'a> = &'a dyn Fn(&[Surveyed], f64, u64) -> Result<Model>;
 
-/// This project's own way: half of the configs of random problems with four fifths of the seconds, a model, its ranking.
+/// This project's own way: up to half of the configs of random problems with four fifths of the seconds, a model, its ranking.
 struct Own<'a> {
     train: Trainer<'a>,
     seconds: f64,
@@ -39,8 +39,11 @@ struct Own<'a> {
 /// Share of the seconds in which the first predictions are measured.
 const AGAIN: f64 = 0.2;
 
-/// Share of a problem's configs that are measured: more problems teach more than all configs of few.
+/// Share of a problem's configs that are measured at most: more problems teach more than all configs of few.
 const CONFIGS: f64 = 0.5;
+
+/// Problems that are measured at least, if no program served two of them: of fewer nothing can be learned.
+const PROBLEMS: f64 = 12.0;
 
 impl Rival for Own<'_> {
     fn name(&self) -> &str {
@@ -49,7 +52,9 @@ impl Rival for Own<'_> {
 
     fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
         let most = lab.learned.iter().map(|tried| tried.results.len()).max().unwrap_or(0);
-        let surveyed = lab.survey((CONFIGS * most as f64).ceil() as usize, AGAIN * self.seconds);
+        let spare = AGAIN * self.seconds;
+        let affordable = lab.affordable(self.seconds - spare) / PROBLEMS;
+        let surveyed = lab.survey(affordable.clamp(2.0, (CONFIGS * most as f64).ceil().max(2.0)) as usize, spare);
         let model = (self.train)(&surveyed, self.seconds, self.seed)?;
         let predictor = Predictor::new(lab.kernel, &model)?;
         let rank = |tried: &&MeasuredProblem| -> Result<Vec<Config>> {

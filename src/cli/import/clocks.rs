@@ -1,0 +1,70 @@
+//! `seqtune import clocks`
+
+use crate::cli::answer::answer;
+use crate::cli::import::options::{Strictness, left_behind};
+use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_data::formats::clocks;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::read_text;
+use seqtune_predict::kernel::Kernel;
+use seqtune_predict::limits;
+use std::path::PathBuf;
+
+/// Time and energy of programs at pairs of clocks, with the counts of their instructions: CSV, a row for each pair
+///
+/// Columns: program, memory_mhz, core_mhz, ms, watts, millijoules, then counts such as ld_global_f32
+#[derive(clap::Args)]
+pub struct ClocksArgs {
+    /// Files of one device
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Kernel: a name, or the path of a folder with a kernel.toml of its space
+    #[arg(long, default_value = "clocks")]
+    kernel: String,
+    /// Device that it was measured on
+    #[arg(long, default_value = "GTX Titan X")]
+    device: String,
+    /// What a problem tells as measured: 0 nothing, 1 time and power at the highest clocks, 2 at the lowest memory clock too; of several
+    /// numbers each program is so many problems, and a model learns to predict with and without
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0", value_parser = crate::cli::words::count(0..=2))]
+    measured: Vec<usize>,
+    /// Programs to leave out
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "only")]
+    without: Vec<String>,
+    /// Programs to import alone
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// The dataset
+    #[arg(short, long, value_name = "DATASET")]
+    output: PathBuf,
+    #[command(flatten)]
+    strictness: Strictness,
+    #[command(flatten)]
+    replace: Replace,
+}
+
+pub fn run(args: ClocksArgs) -> Result<()> {
+    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
+    let read = |path: &PathBuf| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?));
+    let files = args.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let (kernel, device) = (Kernel::open(&args.kernel)?, crate::cli::inputs::device(&args.device)?);
+    let command = crate::cli::outputs::command_line();
+    let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };
+    let clocks::Imported { dataset, rows, programs, left_out, bad } =
+        clocks::import(&kernel, &device, &files, &choice, command)?;
+    bad.check(rows, args.strictness.strict)?;
+    if dataset.records.is_empty() {
+        return input("no row could be imported");
+    }
+    dataset.save_packed(&args.output)?;
+    let mut text = format!(
+        "{}: {} records of {} on {} from {rows} rows of {programs} programs",
+        args.output.display(),
+        dataset.records.len(),
+        kernel.name,
+        device.name,
+    );
+    text += &left_behind(0, &left_out, "rows", &bad);
+    answer(&text);
+    Ok(())
+}
