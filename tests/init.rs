@@ -14,13 +14,13 @@ fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
         "init",
         &place,
         "--build",
-        "gcc -fopenmp -{level} {kernel}/heat.c -o {build}/heat -lm",
+        "gcc -fopenmp {level} {kernel}/heat.c -o {build}/heat -lm",
         "--command",
         "{build}/heat {side} 5 {tile}",
         "--field",
         "side=16..2000",
         "--parameter",
-        "level=O1,[O2],O3",
+        "level=O1:-O1,[O2:-O2],O3:-Ofast",
         "--parameter",
         "tile=16,64,[2000]",
         "--environment",
@@ -36,6 +36,10 @@ fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
     assert!(code == 0 && out.contains("9 configs of side=179, the default is level=O2,tile=2000"), "{out}{err}");
     let written = std::fs::read_to_string(folder.path().join("heat/kernel.toml")).unwrap();
     assert!(written.contains("environment = { OMP_NUM_THREADS = \"1\" }"), "{written}");
+    assert!(
+        written.contains(r#"labels = ["O1", "O2", "O3"], texts = ["-O1", "-O2", "-Ofast"], default = "O2""#),
+        "{written}"
+    );
     let journal = folder.path().join("a.jsonl").display().to_string();
     let (out, err, code) = run(&["sweep", &place, "--problems", "side=100", "--exhaustive", "-o", &journal]);
     assert!(code == 0 && out.contains("9 records: 9 measured now") && out.contains(" 0 failed"), "{out}{err}");

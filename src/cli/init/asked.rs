@@ -28,7 +28,8 @@ pub struct Args {
     /// Field of a problem: `n=1..1000` for a size, `kind=a,b` for a choice
     #[arg(long, value_name = "NAME=RANGE")]
     pub field: Vec<String>,
-    /// Parameter with its values or labels: `tile=8,[16],32`; brackets mark the default, the first unless stated
+    /// Parameter with its values or labels: `tile=8,[16],32`; brackets mark the default, the first unless stated. `flags=plain:-O1,[o3:-O3]` writes
+    /// the text behind the colon for a label
     #[arg(long, value_name = "NAME=VALUES")]
     pub parameter: Vec<String>,
     /// Constraint on configs, as `tile <= n`

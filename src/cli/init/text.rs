@@ -66,9 +66,17 @@ fn parameter(text: &str) -> Result<String> {
     let (name, all, default) = values(text)?;
     let values = match all.iter().all(|value| value.parse::<i64>().is_ok()) {
         true => format!("values = [{}], default = {default}", all.join(", ")),
-        false => format!("labels = {}, default = {}", list(&all), toml(default)),
+        false => labels(&all, default),
     };
     Ok(format!("{{ name = {}, {values}, meaning = \"what may be chosen\" }}", toml(name)))
+}
+
+/// Labels of a parameter with the texts that templates write for them: `o3:-O3` is the text -O3 under the label o3.
+fn labels(all: &[&str], default: &str) -> String {
+    let apart = |value| -> (&str, &str) { str::split_once(value, ':').unwrap_or((value, value)) };
+    let (labels, texts): (Vec<&str>, Vec<&str>) = all.iter().map(|value| apart(value)).unzip();
+    let texts = if labels == texts { String::new() } else { format!("texts = {}, ", list(&texts)) };
+    format!("labels = {}, {texts}default = {}", list(&labels), toml(apart(default).0))
 }
 
 /// Name, meaning, fields, parameters and constraints, which both kinds have.
