@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What Kernel Tuner's strategies measure, in their order, for `seqtune rivals --orders`.
 
-usage: kernel_tuner_orders.py CACHES GAMES OUT STRATEGY...
+usage: kernel_tuner_orders.py CACHES GAMES OUT FIRST STRATEGY...
 
 CACHES is what `seqtune export kernel-tuner` wrote, a cache file for each problem; GAMES what `seqtune rivals --json` wrote, which names the unseen
-problems of each seed. OUT gets a line for each strategy, problem and seed. A strategy sees nothing but what it has measured, so that its order
-serves every budget: where the seconds are spent, it ends.
+problems of each seed. Of each cache the FIRST configs are kept, as by `rivals --first`. OUT gets a line for each strategy, problem and seed. A
+strategy sees nothing but what it has measured, so that its order serves every budget: where the seconds are spent, it ends.
 """
 import contextlib
 import io
@@ -42,20 +42,39 @@ def played(job):
     return {"name": f"`{strategy}` of Kernel Tuner's package", "seed": seed, "problem": problem, "configs": list(dict.fromkeys(texts))}
 
 
-def path_of(problem, paths):
-    """The cache of a problem: of those whose fields it all has, the one that names the most."""
-    parts = {part.replace("=", "") for part in problem.split(",")}
-    return paths[max((named for named in paths if named <= parts), key=len)]
+def shorten(caches, first):
+    """Keeps the first configs of each cache."""
+    for path in os.listdir(caches):
+        path = os.path.join(caches, path)
+        with open(path) as file:
+            cache = json.load(file)
+        cache["cache"] = dict(list(cache["cache"].items())[:first])
+        with open(path, "w") as file:
+            json.dump(cache, file)
+
+
+def names(stem, parts):
+    """Whether a file's name is made of some of a problem's fields, in their order."""
+    for part in parts:
+        if stem == part or stem.startswith(part + "_"):
+            stem = stem[len(part) + 1 :]
+    return not stem
+
+
+def path_of(problem, caches):
+    """The cache of a problem: files are named after its fields, without those that have their defaults."""
+    parts = [part.replace("=", "") for part in problem.split(",")]
+    stems = [path[: -len(".json")] for path in os.listdir(caches)]
+    return os.path.join(caches, max((stem for stem in stems if names(stem, parts)), key=len) + ".json")
 
 
 def main():
-    caches, games, out, *strategies = sys.argv[1:]
+    caches, games, out, first, *strategies = sys.argv[1:]
+    shorten(caches, int(first))
     with open(games) as file:
         games = json.load(file)["played"]
     unseen = {(game["seed"], choice["problem"]) for game in games for choice in game["choices"]}
-    # files are named after problems, without the fields that have their defaults
-    paths = {frozenset(path[: -len(".json")].split("_")): os.path.join(caches, path) for path in os.listdir(caches)}
-    jobs = [(strategy, path_of(problem, paths), problem, seed) for strategy in strategies for seed, problem in sorted(unseen)]
+    jobs = [(strategy, path_of(problem, caches), problem, seed) for strategy in strategies for seed, problem in sorted(unseen)]
     failed = 0
     with multiprocessing.get_context("spawn").Pool() as pool, open(out, "w") as file:
         for at, (job, line) in enumerate(zip(jobs, pool.imap(played, jobs, chunksize=4))):

@@ -11,29 +11,30 @@ mkdir -p "$out"
 program=${SEQTUNE:-target/release/seqtune}
 [ -n "${SEQTUNE:-}" ] || cargo build --release -p seqtune -p seqtune-train
 
-# What those strategies of Kernel Tuner's package that found the most in docs/kernel-tuner.md measure of the unseen sizes of each seed: NAME DATASET
+# What those strategies of Kernel Tuner's package that found the most in docs/kernel-tuner.md measure of the unseen sizes of each seed
 order() {
     local python=target/kernel-tuner/bin/python
     [ -x $python ] || { echo "rivals: $python is missing: scripts/kernel_tuner.sh makes it" >&2; exit 3; }
     rm -rf "$out/$1.caches"
     "$program" export kernel-tuner "$2" -o "$out/$1.caches"
-    "$program" rivals "$2" --seconds 1 --seeds 3 --json > "$out/$1.games.json"
-    $python scripts/kernel_tuner_orders.py "$out/$1.caches" "$out/$1.games.json" "$out/$1.part.jsonl" bayes_opt genetic_algorithm pso
+    "$program" rivals "$2" --first "$5" --seconds 1 --seeds 3 --json > "$out/$1.games.json"
+    $python scripts/kernel_tuner_orders.py "$out/$1.caches" "$out/$1.games.json" "$out/$1.part.jsonl" "$5" bayes_opt genetic_algorithm pso
     mv "$out/$1.part.jsonl" "$out/$1.orders.jsonl"
 }
-# NAME DATASET SECONDS COMPILE, which is what a program takes on one core (docs/measuring.md, docs/gpu.md)
+# NAME DATASET SECONDS COMPILE FIRST: what a program takes on one core (docs/measuring.md, docs/gpu.md), and how many configs of each problem were
+# drawn at random
 play() {
     local orders=()
     if [ -n "${PACKAGES:-}" ]; then
-        [ -s "$out/$1.orders.jsonl" ] || order "$1" "$2"
+        [ -s "$out/$1.orders.jsonl" ] || order "$@"
         orders=(--orders "$out/$1.orders.jsonl")
     fi
-    "$program" rivals "$2" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" "${orders[@]}" \
+    "$program" rivals "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" "${orders[@]}" \
         > "$out/$1.md"
 }
-play gemm-cpu datasets/gemm/cpu-epyc-2c.sqt 100,300,1000 0.6
-play gemm-h200 datasets/gemm/h200.sqt 30,100,300 0.4
-play conv2d-h200 datasets/conv2d/h200.sqt 30,100,300 0.4
+play gemm-cpu datasets/gemm/cpu-epyc-2c.sqt 100,300,1000 0.6 100
+play gemm-h200 datasets/gemm/h200.sqt 30,100,300 0.4 60
+play conv2d-h200 datasets/conv2d/h200.sqt 30,100,300 0.4 60
 for name in gemm-cpu gemm-h200 conv2d-h200; do
     cat "$out/$name.md"
     printf '\n![%s](rivals-%s.svg)\n\n' "First choices against seconds of tuning" "$name"

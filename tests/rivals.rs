@@ -87,3 +87,38 @@ fn rivals_need_one_sweep_of_one_device_and_say_so() {
     let plot = plot.display().to_string();
     refused(&[&path, "--kernel", &kernel, "--plot", &plot], "mine.svg");
 }
+
+#[test]
+fn other_tuners_play_by_the_order_in_which_they_measure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, kernel) = sweep(&folder);
+    let play = |more: &[&str]| {
+        let args = ["rivals", &path, "--kernel", &kernel, "--seconds", "5", "--seeds", "1", "--json"];
+        run(&[&args[..], more].concat())
+    };
+    let (out, err, code) = play(&[]);
+    assert_eq!(code, 0, "{err}");
+    let games: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let random = games["played"].as_array().unwrap().iter().find(|p| p["rival"].as_str().unwrap().contains("random"));
+    let choices = random.unwrap()["choices"].as_array().unwrap().clone();
+    // one that measures alone what a random search came to, and knows nothing of the last problem
+    let line = |choice: &serde_json::Value| {
+        let line = serde_json::json!({"name": "another", "seed": 1, "problem": choice["problem"], "configs": [choice["config"]]});
+        line.to_string()
+    };
+    let known: Vec<String> = choices[..choices.len() - 1].iter().map(line).collect();
+    let orders = common::write(folder.path(), "orders.jsonl", known.join("\n").as_bytes());
+    let (out, err, code) = play(&["--orders", &orders]);
+    assert_eq!(code, 0, "{err}");
+    let games: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let another = games["played"].as_array().unwrap().iter().find(|p| p["rival"] == "another").unwrap();
+    let chosen = another["choices"].as_array().unwrap();
+    assert_eq!(chosen[..chosen.len() - 1], choices[..choices.len() - 1]);
+    let wrong = common::write(
+        folder.path(),
+        "wrong.jsonl",
+        b"{\"name\": \"x\", \"seed\": 1, \"problem\": \"n=oh\", \"configs\": []}\n",
+    );
+    let (_, err, code) = play(&["--orders", &wrong]);
+    assert!(code == 2 && err.contains("line 1") && err.contains("n"), "{code} {err}");
+}

@@ -2,14 +2,14 @@
 
 use crate::cli::answer::{answer, answer_json, tell};
 use crate::cli::trainer;
-use seqtune_data::Dataset;
+use seqtune_data::{Dataset, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::rivals::lab::{Prices, Surveyed};
 use seqtune_eval::rivals::{Match, compare, orders};
 use seqtune_predict::Model;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Kernel;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,6 +27,10 @@ pub struct Args {
     /// Different draws and splits by shape, 1 to 100
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = crate::cli::words::count(1..=100))]
     seeds: usize,
+    /// Replays the first N configs of each problem only, 2 to 1,000,000: of a sweep that a model guided later, those that were drawn at random, or else a
+    /// random search would draw from what the model found
+    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(2..=1_000_000))]
+    first: Option<usize>,
     /// Share of the shapes that answers are wanted for, 0.01 to 0.9
     #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = crate::cli::words::real(0.01..=0.9))]
     held_out: f64,
@@ -102,15 +106,34 @@ impl Trainers<'_> {
     }
 }
 
+/// Keeps the first `most` records of each problem.
+fn keep_first(dataset: &mut Dataset, most: usize) {
+    let mut met: HashMap<String, usize> = HashMap::new();
+    dataset.records.retain(|record| {
+        let count = met.entry(record.problem.to_string()).or_default();
+        *count += 1;
+        *count <= most
+    });
+}
+
 pub fn run(args: Args) -> Result<()> {
     crate::cli::outputs::claim_drawings(&[args.plot.as_ref()], args.force, std::slice::from_ref(&args.dataset))?;
     let corpus = crate::cli::inputs::tables(std::slice::from_ref(&args.dataset), args.kernel.as_deref())?;
     let [(kernel, table)] = &corpus[..] else { return input("name a sweep of one kernel") };
+    let mut dataset = Dataset::load(&args.dataset)?;
+    let part;
+    let table = match args.first {
+        Some(most) => {
+            keep_first(&mut dataset, most);
+            part = Table::new(kernel, &[(args.dataset.display().to_string(), dataset.clone())])?;
+            &part
+        }
+        None => table,
+    };
     if table.is_tuned() {
         return input("rivals replay sweeps; this dataset holds what tuners chose");
     }
     let trees = LightGbm::open().inspect_err(|e| tell(&format!("seqtune: MLKAPS's manner is left out: {e}"))).ok();
-    let dataset = Dataset::load(&args.dataset)?;
     let trainers = match &args.models {
         Some(folder) => Some(Trainers {
             dataset: &dataset,

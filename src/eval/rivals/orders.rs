@@ -34,7 +34,7 @@ pub fn read(path: &Path, kernel: &Kernel) -> Result<Vec<Other>> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::Input(format!("{}: {e}", path.display())))?;
     let mut others: Vec<Other> = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let at_line = |e: Error| e.at(&format!("{}, line {}", path.display(), at + 1));
+        let at_line = |e: Error| e.at(format!("{}, line {}", path.display(), at + 1));
         let line: Line = serde_json::from_str(line)
             .map_err(|e| at_line(Error::Input(format!("is no order (name, seed, problem, configs): {e}"))))?;
         let problem = kernel.show_problem(&kernel.problem(&line.problem).map_err(at_line)?);
