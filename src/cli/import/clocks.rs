@@ -24,8 +24,8 @@ pub struct ClocksArgs {
     /// Device that it was measured on
     #[arg(long, default_value = "GTX Titan X")]
     device: String,
-    /// What a problem tells as measured: 0 nothing, 1 time and power at the highest clocks, 2 at the lowest memory clock too; of several
-    /// numbers each program is so many problems, and a model learns to predict with and without
+    /// Pairs of clocks at which a problem tells time and power, 0 to 2: the highest first, then the lowest memory clock; of several numbers each
+    /// program is so many problems, and a model learns to predict with and without
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0", value_parser = crate::cli::words::count(0..=2))]
     measured: Vec<usize>,
     /// Programs to leave out

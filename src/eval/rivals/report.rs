@@ -202,8 +202,8 @@ impl Report {
     }
 }
 
-/// Colours that colour-blind readers tell apart (Okabe and Ito 2008), and greys.
-const COLORS: [RGBColor; 10] = [
+/// Colours that colour-blind readers tell apart (Okabe and Ito 2008; Tol's muted scheme), and greys.
+const COLORS: [RGBColor; 13] = [
     RGBColor(0, 114, 178),
     RGBColor(86, 180, 233),
     RGBColor(213, 94, 0),
@@ -214,4 +214,7 @@ const COLORS: [RGBColor; 10] = [
     RGBColor(90, 90, 90),
     RGBColor(150, 150, 150),
     RGBColor(190, 190, 190),
+    RGBColor(17, 119, 51),
+    RGBColor(136, 34, 85),
+    RGBColor(153, 153, 51),
 ];
