@@ -139,7 +139,6 @@ fn dataset(path: &Path) -> Result<Value> {
     }))
 }
 
-/// A kernel, whose names, numbers and expressions were all resolved.
 /// Warns of parameters of a program that nothing of it depends on.
 pub fn warn_of_unnamed(kernel: &Kernel) {
     for at in kernel.run.iter().flat_map(|run| run.unnamed(kernel.parameters.len())) {
@@ -148,6 +147,7 @@ pub fn warn_of_unnamed(kernel: &Kernel) {
     }
 }
 
+/// A kernel, whose names, numbers and expressions were all resolved.
 fn kernel(path: &Path) -> Result<Value> {
     let folder = if path.is_dir() { path } else { seqtune_predict::files::folder_of(path) };
     let kernel = Kernel::open(&folder.display().to_string())?;

@@ -8,7 +8,7 @@ mod triton;
 use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use clap::Subcommand;
-use options::{Strictness, left_behind, pair};
+use options::{Strictness, Target, left_behind, pair};
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
@@ -57,13 +57,8 @@ struct SweepArgs {
     /// Device that it was measured on [default: the described one that the file names]
     #[arg(long)]
     device: Option<String>,
-    /// The dataset
-    #[arg(short, long, value_name = "DATASET")]
-    output: PathBuf,
     #[command(flatten)]
-    strictness: Strictness,
-    #[command(flatten)]
-    replace: Replace,
+    target: Target,
 }
 
 /// Measurements of PyTorch's AutoHeuristic: Triton's mm, mixed_mm and flex_attention
@@ -285,7 +280,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
 }
 
 fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
-    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
+    args.target.claim(&args.files)?;
     let kernel = Kernel::open(&args.kernel)?;
     if args.files.len() > 1 && args.problem.is_some() {
         return input(
@@ -299,14 +294,14 @@ fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
     }
     let kernel_tuner::Imported { dataset, failed, left_out, bad, entries } = &imported;
     let place = args.files[0].display();
-    bad.check(*entries, args.strictness.strict).map_err(|e| e.at(&place))?;
+    bad.check(*entries, args.target.strictness.strict).map_err(|e| e.at(&place))?;
     if dataset.records.is_empty() {
         return input(format!("{place}: no config could be imported"));
     }
-    dataset.save_packed(&args.output)?;
+    dataset.save_packed(&args.target.output)?;
     let mut text = format!(
         "{}: {} records of {} on {}, {failed} of them of configs that failed",
-        args.output.display(),
+        args.target.output.display(),
         dataset.records.len(),
         kernel.name,
         dataset.header.device.name

@@ -118,25 +118,20 @@ fn keep_first(dataset: &mut Dataset, most: usize) {
 
 pub fn run(args: Args) -> Result<()> {
     crate::cli::outputs::claim_drawings(&[args.plot.as_ref()], args.force, std::slice::from_ref(&args.dataset))?;
-    let corpus = crate::cli::inputs::tables(std::slice::from_ref(&args.dataset), args.kernel.as_deref())?;
-    let [(kernel, table)] = &corpus[..] else { return input("name a sweep of one kernel") };
     let mut dataset = Dataset::load(&args.dataset)?;
-    let part;
-    let table = match args.first {
-        Some(most) => {
-            keep_first(&mut dataset, most);
-            part = Table::new(kernel, &[(args.dataset.display().to_string(), dataset.clone())])?;
-            &part
-        }
-        None => table,
-    };
+    if let Some(most) = args.first {
+        keep_first(&mut dataset, most);
+    }
+    let kernel = &Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let sweep = [(args.dataset.display().to_string(), dataset)];
+    let table = Table::new(kernel, &sweep)?;
     if table.is_tuned() {
         return input("rivals replay sweeps; this dataset holds what tuners chose");
     }
     let trees = LightGbm::open().inspect_err(|e| tell(&format!("seqtune: MLKAPS's manner is left out: {e}"))).ok();
     let trainers = match &args.models {
         Some(folder) => Some(Trainers {
-            dataset: &dataset,
+            dataset: &sweep[0].1,
             kernel,
             named: args.kernel.as_ref(),
             epochs: args.epochs,
@@ -160,7 +155,7 @@ pub fn run(args: Args) -> Result<()> {
         trees,
         others: &others,
     };
-    let report = compare(kernel, table, &game, &mut |what| tell(&format!("rivals: {what}")))?;
+    let report = compare(kernel, &table, &game, &mut |what| tell(&format!("rivals: {what}")))?;
     if let Some(plot) = &args.plot {
         report.draw(plot)?;
     }

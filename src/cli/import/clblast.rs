@@ -1,12 +1,9 @@
 //! `seqtune import clblast`
 
-use crate::cli::import::options::{Strictness, left_behind};
-use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::clblast;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::read_text;
+use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Kernel};
-use seqtune_predict::limits;
 use std::path::PathBuf;
 
 /// Results of CLBlast's tuners: the clblast_*.json files of one kernel and device, a size each
@@ -23,19 +20,13 @@ pub struct ClblastArgs {
     /// Device that it was measured on [default: the one that the first file names, as it describes it]
     #[arg(long)]
     device: Option<String>,
-    /// The dataset
-    #[arg(short, long, value_name = "DATASET")]
-    output: PathBuf,
     #[command(flatten)]
-    strictness: Strictness,
-    #[command(flatten)]
-    replace: Replace,
+    target: Target,
 }
 
 pub fn run(args: ClblastArgs) -> Result<()> {
-    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
-    let read = |path: &PathBuf| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?));
-    let files = args.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    args.target.claim(&args.files)?;
+    let files = texts(&args.files)?;
     let (place, first) = &files[0];
     let family = clblast::family(first).map_err(|e| e.at(place))?;
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&family))?;
@@ -43,14 +34,10 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     let command = crate::cli::outputs::command_line();
     let clblast::Imported { dataset, rows, repeated, left_out, bad } =
         clblast::import(&kernel, &device, &files, command)?;
-    bad.check(rows, args.strictness.strict)?;
-    if dataset.records.is_empty() {
-        return input("no config could be imported");
-    }
-    dataset.save_packed(&args.output)?;
+    args.target.save(&dataset, (rows, &bad), "config")?;
     let mut text = format!(
         "{}: {} records of {} on {} from {rows} configs of {} files",
-        args.output.display(),
+        args.target.output.display(),
         dataset.records.len(),
         kernel.name,
         device.name,

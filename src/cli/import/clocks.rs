@@ -1,13 +1,10 @@
 //! `seqtune import clocks`
 
 use crate::cli::answer::answer;
-use crate::cli::import::options::{Strictness, left_behind};
-use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::clocks;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::read_text;
+use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Kernel;
-use seqtune_predict::limits;
 use std::path::PathBuf;
 
 /// Time and energy of programs at pairs of clocks, with the counts of their instructions: CSV, a row for each pair
@@ -34,32 +31,22 @@ pub struct ClocksArgs {
     /// Programs to import alone
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// The dataset
-    #[arg(short, long, value_name = "DATASET")]
-    output: PathBuf,
     #[command(flatten)]
-    strictness: Strictness,
-    #[command(flatten)]
-    replace: Replace,
+    target: Target,
 }
 
 pub fn run(args: ClocksArgs) -> Result<()> {
-    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
-    let read = |path: &PathBuf| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?));
-    let files = args.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    args.target.claim(&args.files)?;
+    let files = texts(&args.files)?;
     let (kernel, device) = (Kernel::open(&args.kernel)?, crate::cli::inputs::device(&args.device)?);
     let command = crate::cli::outputs::command_line();
     let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };
     let clocks::Imported { dataset, rows, programs, left_out, bad } =
         clocks::import(&kernel, &device, &files, &choice, command)?;
-    bad.check(rows, args.strictness.strict)?;
-    if dataset.records.is_empty() {
-        return input("no row could be imported");
-    }
-    dataset.save_packed(&args.output)?;
+    args.target.save(&dataset, (rows, &bad), "row")?;
     let mut text = format!(
         "{}: {} records of {} on {} from {rows} rows of {programs} programs",
-        args.output.display(),
+        args.target.output.display(),
         dataset.records.len(),
         kernel.name,
         device.name,

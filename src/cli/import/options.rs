@@ -1,7 +1,12 @@
 //! What imports share: options, and what they tell.
 
-use seqtune_data::BadRows;
+use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_data::{BadRows, Dataset};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::read_text;
+use seqtune_predict::limits;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What becomes of rows that cannot be read.
 #[derive(clap::Args)]
@@ -9,6 +14,42 @@ pub struct Strictness {
     /// Refuses the whole import where a row cannot be read, instead of leaving such rows out and telling how many
     #[arg(long)]
     pub strict: bool,
+}
+
+/// The dataset of an import of one kernel.
+#[derive(clap::Args)]
+pub struct Target {
+    /// The dataset
+    #[arg(short, long, value_name = "DATASET")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub strictness: Strictness,
+    #[command(flatten)]
+    replace: Replace,
+}
+
+impl Target {
+    /// Refuses an output that would take the place of something else, before the work.
+    pub fn claim(&self, files: &[PathBuf]) -> Result<()> {
+        claim(&self.output, Kind::Dataset, self.replace, files)
+    }
+
+    /// Saves what was imported; `what` are rows or configs.
+    ///
+    /// # Errors
+    /// `Error::Input` where rows that cannot be read refuse the import, or nothing is left.
+    pub fn save(&self, dataset: &Dataset, (rows, bad): (usize, &BadRows), what: &str) -> Result<()> {
+        bad.check(rows, self.strictness.strict)?;
+        match dataset.records.is_empty() {
+            true => input(format!("no {what} could be imported")),
+            false => dataset.save_packed(&self.output),
+        }
+    }
+}
+
+/// Files as pairs of path and text.
+pub fn texts(files: &[PathBuf]) -> Result<Vec<(String, String)>> {
+    files.iter().map(|path| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?))).collect()
 }
 
 /// `NAME=VALUE`.

@@ -1,12 +1,9 @@
 //! `seqtune import triton`
 
-use crate::cli::import::options::{Strictness, left_behind, pair};
-use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::import::options::{Target, left_behind, pair, texts};
 use seqtune_data::formats::triton;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::read_text;
+use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Kernel;
-use seqtune_predict::limits;
 use std::path::PathBuf;
 
 /// What Triton's autotuner measured: the *.autotune.json files of one kernel in its cache, a problem each
@@ -30,31 +27,21 @@ pub struct TritonArgs {
     /// A field that the key lacks, with its value
     #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
-    /// The dataset
-    #[arg(short, long, value_name = "DATASET")]
-    output: PathBuf,
     #[command(flatten)]
-    strictness: Strictness,
-    #[command(flatten)]
-    replace: Replace,
+    target: Target,
 }
 
 pub fn run(args: TritonArgs) -> Result<()> {
-    claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
+    args.target.claim(&args.files)?;
     let kernel = Kernel::open(&args.kernel)?;
     let device = crate::cli::inputs::device(&args.device)?;
-    let read = |path: &PathBuf| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?));
-    let files = args.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let files = texts(&args.files)?;
     let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };
     let triton::Imported { dataset, rows, repeated, failed, left_out, bad } = triton::import(&kernel, &files, ask)?;
-    bad.check(rows, args.strictness.strict)?;
-    if dataset.records.is_empty() {
-        return input("no config could be imported");
-    }
-    dataset.save_packed(&args.output)?;
+    args.target.save(&dataset, (rows, &bad), "config")?;
     let mut text = format!(
         "{}: {} records of {} on {} from {rows} configs of {} files, {failed} of them of configs that failed",
-        args.output.display(),
+        args.target.output.display(),
         dataset.records.len(),
         kernel.name,
         dataset.header.device.name,

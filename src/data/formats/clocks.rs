@@ -128,33 +128,21 @@ pub fn import(
         }
         imported.programs += 1;
         for told in choice.measured {
-            let known = told_of(program, *told)?;
+            let known = told_of(program, *told);
             records(kernel, device, program, &format!("{plain}{known}"), &mut imported)?;
         }
     }
     Ok(imported)
 }
 
-/// The fields that tell what was measured.
-fn told_of(program: &Program, told: usize) -> Result<String> {
-    let highest = |pairs: &mut dyn Iterator<Item = &At>| {
-        pairs
-            .max_by(|a, b| (a.memory, a.core).partial_cmp(&(b.memory, b.core)).unwrap_or(std::cmp::Ordering::Equal))
-            .copied()
-    };
+/// The fields that tell what was measured, of the first `told` pairs: the highest clocks, then the lowest memory clock.
+fn told_of(program: &Program, told: usize) -> String {
+    let rank = |a: &&At, b: &&At| a.memory.total_cmp(&b.memory).then(a.core.total_cmp(&b.core));
     let least = program.at.iter().map(|at| at.memory).fold(f64::INFINITY, f64::min);
-    let pairs = [
-        ("top", highest(&mut program.at.iter())),
-        ("low", highest(&mut program.at.iter().filter(|at| at.memory == least))),
-    ];
-    let mut text = String::new();
-    for (name, at) in pairs.iter().take(told) {
-        let Some(At { us, watts, .. }) = at else {
-            return input(format!("program {} has no clocks that were measured", quoted(&program.name)));
-        };
-        text += &format!(",us_{name}={us:.3},watts_{name}={watts:.3}");
-    }
-    Ok(text)
+    let top = program.at.iter().max_by(rank).map(|at| ("top", at));
+    let low = program.at.iter().filter(|at| at.memory == least).max_by(rank).map(|at| ("low", at));
+    let tell = |(name, At { us, watts, .. }): (&str, &At)| format!(",us_{name}={us:.3},watts_{name}={watts:.3}");
+    top.into_iter().chain(low).take(told).map(tell).collect()
 }
 
 /// Reads the programs of a file.
@@ -169,9 +157,9 @@ fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut Imp
     let places = [at("program")?, at("memory_mhz")?, at("core_mhz")?, at("ms")?, at("watts")?, at("millijoules")?];
     let counted: Vec<usize> = (0..columns.len()).filter(|at| !NAMED.contains(&columns[*at].as_str())).collect();
     let first = programs.len();
-    for (number, row) in reader.records().enumerate() {
+    for (line, row) in reader.records().enumerate() {
         imported.rows += 1;
-        let place = format!("{place}, line {}", number + 2);
+        let place = format!("{place}, line {}", line + 2);
         let Ok(row) = row else {
             imported.bad.add("is no row of CSV", &place);
             continue;

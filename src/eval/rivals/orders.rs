@@ -60,10 +60,9 @@ impl Rival for Ordered<'_> {
     }
 
     fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
-        Ok(each(lab, |lab, tried, _, spare| {
+        Ok(each(lab, |lab, tried, candidates, spare| {
             let key = (self.seed, lab.kernel.show_problem(&tried.problem));
             let order = self.other.orders.get(&key).cloned().unwrap_or_default();
-            let candidates = lab.candidates(tried);
             // what the sweep does not know, or failed in it, is not measured
             let known = order.into_iter().filter(|config| candidates.contains(config)).collect();
             lab.measure_all(tried, known, spare)
