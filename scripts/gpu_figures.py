@@ -46,10 +46,10 @@ def cudnn():
     return {frozenset({**PLAIN, **dict(part.split("=") for part in text.split(","))}.items()): float(us) for text, us in pairs}
 
 
-def guided(program, path, random=60):
+def guided(found, random=60):
     """How much faster the best found is by what was measured after the random configs: geometric mean, and share of the problems that gain."""
     gains = []
-    for rows in problems(program, path)[1].values():
+    for rows in found.values():
         times = [float(row["median_us"]) for row in rows if row["outcome"] == "measured"]
         if len(rows) > random:
             gains.append(min(times[:random]) / min(times))
@@ -64,8 +64,11 @@ def main(program="target/release/seqtune"):
     print("| kernel | data | problems | configs | best found / default | best found / the vendor's library | least | most |")
     print("|---|---|---|---|---|---|---|---|")
     large, convolutions = [], cudnn()
+    gains = {}
     for kernel, path in SWEEPS.items():
         fields, found = problems(program, path)
+        if kernel in ("gemm", "conv2d"):
+            gains[kernel] = guided(found)
         groups = collections.defaultdict(list)
         for values, rows in found.items():
             problem = dict(zip(fields, values))
@@ -85,8 +88,7 @@ def main(program="target/release/seqtune"):
     print("\n| kernel | data | M = N = K | best found, TFLOP/s | cuBLAS, TFLOP/s | share |\n|---|---|---|---|---|---|")
     for kernel, dtype, size, own, theirs, share in sorted(large):
         print(f"| {kernel} | {dtype} | {size} | {own:.1f} | {theirs:.1f} | {100 * share:.0f} % |")
-    for kernel in ("gemm", "conv2d"):
-        gain, share, count = guided(program, SWEEPS[kernel])
+    for kernel, (gain, share, count) in gains.items():
         print(f"\n{kernel}: guided configs made the best found {gain:.2f} times as fast; {100 * share:.0f} % of {count} problems gained.")
 
 
