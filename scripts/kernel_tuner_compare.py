@@ -39,20 +39,32 @@ def shares(results, cache):
     return [best / min(times[:count]) if times else 0.0 for count in COUNTS]
 
 
-def replayed(job):
-    """Shares of one replay; a sentence where the strategy fails."""
+def replay_quietly(path, seed, **options):
+    """Results of a replay by the draws of this seed; a sentence where the strategy fails."""
     import contextlib
     import io
-    import json
     import random
 
     import numpy
-    import seqtune
-    from seqtune.kernel_tuner import Strategy, replay
+    from seqtune.kernel_tuner import replay
 
-    name, mine, path, model, seed = job
     random.seed(seed)
     numpy.random.seed(seed)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return replay(path, seed=seed, quiet=True, **options)[0]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def replayed(job):
+    """Shares of one replay; a sentence where the strategy fails."""
+    import json
+
+    import seqtune
+    from seqtune.kernel_tuner import Strategy
+
+    name, mine, path, model, seed = job
     # brute force goes through all and takes no limit: its first results are as many
     options = {} if name == "brute_force" else {"max_fevals": BUDGET}
     then = None if name == "seqtune" else name
@@ -61,11 +73,9 @@ def replayed(job):
         strategy = Strategy(seqtune.Model(model), "gemm", problem=whole_problem(path), top=BUDGET if then is None else TOP, then=then)
     else:
         strategy = name
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            results, _ = replay(path, strategy=strategy, strategy_options=options, seed=seed, quiet=True)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+    results = replay_quietly(path, seed, strategy=strategy, strategy_options=options)
+    if isinstance(results, str):
+        return results
     with open(path) as file:
         return shares(results, json.load(file))
 

@@ -7,14 +7,13 @@ CACHES is what `seqtune export kernel-tuner` wrote, a cache file for each proble
 problems of each seed. Of each cache the FIRST configs are kept, as by `rivals --first`. OUT gets a line for each strategy, problem and seed. A
 strategy sees nothing but what it has measured, so that its order serves every budget: where the seconds are spent, it ends.
 """
-import contextlib
-import io
 import json
 import multiprocessing
 import os
-import random
 import sys
 import warnings
+
+from kernel_tuner_compare import replay_quietly
 
 warnings.simplefilter("ignore")
 MOST = 60  # percent of a problem's configs that are measured at most
@@ -22,22 +21,15 @@ MOST = 60  # percent of a problem's configs that are measured at most
 
 def played(job):
     """The configs that a strategy measures of a problem, each once; a sentence where it fails."""
-    import numpy
-    from seqtune.kernel_tuner import replay
-
     strategy, path, problem, seed = job
     with open(path) as file:
         cache = json.load(file)
     names = cache["tune_params_keys"]
-    random.seed(seed)
-    numpy.random.seed(seed)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            # some strategies never end where they are to find each config of a small space
-            options = {"max_fevals": MOST * len(cache["cache"]) // 100}
-            results, _ = replay(path, strategy=strategy, strategy_options=options, seed=seed, quiet=True)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+    # some strategies never end where they are to find each config of a small space
+    options = {"max_fevals": MOST * len(cache["cache"]) // 100}
+    results = replay_quietly(path, seed, strategy=strategy, strategy_options=options)
+    if isinstance(results, str):
+        return results
     texts = [",".join(f"{name}={result[name]}" for name in names) for result in results]
     return {"name": f"`{strategy}` of Kernel Tuner's package", "seed": seed, "problem": problem, "configs": list(dict.fromkeys(texts))}
 
