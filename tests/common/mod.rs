@@ -41,6 +41,7 @@ pub fn build_double(source: &str, library: &Path) -> bool {
         .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
         .arg(library)
         .arg(root().join("tests/doubles").join(source))
+        .arg("-lm")
         .output();
     match cc {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),

@@ -28,6 +28,11 @@ enum op {
     XOR,
     NOT,
     NEG,
+    ABS,
+    SQRT,
+    RSQRT,
+    EX2,
+    LG2,
     SHL,
     SHR,
     BFI,
@@ -40,6 +45,7 @@ enum op {
     CVTA,
     LD,
     ST,
+    ATOM_ADD,
     BRA,
     BAR,
     RET,
@@ -50,6 +56,7 @@ enum op {
     MMA
 };
 enum compare { EQ, NE, LT, LE, GT, GE };
+enum rounding { PLAIN, DOWN, UP, NEAREST, TO_ZERO }; // to a whole number
 // registers that every work-item begins with
 enum special { TID, NTID = TID + 3, CTAID = NTID + 3, NCTAID = CTAID + 3, SPECIALS = NCTAID + 3 };
 
@@ -64,6 +71,7 @@ struct instruction {
     enum type type, from;
     enum space space;
     enum compare compare;
+    enum rounding rounding;
     int lanes;         // lanes of a vector
     int guard, unless; // predicate register or -1
     int transposed, is_bf16, to_window, unordered;

@@ -140,7 +140,8 @@ static void operation(struct reader *r, struct instruction *in, const char *word
                  {"and", AND}, {"or", OR},      {"xor", XOR},   {"not", NOT}, {"neg", NEG}, {"shl", SHL},   {"shr", SHR},
                  {"bfi", BFI}, {"setp", SETP},  {"selp", SELP}, {"mov", MOV}, {"cvt", CVT}, {"cvta", CVTA}, {"ld", LD},
                  {"st", ST},   {"bra", BRA},    {"bar", BAR},   {"ret", RET}, {"mul", MUL}, {"mad", MAD},   {"ldmatrix", LDMATRIX},
-                 {"mma", MMA}, {"cp", CP_ASYNC}};
+                 {"mma", MMA}, {"cp", CP_ASYNC}, {"abs", ABS},   {"sqrt", SQRT}, {"rsqrt", RSQRT}, {"ex2", EX2}, {"lg2", LG2},
+                 {"atom", ATOM_ADD}, {"red", ATOM_ADD}};
     char copy[128], *parts[16];
     snprintf(copy, sizeof copy, "%s", word);
     const int n = parts_of(copy, parts, 16);
@@ -177,6 +178,13 @@ static void operation(struct reader *r, struct instruction *in, const char *word
                 : has(parts, n, "local")  ? LOCAL
                 : has(parts, n, "param")  ? PARAM
                                           : GENERIC;
+    in->rounding = has(parts, n, "rmi")   ? DOWN
+                   : has(parts, n, "rpi") ? UP
+                   : has(parts, n, "rni") ? NEAREST
+                   : has(parts, n, "rzi") ? TO_ZERO
+                                          : PLAIN;
+    if (in->op == ATOM_ADD && (!has(parts, n, "add") || size_of(in->type) != 4 || in->type == F32))
+        refuse(r, "instruction `%s` is not known", word);
     in->lanes = has(parts, n, "v2") ? 2 : has(parts, n, "v4") ? 4 : 1;
     in->transposed = has(parts, n, "trans");
     in->is_bf16 = has(parts, n, "bf16");

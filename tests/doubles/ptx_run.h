@@ -11,6 +11,8 @@ struct cell {
     uint8_t flying;
 };
 #define MANY 0xffff
+#define ATOMIC 0xfffe // writers that do not disturb one another
+enum access { READ, WRITE, ATOM };
 
 struct copy {
     uint32_t to, bytes;
@@ -59,13 +61,14 @@ static void touch(struct run *run, const struct instruction *in, int item, uint3
         struct cell *c = &run->cells[i];
         const int same_interval = c->written == run->interval;
         if (c->flying) trouble(run, in, item, "%s shared byte %u, to which a copy is on its way", is_write ? "writes" : "reads", at);
+        else if (is_write == ATOM && same_interval && c->writer == ATOMIC) continue;
         else if (same_interval && c->writer != item)
             trouble(run, in, item, "%s shared byte %u, which %d wrote since the last barrier", is_write ? "writes" : "reads", at,
                     c->writer);
         else if (!is_write && c->written < run->first_interval) trouble(run, in, item, "reads shared byte %u, which nobody wrote", at);
         else if (is_write && c->read == run->interval && c->reader != item)
             trouble(run, in, item, "writes shared byte %u, which %d read since the last barrier", at, c->reader);
-        if (is_write) c->written = run->interval, c->writer = (uint16_t)item;
+        if (is_write) c->written = run->interval, c->writer = is_write == ATOM ? ATOMIC : (uint16_t)item;
         else {
             c->reader = c->read == run->interval && c->reader != item ? MANY : (uint16_t)item;
             c->read = run->interval;
@@ -251,6 +254,17 @@ static void advance(struct run *run, int item)
                     r[o[i].at] = is_signed(in->type) ? low((uint64_t)extended(x, in->type), B64) : x;
                 }
             }
+            break;
+        }
+        case ATOM_ADD: {
+            const int is_returned = in->count == 3;
+            uint8_t *memory = reach(run, in, item, in->space, address(t, &o[is_returned]), 4, ATOM);
+            uint32_t x = 0;
+            if (!memory) break;
+            memcpy(&x, memory, 4);
+            if (is_returned) r[o[0].at] = x;
+            x += (uint32_t)value(t, &o[is_returned + 1]);
+            memcpy(memory, &x, 4);
             break;
         }
         case CP_ASYNC: copy_in_background(run, in, item); break;

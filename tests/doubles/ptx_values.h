@@ -65,6 +65,46 @@ static int64_t extended(uint64_t x, enum type t)
     }
 }
 
+// Whole numbers of a float, as far as it has any after the point.
+static float whole(float x, enum rounding rounding)
+{
+    if (!(x > -8388608.0f && x < 8388608.0f)) return x;
+    const float cut = (float)(int32_t)x;
+    switch (rounding) {
+    case DOWN: return cut > x ? cut - 1 : cut;
+    case UP: return cut < x ? cut + 1 : cut;
+    case NEAREST: {
+        const float down = cut > x ? cut - 1 : cut, over = x - down;
+        return over > 0.5f || (over == 0.5f && (int32_t)down % 2) ? down + 1 : down;
+    }
+    default: return cut;
+    }
+}
+
+// Powers of two and logarithms by series in double precision, without the library of mathematics.
+static float power_of_two(float x)
+{
+    if (x != x) return x;
+    if (x >= 128) return 1.0f / 0.0f;
+    if (x < -126) return 0.0f;
+    const int n = (int)whole(x, DOWN);
+    const double y = ((double)x - n) * 0.693147180559945309;
+    double term = 1, sum = 1;
+    for (int i = 1; i < 20; ++i) sum += term *= y / i;
+    return (float)(sum * as_float((uint32_t)(n + 127) << 23));
+}
+
+static float logarithm(float x)
+{
+    if (!(x > 0)) return x == 0 ? -1.0f / 0.0f : 0.0f / 0.0f;
+    const uint32_t bits = of_float(x);
+    if (bits >= 0x7f800000) return x;
+    const double m = as_float((bits & 0x7fffff) | 0x3f800000), z = (m - 1) / (m + 1);
+    double power = z, sum = 0;
+    for (int i = 1; i < 60; i += 2, power *= z * z) sum += power / i;
+    return (float)((int)(bits >> 23) - 127 + 2 * sum / 0.693147180559945309);
+}
+
 static uint64_t arithmetic_f32(const struct instruction *in, const char **wrong, float a, float b, float c)
 {
     switch (in->op) {
@@ -74,8 +114,14 @@ static uint64_t arithmetic_f32(const struct instruction *in, const char **wrong,
     case FMA:
     case MAD: return of_float((float)((double)a * b + c));
     case DIV: return of_float(a / b);
-    case MIN: return of_float(a < b ? a : b);
-    case MAX: return of_float(a > b ? a : b);
+    // of a number and what is none, the number
+    case MIN: return of_float(a < b || b != b ? a : b);
+    case MAX: return of_float(a > b || b != b ? a : b);
+    case ABS: return of_float(a) & 0x7fffffff;
+    case SQRT: return of_float(__builtin_sqrtf(a));
+    case RSQRT: return of_float((float)(1 / __builtin_sqrt((double)a)));
+    case EX2: return of_float(power_of_two(a));
+    case LG2: return of_float(logarithm(a));
     case NEG: return of_float(-a);
     default: *wrong = "an operation that floats do not have"; return 0;
     }
@@ -146,6 +192,12 @@ static uint64_t converted(const struct instruction *in, const char **wrong, uint
     if (from == F32 && to == BF16) return to_bf16(as_float(x));
     if (from == F16 && to == F32) return of_float(half_of((uint16_t)x));
     if (from == BF16 && to == F32) return of_float(bf16_of((uint16_t)x));
+    if (from == F32 && in->rounding != PLAIN) {
+        const float x_whole = whole(as_float(x), in->rounding);
+        if (to == F32) return of_float(x_whole);
+        if (to == S32) return (uint32_t)(x_whole != x_whole ? 0 : x_whole >= 2147483648.0f ? INT32_MAX : x_whole < -2147483648.0f ? INT32_MIN : (int32_t)x_whole);
+        if (to == U32) return x_whole >= 4294967296.0f ? UINT32_MAX : x_whole > 0 ? (uint32_t)x_whole : 0;
+    }
     const int is_float = from == F16 || from == BF16 || from == F64 || to == F16 || to == BF16 || to == F64;
     if (is_float || (from == F32 && to != F32)) *wrong = "a conversion that is not known";
     if (to == F32) return from == F32 ? x : of_float(from == U64 ? (float)x : (float)extended(x, from));

@@ -258,6 +258,68 @@ template <int W> SEQTUNE_INLINE void seqtune_store_half(const seqtune_vec<W> &v,
 #define vstore_half4 seqtune_store_half<4>
 #define vstore_half8 seqtune_store_half<8>
 #define vstore_half16 seqtune_store_half<16>
+// Functions of OpenCL C for one float. OpenCL programs are built with fast relaxed mathematics, so these are the quick ones of the hardware too.
+#ifdef __HIP__
+SEQTUNE_INLINE float seqtune_exp2(float x) { return __builtin_amdgcn_exp2f(x); }
+SEQTUNE_INLINE float seqtune_log2(float x) { return __builtin_amdgcn_logf(x); }
+SEQTUNE_INLINE float seqtune_rsqrt(float x) { return __builtin_amdgcn_rsqf(x); }
+SEQTUNE_INLINE float seqtune_sqrt(float x) { return __builtin_amdgcn_sqrtf(x); }
+SEQTUNE_INLINE float seqtune_fmax(float a, float b) { return __builtin_fmaxf(a, b); }
+SEQTUNE_INLINE float seqtune_fmin(float a, float b) { return __builtin_fminf(a, b); }
+SEQTUNE_INLINE float seqtune_fabs(float x) { return __builtin_fabsf(x); }
+SEQTUNE_INLINE float seqtune_floor(float x) { return __builtin_floorf(x); }
+template <class T> SEQTUNE_INLINE T seqtune_atomic_add(T *p, T by)
+{
+    return __hip_atomic_fetch_add(p, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+#else
+SEQTUNE_INLINE float seqtune_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+SEQTUNE_INLINE float seqtune_log2(float x)
+{
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+SEQTUNE_INLINE float seqtune_rsqrt(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+SEQTUNE_INLINE float seqtune_sqrt(float x)
+{
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+SEQTUNE_INLINE float seqtune_fmax(float a, float b) { return fmaxf(a, b); }
+SEQTUNE_INLINE float seqtune_fmin(float a, float b) { return fminf(a, b); }
+SEQTUNE_INLINE float seqtune_fabs(float x) { return fabsf(x); }
+SEQTUNE_INLINE float seqtune_floor(float x) { return floorf(x); }
+template <class T> SEQTUNE_INLINE T seqtune_atomic_add(T *p, T by) { return atomicAdd(p, by); }
+#endif
+SEQTUNE_INLINE float seqtune_exp(float x) { return seqtune_exp2(x * 1.44269504f); }
+SEQTUNE_INLINE float seqtune_log(float x) { return seqtune_log2(x) * 0.69314718f; }
+#define exp(x) seqtune_exp(x)
+#define exp2(x) seqtune_exp2(x)
+#define log(x) seqtune_log(x)
+#define log2(x) seqtune_log2(x)
+#define rsqrt(x) seqtune_rsqrt(x)
+#define sqrt(x) seqtune_sqrt(x)
+#define fmax(a, b) seqtune_fmax(a, b)
+#define fmin(a, b) seqtune_fmin(a, b)
+#define fabs(x) seqtune_fabs(x)
+#define floor(x) seqtune_floor(x)
+#define convert_int(x) ((int)(x))
+#define as_int(x) ((int)as_uint(x))
+#define atomic_add(p, by) seqtune_atomic_add(p, by)
+#define atomic_inc(p) seqtune_atomic_add(p, 1)
+
 #ifdef __HIP__
 // what follows is for the device, although its functions are not marked so
 #pragma clang force_cuda_host_device begin

@@ -1,6 +1,7 @@
 //! Verification of a config's results against the kernel's reference.
 
 pub mod compare;
+pub mod content;
 pub mod double_precision;
 pub mod format;
 pub mod on_device;

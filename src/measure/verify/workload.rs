@@ -2,7 +2,8 @@
 
 use crate::compile::Job;
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, Timing};
-use crate::verify::compare::{canary, deviation, difference, random_data, scale};
+use crate::verify::compare::{canary, deviation, difference, scale};
+use crate::verify::content::content;
 use crate::verify::double_precision::{Sample, sample};
 use crate::verify::format::Format;
 use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
@@ -85,7 +86,7 @@ pub fn load(
             ArgumentKind::Int => KernelArg::Int(amount as i32),
             ArgumentKind::Float => KernelArg::Float(amount as f32),
             ArgumentKind::In | ArgumentKind::Out => {
-                let mut data = random_data(amount as usize, format, &mut rng);
+                let mut data = content(argument, amount as usize, format, &env, &mut rng)?;
                 let is_output = argument.kind == ArgumentKind::Out;
                 if is_output {
                     data.extend(canary());

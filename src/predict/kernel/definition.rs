@@ -82,6 +82,17 @@ pub struct Argument {
     pub element: Expr,
     /// Where this is 1, two bytes are bf16.
     pub bf16: Option<Expr>,
+    /// Whole numbers that an input holds instead of random ones.
+    pub integers: Option<Integers>,
+}
+
+/// Whole numbers of 32 bits that fill an input.
+#[derive(Clone, Debug)]
+pub struct Integers {
+    /// Value of an element; the first free slot is its place.
+    pub value: Expr,
+    /// An element holds the sum of the values before its place.
+    pub is_running: bool,
 }
 
 impl Argument {

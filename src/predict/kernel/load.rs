@@ -3,10 +3,11 @@
 use crate::error::{Error, Result, input, quoted};
 use crate::files::read_text;
 use crate::kernel::check::check;
-use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Source};
+use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::dialect::opencl_text;
 use crate::kernel::exact::Exact;
+use crate::kernel::expr::Expr;
 use crate::kernel::instances::Instances;
 use crate::kernel::names::{Names, decided_after};
 use crate::kernel::parameter::Parameter;
@@ -260,18 +261,24 @@ fn source(
         (None, None) => return Ok(None),
         _ => return input("[program] and [reference] belong together: one of them is missing"),
     };
-    let arguments = specs.argument.into_iter().map(|a| argument(names, a)).collect::<Result<Vec<_>>>()?;
+    let arguments = specs.argument.into_iter().map(|a| argument(names, slots, a)).collect::<Result<Vec<_>>>()?;
     let exact = specs.exact.map(|exact| {
         Exact::load(exact, &|name, kind| Argument::find(&arguments, name, kind), slots, &|text, more| {
             names.expr_with(text, more)
         })
     });
+    let exact = exact.transpose()?;
+    if let Some((at, _)) =
+        exact.iter().flat_map(|e: &Exact| &e.product).find(|(at, _)| arguments[*at].integers.is_some())
+    {
+        return input(format!("[exact]: `{}` holds whole numbers, which are not multiplied", arguments[*at].name));
+    }
     Ok(Some(Source {
         program: launch(names, program, files)?,
         reference: launch(names, reference, files)?,
         tolerance: names.of_problem(work.tolerance.as_deref().unwrap_or("0"), "tolerance")?,
         units: work.units,
-        exact: exact.transpose()?,
+        exact,
         gemm: specs.library.map(|library| gemm(names, library.gemm, &arguments)).transpose()?,
         arguments,
     }))
@@ -286,13 +293,30 @@ fn launch(names: &Names, p: ProgramSpec, files: &BTreeMap<String, String>) -> Re
     Ok(Launch { file: p.file, entry: p.entry, global, local, dynamic_local })
 }
 
-fn argument(names: &Names, a: ArgumentSpec) -> Result<Argument> {
+fn argument(names: &Names, slots: usize, a: ArgumentSpec) -> Result<Argument> {
     let at = |e: Error| e.at(format!("argument `{}`", a.name));
+    let integers = integers(names, slots, &a).map_err(at)?;
     let place = if a.length.is_some() { "length" } else { "value" };
     let amount = names.of_problem(&a.length.or(a.value).unwrap_or_default(), place).map_err(at)?;
     let element = names.of_problem(&a.element.unwrap_or("0".into()), "element").map_err(at)?;
     let bf16 = a.bf16.map(|text| names.of_problem(&text, "bf16")).transpose().map_err(at)?;
-    Ok(Argument { amount, element, bf16, name: a.name, kind: a.kind })
+    Ok(Argument { amount, element, bf16, integers, name: a.name, kind: a.kind })
+}
+
+/// The whole numbers of an input, whose place `i` is the first free slot.
+fn integers(names: &Names, slots: usize, a: &ArgumentSpec) -> Result<Option<Integers>> {
+    let (text, is_running) = match (&a.integer, &a.running) {
+        (None, None) => return Ok(None),
+        (Some(text), None) => (text, false),
+        (None, Some(text)) => (text, true),
+        _ => return input("`integer` and `running` exclude each other"),
+    };
+    if a.kind != ArgumentKind::In || a.element.as_deref().map(str::trim) != Some("4") {
+        return input("whole numbers fill an argument of kind \"in\" whose `element` is \"4\"");
+    }
+    let place = if is_running { "running" } else { "integer" };
+    let value = names.of_problem_with(text, place, &BTreeMap::from([("i".into(), Expr::slot(slots))]))?;
+    Ok(Some(Integers { value, is_running }))
 }
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {

@@ -38,7 +38,7 @@ pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use config::Config;
 pub use counter::{Count, Counter};
-pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Kernel, Launch, Source};
+pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
 pub use device::{Device, LATER_LIMIT, LIMIT_NAMES, Limits};
 pub use exact::Exact;
 pub use instances::Instances;

@@ -110,7 +110,12 @@ impl Names {
 
     /// [`Names::expr`] where no config is chosen, so that parameters have no value.
     pub(crate) fn of_problem(&self, text: &str, place: &str) -> Result<Expr> {
-        let expr = self.expr(text)?;
+        self.of_problem_with(text, place, &BTreeMap::new())
+    }
+
+    /// [`Names::of_problem`] with more names.
+    pub(crate) fn of_problem_with(&self, text: &str, place: &str, more: &BTreeMap<String, Expr>) -> Result<Expr> {
+        let expr = self.expr_with(text, more)?;
         match decided_after(&expr, self.parameters) {
             0 => Ok(expr),
             _ => input(format!("{place} = \"{}\" names a parameter, which has no value there", quoted(text))),

@@ -170,6 +170,12 @@ pub struct ArgumentSpec {
     /// Where this is 1, two bytes are bf16.
     #[serde(default)]
     pub bf16: Option<String>,
+    /// Whole number of 32 bits that each element of an input holds, by its place `i`.
+    #[serde(default)]
+    pub integer: Option<String>,
+    /// The same as a running sum: an element holds the sum over the places before its own.
+    #[serde(default)]
+    pub running: Option<String>,
     /// Value of a number.
     #[serde(default)]
     pub value: Option<String>,
