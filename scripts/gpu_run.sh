@@ -7,6 +7,8 @@
 #             half as many convolutions of each list are left out
 #   gemm_guided, gemm_tc_guided, conv2d_guided   goes on in the same journal with what the first model of MODELS that predicts the kernel holds
 #             best, GUIDED (40) configs of each problem on average
+#   library   goes on with sweeps of the other kernels that have a list datasets/problems/NAME_gpu.txt, LIBRARY (40) configs of each problem, the last
+#             20 left out; packed together in library.tar
 #   best      BEST (400) configs of one large product and 60 that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products, and those of three once more, in windows of ENERGY_WINDOW (2) seconds
 #   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs
@@ -22,10 +24,10 @@ minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
-models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2}
+models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} library=${LIBRARY:-40}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [gemm_guided]=35 [gemm_tc_guided]=20 [conv2d_guided]=20 [best]=20 [energy]=25 [validate]=10)
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [library]=40 [gemm_guided]=35 [gemm_tc_guided]=20 [conv2d_guided]=20 [best]=20 [energy]=25 [validate]=10)
 for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
 done
@@ -56,9 +58,12 @@ if [ -n "$packages" ]; then
     export SEQTUNE_NVRTC
 fi
 
-# Packs a journal into OUT. The form is by the end of the name.
+# Packs a journal into OUT, those of `library` together. The form is by the end of the name.
 pack() {
-    [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$out/$1.sqt" --overwrite
+    local to=$out
+    case $1 in library/*) to=$work ;; esac
+    [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$to/$1.sqt" --overwrite
+    [ "$to" = "$out" ] || tar -C "$work/library" -cf "$out/library.tar" $(cd "$work/library" && ls ./*.sqt 2> /dev/null)
     publish
 }
 
@@ -120,6 +125,25 @@ run_tests() {
 
 # Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM
 predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$1" "$2" "$3" --device "$device" > /dev/null 2>&1; }
+
+# The other kernels that have a list of problems for a GPU, one after the other, each for its share of the seconds: SECONDS
+library() {
+    local until=$((SECONDS + $1)) names=() list name product
+    for list in datasets/problems/*_gpu.txt; do
+        name=$(basename "$list" _gpu.txt)
+        case $name in gemm | conv2d) ;; *) names+=("$name") ;; esac
+    done
+    mkdir -p "$work/library"
+    while [ ${#names[@]} -gt 0 ]; do
+        name=${names[0]}
+        divide "library/$name" 20 "datasets/problems/${name}_gpu.txt"
+        product=()
+        ! grep -q '^\[library' "kernels/$name/kernel.toml" 2> /dev/null || product=("${beside[@]}")
+        sweep "library/$name" $(((until - SECONDS) / ${#names[@]})) "$name" --problems "$work/library/$name.txt" \
+            --sample "$library" --pool 150 --fresh 0 "${product[@]}"
+        names=("${names[@]:1}")
+    done
+}
 
 # What a model holds best for the problems of a sweep, into its journal: KERNEL SECONDS
 guide() {
@@ -184,6 +208,7 @@ while [ ${#parts[@]} -gt 0 ]; do
     tests) run_tests ;;
     gemm) sweep gemm "$seconds" gemm --problems "$work/gemm.txt" "${sampled[@]}" "${beside[@]}" ;;
     conv2d) sweep conv2d "$seconds" conv2d --problems "$work/conv2d.txt" "${sampled[@]}" ;;
+    library) library "$seconds" ;;
     *_guided) guide "${part%_guided}" "$seconds" ;;
     energy)
         metered=(--sample 12 --pool "$pool" --fresh 0 --energy --energy-window "$window")
@@ -199,5 +224,7 @@ while [ ${#parts[@]} -gt 0 ]; do
     esac
     parts=("${parts[@]:1}")
 done
-for journal in "$work"/*.jsonl; do [ -e "$journal" ] && pack "$(basename "$journal" .jsonl)"; done
+for journal in "$work"/*.jsonl "$work"/library/*.jsonl; do
+    [ -e "$journal" ] && journal=${journal#"$work"/} && pack "${journal%.jsonl}"
+done
 say "done"

@@ -67,7 +67,7 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
             };
             let counted = match *name {
                 // asked for at launch, none declared
-                "gemm_tc" => 0,
+                "gemm_tc" | "gemm_wg" => 0,
                 "gemm" => {
                     let tile = |on: &str, side: &str| value(on) * (value(side) + value("PAD"));
                     4 * value("KWG") * (tile("SA", "MWG") + tile("SB", "NWG"))
@@ -94,6 +94,8 @@ fn every_kernel_compiles_for_every_generation_and_declares_the_local_memory_that
     {
         compile_a_sample(&Nvrtc::open(architecture).unwrap(), &device(architecture), programs);
     }
+    let hopper = [("gemm_wg", "M=500,N=300,K=200"), ("gemm_wg", "M=77,N=55,K=33,dtype=bf16,transA=T,transB=T,beta=1")];
+    compile_a_sample(&Nvrtc::open("sm_90").unwrap(), &device("sm_90"), &hopper);
 }
 
 #[test]

@@ -138,7 +138,20 @@ fn legal_configs_of_the_shipped_kernels_number_what_they_did() {
 fn problem_of(kernel: &Kernel) -> Vec<Problem> {
     let text = match kernel.name.as_str() {
         "gemm" => "M=37,N=512,K=64,transA=T".to_string(),
-        "gemm_tc" => "M=96,N=512,K=64,transA=T".to_string(),
+        "gemm_tc" | "gemm_wg" => "M=96,N=512,K=64,transA=T".to_string(),
+        "attention" => "batch=2,heads=3,queries=45,keys=70,causal=yes".to_string(),
+        "batched_gemm" => "batch=36,M=64,N=100,K=32,transB=T".to_string(),
+        "depthwise" => "N=1,C=3,H=57,W=31,R=3,S=3,stride=2,pad_h=1,pad_w=1".to_string(),
+        "gemv" => "M=1001,N=80,trans=T".to_string(),
+        "histogram" => "n=8190,batch=83,bins=17".to_string(),
+        "nbody" => "targets=109,sources=77,layout=soa".to_string(),
+        "norm" | "softmax" => "rows=50,columns=65,dtype=f16".to_string(),
+        "reduction" => "rows=819,columns=320,axis=rows".to_string(),
+        "scan" => "rows=13,columns=560".to_string(),
+        "spmv" => "rows=1019,columns=1981,nonzeros=16237,spread=51,band=255,run=4".to_string(),
+        "stencil2d" => "H=31,W=200,points=box,dtype=f16".to_string(),
+        "stencil3d" => "D=16,H=28,W=20,radius=2".to_string(),
+        "transpose" => "batch=2,rows=44,columns=65".to_string(),
         "conv2d" => "N=2,C=6,H=31,W=17,K=6,R=5,S=3,groups=2".to_string(),
         "hpl" => "N=1000".to_string(),
         "clocks" => "f32=40,integer=20,load_global=8,us_top=100,watts_top=200,us_low=150,watts_low=90".to_string(),
@@ -192,7 +205,9 @@ fn the_look_ahead_of_every_shipped_kernel_stays_far_within_its_budget() {
                 // cp.async came with compute capability 8.0
                 let serves = !space.completions(&[]).unwrap().is_empty();
                 if !serves
-                    && (!own || (name == "gemm_tc" && device.limits.local_memory_opt_in.unwrap_or(0.0) < 101_376.0))
+                    && (!own
+                        || (name == "gemm_tc" && device.limits.local_memory_opt_in.unwrap_or(0.0) < 101_376.0)
+                        || (name == "gemm_wg" && device.limits.local_memory_opt_in.unwrap_or(0.0) < 232_448.0))
                 {
                     continue;
                 }

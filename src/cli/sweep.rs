@@ -85,7 +85,7 @@ pub struct Args {
     #[arg(long)]
     energy: bool,
     /// Window in which a config is metered, 0.1 to 60 seconds: a shorter one takes less time and repeats less well
-    #[arg(long, default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
+    #[arg(long, requires = "energy", default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
     energy_window: f64,
     /// Measures the vendor's library (cuBLAS) too, once for each problem that is not yet complete
     #[arg(long)]

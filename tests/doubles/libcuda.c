@@ -112,7 +112,7 @@ int cuModuleLoadData(void **module, const void *image)
 }
 int cuModuleUnload(void *module)
 {
-    if (mode("ptx")) free(((struct program *)module)->code), free(module);
+    if (mode("ptx")) free(((struct program *)module)->code), free(((struct program *)module)->operands), free(module);
     return module ? OK : INVALID;
 }
 int cuModuleGetFunction(void **function, void *module, const char *name)

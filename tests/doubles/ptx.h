@@ -31,6 +31,8 @@ enum op {
     ABS,
     SQRT,
     RSQRT,
+    RCP,
+    DP2A,
     EX2,
     LG2,
     SHL,
@@ -53,7 +55,14 @@ enum op {
     COMMIT,
     WAIT,
     LDMATRIX,
-    MMA
+    MMA,
+    PRMT,
+    SHFL,
+    PROXY_FENCE,
+    WGMMA,
+    WGMMA_FENCE,
+    WGMMA_COMMIT,
+    WGMMA_WAIT
 };
 enum compare { EQ, NE, LT, LE, GT, GE };
 enum rounding { PLAIN, DOWN, UP, NEAREST, TO_ZERO }; // to a whole number
@@ -76,8 +85,9 @@ struct instruction {
     int guard, unless; // predicate register or -1
     int transposed, is_bf16, to_window, unordered;
     uint32_t used; // bytes of what is loaded that count, as a mask
-    int count;
-    struct operand o[14];
+    int columns;      // of a product of a warpgroup
+    int count, first; // operands, and the first of them among all
+    const struct operand *o;
     int line;
 };
 
@@ -91,8 +101,9 @@ struct entry {
 
 struct program {
     struct instruction *code;
+    struct operand *operands;
     struct entry entries[4];
-    int count, registers, entry_count;
+    int count, operand_count, registers, entry_count;
     size_t shared, local; // bytes
     size_t dynamic_from;  // where shared memory that the launch adds begins
 };

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_OPERANDS 136
+
 struct symbol {
     char name[96];
     enum space space;
@@ -140,7 +142,8 @@ static void operation(struct reader *r, struct instruction *in, const char *word
                  {"and", AND}, {"or", OR},      {"xor", XOR},   {"not", NOT}, {"neg", NEG}, {"shl", SHL},   {"shr", SHR},
                  {"bfi", BFI}, {"setp", SETP},  {"selp", SELP}, {"mov", MOV}, {"cvt", CVT}, {"cvta", CVTA}, {"ld", LD},
                  {"st", ST},   {"bra", BRA},    {"bar", BAR},   {"ret", RET}, {"mul", MUL}, {"mad", MAD},   {"ldmatrix", LDMATRIX},
-                 {"mma", MMA}, {"cp", CP_ASYNC}, {"abs", ABS},   {"sqrt", SQRT}, {"rsqrt", RSQRT}, {"ex2", EX2}, {"lg2", LG2},
+                 {"prmt", PRMT}, {"shfl", SHFL}, {"fence", PROXY_FENCE}, {"wgmma", WGMMA},
+                 {"mma", MMA}, {"cp", CP_ASYNC}, {"abs", ABS},   {"sqrt", SQRT}, {"rsqrt", RSQRT}, {"rcp", RCP}, {"dp2a", DP2A}, {"ex2", EX2}, {"lg2", LG2},
                  {"atom", ATOM_ADD}, {"red", ATOM_ADD}};
     char copy[128], *parts[16];
     snprintf(copy, sizeof copy, "%s", word);
@@ -183,6 +186,7 @@ static void operation(struct reader *r, struct instruction *in, const char *word
                    : has(parts, n, "rni") ? NEAREST
                    : has(parts, n, "rzi") ? TO_ZERO
                                           : PLAIN;
+    if (in->op == DP2A && strcmp(word, "dp2a.lo.u32.u32")) refuse(r, "instruction `%s` is not known", word);
     if (in->op == ATOM_ADD && (!has(parts, n, "add") || size_of(in->type) != 4 || in->type == F32))
         refuse(r, "instruction `%s` is not known", word);
     in->lanes = has(parts, n, "v2") ? 2 : has(parts, n, "v4") ? 4 : 1;
@@ -195,12 +199,29 @@ static void operation(struct reader *r, struct instruction *in, const char *word
     }
     if (in->op == MMA && !strstr(word, "m16n8k16.row.col.f32.")) refuse(r, "instruction `%s` is not known", word);
     if (in->op == LDMATRIX && !strstr(word, ".m8n8.x4")) refuse(r, "instruction `%s` is not known", word);
+    if (in->op == SHFL && strcmp(word, "shfl.sync.bfly.b32")) refuse(r, "instruction `%s` is not known", word);
+    if (in->op == PROXY_FENCE && strcmp(word, "fence.proxy.async") && strcmp(word, "fence.proxy.async.shared::cta"))
+        refuse(r, "instruction `%s` is not known", word);
+    if (in->op == WGMMA) {
+        in->op = has(parts, n, "commit_group") ? WGMMA_COMMIT
+                 : has(parts, n, "wait_group") ? WGMMA_WAIT
+                 : has(parts, n, "fence")      ? WGMMA_FENCE
+                                               : WGMMA;
+        char known[96];
+        const char *kind = in->is_bf16 ? "bf16" : "f16", *at = strstr(word, "m64n");
+        in->columns = at ? atoi(at + 4) : 0;
+        snprintf(known, sizeof known, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s", in->columns, kind, kind);
+        const int is_shape = in->columns >= 8 && in->columns <= 256 && in->columns % 8 == 0;
+        if ((in->op == WGMMA && (!is_shape || strcmp(word, known))) || !strstr(word, ".sync.aligned"))
+            refuse(r, "instruction `%s` is not known", word);
+    }
 }
 
 static void statement(struct reader *r, char *text)
 {
     struct program *p = r->program;
     struct instruction in = {0};
+    struct operand o[MOST_OPERANDS];
     in.guard = -1;
     in.line = r->line;
     in.used = r->used;
@@ -230,22 +251,30 @@ static void statement(struct reader *r, char *text)
         const int is_address = *at == '[';
         const char after = *end;
         *end = 0;
-        if (in.count == 14) {
+        // what shfl says of the other lane besides is not used
+        char *second = in.op == SHFL ? strchr(at, '|') : NULL;
+        if (second) *second = 0;
+        if (in.count == MOST_OPERANDS) {
             refuse(r, "too many operands");
             return;
         }
         if (in.op == BRA) {
             // labels are known once all was read
-            in.o[in.count++].at = r->count;
+            o[in.count++].at = r->count;
             name(r, at, 'b', GENERIC, 0);
         } else {
-            in.o[in.count++] = is_address ? address_of(r, at + 1) : operand_of(r, at);
+            o[in.count++] = is_address ? address_of(r, at + 1) : operand_of(r, at);
         }
         at = end + (after && after != '}');
         if (after == '}') *end = '}';
     }
     if (in.op == MOV && packed >= 0) in.op = packed == 0 ? UNPACK : PACK;
     if (in.op == RET) in.count = 0;
+    if (in.op == WGMMA && in.count != in.columns / 2 + 7) refuse(r, "%d operands", in.count);
+    in.first = p->operand_count;
+    p->operands = realloc(p->operands, (in.first + in.count + 1) * sizeof *o);
+    memcpy(p->operands + in.first, o, in.count * sizeof *o);
+    p->operand_count += in.count;
     p->code = realloc(p->code, (p->count + 1) * sizeof *p->code);
     p->code[p->count++] = in;
 }
@@ -332,7 +361,7 @@ static struct program *ptx_read(const char *text, char *error)
     r.program->registers = SPECIALS;
     r.program->dynamic_from = (size_t)-1;
     *error = 0;
-    char line[1024];
+    char line[2048];
     while (*text && !*error) {
         const size_t length = strcspn(text, "\n");
         snprintf(line, sizeof line, "%.*s", (int)length, text);
@@ -350,14 +379,16 @@ static struct program *ptx_read(const char *text, char *error)
     }
     for (int i = 0; i < r.program->count && !*error; ++i) {
         struct instruction *in = &r.program->code[i];
+        struct operand *target = r.program->operands + in->first;
+        in->o = target;
         if (in->op != BRA) continue;
         r.line = in->line;
-        const char *wanted = r.symbols[in->o[0].at].name;
+        const char *wanted = r.symbols[target->at].name;
         const struct symbol *label = NULL;
         for (int s = 0; s < r.count && !label; ++s)
             if (r.symbols[s].kind == 'l' && !strcmp(r.symbols[s].name, wanted)) label = &r.symbols[s];
         if (!label) refuse(&r, "no label `%s`", wanted);
-        else in->o[0].at = (int)label->value;
+        else target->at = (int)label->value;
     }
     if (r.program->dynamic_from == (size_t)-1) r.program->dynamic_from = r.program->shared;
     free(r.symbols);

@@ -7,6 +7,7 @@
 // What is known of two bytes of shared memory.
 struct cell {
     uint32_t written, read; // barrier intervals of the last write and read
+    uint32_t when;          // number of the last write among all
     uint16_t writer, reader;
     uint8_t flying;
 };
@@ -23,6 +24,7 @@ struct item {
     uint64_t *r;
     uint8_t *local;
     int pc, done;
+    uint32_t fenced; // the first write that its last fence between proxies came too early for
     // copies in the background, and where each group of them ends
     struct copy *copies;
     int copy_count, copy_room, *groups, group_count, group_room;
@@ -34,8 +36,9 @@ struct run {
     uint8_t *shared, *parameters;
     size_t shared_bytes;
     struct cell *cells;
-    uint32_t interval, first_interval;
+    uint32_t interval, first_interval, writes;
     struct item *items;
+    struct products *products; // of each warp
     int item_count, group;
     char *error;
 };
@@ -68,7 +71,7 @@ static void touch(struct run *run, const struct instruction *in, int item, uint3
         else if (!is_write && c->written < run->first_interval) trouble(run, in, item, "reads shared byte %u, which nobody wrote", at);
         else if (is_write && c->read == run->interval && c->reader != item)
             trouble(run, in, item, "writes shared byte %u, which %d read since the last barrier", at, c->reader);
-        if (is_write) c->written = run->interval, c->writer = is_write == ATOM ? ATOMIC : (uint16_t)item;
+        if (is_write) c->written = run->interval, c->writer = is_write == ATOM ? ATOMIC : (uint16_t)item, c->when = run->writes++;
         else {
             c->reader = c->read == run->interval && c->reader != item ? MANY : (uint16_t)item;
             c->read = run->interval;
@@ -119,7 +122,8 @@ static void arrive(struct run *run, int item, int left)
         const struct copy *c = &t->copies[i];
         memcpy(run->shared + c->to, c->data, c->bytes);
         for (uint32_t k = c->to / 2; k < (c->to + c->bytes) / 2; ++k)
-            run->cells[k].flying = 0, run->cells[k].written = run->interval, run->cells[k].writer = (uint16_t)item;
+            run->cells[k].flying = 0, run->cells[k].written = run->interval, run->cells[k].writer = (uint16_t)item,
+            run->cells[k].when = run->writes++;
     }
     memmove(t->copies, t->copies + copies, (t->copy_count -= copies) * sizeof *t->copies);
     memmove(t->groups, t->groups + groups, (t->group_count -= groups) * sizeof *t->groups);
@@ -146,10 +150,26 @@ static void copy_in_background(struct run *run, const struct instruction *in, in
     t->copies[t->copy_count++] = c;
 }
 
+#include "ptx_wgmma.h"
+
 // What a warp does together: the four 8 x 8 matrices of ldmatrix, and mma's product of 16 x 16 by 16 x 8, in the layouts of the PTX ISA.
 static void together(struct run *run, const struct instruction *in, int first)
 {
     struct item *t = run->items + first;
+    if (in->op >= WGMMA) {
+        warpgroup(run, in, first);
+        return;
+    }
+    if (in->op == SHFL) {
+        uint64_t all[32];
+        for (int lane = 0; lane < 32; ++lane) {
+            all[lane] = value(&t[lane], &in->o[1]);
+            if (value(&t[lane], &in->o[3]) != 31 || (uint32_t)value(&t[lane], &in->o[4]) != ~0u)
+                trouble(run, in, first + lane, "a shuffle in a part of the warp");
+        }
+        for (int lane = 0; lane < 32; ++lane) t[lane].r[in->o[0].at] = all[(lane ^ value(&t[lane], &in->o[2])) & 31];
+        return;
+    }
     if (in->op == LDMATRIX) {
         uint16_t m[4][8][8];
         for (int lane = 0; lane < 32; ++lane) {
@@ -207,7 +227,13 @@ static void advance(struct run *run, int item)
         switch (in->op) {
         case BAR:
         case LDMATRIX:
-        case MMA: return;
+        case MMA:
+        case SHFL:
+        case WGMMA:
+        case WGMMA_FENCE:
+        case WGMMA_COMMIT:
+        case WGMMA_WAIT: return;
+        case PROXY_FENCE: t->fenced = run->writes; break;
         case RET: t->done = 1; return;
         case BRA: t->pc = o[0].at; continue;
         case MOV: r[o[0].at] = low(value(t, &o[1]), in->type); break;
@@ -306,6 +332,7 @@ static void run_group(struct run *run)
             }
             for (int lane = 0; lane < lanes; ++lane) done += run->items[first + lane].done, waiting += !run->items[first + lane].done;
         }
+        if (!waiting) finish_products(run);
         if (*run->error || !waiting) return;
         for (int i = 0; i < run->item_count; ++i) {
             const struct instruction *in = &code[run->items[i].pc];
@@ -331,6 +358,7 @@ static void ptx_launch(const struct program *p, const struct entry *entry, const
     for (int i = 0; i < entry->parameter_count; ++i)
         memcpy(run.parameters + entry->parameter_at[i], arguments[i], size_of(entry->parameter_type[i]));
     run.items = calloc(run.item_count, sizeof *run.items);
+    run.products = calloc((run.item_count + 31) / 32, sizeof *run.products);
     for (int i = 0; i < run.item_count; ++i) {
         run.items[i].r = malloc(p->registers * sizeof(uint64_t));
         run.items[i].local = malloc(p->local + 16);
@@ -340,6 +368,8 @@ static void ptx_launch(const struct program *p, const struct entry *entry, const
         const unsigned group[3] = {g % groups[0], g / groups[0] % groups[1], g / groups[0] / groups[1]};
         run.group = (int)g;
         run.first_interval = ++run.interval;
+        run.writes = 0;
+        memset(run.products, 0, (run.item_count + 31) / 32 * sizeof *run.products);
         memset(run.shared, 0xff, run.shared_bytes); // not a number
         for (int i = 0; i < run.item_count; ++i) {
             struct item *t = &run.items[i];
@@ -350,11 +380,12 @@ static void ptx_launch(const struct program *p, const struct entry *entry, const
                 t->r[TID + d] = at[d], t->r[NTID + d] = items[d], t->r[CTAID + d] = group[d], t->r[NCTAID + d] = groups[d];
             t->pc = entry->start;
             t->done = t->copy_count = t->group_count = 0;
+            t->fenced = 0;
         }
         run_group(&run);
     }
     for (int i = 0; i < run.item_count; ++i) {
         free(run.items[i].r), free(run.items[i].local), free(run.items[i].copies), free(run.items[i].groups);
     }
-    free(run.items), free(run.parameters), free(run.cells), free(run.shared);
+    free(run.items), free(run.products), free(run.parameters), free(run.cells), free(run.shared);
 }

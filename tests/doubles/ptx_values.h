@@ -120,6 +120,7 @@ static uint64_t arithmetic_f32(const struct instruction *in, const char **wrong,
     case ABS: return of_float(a) & 0x7fffffff;
     case SQRT: return of_float(__builtin_sqrtf(a));
     case RSQRT: return of_float((float)(1 / __builtin_sqrt((double)a)));
+    case RCP: return of_float(1 / a);
     case EX2: return of_float(power_of_two(a));
     case LG2: return of_float(logarithm(a));
     case NEG: return of_float(-a);
@@ -142,8 +143,10 @@ static uint64_t arithmetic(const struct instruction *in, const char **wrong, uin
     case MUL_WIDE: return low((uint64_t)x * (uint64_t)y, bits == 16 ? B32 : B64);
     case MAD_WIDE: return low((uint64_t)x * (uint64_t)y + c, bits == 16 ? B32 : B64);
     case MUL_HI:
-        return bits == 32 ? (uint32_t)((uint64_t)(x * y) >> 32)
+        return bits == 16   ? (uint16_t)((uint64_t)(x * y) >> 16)
+               : bits == 32 ? (uint32_t)((uint64_t)(x * y) >> 32)
                           : (uint64_t)(sign ? (__int128)x * y >> 64 : (__int128)((unsigned __int128)a * b >> 64));
+    case DP2A: return (uint32_t)(c + (a & 0xffff) * (b & 0xff) + (a >> 16 & 0xffff) * (b >> 8 & 0xff));
     case DIV:
     case REM:
         if (!y) {
@@ -159,6 +162,16 @@ static uint64_t arithmetic(const struct instruction *in, const char **wrong, uin
     case XOR: return low(a ^ b, t);
     case NOT: return t == PRED ? !a : low(~a, t);
     case NEG: return low(0 - a, t);
+    case PRMT: {
+        // four bytes of the eight of b and a, or their signs, as c names them
+        uint64_t bytes = 0;
+        for (int i = 0; i < 4; ++i) {
+            const unsigned which = (unsigned)(c >> 4 * i) & 15, shift = which % 8 * 8;
+            const uint64_t byte = (b << 32 | (uint32_t)a) >> shift & 255;
+            bytes |= (which < 8 ? byte : byte >> 7 ? 255 : 0) << 8 * i;
+        }
+        return bytes;
+    }
     case SHL: return (uint32_t)b >= bits ? 0 : low(a << (uint32_t)b, t);
     case SHR:
         return (uint32_t)b >= bits ? (sign && x < 0 ? low(~(uint64_t)0, t) : 0)

@@ -92,8 +92,15 @@ impl Nvrtc {
             )));
         };
         let as_ptx = capability != Some(newest);
-        let target = if as_ptx { format!("sm_{newest}") } else { architecture.into() };
+        // machine code is for its own architecture alone, and may use what others lack: sm_90a has Hopper's warpgroup instructions
+        let has_own = !as_ptx && newest >= 90 && version.0 >= 12;
+        let target = format!("sm_{newest}{}", if has_own { "a" } else { "" });
         Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::of(architecture) })
+    }
+
+    /// The same with PTX for machine code, which needs no GPU to be run.
+    pub fn into_ptx(self) -> Nvrtc {
+        Nvrtc { as_ptx: true, ..self }
     }
 
     /// Compiler options without definitions.
