@@ -4,14 +4,18 @@ torch_python=$PWD/target/torch/bin/python
 # of NumPy 2.4 and newer Triton 3.6's interpreter runs no loop over a size
 torch_packages=(torch==2.11.0 triton==3.6.0 'numpy<2.4')
 
-# Makes the environment, where it is missing, and puts a new wheel of seqtune into it; further packages are named as arguments.
-# SEQTUNE_WHEEL names a wheel that is there.
-torch_environment() {
+# Makes the environment, where it is missing; further packages are named as arguments.
+torch_alone() {
     if [ ! -x "$torch_python" ]; then
         python3 -m venv target/torch
         echo "fetching PyTorch 2.11.0 (2.5 GB) into target/torch" >&2
     fi
     "$torch_python" -m pip install --quiet --disable-pip-version-check "${torch_packages[@]}" "$@"
+}
+
+# The same, with a new wheel of seqtune. SEQTUNE_WHEEL names a wheel that is there.
+torch_environment() {
+    torch_alone "$@"
     local wheel=${SEQTUNE_WHEEL:-$(scripts/wheel.sh dev)}
     "$torch_python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
 }
