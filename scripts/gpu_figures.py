@@ -15,6 +15,8 @@ SWEEPS = {
     "gemm, guided": "datasets/gemm/h200-4096.sqt",
     "gemm_tc": "datasets/gemm_tc/h200.sqt",
     "gemm_tc, a part in whole": "datasets/gemm_tc/h200-4096.sqt",
+    "gemm_wg": "datasets/gemm_wg/h200.sqt",
+    "gemm_wg, 300 random": "datasets/gemm_wg/h200-4096.sqt",
     "conv2d": "datasets/conv2d/h200.sqt",
 }
 # what scripts/gpu_cudnn.py measured; a convolution's other fields have these values

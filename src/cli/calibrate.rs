@@ -1,24 +1,29 @@
 //! `seqtune calibrate`
 
 use crate::cli::answer::{answer, answer_json};
-use seqtune_data::Table;
+use seqtune_data::{MeasuredProblem, Table};
+use seqtune_eval::likeness;
 use seqtune_eval::said::{Said, said};
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
+use seqtune_predict::split::{Part, Split};
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Meta, Model, Predictor, Quality};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Learns from a few measured or tuned problems what a model's probabilities are worth on a device that it never saw
+/// Learns what a model's probabilities are worth on a device that it never saw, from a few problems of it; or how an older model's errors go together
 ///
 /// What is learned is kept in the model's file or files; the ranking stays as it is. Twenty problems do. Given again, problems of a device replace
 /// what was learned of it before. A model that is trained on the device learns more: `train --from`.
+///
+/// Of a model of sweeps and its own datasets it learns how errors go together, which `predict --measured` needs; models that are trained now know it.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder of the model, or of models of one kernel each
     model: PathBuf,
-    /// Datasets of devices that the model was not trained on
+    /// Datasets of devices that the model was not trained on, or its own: then it learns from what chose its weights
     #[arg(required = true)]
     datasets: Vec<PathBuf>,
     /// Kernel name or folder [default: the one that the datasets name]
@@ -57,6 +62,9 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
     model.check_objective(args.objective)?;
     let seen = |device: &Device| device.is_among(&model.meta.devices);
     let new: Vec<usize> = (0..table.devices.len()).filter(|d| !seen(&table.devices[*d])).collect();
+    if new.is_empty() && !table.is_tuned() && !model.meta.likeness.iter().any(|l| l.kernel == kernel.name) {
+        return learn_likeness(args, kernel, table, file, model);
+    }
     if new.is_empty() {
         let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
         return input(format!(
@@ -92,6 +100,37 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
             true => answer_json(&facts)?,
             false => answer(&text(&facts)),
         }
+    }
+    Ok(())
+}
+
+/// Learns how the errors of a model of sweeps go together.
+fn learn_likeness(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut model: Model) -> Result<()> {
+    let known = table.hashes.iter().all(|hash| model.meta.data.contains(hash));
+    // data that the model did not learn from are new to it as a whole
+    let split = if known { model.meta.split } else { Split { test: 0.0, validation: 1.0, ..model.meta.split } };
+    let part = |part: Part| -> Vec<&MeasuredProblem> {
+        table.part(kernel, &split, part, args.objective).into_iter().map(|i| &table.tried[i]).collect()
+    };
+    let problems = [&part(Part::Train)[..], &part(Part::Validation)];
+    let predictor = Predictor::new(kernel, &model)?;
+    let Some(likeness) = likeness::learn(&predictor, &kernel.name, table, problems, cores())? else {
+        return input("two problems of several configs are needed at least, to learn how errors go together");
+    };
+    let facts = serde_json::json!({
+        "file": file.display().to_string(), "problems": likeness.problems,
+        "left": likeness.quantities.iter().map(|q| (q.of.to_string(), q.rest.sqrt())).collect::<BTreeMap<_, _>>(),
+    });
+    model.meta.likeness.push(likeness);
+    model.rewrite(file)?;
+    match args.json {
+        true => answer_json(&facts)?,
+        false => answer(&format!(
+            "{}: learned from {} problems how errors go together; what is left to each config alone, as a share of its cost: {}",
+            file.display(),
+            facts["problems"],
+            facts["left"]
+        )),
     }
     Ok(())
 }

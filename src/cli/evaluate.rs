@@ -6,6 +6,7 @@ use seqtune_data::Table;
 use seqtune_eval::curve::curve;
 use seqtune_eval::ktn;
 use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::measured::{self, Given};
 use seqtune_eval::plot;
 use seqtune_eval::replay;
 use seqtune_eval::replay::evaluate;
@@ -17,6 +18,7 @@ use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
+use seqtune_predict::predictor::Predictor;
 use seqtune_predict::quality::Quality;
 use seqtune_predict::split::Part;
 use seqtune_predict::threads::cores;
@@ -81,6 +83,10 @@ pub struct Args {
     /// Also writes the report as one HTML page with its plots (sweeps)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
     pub html: Option<PathBuf>,
+    /// Judges what measured configs of the very problem add instead (sweeps): numbers, of which each stands for so many first choices, 0 to 10,000,
+    /// or configs, which count as measured together
+    #[arg(long, value_name = "NUMBERS or CONFIGS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out", "plot", "curve", "html"])]
+    pub measured: Vec<String>,
     /// Replaces files of these names that seqtune did not make
     #[arg(long)]
     pub force: bool,
@@ -246,9 +252,35 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     Ok(())
 }
 
+/// Judges with some configs of each problem measured.
+fn with_measured(args: &Args, model: &Model, kernel: &Kernel, table: &Table, ask: replay::Options) -> Result<()> {
+    let numbers: Vec<Option<usize>> = args.measured.iter().map(|given| given.parse().ok()).collect();
+    let given = match numbers.iter().all(Option::is_some) {
+        true => numbers.into_iter().flatten().map(Given::First).collect(),
+        false => {
+            let configs = args.measured.iter().map(|text| kernel.config(text));
+            let configs = configs.collect::<Result<Vec<_>>>().map_err(|e| e.at("--measured"))?;
+            vec![Given::These(Vec::new()), Given::These(configs)]
+        }
+    };
+    if given.iter().any(|given| matches!(given, Given::First(count) if *count > limits::WIDTH)) {
+        return input(format!("--measured: at most {} first choices", limits::WIDTH));
+    }
+    let tests = replay::held_out(kernel, model, table, ask)?;
+    let rows = measured::replay(&Predictor::new(kernel, model)?, table, &tests, args.objective, &given)?;
+    if args.json {
+        return crate::cli::answer::answer_json(&rows);
+    }
+    crate::cli::answer::answer(measured::markdown(kernel, args.objective, &rows).trim_end());
+    Ok(())
+}
+
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
     let ask = replay::Options { objective: args.objective, whole: args.whole };
+    if !args.measured.is_empty() {
+        return with_measured(args, model, kernel, table, ask);
+    }
     let report = evaluate(kernel, model, table, ask, &mut |what| tell(&format!("evaluate: {what}")))?;
     if let Some(path) = &args.plot {
         plot::write(path, &pages::bars(&report)?)?;

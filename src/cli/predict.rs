@@ -5,6 +5,7 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
+use seqtune_predict::evidence::Known;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::limits;
@@ -45,6 +46,10 @@ pub struct Args {
     /// Datasets whose nearest measured problems answer beside the model where it is unsure
     #[arg(long, value_name = "DATASETS", num_args = 1..)]
     fallback: Vec<PathBuf>,
+    /// Datasets with what was already measured of the very problems, as `sweep` and `validate --learn` write them: these configs show how
+    /// far the model is off there, and so what the others take
+    #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["cover", "pareto", "fallback"])]
+    measured: Vec<PathBuf>,
     /// Threads for many problems, 1 to 1,024 [default: all cores]
     #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
     threads: Option<usize>,
@@ -82,6 +87,9 @@ pub fn run(args: Args) -> Result<()> {
         Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json, distilled, cover };
     let (objective, threads) = (args.objective, args.threads.unwrap_or_else(cores));
     let query = Query { device: &device, objective, top: args.top, width: args.width, threads };
+    if !args.measured.is_empty() {
+        return with_measured(&args, predictor, &problems, &query, &say);
+    }
     if args.pareto {
         for problem in &problems {
             let candidates = predictor.pareto(problem, &query)?;
@@ -107,6 +115,40 @@ pub fn run(args: Args) -> Result<()> {
         }
     }
     said(&args, model);
+    Ok(())
+}
+
+/// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
+fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
+    let tables = crate::cli::inputs::tables(&args.measured, Some(&args.kernel))?;
+    let all: Vec<&MeasuredProblem> = tables.iter().flat_map(|(_, table)| &table.tried).collect();
+    let known = |problem: &Problem| -> Vec<Known> {
+        let mut known: Vec<Known> = Vec::new();
+        for (config, outcome) in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {
+            if known.iter().all(|other| other.config != *config) && outcome.time_us().is_some() {
+                known.push(Known { config: config.clone(), time_us: outcome.time_us(), joules: outcome.joules() });
+            }
+        }
+        known
+    };
+    if problems.iter().all(|problem| known(problem).is_empty()) {
+        return input("--measured: the datasets hold no working config of these problems");
+    }
+    for problem in problems {
+        let known = known(problem);
+        let (candidates, unsure) = match known.is_empty() {
+            true => {
+                let found = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
+                let unsure = predictor.is_unsure(query.device, &found);
+                (found, unsure)
+            }
+            false => {
+                let informed = predictor.predict_measured(problem, query, &known)?;
+                (informed.candidates, informed.unsure)
+            }
+        };
+        say.answer(problem, &candidates, unsure, &[])?;
+    }
     Ok(())
 }
 

@@ -5,10 +5,9 @@ use crate::distilled::level::Level;
 use crate::error::{Error, Result, input, io, quoted};
 use crate::files::{open_regular, read, write_whole};
 use crate::gbdt::Trees;
-use crate::kernel::Objective;
-use crate::kernel::{Device, hex};
-use crate::limits;
-use crate::limits::MEMBERS;
+use crate::kernel::{Device, Objective, hex};
+use crate::likeness::Likeness;
+use crate::limits::{self, MEMBERS};
 use crate::model_file::{Decoded, decode, encode, metadata, not_a_model};
 use crate::network::shapes;
 use crate::network::weights::Weights;
@@ -57,6 +56,9 @@ pub struct Meta {
     /// What its probabilities are worth by device.
     #[serde(default, skip_serializing_if = "Trust::is_empty")]
     pub trust: Trust,
+    /// How its errors go together, by kernel; empty where that was not learned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub likeness: Vec<Likeness>,
     /// Of a small decoder: how it compares with the whole model that it was distilled from, which `parent` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distilled: Option<Level>,
@@ -122,15 +124,14 @@ impl Meta {
         self.hparams.check()?;
         self.vocab.check()?;
         self.devices.iter().try_for_each(Device::check)?;
-        self.calibration.map_or(Ok(()), |calibration| calibration.check())?;
-        self.trust.check()?;
+        self.calibration.map_or(Ok(()), |calibration| calibration.check()).and_then(|()| self.trust.check())?;
+        self.likeness.iter().try_for_each(Likeness::check)?;
         if self.distilled.is_some_and(|level| !level.is_sound() || self.members != 1) {
             return input("its comparison with the whole model holds numbers that none finds");
         }
         let Split { test, validation, from, .. } = self.split;
-        match (1..=MEMBERS).contains(&self.members)
-            && [test, validation, from].iter().all(|share| (0.0..=1.0).contains(share))
-        {
+        let shares = [test, validation, from].iter().all(|share| (0.0..=1.0).contains(share));
+        match (1..=MEMBERS).contains(&self.members) && shares {
             true => Ok(()),
             false => input(format!("a model has 1 to {MEMBERS} networks, and its split is of shares")),
         }

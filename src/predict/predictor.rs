@@ -11,6 +11,7 @@ use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::TreesInStep;
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
+use crate::likeness::Likeness;
 use crate::limits;
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
@@ -29,6 +30,7 @@ pub struct Predictor {
     /// `None` of probabilities as the model states them.
     trust: Option<Trust>,
     devices: Vec<Device>,
+    likeness: Option<Likeness>,
 }
 
 /// What answers.
@@ -48,7 +50,7 @@ impl Predictor {
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) where the model was made for another kernel or another version of it.
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
-        let Meta { vocab, hparams, members, calibration, trust, devices, .. } = &model.meta;
+        let Meta { vocab, hparams, members, calibration, trust, devices, likeness, .. } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
         trees().try_for_each(|trees| trees.check(kernel))?;
@@ -68,6 +70,7 @@ impl Predictor {
             calibration: *calibration,
             trust: Some(trust.clone()),
             devices: devices.clone(),
+            likeness: likeness.iter().find(|l| l.kernel == kernel.name).cloned(),
         })
     }
 
@@ -302,6 +305,16 @@ impl Predictor {
     /// Whether every legal config of a problem can be ranked: not by networks that learned from tuned configs.
     pub fn ranks_all(&self) -> bool {
         self.is_distilled() || self.reranks()
+    }
+
+    /// The kernel that it predicts for.
+    pub fn kernel(&self) -> &Kernel {
+        &self.featurizer.kernel
+    }
+
+    /// How its errors go together; `None` where it did not learn that.
+    pub fn likeness(&self) -> Option<&Likeness> {
+        self.likeness.as_ref()
     }
 
     pub(crate) fn parameters(&self) -> usize {

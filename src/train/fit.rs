@@ -11,12 +11,14 @@ use crate::progress::Progress;
 use crate::schedule::EnsembleTraining;
 use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
-use seqtune_data::{Table, today};
+use seqtune_data::{MeasuredProblem, Table, today};
+use seqtune_eval::likeness;
 use seqtune_eval::said::said;
 use seqtune_predict::calibration::Calibration;
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
+use seqtune_predict::likeness::Likeness;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::threads::on_threads;
 use seqtune_predict::trust::{Measured, Trust};
@@ -103,6 +105,7 @@ fn fit(
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
     model.meta.trust = trust(&model, &plan)?;
+    model.meta.likeness = likeness(&model, &plan)?;
     if let (Some(parent), true) = (from, plan.tuned) {
         model.meta.trust.measured = measured(parent, &plan)?;
     }
@@ -180,6 +183,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         scores,
         calibration: None,
         trust: Trust::default(),
+        likeness: Vec::new(),
         distilled: None,
         tool: env!("CARGO_PKG_VERSION").into(),
         date: today(),
@@ -223,6 +227,20 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
         }
     }
     Ok(calibrate::fit(&known, plan.calibration_temperature()))
+}
+
+/// How the model's errors go together on the validation problems.
+fn likeness(model: &Model, plan: &Plan) -> Result<Vec<Likeness>> {
+    let (mut all, cores) = (Vec::new(), tch::get_num_threads().max(1) as usize);
+    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+        let predictor = Predictor::new(kernel, model)?;
+        let of = |part: &[usize]| part.iter().map(|i| &table.tried[*i]).collect::<Vec<&MeasuredProblem>>();
+        let (train, validation) = (of(&problems.train), of(&problems.validation));
+        if !plan.tuned {
+            all.extend(likeness::learn(&predictor, &kernel.name, table, [&train, &validation], cores)?);
+        }
+    }
+    Ok(all)
 }
 
 /// Problems of a device that was new to the model that is gone on from, at most, that do not yet make the device a seen one.

@@ -253,6 +253,7 @@ impl Distillation<'_> {
             scores: [("validation divergence (nats)".to_string(), nats)].into(),
             calibration: None,
             trust: Trust::default(),
+            likeness: Vec::new(),
             distilled: Some(Level::UNKNOWN),
             command: self.options.command.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),

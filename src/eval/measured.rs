@@ -1,0 +1,189 @@
+//! What some measured configs of the very problem add to a prediction, by replay.
+
+use crate::replay::Tests;
+use seqtune_data::stats::quantile;
+use seqtune_data::{MeasuredProblem, Outcome, Table};
+use seqtune_predict::Query;
+use seqtune_predict::candidate::Candidate;
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::evidence::{Informed, Known};
+use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_predict::predictor::Predictor;
+use seqtune_predict::threads::{cores, on_threads};
+use serde::Serialize;
+
+/// Which configs of each problem count as measured.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// So many, one after the other the one that is then most probably the best of those not measured yet.
+    First(usize),
+    /// These, as far as the problem was measured with them.
+    These(Vec<Config>),
+}
+
+/// How good first choices are with so much measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Measured configs of a problem, in the mean.
+    pub measured: f64,
+    /// Problems judged.
+    pub problems: usize,
+    /// Mean of what the first choice costs more than the best, in shares of the best.
+    pub excess: f64,
+    /// Median of the same.
+    pub median: f64,
+    /// Ninth decile of the same.
+    pub p90: f64,
+    /// Mean of what the best of as many first choices costs more, measured without learning from them; `None` of given configs.
+    pub unlearned: Option<f64>,
+    /// The same where the answer is not marked unsure; `None` where all are.
+    pub sure_excess: Option<f64>,
+    /// Share of answers that are not marked.
+    pub sure: f64,
+    /// Median over all configs that were not measured of how far the predicted cost is off, in shares of the true one.
+    pub error: f64,
+}
+
+/// One problem with so much measured.
+struct Judged {
+    measured: usize,
+    excess: f64,
+    unlearned: Option<f64>,
+    unsure: bool,
+    errors: Vec<f64>,
+}
+
+/// Judges predictions with and without measured configs: a row for each of `given`.
+///
+/// # Errors
+/// As [`Predictor::predict_measured`]; `Error::Input` where no problem has two configs.
+pub fn replay(
+    predictor: &Predictor,
+    table: &Table,
+    tests: &Tests,
+    objective: Objective,
+    given: &[Given],
+) -> Result<Vec<Row>> {
+    given
+        .iter()
+        .map(|given| {
+            let judged = on_threads(&tests.tests, cores(), |tried| {
+                let known = tried.costs(objective);
+                if known.len() < 2 {
+                    return Ok(None);
+                }
+                let device = &table.devices[tried.device];
+                let query = Query { top: known.len(), objective, ..Query::new(device) };
+                judge(predictor, tried, &query, &known, given).map(Some)
+            })?;
+            let judged: Vec<Judged> = judged.into_iter().flatten().collect();
+            if judged.is_empty() {
+                return input("no problem has two configs that were measured");
+            }
+            Ok(row(&judged))
+        })
+        .collect()
+}
+
+fn judge(
+    predictor: &Predictor,
+    tried: &MeasuredProblem,
+    query: &Query,
+    known: &[(&Config, f64)],
+    given: &Given,
+) -> Result<Judged> {
+    let outcome = |config: &Config| {
+        let found = tried.results.iter().find(|(other, _)| other == config).map(|(_, outcome)| outcome);
+        Known {
+            config: config.clone(),
+            time_us: found.and_then(Outcome::time_us),
+            joules: found.and_then(Outcome::joules),
+        }
+    };
+    let all: Vec<Config> = known.iter().map(|(config, _)| (*config).clone()).collect();
+    let cost = |config: &Config| known.iter().find(|(c, _)| *c == config).map_or(f64::NAN, |(_, cost)| *cost);
+    let mut measured: Vec<Known> = Vec::new();
+    let ask = |measured: &[Known]| predictor.predict_measured_among(&tried.problem, query, measured, all.clone());
+    let mut informed: Informed;
+    let mut unlearned = None;
+    match given {
+        Given::These(configs) => {
+            measured.extend(configs.iter().filter(|c| all.contains(c)).map(outcome));
+            informed = ask(&measured)?;
+        }
+        Given::First(count) => {
+            informed = ask(&measured)?;
+            let firsts = informed.candidates.iter().take((*count).max(1)).map(|c| cost(&c.config));
+            unlearned = Some(firsts.fold(f64::INFINITY, f64::min) / known[0].1 - 1.0);
+            while measured.len() < *count {
+                let is_new = |c: &&Candidate| measured.iter().all(|known| known.config != c.config);
+                let fresh = informed.candidates.iter().filter(is_new);
+                let Some(next) = fresh.max_by(|a, b| a.probability.total_cmp(&b.probability)) else { break };
+                measured.push(outcome(&next.config));
+                informed = ask(&measured)?;
+            }
+        }
+    }
+    let first = &informed.candidates[0].config;
+    let fresh = informed.candidates.iter().filter(|c| measured.iter().all(|known| known.config != c.config));
+    let errors = fresh.filter_map(|c| {
+        let said = query.objective.cost_of(Some(c.time_us), Some(c.joules))?;
+        said.is_finite().then(|| (said / cost(&c.config) - 1.0).abs())
+    });
+    Ok(Judged {
+        measured: measured.len(),
+        excess: cost(first) / known[0].1 - 1.0,
+        unlearned,
+        unsure: informed.unsure,
+        errors: errors.collect(),
+    })
+}
+
+fn row(judged: &[Judged]) -> Row {
+    let sorted = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let excess = sorted(judged.iter().map(|j| j.excess).collect());
+    let sure: Vec<f64> = judged.iter().filter(|j| !j.unsure).map(|j| j.excess).collect();
+    let errors = sorted(judged.iter().flat_map(|j| j.errors.iter().copied()).collect());
+    Row {
+        measured: mean(&judged.iter().map(|j| j.measured as f64).collect::<Vec<_>>()),
+        problems: judged.len(),
+        excess: mean(&excess),
+        median: quantile(&excess, 0.5),
+        p90: quantile(&excess, 0.9),
+        unlearned: judged.iter().map(|j| j.unlearned).sum::<Option<f64>>().map(|sum| sum / judged.len() as f64),
+        sure_excess: (!sure.is_empty()).then(|| mean(&sure)),
+        sure: sure.len() as f64 / judged.len() as f64,
+        error: if errors.is_empty() { f64::NAN } else { quantile(&errors, 0.5) },
+    }
+}
+
+/// The rows as a table of Markdown.
+pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[Row]) -> String {
+    let mut text = format!(
+        "{} of {}: what measured configs of the very problem add, by replay of {} problems\n\n",
+        objective,
+        kernel.name,
+        rows.first().map_or(0, |row| row.problems)
+    );
+    text += "| measured | above the best, mean % | median % | 9th decile % | best of as many first choices, mean % | not marked unsure, % | these above the best, mean % | predicted costs off by, median % |\n";
+    text += "|---|---|---|---|---|---|---|---|\n";
+    for row in rows {
+        let percent = |x: f64| if x.is_finite() { format!("{:.2}", 100.0 * x) } else { "-".into() };
+        text += &format!(
+            "| {:.1} | {} | {} | {} | {} | {:.0} | {} | {} |\n",
+            row.measured,
+            percent(row.excess),
+            percent(row.median),
+            percent(row.p90),
+            percent(row.unlearned.unwrap_or(f64::NAN)),
+            100.0 * row.sure,
+            percent(row.sure_excess.unwrap_or(f64::NAN)),
+            percent(row.error)
+        );
+    }
+    text
+}

@@ -1,0 +1,260 @@
+//! Prediction with some configs of the very problem measured.
+//!
+//! The posterior of a problem's coefficients ([`Likeness`]) is written by the covariances of configs (Gaussian process
+//! regression, Rasmussen & Williams 2006), because few are measured. How probably each config is the best is counted over
+//! draws from it (Matheron's rule).
+
+use crate::calibration::{LOSS, RISK};
+use crate::candidate::{Candidate, Scored};
+use crate::error::{Result, input};
+use crate::featurizer::Instance;
+use crate::kernel::{Config, Count, Device, Objective, Problem};
+use crate::likeness::{Likeness, encoding};
+use crate::linear::{cholesky, dot, solve};
+use crate::predictor::Predictor;
+use crate::query::Query;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Legal configs that are all considered; of larger spaces, those that a beam of at least [`BEAM`] finds.
+const WHOLE: u64 = 4_000;
+const BEAM: usize = 256;
+
+/// Draws of all costs, and their seed.
+const DRAWS: usize = 1_000;
+const SEED: u64 = 0x5e97;
+
+/// What was measured of a config.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Legal config.
+    pub config: Config,
+    /// Microseconds, where measured.
+    pub time_us: Option<f64>,
+    /// Joules, where measured.
+    pub joules: Option<f64>,
+}
+
+impl Known {
+    fn cost(&self, of: Objective) -> Option<f64> {
+        of.cost_of(self.time_us, self.joules).filter(|cost| cost.is_finite() && *cost > 0.0)
+    }
+}
+
+/// An answer for which some configs were measured.
+pub struct Informed {
+    /// The best, best first; measured ones with what was measured.
+    pub candidates: Vec<Candidate>,
+    /// Whether the first may lose more than [`LOSS`] more often than [`RISK`].
+    pub unsure: bool,
+}
+
+impl Predictor {
+    /// The best legal configs of a problem of which some were measured.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where the model did not learn how its errors go together,
+    /// [`Error::Config`](crate::Error::Config) where a measured config is illegal.
+    pub fn predict_measured(&self, problem: &Problem, query: &Query, known: &[Known]) -> Result<Informed> {
+        let instance = self.instance(problem, query.device);
+        instance.check(problem, query.device)?;
+        let considered = self.considered(&instance, problem, query)?;
+        self.predict_measured_among(problem, query, known, considered)
+    }
+
+    /// As [`Predictor::predict_measured`], of `considered` and the measured configs alone: what replay asks.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_measured`].
+    pub fn predict_measured_among(
+        &self,
+        problem: &Problem,
+        query: &Query,
+        known: &[Known],
+        considered: Vec<Config>,
+    ) -> Result<Informed> {
+        let Some((likeness, parts)) = self.likeness().and_then(|l| Some((l, l.parts(query.objective)?))) else {
+            return input(format!(
+                "the model does not know how its errors of {} go together, so that measured configs tell nothing of others; train it again, or `seqtune calibrate` it with its own data",
+                query.objective
+            ));
+        };
+        let mut configs: Vec<Config> = known.iter().map(|known| known.config.clone()).collect();
+        let is_new = |config: &Config| known.iter().all(|known| known.config != *config);
+        configs.extend(considered.into_iter().filter(is_new));
+        let instance = self.instance(problem, query.device);
+        let encodings: Vec<Vec<f64>> = configs.iter().map(|c| encoding(&self.featurizer, &instance, c)).collect();
+        let (mut rows, mut scored) = (Vec::new(), Vec::new());
+        for (at, quantity) in likeness.quantities.iter().enumerate() {
+            let own = self.score(problem, query.device, quantity.of, &configs)?;
+            let (base, regressors) = match likeness.alone {
+                true => (0.0, vec![[0.0; 2]; own.len()]),
+                false => self.regressors(&own, quantity.of),
+            };
+            for (i, x) in regressors.into_iter().enumerate() {
+                let mean = base + dot(&quantity.slopes, &x) + likeness.offset(at, &encodings[i]);
+                let measured = known.get(i).and_then(|known| known.cost(quantity.of)).map(f64::ln);
+                rows.push(Row { mean, spread: likeness.spread(at, &encodings[i]), rest: quantity.rest, measured });
+            }
+            if at == parts[0] {
+                scored = own;
+            }
+        }
+        Ok(Belief::new(rows, configs.len(), parts).answer(likeness, configs, &scored, query))
+    }
+
+    /// Configs that may come first.
+    fn considered(&self, instance: &Instance, problem: &Problem, query: &Query) -> Result<Vec<Config>> {
+        if matches!(instance.space.counter().total(), Count::Exactly(count) if count <= WHOLE) {
+            let mut all = Vec::new();
+            instance.space.for_each(&mut |choices| {
+                all.push(Config(choices.to_vec()));
+                true
+            })?;
+            return Ok(all);
+        }
+        let width = query.width.max(query.top).max(BEAM);
+        let found = self.predict(std::slice::from_ref(problem), &Query { top: width, width, ..*query })?.remove(0);
+        Ok(found.into_iter().map(|candidate| candidate.config).collect())
+    }
+
+    /// Of configs of one problem, the logarithm of the predicted cost of the one with the highest score, 0 where none is predicted, and what the
+    /// slopes of a likeness multiply: how far each config is from it in the logarithm of the predicted cost, and in the score.
+    pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
+        let log = |s: &Scored| {
+            let predicted = of.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
+            if predicted.is_finite() && predicted > 0.0 { predicted.ln() } else { 0.0 }
+        };
+        let pairs: Vec<[f64; 2]> = scored.iter().map(|s| [log(s), self.pooled_score(s)]).collect();
+        let best = pairs.iter().copied().max_by(|a, b| a[1].total_cmp(&b[1])).unwrap_or_default();
+        (best[0], pairs.into_iter().map(|pair| [pair[0] - best[0], pair[1] - best[1]]).collect())
+    }
+
+    /// The encoding of a config that coefficients of a likeness multiply.
+    pub fn encoding(&self, instance: &Instance, config: &Config) -> Vec<f64> {
+        encoding(&self.featurizer, instance, config)
+    }
+
+    /// A problem on a device, ready to be encoded.
+    pub fn instance(&self, problem: &Problem, device: &Device) -> Instance {
+        Instance::new(&self.featurizer.kernel, problem, device)
+    }
+}
+
+/// What is expected of the logarithm of a quantity of a config, and what was measured.
+struct Row {
+    mean: f64,
+    spread: Vec<f64>,
+    rest: f64,
+    measured: Option<f64>,
+}
+
+/// What is believed of the logarithms of quantities: a row for each config of the first, then of the next.
+struct Belief {
+    rows: Vec<Row>,
+    configs: usize,
+    /// Quantities that the objective is the product of.
+    parts: Vec<usize>,
+    /// Measured rows, and the factor of their covariance.
+    known: Vec<usize>,
+    factor: Vec<Vec<f64>>,
+}
+
+impl Belief {
+    fn new(mut rows: Vec<Row>, configs: usize, parts: Vec<usize>) -> Belief {
+        let known: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].measured.is_some()).collect();
+        let covariance = |i: usize, j: usize| {
+            let (a, b) = (&rows[known[i]], &rows[known[j]]);
+            dot(&a.spread, &b.spread) + if i == j { a.rest } else { 0.0 }
+        };
+        let factor = cholesky(known.len(), &covariance);
+        let off: Vec<f64> = known.iter().map(|i| rows[*i].measured.unwrap_or_default() - rows[*i].mean).collect();
+        let shifts = shifts(&rows, &known, &factor, &off);
+        for (row, shift) in rows.iter_mut().zip(shifts) {
+            row.mean = row.measured.unwrap_or(row.mean + shift);
+        }
+        Belief { rows, configs, parts, known, factor }
+    }
+
+    /// The logarithm of the objective of a config by those of the rows.
+    fn objective(&self, config: usize, of: &dyn Fn(usize) -> f64) -> f64 {
+        self.parts.iter().map(|part| of(part * self.configs + config)).sum()
+    }
+
+    /// Variance of the logarithm of the objective.
+    fn variance(&self, config: usize) -> f64 {
+        let open: Vec<usize> = self.parts.iter().map(|part| part * self.configs + config).collect();
+        let open: Vec<&Row> = open.into_iter().map(|i| &self.rows[i]).filter(|row| row.measured.is_none()).collect();
+        let Some(width) = open.first().map(|row| row.spread.len()) else { return 0.0 };
+        let sum: Vec<f64> = (0..width).map(|k| open.iter().map(|row| row.spread[k]).sum()).collect();
+        let mut told: Vec<f64> = Vec::with_capacity(self.known.len());
+        for (row, known) in self.factor.iter().zip(&self.known) {
+            told.push((dot(&sum, &self.rows[*known].spread) - dot(&row[..told.len()], &told)) / row[told.len()]);
+        }
+        dot(&sum, &sum) - dot(&told, &told) + open.iter().map(|row| row.rest).sum::<f64>()
+    }
+
+    /// Draws the logarithms of all quantities.
+    fn draw(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let width = self.rows.first().map_or(0, |row| row.spread.len());
+        let normal: Vec<f64> = (0..width).map(|_| gauss(rng)).collect();
+        let own: Vec<f64> = self.rows.iter().map(|row| dot(&row.spread, &normal)).collect();
+        let seen: Vec<f64> = self.known.iter().map(|i| own[*i] + self.rows[*i].rest.sqrt() * gauss(rng)).collect();
+        let shifts = shifts(&self.rows, &self.known, &self.factor, &seen);
+        let drawn = self.rows.iter().zip(own.iter().zip(shifts));
+        drawn
+            .map(|(row, (own, shift))| match row.measured {
+                Some(log) => log,
+                None => row.mean + own - shift + row.rest.sqrt() * gauss(rng),
+            })
+            .collect()
+    }
+
+    /// The configs with the least expected costs, and how probably each is the best.
+    fn answer(&self, likeness: &Likeness, configs: Vec<Config>, scored: &[Scored], query: &Query) -> Informed {
+        // by the mean of the cost, not of its logarithm: what is less known is riskier
+        let risk = |i| self.objective(i, &|row| self.rows[row].mean) + 0.5 * self.variance(i);
+        let risks: Vec<f64> = (0..configs.len()).map(risk).collect();
+        let mut order: Vec<usize> = (0..configs.len()).collect();
+        order.sort_by(|a, b| risks[*a].total_cmp(&risks[*b]));
+        let (mut best, mut lossy) = (vec![0usize; configs.len()], 0);
+        let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+        for _ in 0..DRAWS {
+            let drawn = self.draw(&mut rng);
+            let costs: Vec<f64> = (0..configs.len()).map(|i| self.objective(i, &|row| drawn[row])).collect();
+            let at = (0..costs.len()).fold(0, |best, i| if costs[i] < costs[best] { i } else { best });
+            best[at] += 1;
+            lossy += ((costs[at] - costs[order[0]]).exp() < 1.0 - LOSS) as usize;
+        }
+        let quantity = |of: Objective, config: usize, else_: f64| {
+            let at = likeness.quantities.iter().position(|q| q.of == of);
+            at.map_or(else_, |at| self.rows[at * self.configs + config].mean.exp())
+        };
+        let candidate = |at: usize| Candidate {
+            config: configs[at].clone(),
+            log_probability: scored[at].log_probability,
+            probability: best[at] as f64 / DRAWS as f64,
+            time_us: quantity(Objective::Time, at, scored[at].time_us),
+            joules: quantity(Objective::Energy, at, scored[at].joules),
+        };
+        let candidates = order.into_iter().take(query.top).map(candidate).collect();
+        Informed { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }
+    }
+}
+
+/// What errors of the measured rows let expect of all.
+fn shifts(rows: &[Row], known: &[usize], factor: &[Vec<f64>], off: &[f64]) -> Vec<f64> {
+    let weights = solve(factor, off);
+    let width = rows.first().map_or(0, |row| row.spread.len());
+    let mut direction = vec![0.0; width];
+    for (weight, i) in weights.iter().zip(known) {
+        direction.iter_mut().zip(&rows[*i].spread).for_each(|(sum, s)| *sum += weight * s);
+    }
+    rows.iter().map(|row| dot(&row.spread, &direction)).collect()
+}
+
+/// A normal deviate (Box & Muller 1958).
+fn gauss(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (rng.random(), rng.random());
+    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}

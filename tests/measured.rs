@@ -1,0 +1,86 @@
+//! Predictions with configs of the very problem measured.
+
+mod common;
+
+use common::run;
+use seqtune_data::{Dataset, Outcome};
+use std::path::Path;
+
+/// A problem that the model of gemm did not learn from, with all that was measured of it.
+fn held_out() -> (String, Dataset) {
+    let mut dataset = Dataset::load(Path::new("datasets/gemm/cpu-skylake-2c.sqt")).unwrap();
+    let problem = dataset.records[0].problem.clone();
+    dataset.records.retain(|record| record.problem == problem && matches!(record.outcome, Outcome::Measured(_)));
+    (problem.to_string(), dataset)
+}
+
+/// The first few records that a test is for, as a journal.
+fn journal(folder: &Path, all: &Dataset, is_told: &dyn Fn(&str) -> bool) -> (Dataset, String) {
+    let mut few = all.clone();
+    few.records.retain(|record| is_told(&record.config));
+    few.records.truncate(3);
+    let path = folder.join("few.jsonl");
+    few.save_journal(&path).unwrap();
+    (few, path.display().to_string())
+}
+
+fn answers(problem: &str, more: &[&str]) -> serde_json::Value {
+    let args = ["predict", "models/gemm-cpu", "gemm", problem, "--top", "300", "--quality", "best", "--json"];
+    let (out, err, code) = run(&[&args[..], more].concat());
+    assert_eq!(code, 0, "{err}");
+    serde_json::from_str(&out).unwrap()
+}
+
+/// Configs with their predicted times.
+fn predictions(answer: &serde_json::Value) -> Vec<(&str, f64)> {
+    let list = answer["predictions"].as_array().unwrap().iter();
+    list.map(|p| (p["config"].as_str().unwrap(), p["predicted_us"].as_f64().unwrap())).collect()
+}
+
+#[test]
+fn measured_configs_are_shown_as_measured_and_bring_the_others_nearer_to_the_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let (problem, all) = held_out();
+    let plain = answers(&problem, &[]);
+    let plain = predictions(&plain);
+    // configs that the model would name, so that they are among the answers
+    let (few, path) = journal(folder.path(), &all, &|config| plain.iter().any(|(named, _)| *named == config));
+    assert_eq!(few.records.len(), 3);
+    let informed = answers(&problem, &["--measured", &path]);
+    let informed = predictions(&informed);
+    for record in &few.records {
+        let (_, said) = informed.iter().find(|(config, _)| *config == &*record.config).unwrap();
+        let measured = record.outcome.time_us().unwrap();
+        assert!((said / measured - 1.0).abs() < 1e-6, "{said} instead of {measured}");
+    }
+    // how far predictions of the others are off
+    let off = |list: &[(&str, f64)]| {
+        let others = all.records.iter().filter(|r| few.records.iter().all(|told| told.config != r.config));
+        let errors: Vec<f64> = others
+            .filter_map(|r| {
+                let (_, said) = list.iter().find(|(config, _)| *config == &*r.config)?;
+                Some((said / r.outcome.time_us()?).ln().abs())
+            })
+            .collect();
+        errors.iter().sum::<f64>() / errors.len() as f64
+    };
+    println!("mean error of ln us: {:.3} before, {:.3} with three measured", off(&plain), off(&informed));
+    assert!(off(&informed) < off(&plain), "{} and {}", off(&informed), off(&plain));
+}
+
+#[test]
+fn data_without_the_problem_and_objectives_that_were_not_learned_are_told_in_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let (problem, all) = held_out();
+    let (_, few) = journal(folder.path(), &all, &|_| true);
+    let ask = |problem: &str, more: &[&str]| {
+        let (_, err, code) =
+            run(&[&["predict", "models/gemm-cpu", "gemm", problem, "--measured", &few], more].concat());
+        assert_eq!((code, err.lines().count()), (2, 1), "{err}");
+        err
+    };
+    let err = ask("M=7,N=7,K=7", &[]);
+    assert!(err.contains("the datasets hold no working config of these problems"), "{err}");
+    let err = ask(&problem, &["--objective", "energy"]);
+    assert!(err.contains("energy"), "{err}");
+}
