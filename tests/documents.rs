@@ -133,3 +133,15 @@ fn every_command_line_has_a_verb_and_options_that_the_program_knows() {
     assert_eq!(unknown, [""; 0]);
     assert!(checked > 30, "{checked} command lines");
 }
+
+#[test]
+fn the_page_on_triton_shows_what_is_computed_from_counted_machine_code() {
+    let script = root().join("scripts/triton_article.py");
+    match std::process::Command::new("python3").arg(script).arg("check").output() {
+        Ok(output) if String::from_utf8_lossy(&output.stderr).contains("No module named 'tomllib'") => {
+            println!("skipped: Python here is older than 3.11");
+        }
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(_) => println!("skipped: no python3"),
+    }
+}

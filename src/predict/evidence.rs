@@ -79,6 +79,14 @@ impl Predictor {
                 query.objective
             ));
         };
+        if likeness.alone && known.iter().all(|known| known.cost(Objective::Time).is_none()) {
+            // coefficients alone know nothing of the problem
+            let all = Query { top: considered.len(), ..*query };
+            let mut candidates = self.predict_among(problem, &all, &considered)?;
+            let unsure = self.is_unsure(query.device, &candidates);
+            candidates.truncate(query.top);
+            return Ok(Informed { candidates, unsure });
+        }
         let mut configs: Vec<Config> = known.iter().map(|known| known.config.clone()).collect();
         let is_new = |config: &Config| known.iter().all(|known| known.config != *config);
         configs.extend(considered.into_iter().filter(is_new));
