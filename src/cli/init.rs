@@ -79,7 +79,10 @@ fn tell(folder: &Path, kernel: &Kernel, has_reference: bool) -> Result<()> {
     };
     let default: Config = kernel.default_config();
     let reference = match has_reference {
-        true => "\nreference.cl is the source with its default values: replace it by a plain one that you trust.",
+        true => {
+            "\nreference.cl is the source with its default values: replace it by a plain one that you trust. What no option named is \
+             guessed from the first size: look at `length` of the arguments, [work], and `global` of [reference]."
+        }
         false => "",
     };
     answer(&format!(

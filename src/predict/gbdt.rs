@@ -59,7 +59,7 @@ impl Trees {
         match self.columns == stable_hash(&columns) && sound && self.tau.is_finite() && self.tau > 0.0 {
             true => Ok(()),
             false => input(format!(
-                "the model's trees were made for other features of kernel {}, or are damaged; fetch or train it again",
+                "the features of kernel {} are not those that the model was trained with: train it again (what was swept stays good)",
                 kernel.name
             )),
         }

@@ -16,10 +16,10 @@ pub struct Args {
     /// Kernel function of the source [default: the only one]
     #[arg(long, value_name = "NAME", requires = "source")]
     pub entry: Option<String>,
-    /// Work-items in all, an expression per dimension [default: the first size]
+    /// Work-items in all: an expression, once for each dimension (`--global X --global Y`) [default: the first size]
     #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "source")]
     pub global: Vec<String>,
-    /// Work-items of a work-group, an expression per dimension [default: chosen by the driver]
+    /// Work-items of a work-group: an expression, once for each dimension [default: chosen by the driver]
     #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "source")]
     pub local: Vec<String>,
     /// Elements of a buffer, or value of a number, by the argument's name [default: the first size, or the field of that name]
