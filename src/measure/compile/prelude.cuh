@@ -260,8 +260,8 @@ template <int W> SEQTUNE_INLINE void seqtune_store_half(const seqtune_vec<W> &v,
 #define vstore_half16 seqtune_store_half<16>
 // Functions of OpenCL C for one float. OpenCL programs are built with fast relaxed mathematics, so these are the quick ones of the hardware too.
 #ifdef __HIP__
-SEQTUNE_INLINE float seqtune_exp2(float x) { return __builtin_amdgcn_exp2f(x); }
-SEQTUNE_INLINE float seqtune_log2(float x) { return __builtin_amdgcn_logf(x); }
+SEQTUNE_INLINE float seqtune_exp2(float x) { return __builtin_exp2f(x); }
+SEQTUNE_INLINE float seqtune_log2(float x) { return __builtin_log2f(x); }
 SEQTUNE_INLINE float seqtune_rsqrt(float x) { return __builtin_amdgcn_rsqf(x); }
 SEQTUNE_INLINE float seqtune_sqrt(float x) { return __builtin_amdgcn_sqrtf(x); }
 SEQTUNE_INLINE float seqtune_fmax(float a, float b) { return __builtin_fmaxf(a, b); }
