@@ -70,3 +70,16 @@ fn programs_for_nvidia_gpus_of_every_kernel_agree_with_its_reference() {
         assert_right("cuda:0", "2", Some(folder.path()));
     }
 }
+
+#[test]
+fn every_kernel_compiles_for_an_amd_gpu_whatever_its_parameters_are_called() {
+    for (kernel, problems) in PROBLEMS {
+        let args = ["space", kernel, problems[0], "--device", "MI50", "--compile", "--sample", "1"];
+        let (out, err, code) = text(seqtune(&args).output().unwrap());
+        if err.contains("not installed") {
+            println!("skipped: {err}");
+            return;
+        }
+        assert_eq!(code, 0, "{kernel}: {out}{err}");
+    }
+}

@@ -158,10 +158,10 @@ impl Compiler for Nvrtc {
 
     fn compile(&self, job: &Job) -> Attempt<Binary> {
         let bad = |what: &str| Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {what}"));
-        let text =
-            CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
+        let text = CString::new(prelude::as_cpp(job.file, job.source, job.defines))
+            .map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
-        let defines = job.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
+        let defines = prelude::options(job.file, job.defines);
         // programs from its own cache come without the assembler's log; versions that keep none do not know the option, which comes last
         let options = self.options().into_iter().chain(defines).chain(["--no-cache".into()]);
         let options: Vec<CString> = options.filter_map(|o| CString::new(o).ok()).collect();

@@ -88,9 +88,9 @@ impl Compiler for Clang {
     }
 
     fn compile(&self, job: &Job) -> Attempt<Binary> {
-        let defines: Vec<String> = job.defines.iter().map(|(name, value)| format!("-D{name}={value}")).collect();
+        let defines = prelude::options(job.file, job.defines);
         let code = self
-            .make(&prelude::as_cpp(job.file, job.source), &defines)
+            .make(&prelude::as_cpp(job.file, job.source, job.defines), &defines)
             .map_err(|message| Invalidity::new(InvalidityKind::Compile, message))?;
         finish(code, job, &self.architecture)
     }

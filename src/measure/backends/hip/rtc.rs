@@ -162,10 +162,10 @@ impl Compiler for HipRtc {
 
     fn compile(&self, job: &Job) -> Attempt<Binary> {
         let bad = |what: &str| Invalidity::new(InvalidityKind::Compile, format!("hipRTC: {what}"));
-        let text =
-            CString::new(prelude::as_cpp(job.file, job.source)).map_err(|_| bad("the source holds a zero byte"))?;
+        let text = CString::new(prelude::as_cpp(job.file, job.source, job.defines))
+            .map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
-        let defines = job.defines.iter().map(|(name, value)| format!("-D{name}={value}"));
+        let defines = prelude::options(job.file, job.defines);
         let options = OPTIONS.iter().map(|o| o.to_string()).chain([format!("--offload-arch={}", self.architecture)]);
         let options: Vec<CString> = options.chain(defines).filter_map(|o| CString::new(o).ok()).collect();
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
