@@ -4,11 +4,10 @@
 usage: scripts/gpu_figures.py [SEQTUNE]     the program [default: target/release/seqtune]
 """
 import collections
-import csv
 import math
-import subprocess
 import sys
-import tempfile
+
+from sweep_rows import exported, geometric
 
 SWEEPS = {
     "gemm": "datasets/gemm/h200.sqt",
@@ -24,16 +23,9 @@ CUDNN = "datasets/conv2d/h200-cudnn.tsv"
 PLAIN = {"stride_h": "1", "stride_w": "1", "pad_h": "0", "pad_w": "0", "dilation_h": "1", "dilation_w": "1", "groups": "1", "dtype": "f32"}
 
 
-def geometric(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
 def problems(program, path):
     """Records of a dataset by problem; the first of each is the default config."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "export", "csv", path, "-o", f"{folder}/sweep.csv"], check=True, stdout=subprocess.DEVNULL)
-        with open(f"{folder}/sweep.csv") as file:
-            rows = list(csv.DictReader(file))
+    rows = exported(program, path)
     fields = list(rows[0])[: list(rows[0]).index("dtype") + 1]
     found = collections.defaultdict(list)
     for row in rows:

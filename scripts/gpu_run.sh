@@ -24,7 +24,7 @@ minutes=${3:-9}
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
-models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} library=${LIBRARY:-40}
+models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} listed=${LIBRARY:-40}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
 declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [library]=40 [gemm_guided]=35 [gemm_tc_guided]=20 [conv2d_guided]=20 [best]=20 [energy]=25 [validate]=10)
@@ -140,7 +140,7 @@ library() {
         product=()
         ! grep -q '^\[library' "kernels/$name/kernel.toml" 2> /dev/null || product=("${beside[@]}")
         sweep "library/$name" $(((until - SECONDS) / ${#names[@]})) "$name" --problems "$work/library/$name.txt" \
-            --sample "$library" --pool 150 --fresh 0 "${product[@]}"
+            --sample "$listed" --pool 150 --fresh 0 "${product[@]}"
         names=("${names[@]:1}")
     done
 }

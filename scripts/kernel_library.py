@@ -4,15 +4,14 @@
 usage: scripts/kernel_library.py [SEQTUNE]     the program [default: target/release/seqtune]
 """
 import collections
-import csv
 import json
-import math
 import re
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from sweep_rows import exported, geometric
 
 # what bounds a kernel at the sizes of its list
 KERNELS = {
@@ -21,10 +20,6 @@ KERNELS = {
     "stencil2d": "memory or arithmetic", "stencil3d": "memory", "depthwise": "memory or cache", "spmv": "memory", "attention": "arithmetic",
     "nbody": "arithmetic", "histogram": "local memory",
 }  # fmt: skip
-
-
-def geometric(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def example(name):
@@ -37,10 +32,7 @@ def swept(program, name, defaults):
     path = Path(f"datasets/{name}/h200.sqt")
     if not path.exists():
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "export", "csv", path, "-o", f"{folder}/sweep.csv"], check=True, stdout=subprocess.DEVNULL)
-        with open(f"{folder}/sweep.csv") as file:
-            rows = list(csv.DictReader(file))
+    rows = exported(program, path)
     fields = list(rows[0])[: list(rows[0]).index(next(iter(defaults)))]
     problems = collections.defaultdict(list)
     for row in rows:

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{build_double, seqtune, text};
-use seqtune_data::{Dataset, Outcome, Record};
+use common::{assert_measured, build_double, swept};
+use seqtune_data::{Outcome, Record};
 use seqtune_measure::backends::cuda::nvrtc::architectures;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -23,29 +23,12 @@ fn double() -> Option<&'static Path> {
     built.as_ref().map(|folder| folder.path())
 }
 
-/// Records of a sweep of so many configs of each problem; each program is run once.
-fn sweep(kernel: &str, sample: &str, problems: &[&str]) -> Option<Vec<Record>> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sweep.jsonl").display().to_string();
-    let args =
-        ["sweep", kernel, "--device", "cuda:0", "--sample", sample, "--timeout", "60s", "-o", &path, "--problems"];
-    let mut run = seqtune(&[&args[..], problems].concat());
-    run.env("LD_LIBRARY_PATH", double()?).env("DOUBLE_GPU", "ptx");
-    let (out, err, code) = text(run.output().unwrap());
-    let records = Dataset::load(Path::new(&path)).unwrap_or_else(|_| panic!("{out}{err}")).records;
-    let works = records.iter().any(|record| matches!(record.outcome, Outcome::Measured(_)));
-    assert_eq!(code, !works as i32, "{out}{err}");
-    Some(records)
-}
-
 /// Every config of a kernel computes what its reference does, and touches nothing that it must not. `SEQTUNE_EMULATED` says how many of each problem.
 fn assert_right(kernel: &str, problems: &[&str]) {
     let sample = std::env::var("SEQTUNE_EMULATED").unwrap_or_else(|_| "6".into());
-    let Some(records) = sweep(kernel, &sample, problems) else { return };
-    for record in &records {
-        let Record { problem, config, outcome, .. } = record;
-        assert!(matches!(outcome, Outcome::Measured(_)), "{kernel} {problem} {config}: {outcome:?}");
-    }
+    let Some(double) = double() else { return };
+    let records = swept(kernel, problems, &sample, "cuda:0", Some(double));
+    assert_measured(kernel, &records);
     let swept: std::collections::BTreeSet<&str> = records.iter().map(|r| &*r.problem).collect();
     assert_eq!(swept.len(), problems.len(), "{kernel}: {swept:?}");
     println!("{kernel}: {} configs right", records.len());
@@ -110,7 +93,8 @@ fn assert_found(
             assert!(file != source || text.contains(right), "the kernel has no `{right}`");
             std::fs::write(folder.path().join(file), text.replace(right, wrong)).unwrap();
         }
-        let Some(records) = sweep(&folder.path().display().to_string(), sample, &[problem]) else { return };
+        let Some(double) = double() else { return };
+        let records = swept(&folder.path().display().to_string(), &[problem], sample, "cuda:0", Some(double));
         let told = |r: &&Record| matches!(&r.outcome, Outcome::Invalid(i) if i.detail.contains(expected));
         let outcomes: Vec<&Outcome> = records.iter().map(|r| &r.outcome).collect();
         assert!(records.iter().filter(told).count() >= least, "`{wrong}` for `{right}`: {outcomes:?}");

@@ -3,8 +3,7 @@
 
 mod common;
 
-use common::{build_double, opencl_or_skip, seqtune, text};
-use seqtune_data::{Dataset, Outcome};
+use common::{assert_measured, build_double, opencl_or_skip, run, swept};
 use seqtune_measure::backends::cuda::nvrtc::architectures;
 use std::path::Path;
 
@@ -27,35 +26,18 @@ const PROBLEMS: [(&str, &[&str]); 14] = [
 ];
 
 /// Sweeps so many configs of every kernel's problems, each of which must be right.
-fn assert_right(device: &str, sample: &str, driver: Option<&Path>) {
-    let folder = tempfile::tempdir().unwrap();
+fn assert_right(device: &str, sample: usize, driver: Option<&Path>) {
     for (kernel, problems) in PROBLEMS {
-        let path = folder.path().join(format!("{kernel}.jsonl")).display().to_string();
-        let args =
-            ["sweep", kernel, "--device", device, "--sample", sample, "--timeout", "60s", "-o", &path, "--problems"];
-        let mut run = seqtune(&[&args[..], problems].concat());
-        if let Some(driver) = driver {
-            run.env("LD_LIBRARY_PATH", driver).env("DOUBLE_GPU", "ptx");
-        }
-        let (out, err, _) = text(run.output().unwrap());
-        let records = Dataset::load(Path::new(&path)).unwrap_or_else(|_| panic!("{kernel}: {out}{err}")).records;
-        for record in &records {
-            let (problem, config) = (&record.problem, &record.config);
-            assert!(
-                matches!(record.outcome, Outcome::Measured(_)),
-                "{kernel} {problem} {config}: {:?}",
-                record.outcome
-            );
-        }
-        let least = problems.len() * sample.parse::<usize>().unwrap();
-        assert_eq!(records.len(), least, "{kernel}: {out}{err}");
+        let records = swept(kernel, problems, &sample.to_string(), device, driver);
+        assert_measured(kernel, &records);
+        assert_eq!(records.len(), problems.len() * sample, "{kernel}");
     }
 }
 
 #[test]
 fn sampled_configs_of_every_kernel_agree_with_its_reference_on_the_cpu() {
     if opencl_or_skip() {
-        assert_right("opencl:0", "2", None);
+        assert_right("opencl:0", 2, None);
     }
 }
 
@@ -67,7 +49,7 @@ fn programs_for_nvidia_gpus_of_every_kernel_agree_with_its_reference() {
     }
     let folder = tempfile::tempdir().unwrap();
     if build_double("libcuda.c", &folder.path().join("libcuda.so.1")) {
-        assert_right("cuda:0", "2", Some(folder.path()));
+        assert_right("cuda:0", 2, Some(folder.path()));
     }
 }
 
@@ -75,7 +57,7 @@ fn programs_for_nvidia_gpus_of_every_kernel_agree_with_its_reference() {
 fn every_kernel_compiles_for_an_amd_gpu_whatever_its_parameters_are_called() {
     for (kernel, problems) in PROBLEMS {
         let args = ["space", kernel, problems[0], "--device", "MI50", "--compile", "--sample", "1"];
-        let (out, err, code) = text(seqtune(&args).output().unwrap());
+        let (out, err, code) = run(&args);
         if err.contains("not installed") {
             println!("skipped: {err}");
             return;

@@ -114,7 +114,7 @@ fn learn_likeness(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut 
     };
     let problems = [&part(Part::Train)[..], &part(Part::Validation)];
     let predictor = Predictor::new(kernel, &model)?;
-    let Some(likeness) = likeness::learn(&predictor, &kernel.name, table, problems, cores())? else {
+    let Some(likeness) = likeness::learn(&predictor, table, problems, cores())? else {
         return input("two problems of several configs are needed at least, to learn how errors go together");
     };
     let facts = serde_json::json!({

@@ -131,11 +131,11 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
         }
         known
     };
-    if problems.iter().all(|problem| known(problem).is_empty()) {
+    let known: Vec<Vec<Known>> = problems.iter().map(known).collect();
+    if known.iter().all(Vec::is_empty) {
         return input("--measured: the datasets hold no working config of these problems");
     }
-    for problem in problems {
-        let known = known(problem);
+    for (problem, known) in problems.iter().zip(&known) {
         let (candidates, unsure) = match known.is_empty() {
             true => {
                 let found = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
@@ -143,7 +143,7 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
                 (found, unsure)
             }
             false => {
-                let informed = predictor.predict_measured(problem, query, &known)?;
+                let informed = predictor.predict_measured(problem, query, known)?;
                 (informed.candidates, informed.unsure)
             }
         };

@@ -41,7 +41,6 @@ struct Row {
 /// As [`Predictor::score`].
 pub fn learn(
     predictor: &Predictor,
-    kernel: &str,
     table: &Table,
     [train, validation]: [&[&MeasuredProblem]; 2],
     threads: usize,
@@ -57,7 +56,7 @@ pub fn learn(
         }
         Ok(all)
     })?;
-    Ok(fit(kernel, &quantities, alone, rows))
+    Ok(fit(&predictor.kernel().name, &quantities, alone, rows))
 }
 
 /// The configs of a problem that are near the best in a quantity.

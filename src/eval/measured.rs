@@ -1,5 +1,6 @@
 //! What some measured configs of the very problem add to a prediction, by replay.
 
+use crate::markdown;
 use crate::replay::Tests;
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Outcome, Table};
@@ -163,27 +164,32 @@ fn row(judged: &[Judged]) -> Row {
 
 /// The rows as a table of Markdown.
 pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[Row]) -> String {
-    let mut text = format!(
-        "{} of {}: what measured configs of the very problem add, by replay of {} problems\n\n",
-        objective,
-        kernel.name,
-        rows.first().map_or(0, |row| row.problems)
-    );
-    text += "| measured | above the best, mean % | median % | 9th decile % | best of as many first choices, mean % | not marked unsure, % | these above the best, mean % | predicted costs off by, median % |\n";
-    text += "|---|---|---|---|---|---|---|---|\n";
+    let mut table = markdown::Table::new(&[
+        "measured",
+        "above the best, mean %",
+        "median %",
+        "9th decile %",
+        "best of as many first choices, mean %",
+        "not marked unsure, %",
+        "these above the best, mean %",
+        "predicted costs off by, median %",
+    ]);
+    let percent = |x: f64| if x.is_finite() { format!("{:.2}", 100.0 * x) } else { "-".into() };
     for row in rows {
-        let percent = |x: f64| if x.is_finite() { format!("{:.2}", 100.0 * x) } else { "-".into() };
-        text += &format!(
-            "| {:.1} | {} | {} | {} | {} | {:.0} | {} | {} |\n",
-            row.measured,
+        table.row(&[
+            format!("{:.1}", row.measured),
             percent(row.excess),
             percent(row.median),
             percent(row.p90),
             percent(row.unlearned.unwrap_or(f64::NAN)),
-            100.0 * row.sure,
+            format!("{:.0}", 100.0 * row.sure),
             percent(row.sure_excess.unwrap_or(f64::NAN)),
-            percent(row.error)
-        );
+            percent(row.error),
+        ]);
     }
-    text
+    let problems = rows.first().map_or(0, |row| row.problems);
+    format!(
+        "{objective} of {}: what measured configs of the very problem add, by replay of {problems} problems\n\n{table}",
+        kernel.name
+    )
 }

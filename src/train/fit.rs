@@ -231,14 +231,17 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
 
 /// How the model's errors go together on the validation problems.
 fn likeness(model: &Model, plan: &Plan) -> Result<Vec<Likeness>> {
-    let (mut all, cores) = (Vec::new(), tch::get_num_threads().max(1) as usize);
+    let mut all = Vec::new();
+    if plan.tuned {
+        // one config is known of each problem
+        return Ok(all);
+    }
+    let cores = tch::get_num_threads().max(1) as usize;
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
         let predictor = Predictor::new(kernel, model)?;
         let of = |part: &[usize]| part.iter().map(|i| &table.tried[*i]).collect::<Vec<&MeasuredProblem>>();
-        let (train, validation) = (of(&problems.train), of(&problems.validation));
-        if !plan.tuned {
-            all.extend(likeness::learn(&predictor, &kernel.name, table, [&train, &validation], cores)?);
-        }
+        let parts = [&of(&problems.train)[..], &of(&problems.validation)];
+        all.extend(likeness::learn(&predictor, table, parts, cores)?);
     }
     Ok(all)
 }

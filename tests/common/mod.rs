@@ -53,6 +53,29 @@ pub fn build_double(source: &str, library: &Path) -> bool {
     true
 }
 
+/// Records of a sweep of so many configs of each problem, with the double of NVIDIA's driver in a folder where one is given; each program is run once.
+pub fn swept(kernel: &str, problems: &[&str], sample: &str, device: &str, driver: Option<&Path>) -> Vec<Record> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl").display().to_string();
+    let args = ["sweep", kernel, "--device", device, "--sample", sample, "--timeout", "60s", "-o", &path, "--problems"];
+    let mut run = seqtune(&[&args[..], problems].concat());
+    if let Some(driver) = driver {
+        run.env("LD_LIBRARY_PATH", driver).env("DOUBLE_GPU", "ptx");
+    }
+    let (out, err, code) = text(run.output().unwrap());
+    let records = Dataset::load(Path::new(&path)).unwrap_or_else(|_| panic!("{kernel}: {out}{err}")).records;
+    let works = records.iter().any(|record| matches!(record.outcome, Outcome::Measured(_)));
+    assert_eq!(code, !works as i32, "{kernel}: {out}{err}");
+    records
+}
+
+/// Every record is of a config that computed what the reference does.
+pub fn assert_measured(kernel: &str, records: &[Record]) {
+    for Record { problem, config, outcome, .. } in records {
+        assert!(matches!(outcome, Outcome::Measured(_)), "{kernel} {problem} {config}: {outcome:?}");
+    }
+}
+
 /// Says why a test does nothing here, and returns whether an OpenCL device is present.
 pub fn opencl_or_skip() -> bool {
     let (out, _, _) = run(&["devices", "--json"]);
