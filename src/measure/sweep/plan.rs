@@ -56,7 +56,7 @@ pub fn plan(
         }
         Choice::Sample { configs, pool, fresh } => {
             check((configs.max(pool) * problems.len()) as f64)?;
-            let pools = planner.pools(problems, pool)?;
+            let pools = planner.pools(problems, pool, configs)?;
             let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
             on_threads(problems, cores(), |p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?)))
         }
@@ -85,8 +85,8 @@ impl Planner<'_> {
         Ok(all)
     }
 
-    /// Pools of about `size` configs, each for the problems that share programs.
-    fn pools(&self, problems: &[Problem], size: usize) -> Result<HashMap<ProgramKey, Vec<Config>>> {
+    /// Pools of about `size` configs, each for the problems that share programs; larger where a problem would not find `count` legal ones.
+    fn pools(&self, problems: &[Problem], size: usize, count: usize) -> Result<HashMap<ProgramKey, Vec<Config>>> {
         let mut members: Vec<(ProgramKey, Vec<&Problem>)> = Vec::new();
         for problem in problems {
             let variant = ProgramKey::variant(self.kernel, problem);
@@ -95,21 +95,37 @@ impl Planner<'_> {
                 None => members.push((variant, vec![problem])),
             }
         }
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let pool = |(variant, list): (ProgramKey, Vec<&Problem>)| {
-            // drawn from the space of a few members each, as spaces may differ between problems
-            let sources = list.len().min(8);
-            let mut drawn = Vec::new();
-            for i in 0..sources {
-                let space = self.space(list[i * list.len() / sources]);
-                drawn.extend(space.counter().sample_distinct(size.div_ceil(sources), &mut rng)?);
+        let pools = on_threads(&members, cores(), |(variant, list)| {
+            // of its own: a pool does not depend on other variants
+            let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+            Ok((variant.clone(), self.pool(list, size, count, &mut rng)?))
+        })?;
+        Ok(pools.into_iter().collect())
+    }
+
+    fn pool(&self, problems: &[&Problem], size: usize, count: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Config>> {
+        // drawn from the space of a few members each, as spaces may differ between problems
+        let sources = problems.len().min(8);
+        let mut pool = Vec::new();
+        for i in 0..sources {
+            let space = self.space(problems[i * problems.len() / sources]);
+            pool.extend(space.counter().sample_distinct(size.div_ceil(sources), rng)?);
+        }
+        pool.sort();
+        pool.dedup();
+        pool.shuffle(rng);
+        // what a problem lacks, the next ones like it find there, so that it is compiled once
+        for problem in problems {
+            let space = self.space(problem);
+            let found = pool.iter().filter(|config| space.is_legal(config)).count();
+            if found < count {
+                let mut more = space.counter().sample_distinct(count, rng)?;
+                more.retain(|config| !pool.contains(config));
+                more.truncate(count - found);
+                pool.extend(more);
             }
-            drawn.sort();
-            drawn.dedup();
-            drawn.shuffle(&mut rng);
-            Ok((variant, drawn))
-        };
-        members.into_iter().map(pool).collect()
+        }
+        Ok(pool)
     }
 
     /// The default, a share of `fresh` configs, then those of the pool, `count` in all as far as there are so many.
