@@ -38,6 +38,9 @@ pub struct Args {
     /// Cross-validates by device: for each, a model trained on the others is judged on it; no model is given
     #[arg(long, conflicts_with = "folds")]
     pub leave_device_out: bool,
+    /// Judges each kernel of sweeps of several kernels by what trees learn of the others, before and after 20 measurements; no model is given
+    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "kernel"])]
+    pub leave_kernel_out: bool,
     /// Keeps the models of a cross-validation there, and finds them again [default: they are thrown away]
     #[arg(long, value_name = "FOLDER")]
     pub models: Option<PathBuf>,
@@ -114,7 +117,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let drawings = [args.plot.as_ref(), args.curve.as_ref(), args.html.as_ref()];
     crate::cli::outputs::claim_drawings(&drawings, args.force, &args.paths)?;
-    if args.folds.is_some() || args.leave_device_out {
+    if args.folds.is_some() || args.leave_device_out || args.leave_kernel_out {
         return trainer::hand_over();
     }
     if args.models.is_some() {

@@ -15,6 +15,7 @@ pub mod loss;
 pub mod member;
 pub mod memory;
 pub mod network;
+pub mod other_kernels;
 pub mod plan;
 pub mod pool;
 pub mod prefix_tree;

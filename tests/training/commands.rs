@@ -19,6 +19,7 @@ fn wrong_input_to_training_gets_one_sentence_and_exit_code_2() {
         "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --width 100000",
         "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --tau 0.1",
         "evaluate --folds 3 --objective energy --no-trees datasets/gemm/cpu-skylake-2c.sqt",
+        "evaluate --leave-kernel-out datasets/softmax/h200.sqt datasets/norm/h200.sqt",
     ]
     .iter()
     .map(|line| {
@@ -42,6 +43,21 @@ fn wrong_input_to_training_gets_one_sentence_and_exit_code_2() {
     insta::assert_snapshot!(sentences);
     assert!(!folder.path().join("out.jsonl").exists(), "nothing is written for wrong input");
     assert!(std::fs::read_to_string(path("list.txt")).unwrap().starts_with("# sizes"), "nothing is replaced");
+}
+
+#[test]
+fn a_kernel_that_was_left_out_is_ranked_by_what_others_taught() {
+    let sweeps = ["softmax", "norm", "reduction", "gemv"].map(|kernel| format!("datasets/{kernel}/h200.sqt"));
+    let args = [&["evaluate", "--leave-kernel-out", "--json"][..], &sweeps.each_ref().map(|s| s.as_str())].concat();
+    let (out, err, code) = run(&args);
+    assert_eq!(code, 0, "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    let mean = |name: &str| rows.iter().map(|row| row[name][0].as_f64().unwrap()).sum::<f64>() / 4.0;
+    let (random, others, alone, both) = (mean("random"), mean("others"), mean("alone"), mean("both"));
+    assert!(others > random + 0.1, "others {others}, random {random}");
+    assert!(both > alone, "both {both}, 20 measurements alone {alone}");
 }
 
 #[test]

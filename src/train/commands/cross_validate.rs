@@ -2,6 +2,7 @@
 
 use crate::cross_validation::{HeldOut, Options, cross_validate};
 use crate::distil;
+use crate::other_kernels::leave_kernel_out;
 use seqtune::cli::answer::{answer, answer_json, tell};
 use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
 use seqtune::cli::inputs::tables;
@@ -14,11 +15,27 @@ use seqtune_predict::settings::Settings;
 /// # Errors
 /// `Error::Input` where the datasets allow no such folds, else the error of training.
 pub fn run(args: &Args) -> Result<()> {
+    if args.leave_kernel_out {
+        return kernels_left_out(args);
+    }
     match (args.folds, args.leave_device_out) {
         (Some(folds), _) => cross_validated(args, HeldOut::Shapes(folds)),
         (None, true) => cross_validated(args, HeldOut::Devices),
-        (None, false) => {
-            input("seqtune-train evaluates with --folds or --leave-device-out only; call `seqtune evaluate`")
+        (None, false) => input(
+            "seqtune-train evaluates with --folds, --leave-device-out or --leave-kernel-out only; call `seqtune evaluate`",
+        ),
+    }
+}
+
+/// Judges kernels by what is learned of others.
+fn kernels_left_out(args: &Args) -> Result<()> {
+    refuse_tuned_only(args)?;
+    let report = leave_kernel_out(&tables(&args.paths, None)?, args.objective, args.seed)?;
+    match args.json {
+        true => answer_json(&report),
+        false => {
+            answer(report.table().trim_end());
+            Ok(())
         }
     }
 }

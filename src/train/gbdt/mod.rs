@@ -10,6 +10,7 @@ use samples::Samples;
 use seqtune_data::Table;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::featurizer::Instance;
+use seqtune_predict::forest::Forest;
 use seqtune_predict::gbdt::Trees;
 use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::softmax::distribution;
@@ -55,6 +56,11 @@ impl TreeFit<'_> {
             .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
         Ok(Trees::new(self.kernel, self.objective, self.tau, (values, lists)))
     }
+}
+
+/// Trees of the values of rows, each with how much it counts.
+pub fn fit_values(columns: usize, rows: Vec<f32>, values: Vec<(f32, f32)>, seed: u64) -> Forest {
+    boosting::fit(&Samples { columns, rows, loss: Loss::SquaredError(values) }, &Samples::default(), seed)
 }
 
 /// Of each problem the numbers that trees see of its working configs, and these configs' costs; cheapest first.
