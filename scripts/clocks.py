@@ -45,14 +45,15 @@ def main(table, program="target/release/seqtune", *programs):
             for key, row in judged(program, table, name, Path(folder)).items():
                 found.setdefault(key, []).append(row)
         print(f"{name}: energy {100 * found['energy', 'two pairs measured'][-1]['excess']:.2f} % above the least with two pairs", file=sys.stderr)
-    print("| objective | known of the program | above the best, mean % | median % | not marked unsure, % | these above, mean % | prediction off by, median % |")
-    print("|---|---|---|---|---|---|---|")
+    print("| objective | known of the program | above the best, mean % | median % | not marked unsure, % | these above, mean % | hypervolume of the front, mean % | prediction off by, median % |")
+    print("|---|---|---|---|---|---|---|---|")
     for (objective, way), rows in found.items():
         excess = [100 * row["excess"] for row in rows]
         sure = [100 * row["excess"] for row in rows if row["sure"] > 0]
+        fronts = [100 * row["front"] for row in rows]
         errors = [100 * row["error"] for row in rows if row["error"] is not None]
         shown = [f"{statistics.mean(excess):.2f}", f"{statistics.median(excess):.2f}", f"{100 * len(sure) / len(rows):.0f}"]
-        shown += [f"{statistics.mean(sure):.2f}" if sure else "-", f"{statistics.median(errors):.1f}" if errors else "-"]
+        shown += [f"{statistics.mean(sure):.2f}" if sure else "-", f"{statistics.mean(fronts):.1f}", f"{statistics.median(errors):.1f}" if errors else "-"]
         print(f"| {objective} | {way} | " + " | ".join(shown) + " |")
 
 

@@ -4,29 +4,56 @@
 #   scripts/library.sh sweep [KERNEL...]    150 problems of each by 60 configs, into target/library/KERNEL.jsonl (some minutes each, on a quiet machine)
 #   scripts/library.sh train [KERNEL...]    models of them, into target/library/KERNEL (needs seqtune-train)
 #   scripts/library.sh judge [KERNEL...]    prints how good they are on the shapes that they held out
+#   scripts/library.sh ship [KERNEL...]     puts both where they are shipped: datasets/KERNEL/cpu-epyc-2c.sqt, models/KERNEL-cpu
+#   scripts/library.sh table                prints how good the shipped ones are, for docs/results.md (needs LightGBM)
+#   scripts/library.sh others FILE          prints what each kernel's choices are worth by what the others taught: of the sweeps datasets/*/FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${SEQTUNE:-target/release/seqtune}
 verb=${1:-} out=target/library
+usage() {
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
 [ $# = 0 ] || shift
 kernels=("$@")
 [ $# -gt 0 ] || kernels=(softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention)
+
+sweep() {
+    grep -v '^#' "datasets/problems/$1.txt" | head -n 150 > "$out/$1.txt"
+    "$program" sweep "$1" --problems "$out/$1.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$1.jsonl"
+}
+
+ship() {
+    mkdir -p "datasets/$1" "models/$1-cpu"
+    "$program" convert "$out/$1.jsonl" -o "datasets/$1/cpu-epyc-2c.sqt" --overwrite
+    cp "$out/$1/model.safetensors" "models/$1-cpu/"
+}
+
+# kernels that compute something of their own: the tensor cores' and the warp groups' products are gemm again
+others() {
+    local file=$1 sweeps=()
+    for kernel in gemm conv2d softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention; do
+        [ ! -e "datasets/$kernel/$file" ] || sweeps+=("datasets/$kernel/$file")
+    done
+    "$program" evaluate --leave-kernel-out "${sweeps[@]}"
+}
+
+case $verb in
+    table) exec scripts/library_table.py "$program" ;;
+    others)
+        [ $# = 1 ] || usage
+        others "$1"
+        exit
+        ;;
+    sweep | train | judge | ship) ;;
+    *) usage ;;
+esac
 mkdir -p "$out"
 for kernel in "${kernels[@]}"; do
     case $verb in
-    sweep)
-        grep -v '^#' "datasets/problems/$kernel.txt" | head -n 150 > "$out/$kernel.txt"
-        "$program" sweep "$kernel" --problems "$out/$kernel.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$kernel.jsonl"
-        ;;
-    train)
-        "$program" train "$out/$kernel.jsonl" -o "$out/$kernel" --members 2
-        ;;
-    judge)
-        "$program" evaluate "$out/$kernel" "$out/$kernel.jsonl" --worst 0
-        ;;
-    *)
-        sed -n 's/^# \{0,1\}//p' "$0" | sed 1d >&2
-        exit 2
-        ;;
+        train) "$program" train "$out/$kernel.jsonl" -o "$out/$kernel" --members 2 ;;
+        judge) "$program" evaluate "$out/$kernel" "$out/$kernel.jsonl" --worst 0 ;;
+        *) "$verb" "$kernel" ;;
     esac
 done

@@ -59,6 +59,9 @@ pub struct Args {
     /// Judges all problems of sweeps that the model did not learn from, without baselines that would have to learn from them
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
     pub whole: bool,
+    /// Judges LightGBM's two rankers too, fitted to what the model learned from (sweeps)
+    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "leave_kernel_out", "whole", "no_trees"])]
+    pub light_gbm: bool,
     /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
     #[arg(long)]
     pub no_trees: bool,
@@ -136,6 +139,11 @@ pub fn run(args: Args) -> Result<()> {
     if corpus.iter().all(|(_, table)| table.is_tuned()) {
         if args.whole {
             return input("--whole judges sweeps; these datasets hold what tuners chose");
+        }
+        if args.light_gbm {
+            return input(
+                "--light-gbm ranks what was measured; these datasets hold what tuners chose, and trees are judged unless --no-trees",
+            );
         }
         return tuned(&args, &corpus);
     }
@@ -280,7 +288,9 @@ fn with_measured(args: &Args, model: &Model, kernel: &Kernel, table: &Table, ask
 
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
-    let ask = replay::Options { objective: args.objective, whole: args.whole };
+    let library = if args.light_gbm { Some(LightGbm::open()?) } else { None };
+    let trees = library.as_ref().map(|library| (library, args.seed));
+    let ask = replay::Options { objective: args.objective, whole: args.whole, trees };
     if !args.measured.is_empty() {
         return with_measured(args, model, kernel, table, ask);
     }

@@ -76,6 +76,13 @@ pub enum Verb {
     Man,
     #[command(hide = true)]
     Worker(WorkerArgs),
+    /// Waits for the end of standard input, then gives the clocks of a device back to its driver
+    #[command(hide = true)]
+    RestoreClocks {
+        /// `nvml` and a PCI bus address, or `amdgpu` and a folder of sysfs
+        #[arg(num_args = 2)]
+        address: Vec<String>,
+    },
 }
 
 /// Serves measurements to a parent process
@@ -114,6 +121,7 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => check::run(args),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Man => completions::man(command()),
+        Verb::RestoreClocks { address } => seqtune_measure::clocks::restore::restore(&address),
         Verb::Worker(args) => {
             seqtune_measure::worker::server::serve(&args.kernel, &args.device, &args.scratch, args.limit)
         }

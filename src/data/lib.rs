@@ -9,6 +9,7 @@ pub mod failures;
 #[cfg(feature = "formats")]
 pub mod formats;
 pub mod journal;
+pub mod learnable;
 pub mod merge;
 pub mod observed;
 pub mod packed;

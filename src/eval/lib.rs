@@ -3,8 +3,10 @@
 pub mod baselines;
 pub mod curve;
 pub mod extra_trees;
+pub mod front;
 pub mod html;
 pub mod ktn;
+pub mod light_gbm_rankers;
 pub mod lightgbm;
 pub mod likeness;
 pub mod markdown;

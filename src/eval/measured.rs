@@ -1,5 +1,6 @@
 //! What some measured configs of the very problem add to a prediction, by replay.
 
+use crate::front::share;
 use crate::markdown;
 use crate::replay::Tests;
 use seqtune_data::stats::quantile;
@@ -9,6 +10,7 @@ use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::evidence::{Informed, Known};
 use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_predict::pareto::front;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::{cores, on_threads};
 use serde::Serialize;
@@ -41,6 +43,9 @@ pub struct Row {
     pub sure_excess: Option<f64>,
     /// Share of answers that are not marked.
     pub sure: f64,
+    /// Mean share of the Pareto front's hypervolume, in time and energy, that the configs of the predicted front have; `None` of models
+    /// or data without energy.
+    pub front: Option<f64>,
     /// Median over all configs that were not measured of how far the predicted cost is off, in shares of the true one.
     pub error: f64,
 }
@@ -51,6 +56,7 @@ struct Judged {
     excess: f64,
     unlearned: Option<f64>,
     unsure: bool,
+    front: Option<f64>,
     errors: Vec<f64>,
 }
 
@@ -137,7 +143,21 @@ fn judge(
         unlearned,
         unsure: informed.unsure,
         errors: errors.collect(),
+        front: front_of(tried, informed.candidates),
     })
+}
+
+/// Share of the true front's hypervolume that the predicted front has; `None` where energy is not predicted or was not measured.
+fn front_of(tried: &MeasuredProblem, candidates: Vec<Candidate>) -> Option<f64> {
+    let costs = |outcome: &Outcome| Some((outcome.time_us()?, outcome.joules()?));
+    let all: Vec<(f64, f64)> = tried.results.iter().filter_map(|(_, outcome)| costs(outcome)).collect();
+    if all.is_empty() || candidates.iter().any(|c| !(c.time_us.is_finite() && c.joules.is_finite())) {
+        return None;
+    }
+    let chosen = front(candidates);
+    let is_chosen = |config: &Config| chosen.iter().any(|c| c.config == *config);
+    let chosen = tried.results.iter().filter(|(config, _)| is_chosen(config));
+    share(&all, &chosen.filter_map(|(_, outcome)| costs(outcome)).collect::<Vec<_>>())
 }
 
 fn row(judged: &[Judged]) -> Row {
@@ -155,11 +175,18 @@ fn row(judged: &[Judged]) -> Row {
         excess: mean(&excess),
         median: quantile(&excess, 0.5),
         p90: quantile(&excess, 0.9),
-        unlearned: judged.iter().map(|j| j.unlearned).sum::<Option<f64>>().map(|sum| sum / judged.len() as f64),
+        unlearned: mean_of_all(judged.iter().map(|j| j.unlearned)),
         sure_excess: (!sure.is_empty()).then(|| mean(&sure)),
         sure: sure.len() as f64 / judged.len() as f64,
+        front: mean_of_all(judged.iter().map(|j| j.front)),
         error: if errors.is_empty() { f64::NAN } else { quantile(&errors, 0.5) },
     }
+}
+
+/// Mean of values that are all known.
+fn mean_of_all(values: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64> {
+    let count = values.len() as f64;
+    values.sum::<Option<f64>>().map(|sum| sum / count)
 }
 
 /// The rows as a table of Markdown.
@@ -172,6 +199,7 @@ pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[Row]) -> String {
         "best of as many first choices, mean %",
         "not marked unsure, %",
         "these above the best, mean %",
+        "hypervolume of the Pareto front, %",
         "predicted costs off by, median %",
     ]);
     let percent = |x: f64| if x.is_finite() { format!("{:.2}", 100.0 * x) } else { "-".into() };
@@ -184,6 +212,7 @@ pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[Row]) -> String {
             percent(row.unlearned.unwrap_or(f64::NAN)),
             format!("{:.0}", 100.0 * row.sure),
             percent(row.sure_excess.unwrap_or(f64::NAN)),
+            percent(row.front.unwrap_or(f64::NAN)),
             percent(row.error),
         ]);
     }

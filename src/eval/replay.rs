@@ -4,6 +4,8 @@
 //! judged live.
 
 use crate::baselines::{Average, Neighbours, expected_of_random};
+use crate::light_gbm_rankers::Rankers;
+use crate::lightgbm::LightGbm;
 use crate::markdown;
 use crate::method::Method;
 use crate::reliability::{Reliability, Sureness};
@@ -90,12 +92,14 @@ const PARTS: [ModelPart; 3] = [
 type Rankings = Vec<Option<Vec<Config>>>;
 
 /// What is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
     /// Quantity that configs are compared by.
     pub objective: Objective,
     /// All problems are judged, not the test part of the model's split: for data that it did not learn from.
     pub whole: bool,
+    /// LightGBM's rankers are judged too, where the library is given and there is something to learn from, with this seed.
+    pub trees: Option<(&'a LightGbm, u64)>,
 }
 
 /// Problems of a table by a model's split.
@@ -114,7 +118,7 @@ pub fn held_out<'t>(
     kernel: &Kernel,
     model: &Model,
     table: &'t Table,
-    Options { objective, whole }: Options,
+    Options { objective, whole, .. }: Options,
 ) -> Result<Tests<'t>> {
     let split = if whole { Split { test: 1.0, ..model.meta.split } } else { model.meta.split };
     let train = table.part(kernel, &split, Part::Train, objective);
@@ -155,6 +159,10 @@ pub fn evaluate(
     let methods = by_model.rankings.iter().cloned().chain(baselines(kernel, &learned, &tests, objective));
     let row = |(method, rankings): (Method, Rankings)| row(kernel, table, method, &tests, objective, &rankings);
     let mut rows: Vec<Row> = methods.map(row).collect();
+    if let Some((library, seed)) = options.trees.filter(|_| !learned.is_empty()) {
+        progress("LightGBM");
+        rows.extend(by_light_gbm((library, seed), (kernel, table), model, &tests, objective)?.into_iter().map(row));
+    }
     rows.push(random_row(&tests, objective));
     Ok(Report {
         kernel: kernel.name.clone(),
@@ -230,6 +238,34 @@ fn baselines(
         all.push((Method::NearestNeighbour, rankings(&|tried| neighbours.ranking(&tried.problem))));
     }
     all
+}
+
+/// What LightGBM's rankers answer, which learn what the model learned from.
+fn by_light_gbm(
+    (library, seed): (&LightGbm, u64),
+    (kernel, table): (&Kernel, &Table),
+    model: &Model,
+    tests: &[&MeasuredProblem],
+    objective: Objective,
+) -> Result<Vec<(Method, Rankings)>> {
+    let [train, valid] =
+        [Part::Train, Part::Validation].map(|part| table.part(kernel, &model.meta.split, part, objective));
+    let rankers = Rankers::fit(library, (kernel, table), [&train, &valid], objective, seed)?;
+    let mut all: Vec<(Method, Rankings)> = Vec::new();
+    for tried in tests {
+        let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
+        let scored = rankers.scores(kernel, (&tried.problem, &table.devices[tried.device]), &configs)?;
+        for (at, (method, scores)) in scored.into_iter().enumerate() {
+            if all.len() == at {
+                all.push((method, Rankings::new()));
+            }
+            let mut order: Vec<usize> = (0..configs.len()).collect();
+            // of equal scores by the config: the order of the costs does not help
+            order.sort_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(configs[*a].cmp(&configs[*b])));
+            all[at].1.push(Some(order.into_iter().map(|i| configs[i].clone()).collect()));
+        }
+    }
+    Ok(all)
 }
 
 /// The part of a ranking that was measured; `None` where nothing was.

@@ -1,5 +1,6 @@
 //! Interface of an open device: compilation, buffers, launches and timing.
 
+use crate::clocks::setter::ClockSetter;
 use crate::compile::Job;
 use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
@@ -61,6 +62,14 @@ pub trait Executor {
     /// # Errors
     /// A message where the device has no working counter.
     fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String>;
+
+    /// What sets the clocks of the device.
+    ///
+    /// # Errors
+    /// A message where nothing does.
+    fn clocks(&mut self) -> std::result::Result<Box<dyn ClockSetter>, String> {
+        Err("no clocks can be set through this API; CUDA (NVML) and HIP (amdgpu) set them".into())
+    }
 
     /// Releases a program.
     fn release(&mut self, program: ProgramId);

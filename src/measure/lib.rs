@@ -5,6 +5,7 @@
 
 pub mod backends;
 pub mod batch;
+pub mod clocks;
 pub mod compile;
 pub mod engine;
 pub mod executor;

@@ -34,7 +34,7 @@ impl Predictor {
 }
 
 /// Those that no other beats in time and energy, by rising time.
-fn front(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+pub fn front(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us).then(a.joules.total_cmp(&b.joules)));
     let mut least = f64::INFINITY;
     candidates.retain(|c| {

@@ -4,11 +4,10 @@
 
 use crate::distil;
 use crate::fit::{Existing, train};
-use crate::gbdt::{centred, known};
-use crate::loss::relevance;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::{Average, Neighbours};
-use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
+use seqtune_eval::light_gbm_rankers::Rankers;
+use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::{Judged, LeftOut, Report, TOPS, losing, rows};
 use seqtune_eval::reliability::CalibrationError;
@@ -18,7 +17,6 @@ use seqtune_predict::Query;
 use seqtune_predict::calibration::First;
 use seqtune_predict::candidate::Scored;
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::featurizer::Instance;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, Device, Kernel};
 use seqtune_predict::model::Model;
@@ -180,8 +178,7 @@ struct FoldJudge<'a> {
     small: Option<Predictor>,
     average: Average,
     neighbours: Neighbours<'a>,
-    /// With the sign that makes the lowest score the best.
-    light_gbm: Vec<(Method, f64, Trees)>,
+    light_gbm: Option<Rankers>,
 }
 
 /// Places of a problem's measured configs, best first.
@@ -199,26 +196,14 @@ fn judge(kernel: &Kernel, fold: &Fold, (model, small): (&Model, Option<&Model>),
         small: small.map(|model| Predictor::new(kernel, model)).transpose()?,
         average: Average::new(&learned, ask.objective),
         neighbours: Neighbours::new(kernel, &learned, ask.objective),
-        light_gbm: light_gbm(kernel, table, &train, &valid, ask)?,
+        light_gbm: match ask.library {
+            Some(library) => {
+                Some(Rankers::fit(library, (kernel, table), [&train, &valid], ask.objective, ask.settings.seed)?)
+            }
+            None => None,
+        },
     };
     fold.tests.iter().map(|(tried, device)| judge.problem(tried, device)).collect()
-}
-
-/// LightGBM's two rankers, fitted; none where the library is left out.
-fn light_gbm(
-    kernel: &Kernel,
-    table: &Table,
-    train: &[usize],
-    valid: &[usize],
-    ask: &Options,
-) -> Result<Vec<(Method, f64, Trees)>> {
-    let Some(library) = ask.library else { return Ok(Vec::new()) };
-    let tasks = [(Method::LightGbmRegression, Task::Regression, 1.0), (Method::LightGbmRanking, Task::Ranking, -1.0)];
-    let fit = |(method, task, sign)| {
-        let (fit, stop) = (samples(kernel, table, train, ask, task), samples(kernel, table, valid, ask, task));
-        Ok((method, sign, library.fit(&fit, &stop, task, 1, ask.settings.seed)?))
-    };
-    tasks.into_iter().map(fit).collect()
 }
 
 impl FoldJudge<'_> {
@@ -251,11 +236,9 @@ impl FoldJudge<'_> {
             (Method::BestOnAverage, places(configs, &self.average.ranking())),
             (Method::NearestNeighbour, places(configs, &self.neighbours.ranking(&tried.problem))),
         ];
-        let instance = Instance::new(self.kernel, &tried.problem, device);
-        let rows: Vec<f64> = configs.iter().flat_map(|c| instance.row(c)).map(f64::from).collect();
-        for (method, sign, trees) in &self.light_gbm {
-            let scores = trees.predict(&rows, 1)?;
-            rankings.push((*method, by_score(configs, |i| sign * scores[i])));
+        if let Some(rankers) = &self.light_gbm {
+            let scored = rankers.scores(self.kernel, (&tried.problem, device), configs)?;
+            rankings.extend(scored.into_iter().map(|(method, scores)| (method, by_score(configs, |i| scores[i]))));
         }
         Ok(rankings)
     }
@@ -303,21 +286,4 @@ fn by_score(configs: &[Config], score: impl Fn(usize) -> f64) -> Ranking {
     let mut order: Vec<usize> = (0..configs.len()).collect();
     order.sort_by(|a, b| score(*a).total_cmp(&score(*b)).then(configs[*a].cmp(&configs[*b])));
     order
-}
-
-/// What LightGBM learns of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
-fn samples(kernel: &Kernel, table: &Table, problems: &[usize], ask: &Options, task: Task) -> Samples {
-    let mut samples = Samples::default();
-    for (rows, costs) in known(kernel, table, problems, ask.objective) {
-        samples.columns = rows.first().map_or(samples.columns, Vec::len);
-        samples.rows.extend(rows.into_iter().flatten().map(f64::from));
-        match task {
-            Task::Ranking => {
-                samples.labels.extend(costs.iter().map(|cost| relevance(cost / costs[0]).round() as f32));
-                samples.groups.push(costs.len() as i32);
-            }
-            _ => samples.labels.extend(centred(&costs).into_iter().map(|ln| ln as f32)),
-        }
-    }
-    samples
 }

@@ -2,22 +2,11 @@
 //!
 //! Letters of the shapes: B problems, R rows (configs) per problem, N = B R.
 
+use seqtune_data::learnable::{FALL, LEVELS};
 use tch::{Kind, Reduction, Tensor};
 
 /// The rank of a row that only fills up a problem's rows.
 pub const FILLER: f64 = -1e9;
-
-/// Highest relevance, that of a problem's best config.
-const LEVELS: f64 = 15.0;
-
-/// Cost above the best, relative to it, at which the relevance has fallen to 1/e of [`LEVELS`].
-const FALL: f64 = 0.16;
-
-/// How much a config is worth that costs so many times the best: 15 for the best, 14 at 1 % above it, 11 at 5, 7 at 12. Gains double from one
-/// to the next (Burges 2010). Boosted trees that learn an order are given it too.
-pub fn relevance(cost: f64) -> f64 {
-    LEVELS * (-(cost - 1.0) / FALL).exp()
-}
 
 /// Listwise cross-entropy (Cao et al. 2007): `rank` (B, R) is to be distributed over the problem's configs as `target` (B, R) is. Mean over
 /// the problems, in nats.

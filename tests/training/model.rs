@@ -21,8 +21,8 @@ use seqtune_train::{Existing, Progress, train};
 use std::path::Path;
 use support::small_settings as settings;
 
-fn ask(objective: Objective) -> replay::Options {
-    replay::Options { objective, whole: false }
+fn ask(objective: Objective) -> replay::Options<'static> {
+    replay::Options { objective, whole: false, trees: None }
 }
 
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {

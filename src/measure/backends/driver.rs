@@ -1,5 +1,6 @@
 //! Driver calls that CUDA and HIP have in common.
 
+use crate::clocks::setter::ClockSetter;
 use crate::compile::{Cached, Compiler};
 use crate::executor::GemmCall;
 use crate::measuring::energy::EnergyMeter;
@@ -99,6 +100,11 @@ pub trait Driver {
     /// # Errors
     /// A message where the device has no working counter.
     fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>>;
+    /// What sets the clocks of the device.
+    ///
+    /// # Errors
+    /// A message where nothing does.
+    fn clocks(&self) -> DriverResult<Box<dyn ClockSetter>>;
     /// Opens the vendor's library in the current context.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! Description and compilation need no context, so that processes that only compile take no memory of the GPU.
 
 use crate::backends::driver::{Driver, DriverResult, Handle, Library, failed};
+use crate::clocks::setter::ClockSetter;
 use crate::compile::{Binary, Cached, Compiler, Job};
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
@@ -221,6 +222,10 @@ impl<D: Driver> Executor for Gpu<D> {
 
     fn energy_meter(&mut self) -> DriverResult<Box<dyn EnergyMeter>> {
         self.driver.meter()
+    }
+
+    fn clocks(&mut self) -> DriverResult<Box<dyn ClockSetter>> {
+        self.driver.clocks()
     }
 
     fn release(&mut self, program: ProgramId) {

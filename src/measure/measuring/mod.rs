@@ -20,6 +20,7 @@ use crate::measuring::trial::{Stage, Trial};
 use seqtune_data::recipe::{Cache, Policy};
 use seqtune_data::{Measurement, Observed, Outcome};
 use seqtune_predict::error::Result;
+use seqtune_predict::kernel::Clocks;
 use std::time::Instant;
 
 /// Limit of a round in microseconds for more than [`FEW`] configs, which are lost together when a sweep is interrupted.
@@ -84,24 +85,60 @@ impl<S: Subject> Bench<S> {
 
     /// Measures a batch of the loaded problem, reporting the start and the result of each contender; ends early where the device is lost.
     /// # Errors
-    /// `Error::Failed` where copies to or from the device fail.
+    /// `Error::Failed` where copies to or from the device fail, `Error::Unavailable` where configs ask for clocks that nobody may set.
     pub fn measure(&mut self, batch: &Batch, policy: &Policy, report: &mut dyn FnMut(Step)) -> Result<()> {
         let mut pass = Pass { batch, policy, best_us: batch.best_us, report };
-        let contenders = batch.contenders();
-        let mut left = &contenders[..];
+        let measured = self.by_clocks(batch).into_iter().try_for_each(|(clocks, contenders)| {
+            match self.subject.set_clocks(clocks)? {
+                _ if self.subject.is_poisoned() => {}
+                Ok(()) => self.measure_all(&contenders, &mut pass)?,
+                Err(fault) => {
+                    contenders
+                        .into_iter()
+                        .for_each(|contender| pass.finish(Measured::invalid(contender, fault.clone())));
+                }
+            }
+            Ok(())
+        });
+        // also where it failed: the process waits for other work
+        let freed = self.subject.set_clocks(Clocks::default());
+        measured.and(freed.map(drop))
+    }
+
+    /// The contenders of a batch by their clocks, which take a while to change: those with the same ones take turns.
+    fn by_clocks(&self, batch: &Batch) -> Vec<(Clocks, Vec<Contender>)> {
+        let mut groups: Vec<(Clocks, Vec<Contender>)> = Vec::new();
+        for contender in batch.contenders() {
+            let config = match contender {
+                Contender::Config(at) => Some(&batch.configs[at]),
+                Contender::Library => None,
+            };
+            let clocks = self.subject.clocks_of(config);
+            match groups.iter_mut().find(|(known, _)| *known == clocks) {
+                Some((_, group)) => group.push(contender),
+                None => groups.push((clocks, vec![contender])),
+            }
+        }
+        groups
+    }
+
+    /// Measures contenders at the clocks of now; ends early where the device is lost.
+    fn measure_all(&mut self, contenders: &[Contender], pass: &mut Pass) -> Result<()> {
+        let policy = pass.policy;
+        let mut left = contenders;
         while !left.is_empty() {
             let began = Instant::now();
-            let (mut running, taken) = self.admit(left, &mut pass)?;
+            let (mut running, taken) = self.admit(left, pass)?;
             left = &left[taken..];
             let admitted = began.elapsed();
-            self.warm_up(&mut running, &mut pass);
+            self.warm_up(&mut running, pass);
             let warm = began.elapsed();
-            self.sample(&mut running, &mut pass)?;
+            self.sample(&mut running, pass)?;
             let [checks, warm_up, samples] =
                 [admitted, warm - admitted, began.elapsed() - warm].map(|d| d.as_secs_f64());
             tracing::debug!("{taken} configs: checks {checks:.2} s, warm-up {warm_up:.2} s, samples {samples:.2} s");
             if policy.energy {
-                self.meter_all(&mut running, &mut pass);
+                self.meter_all(&mut running, pass);
             }
             if self.subject.is_poisoned() {
                 return Ok(());

@@ -1,6 +1,7 @@
 //! Kernels on a device: compiled programs, buffers with data, and a reference.
 
 use crate::batch::ProgramKey;
+use crate::clocks::held::HeldClocks;
 use crate::compile::Job;
 use crate::executor::{Executor, GemmCall, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
@@ -10,7 +11,7 @@ use crate::verify::on_device::DeviceComparison;
 use crate::verify::workload::{SEED, Workload, geometry, load};
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Kernel, Problem, Source};
+use seqtune_predict::kernel::{Clocks, Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -24,6 +25,8 @@ pub struct OnDevice {
     executor: Box<dyn Executor>,
     programs: HashMap<ProgramKey, ProgramId>,
     workload: Option<Workload>,
+    /// Clocks of the device, once some were set.
+    clocks: Option<HeldClocks>,
     agree: DeviceComparison,
 }
 
@@ -42,7 +45,7 @@ impl OnDevice {
     /// `Error::Input` where the kernel has no source.
     pub fn new(kernel: &Kernel, executor: Box<dyn Executor>) -> Result<OnDevice> {
         let (source, programs, agree) = (kernel.source()?.clone(), HashMap::new(), DeviceComparison::default());
-        Ok(OnDevice { kernel: kernel.clone(), source, executor, programs, workload: None, agree })
+        Ok(OnDevice { kernel: kernel.clone(), source, executor, programs, workload: None, clocks: None, agree })
     }
 
     /// Compiled program of `config` for the data type and layout of `problem`.
@@ -149,6 +152,29 @@ impl Subject for OnDevice {
 
     fn conditions(&mut self) -> Option<Conditions> {
         self.executor.conditions()
+    }
+
+    fn clocks_of(&self, config: Option<&Config>) -> Clocks {
+        match (&self.workload, config) {
+            (Some(workload), Some(config)) => {
+                self.kernel.clocks_of(&workload.problem, Some(self.executor.device()), config)
+            }
+            _ => Clocks::default(),
+        }
+    }
+
+    fn set_clocks(&mut self, clocks: Clocks) -> Result<Attempt<()>> {
+        if self.clocks.is_none() && clocks.is_free() {
+            return Ok(Ok(()));
+        }
+        let held = match &mut self.clocks {
+            Some(held) => held,
+            None => {
+                let opened = self.executor.clocks().map_err(|e| Error::Unavailable(format!("setting clocks: {e}")))?;
+                self.clocks.insert(HeldClocks::new(opened))
+            }
+        };
+        held.set(clocks)
     }
 
     fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {

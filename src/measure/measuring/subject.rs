@@ -5,7 +5,7 @@ use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
 use seqtune_data::{Attempt, Conditions, Energy, Invalidity, Observed};
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Problem};
+use seqtune_predict::kernel::{Clocks, Config, Problem};
 
 /// Configs of one kernel that can be run and checked, problem after problem.
 pub trait Subject {
@@ -63,6 +63,19 @@ pub trait Subject {
     /// Current state of the device, where it is reported.
     fn conditions(&mut self) -> Option<Conditions> {
         None
+    }
+
+    /// Clocks at which a config of the loaded problem, or the vendor's library for `None`, is measured.
+    fn clocks_of(&self, _config: Option<&Config>) -> Clocks {
+        Clocks::default()
+    }
+
+    /// Holds the device at clocks until others are set; an inner failure is that of configs whose clocks it does not have.
+    ///
+    /// # Errors
+    /// `Error::Unavailable` where no clocks can be set, `Error::Failed` where they cannot be given back.
+    fn set_clocks(&mut self, _clocks: Clocks) -> Result<Attempt<()>> {
+        Ok(Ok(()))
     }
 
     /// Opens the energy counter of the device.

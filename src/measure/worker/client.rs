@@ -100,7 +100,7 @@ impl Client {
                 running.ready = true;
                 Ok(())
             }
-            Ok(Event::Error { sentence }) => Err(Error::Unavailable(sentence)),
+            Ok(Event::Error { sentence, .. }) => Err(Error::Unavailable(sentence)),
             other => {
                 let is_gone = matches!(other, Err(RecvTimeoutError::Disconnected));
                 let status = is_gone.then(|| running.process.wait().ok()).flatten();
@@ -234,7 +234,7 @@ impl Client {
                 Reply::Event(Event::End) => {
                     return answer.map(Ok).ok_or_else(|| Error::Failed("a worker does not answer".into()));
                 }
-                Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
+                Reply::Event(Event::Error { sentence, .. }) => return Err(Error::Failed(sentence)),
                 Reply::Event(event) => answer = pick(event).or(answer),
                 Reply::Nothing => {}
                 Reply::Lost(fault) => return Ok(Err(fault)),
@@ -296,7 +296,10 @@ impl Client {
                         finish(Measured { contender: left[at], ..measured })?;
                     }
                     Reply::Event(Event::End) => break,
-                    Reply::Event(Event::Error { sentence }) => {
+                    Reply::Event(Event::Error { sentence, unavailable: true }) => {
+                        return Err(Error::Unavailable(sentence));
+                    }
+                    Reply::Event(Event::Error { sentence, .. }) => {
                         // what failed may have taken the device with it
                         self.running = None;
                         return Ok(Ending::Unmeasurable(sentence));

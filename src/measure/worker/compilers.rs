@@ -45,7 +45,7 @@ pub fn compile_all(
                     done(at, fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail }));
                 }
                 Reply::Event(Event::End) => *job = None,
-                Reply::Event(Event::Error { sentence }) => return Err(Error::Failed(sentence)),
+                Reply::Event(Event::Error { sentence, .. }) => return Err(Error::Failed(sentence)),
                 Reply::Event(_) | Reply::Nothing => {}
                 Reply::Lost(fault) => {
                     *job = None;

@@ -29,7 +29,7 @@ impl Client {
                         faults.push(fault)
                     }
                     Reply::Event(Event::End) => break,
-                    Reply::Event(Event::Error { sentence }) => {
+                    Reply::Event(Event::Error { sentence, .. }) => {
                         self.stop();
                         return Ok(Err(sentence));
                     }

@@ -79,5 +79,8 @@ pub enum Event {
     Error {
         /// Message of the failure.
         sentence: String,
+        /// Whether no other request will fare better.
+        #[serde(default)]
+        unavailable: bool,
     },
 }

@@ -49,7 +49,7 @@ fn answer_all<S: Subject>(kernel: &Kernel, events: &Events, subject: Result<S>) 
     let mut bench = match subject {
         Ok(subject) => Bench::new(subject),
         Err(e) => {
-            events.emit(&Event::Error { sentence: e.to_string() });
+            events.emit(&failure(&e));
             return Err(e);
         }
     };
@@ -61,10 +61,14 @@ fn answer_all<S: Subject>(kernel: &Kernel, events: &Events, subject: Result<S>) 
             .and_then(|request| answer(kernel, &mut bench, events, request));
         match answer {
             Ok(()) => events.emit(&Event::End),
-            Err(e) => events.emit(&Event::Error { sentence: e.to_string() }),
+            Err(e) => events.emit(&failure(&e)),
         }
     }
     Ok(())
+}
+
+fn failure(e: &Error) -> Event {
+    Event::Error { sentence: e.to_string(), unavailable: matches!(e, Error::Unavailable(_)) }
 }
 
 fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, request: Request) -> Result<()> {

@@ -1,6 +1,7 @@
 //! A kernel with its tuning space, resolved: what [`Kernel::from_files`] makes of a folder.
 
 use crate::error::{Result, input};
+use crate::kernel::clocks::{ClockExprs, Clocks};
 use crate::kernel::compiled::Compiled;
 use crate::kernel::config::Config;
 use crate::kernel::device::{Device, LIMIT_NAMES};
@@ -186,6 +187,8 @@ pub struct Definition {
     pub bytes: Expr,
     /// `None` for a kernel of another library, of which only the space is described.
     pub source: Option<Source>,
+    /// Clocks of the device at which configs are measured.
+    pub clocks: Option<ClockExprs>,
     /// Program of the user's own that measures configs.
     pub run: Option<Run>,
     /// How another library's database writes its configs.
@@ -254,13 +257,21 @@ impl Kernel {
         [&launch.global, &launch.local].map(|sizes| sizes.iter().map(|e| e.eval(&env) as usize).collect())
     }
 
-    /// `-D` options that a program of this problem and config is compiled with.
+    /// `-D` options that a program of this problem and config is compiled with: without the parameters that only clocks are made of, so
+    /// that a program serves all clocks.
     pub fn defines(&self, problem: &Problem, config: &Config) -> Vec<(String, String)> {
         let mut defines = self.field_defines(problem);
-        for (p, c) in self.parameters.iter().zip(&config.0) {
-            defines.push((p.name.clone(), p.values[*c as usize].to_string()));
+        for (at, (p, c)) in self.parameters.iter().zip(&config.0).enumerate() {
+            if self.clocks.as_ref().is_none_or(|clocks| !clocks.reads(at)) {
+                defines.push((p.name.clone(), p.values[*c as usize].to_string()));
+            }
         }
         defines
+    }
+
+    /// Clocks at which a config is measured.
+    pub fn clocks_of(&self, problem: &Problem, device: Option<&Device>, config: &Config) -> Clocks {
+        self.clocks.as_ref().map_or(Clocks::default(), |clocks| clocks.of(&self.env_of(problem, device, config)))
     }
 
     /// The part of [`Kernel::defines`] that comes from the problem: one per compiled choice.

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result, input, quoted};
 use crate::files::read_text;
 use crate::kernel::check::check;
+use crate::kernel::clocks::ClockExprs;
 use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::dialect::opencl_text;
@@ -168,10 +169,15 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     let source = source(programs, &work, &names, parameters.len() + fields.len() + LIMIT_NAMES.len(), &files)?;
     let scope = Scope { names: &names, parameters: &parameters, fields: &fields };
     let run = load_run(spec.run, scope, &files, (&source, &work))?;
+    if spec.clocks.is_some() && source.is_none() {
+        return input("[clocks] sets those of the device that a [program] runs on; there is none");
+    }
+    let clocks = spec.clocks.map(|clocks| ClockExprs::load(clocks, &names)).transpose()?;
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
         spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
-    let steps = run.as_ref().map(|run| run.identity(&files)).unwrap_or_default();
+    let steps = run.as_ref().map(|run| run.identity(&files)).unwrap_or_default()
+        + clocks.as_ref().map_or("", |clocks| &clocks.identity);
     let table = instances.as_ref().map_or("", |(_, text)| text);
     let whole = source.as_ref().map(|s| &files[&s.program.file]);
     let space = |source: Option<&String>| {
@@ -191,6 +197,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         flops: names.of_problem(&work.flops, "flops")?,
         bytes: names.of_problem(&work.bytes, "bytes")?,
         source,
+        clocks,
         run,
         database: spec.database,
         place: place.into(),

@@ -139,6 +139,16 @@ pub struct ProgramSpec {
     pub dynamic_local: Option<String>,
 }
 
+/// Clocks of the device: expressions in MHz, of which 0 leaves a clock to the driver.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClocksSpec {
+    /// Clock of the cores.
+    pub core: Option<String>,
+    /// Clock of the memory.
+    pub memory: Option<String>,
+}
+
 /// What the kernel does with an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -351,6 +361,8 @@ pub struct KernelSpec {
     pub program: Option<ProgramSpec>,
     /// Program whose result is taken as correct.
     pub reference: Option<ProgramSpec>,
+    /// Clocks of the device at which configs are measured.
+    pub clocks: Option<ClocksSpec>,
     /// Program of the user's own that measures configs, instead of a source.
     pub run: Option<RunSpec>,
     /// Arguments in the order of the signature.

@@ -8,8 +8,8 @@ mod tree;
 use loss::Loss;
 use samples::Samples;
 use seqtune_data::Table;
+use seqtune_data::learnable::{centred, known};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::featurizer::Instance;
 use seqtune_predict::forest::Forest;
 use seqtune_predict::gbdt::Trees;
 use seqtune_predict::kernel::{Kernel, Objective};
@@ -61,26 +61,6 @@ impl TreeFit<'_> {
 /// Trees of the values of rows, each with how much it counts.
 pub fn fit_values(columns: usize, rows: Vec<f32>, values: Vec<(f32, f32)>, seed: u64) -> Forest {
     boosting::fit(&Samples { columns, rows, loss: Loss::SquaredError(values) }, &Samples::default(), seed)
-}
-
-/// Of each problem the numbers that trees see of its working configs, and these configs' costs; cheapest first.
-pub fn known<'a>(
-    kernel: &'a Kernel,
-    table: &'a Table,
-    problems: &'a [usize],
-    objective: Objective,
-) -> impl Iterator<Item = (Vec<Vec<f32>>, Vec<f64>)> + 'a {
-    problems.iter().map(move |i| {
-        let tried = &table.tried[*i];
-        let instance = Instance::new(kernel, &tried.problem, &table.devices[tried.device]);
-        tried.costs(objective).into_iter().map(|(config, cost)| (instance.row(config), cost)).unzip()
-    })
-}
-
-/// Natural logarithms of costs, less their mean.
-pub fn centred(costs: &[f64]) -> Vec<f64> {
-    let mean = costs.iter().map(|cost| cost.ln()).sum::<f64>() / costs.len() as f64;
-    costs.iter().map(|cost| cost.ln() - mean).collect()
 }
 
 /// What is known of problems, as trees learn it.

@@ -6,12 +6,13 @@ mod report;
 
 pub use report::Report;
 
-use crate::gbdt::{centred, fit_values};
+use crate::gbdt::fit_values;
 use crate::other_kernels::columns::Columns;
 use crate::other_kernels::report::{Ranked, Row};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
+use seqtune_data::learnable::centred;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::featurizer::Instance;
 use seqtune_predict::forest::Forest;

@@ -4,6 +4,7 @@ use crate::backends::cuda::nvml::Gpu as Nvml;
 use crate::backends::cuda::nvrtc::newer_than;
 use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, Library, ordinal};
 use crate::backends::gpu::Gpu;
+use crate::clocks::setter::ClockSetter;
 use crate::measuring::energy::EnergyMeter;
 use cudarc::driver::sys::{self, CUresult};
 use device::{bus, check, count, describe, driver_version};
@@ -167,6 +168,10 @@ impl Driver for Cuda {
     }
 
     fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>> {
+        Ok(Box::new(self.gpu.clone()?))
+    }
+
+    fn clocks(&self) -> DriverResult<Box<dyn ClockSetter>> {
         Ok(Box::new(self.gpu.clone()?))
     }
 

@@ -4,7 +4,9 @@ use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, ordinal
 use crate::backends::gpu::Gpu;
 use crate::backends::hip::api::hip;
 use crate::backends::hip::device::{bus, count};
+use crate::backends::hip::dpm::Dpm;
 use crate::backends::hip::{hwmon, smi};
+use crate::clocks::setter::ClockSetter;
 use crate::measuring::energy::EnergyMeter;
 use hip_sys::hiprt::{hipEvent_t, hipFunction_t, hipModule_t};
 use seqtune_data::Conditions;
@@ -143,5 +145,9 @@ impl Driver for Hip {
 
     fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>> {
         Ok(Box::new(smi::Counter::at(self.bus.as_ref()?)?))
+    }
+
+    fn clocks(&self) -> DriverResult<Box<dyn ClockSetter>> {
+        Ok(Box::new(Dpm::at(self.bus.as_ref()?)))
     }
 }

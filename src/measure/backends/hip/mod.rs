@@ -5,6 +5,7 @@ mod clang;
 mod code_object;
 mod compiler;
 mod device;
+pub mod dpm;
 mod driver;
 mod hwmon;
 mod library;
