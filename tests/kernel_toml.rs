@@ -9,7 +9,7 @@ const DOCUMENT: &str = "docs/kernel-toml.md";
 const SPECS: [&str; 2] = ["src/predict/kernel/spec.rs", "src/predict/kernel/run_spec.rs"];
 
 /// The section that documents a struct of the format.
-const SECTIONS: [(&str, &str); 16] = [
+const SECTIONS: [(&str, &str); 17] = [
     ("KernelSpec", "## Top level"),
     ("Field", "## `[[field]]`"),
     ("RuleSpec", "## `[[rule]]` and `[[constraint]]`"),
@@ -21,6 +21,7 @@ const SECTIONS: [(&str, &str); 16] = [
     ("ExactSpec", "## `[exact]`"),
     ("LibrarySpec", "## `[library]`"),
     ("GemmSpec", "## `[library]`"),
+    ("ClocksSpec", "## `[clocks]`"),
     ("DatabaseSpec", "## `[database]`"),
     ("RunSpec", "## `[run]`"),
     ("InputSpec", "## `[run]`"),

@@ -111,19 +111,6 @@ fn a_journal_is_in_the_order_of_its_plan_whatever_is_finished_first() {
 }
 
 #[test]
-fn what_small_problems_lack_of_the_pool_is_drawn_once_for_all_of_them() {
-    let kernel = Kernel::open("softmax").unwrap();
-    // of few columns few configs of the pool are legal
-    let small = |i: usize| kernel.problem(&format!("rows={},columns={}", 64 + i, 2 + i % 3)).unwrap();
-    let problems: Vec<Problem> = (0..60).map(small).chain([kernel.problem("rows=64,columns=4096").unwrap()]).collect();
-    let choice = Choice::Sample { configs: 40, pool: 50, fresh: 0.0 };
-    let planned = plan(&kernel, &live_device("fake").unwrap(), &problems, choice, 1).unwrap();
-    assert!(planned.iter().all(|(_, configs)| configs.len() == 40));
-    let configs: BTreeSet<_> = planned.iter().flat_map(|(_, configs)| configs).collect();
-    assert!(configs.len() < 150, "{} programs for {} measurements", configs.len(), 61 * 40);
-}
-
-#[test]
 fn configs_that_fail_hang_or_kill_their_process_are_booked_and_the_sweep_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("faults.jsonl");

@@ -1,8 +1,8 @@
 //! A process that gives the clocks of a device back when the one that set them is gone, however it went: it waits for the end of a pipe,
 //! which the system closes with the process.
 
+use crate::processes::guard::detach;
 use seqtune_predict::error::{Error, Result};
-use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 
 /// The verb of the program that gives clocks back.
@@ -20,24 +20,7 @@ impl Guardian {
         let failed = |e: std::io::Error| Error::Failed(format!("starting the process that gives clocks back: {e}"));
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg(VERB).args(address).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        let leave = || {
-            // SAFETY: between fork and exec; the parent of the guardian ends at once, so that it is nobody's descendant
-            unsafe {
-                match libc::fork() {
-                    -1 => return Err(std::io::Error::last_os_error()),
-                    0 => {}
-                    _ => libc::_exit(0),
-                }
-                if libc::setsid() == -1 {
-                    return Err(std::io::Error::last_os_error());
-                }
-            }
-            Ok(())
-        };
-        // SAFETY: calls three functions of the system, and allocates nothing
-        unsafe {
-            command.pre_exec(leave);
-        }
+        detach(&mut command);
         let mut started = command.spawn().map_err(failed)?;
         let pipe = started.stdin.take();
         started.wait().map_err(failed)?;

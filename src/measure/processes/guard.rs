@@ -113,6 +113,27 @@ pub fn confine(command: &mut std::process::Command, cores: Vec<usize>) {
     }
 }
 
+/// Lets a process that is to be started leave the session of this one, and be nobody's descendant: what is started ends at once, and its child
+/// becomes the program.
+pub fn detach(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let leave = || {
+        // SAFETY: between fork and exec there is one thread; it calls functions of the system alone
+        let left = unsafe {
+            match libc::fork() {
+                0 => libc::setsid(),
+                -1 => -1,
+                _ => libc::_exit(0),
+            }
+        };
+        if left == -1 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: between fork and exec it calls three functions of the system, and allocates nothing
+    unsafe {
+        command.pre_exec(leave);
+    }
+}
+
 /// Makes this process the parent of what its children leave behind.
 pub fn adopt() {
     #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! Clocks of the device as tuning parameters: `[clocks]` of a `kernel.toml`.
 
-use crate::error::Result;
+use crate::error::{Result, input};
 use crate::kernel::expr::Expr;
 use crate::kernel::names::Names;
 use crate::kernel::spec::ClocksSpec;
@@ -38,7 +38,10 @@ pub struct ClockExprs {
 }
 
 impl ClockExprs {
-    pub(crate) fn load(spec: ClocksSpec, names: &Names) -> Result<ClockExprs> {
+    pub(crate) fn load(spec: ClocksSpec, names: &Names, has_program: bool) -> Result<ClockExprs> {
+        if !has_program {
+            return input("[clocks] sets those of the device that a [program] runs on; there is none");
+        }
         let expr = |text: &Option<String>| {
             text.as_deref().map(|text| names.expr(text)).transpose().map_err(|e| e.at("[clocks]"))
         };

@@ -169,10 +169,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     let source = source(programs, &work, &names, parameters.len() + fields.len() + LIMIT_NAMES.len(), &files)?;
     let scope = Scope { names: &names, parameters: &parameters, fields: &fields };
     let run = load_run(spec.run, scope, &files, (&source, &work))?;
-    if spec.clocks.is_some() && source.is_none() {
-        return input("[clocks] sets those of the device that a [program] runs on; there is none");
-    }
-    let clocks = spec.clocks.map(|clocks| ClockExprs::load(clocks, &names)).transpose()?;
+    let clocks = spec.clocks.map(|clocks| ClockExprs::load(clocks, &names, source.is_some())).transpose()?;
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
         spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
