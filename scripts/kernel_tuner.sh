@@ -2,7 +2,8 @@
 # seqtune inside Kernel Tuner 1.5, with the real package in an environment of its own (414 MB to fetch): its tests, its simulation mode on our
 # sweep, live on an OpenCL device, and its strategies with and without predictions. Table and picture go into docs/kernel-tuner.md.
 #
-#   scripts/kernel_tuner.sh [test] [live] [compare [PROBLEMS SEEDS]]      test and live where nothing is named; compare takes half an hour
+#   scripts/kernel_tuner.sh [test] [live] [compare [PROBLEMS SEEDS]] [speed]     test and live where nothing is named; compare takes half an hour,
+#   and speed some minutes, on a quiet machine
 set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=${1:-test live}
@@ -37,8 +38,11 @@ for part in $parts; do
             cat "$work/table.md"
             scripts/put_figures.py kernel_tuner.sh "$work/table.md" docs/kernel-tuner.md
             ;;
+        speed)
+            "$venv/bin/python" -W ignore scripts/kernel_tuner_speed.py "$work" "$seqtune" 3
+            ;;
         *)
-            echo "kernel_tuner: there is no part \`$part\`: name test, live or compare" >&2
+            echo "kernel_tuner: there is no part \`$part\`: name test, live, compare or speed" >&2
             exit 2
             ;;
     esac

@@ -16,6 +16,8 @@ pub struct Bar {
     plain: bool,
     reported: Instant,
     began: Instant,
+    /// Seconds gone and steps done at each report.
+    marks: Vec<(f64, usize)>,
     /// Where it began: what goes on with earlier work does not begin at 0.
     first: Option<usize>,
     /// Whether the time to go is shown.
@@ -30,7 +32,16 @@ impl Bar {
         bar.set_length(total);
         bar.set_style(style("{prefix} {bar:30} {pos}/{len}, {elapsed} gone  {wide_msg}"));
         bar.set_prefix(what);
-        Bar { bar, what, plain, reported: Instant::now(), began: Instant::now(), first: None, estimates: false }
+        Bar {
+            bar,
+            what,
+            plain,
+            reported: Instant::now(),
+            began: Instant::now(),
+            marks: Vec::new(),
+            first: None,
+            estimates: false,
+        }
     }
 
     /// Moves to step `at`.
@@ -49,9 +60,16 @@ impl Bar {
             self.reported = Instant::now();
             let total = self.bar.length().unwrap_or(0);
             let gone = self.began.elapsed().as_secs_f64();
-            let to_go = match at - first.min(at) {
+            // by the pace of the later half: what is done once, such as compiling, is done at first
+            let (since, before) =
+                self.marks.iter().rev().find(|(s, _)| *s <= gone / 2.0).copied().unwrap_or((0.0, first));
+            self.marks.push((gone, at));
+            let to_go = match at - before.min(at) {
                 0 => String::new(),
-                steps => format!(", about {:.0} s to go", gone / steps as f64 * total.saturating_sub(at as u64) as f64),
+                steps => {
+                    let pace = (gone - since) / steps as f64;
+                    format!(", about {:.0} s to go", pace * total.saturating_sub(at as u64) as f64)
+                }
             };
             tell(&format!("{}: {at}/{total}, {gone:.0} s gone{to_go}; {message}", self.what));
         }

@@ -288,7 +288,7 @@ fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) 
 /// Shows what the sweep brought; the journal held the first `before` records already.
 fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
     let records = &journal.dataset.records;
-    let rate = report.measured as f64 / report.measure_seconds.max(1e-9);
+    let rate = report.measured as f64 / report.seconds.max(1e-9);
     answer(&format!(
         "{} records: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
          {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",

@@ -38,8 +38,9 @@ pub struct Workload {
 }
 
 struct Output {
-    /// Index of the output among the arguments.
+    /// Index of the output among the arguments, and its name.
     argument: usize,
+    name: String,
     buffer: BufferId,
     format: Format,
     /// Content of the buffer before each checked launch.
@@ -96,6 +97,7 @@ pub fn load(
                 if is_output {
                     workload.outputs.push(Output {
                         argument: i,
+                        name: argument.name.clone(),
                         buffer,
                         format,
                         before: data,
@@ -309,6 +311,7 @@ impl Workload {
                 Expected::Nothing => None,
             };
             if let Some(wrong) = wrong {
+                let wrong = format!("`{}`: {wrong}", output.name);
                 return Ok(Some(Invalidity::new(InvalidityKind::Correctness, wrong)));
             }
         }
