@@ -142,6 +142,19 @@ mod tests {
     }
 
     #[test]
+    fn a_dozen_problems_that_were_all_right_make_nothing_certain() {
+        // the first is the best, and far ahead in the scores
+        let problem = |at: usize| ScoredProblem {
+            opinions: (0..5).map(|i| [if i == at % 5 { 0.0 } else { -40.0 }, 0.0, 0.0, 0.0]).collect(),
+            costs: (0..5).map(|i| if i == at % 5 { 1.0 } else { 2.0 }).collect(),
+        };
+        let known: Vec<ScoredProblem> = (0..12).map(problem).collect();
+        let fitted = fit(&known, Some(0.05)).unwrap();
+        let said = known[0].first(&fitted).unwrap().probability;
+        assert!((0.85..0.96).contains(&said), "{said}");
+    }
+
+    #[test]
     fn the_temperature_that_the_best_were_drawn_with_is_found_and_makes_probabilities_true() {
         for temperature in [0.3, 1.0, 4.0] {
             let fitted = fit(&drawn(temperature, 4_000), Some(0.01)).unwrap();
