@@ -45,7 +45,7 @@ fn programs_that_hang_grab_print_fork_exit_or_are_right_at_times_are_booked_as_s
         (3, Some(InvalidityKind::Runtime), "it took 0."),
         (4, Some(InvalidityKind::Timeout), "silent for 6.0 s"),
         (5, None, ""),
-        (6, Some(InvalidityKind::Correctness), "right at its first launch, wrong later: element 0 is 0"),
+        (6, Some(InvalidityKind::Correctness), "right at its first launch, wrong later: `y`: element 0 is 0"),
         (7, Some(InvalidityKind::Runtime), "its process ended: exit status: 0"),
         (8, None, ""),
         (9, None, ""),
