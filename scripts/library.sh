@@ -36,6 +36,10 @@ others() {
     for kernel in gemm conv2d softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention; do
         [ ! -e "datasets/$kernel/$file" ] || sweeps+=("datasets/$kernel/$file")
     done
+    if [ ${#sweeps[@]} -lt 3 ]; then
+        echo "library: fewer than three datasets/*/$file are there; name h200.sqt or cpu-epyc-2c.sqt" >&2
+        exit 2
+    fi
     "$program" evaluate --leave-kernel-out "${sweeps[@]}"
 }
 
