@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "folds")]
     pub leave_device_out: bool,
     /// Judges each kernel of sweeps of several kernels by what trees learn of the others, before and after 20 measurements; no model is given
-    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "kernel"])]
+    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "kernel", "models", "whole", "distil", "plot", "curve", "html", "measured"])]
     pub leave_kernel_out: bool,
     /// Keeps the models of a cross-validation there, and finds them again [default: they are thrown away]
     #[arg(long, value_name = "FOLDER")]

@@ -51,6 +51,13 @@ impl Rankers {
     }
 }
 
+/// The places of configs by a score, the lowest first; ties by the config, so that the order of measuring does not help.
+pub fn by_score(configs: &[Config], score: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..configs.len()).collect();
+    order.sort_by(|a, b| score(*a).total_cmp(&score(*b)).then(configs[*a].cmp(&configs[*b])));
+    order
+}
+
 /// What is learned of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, task: Task) -> Samples {
     let mut samples = Samples::default();

@@ -4,7 +4,7 @@
 //! judged live.
 
 use crate::baselines::{Average, Neighbours, expected_of_random};
-use crate::light_gbm_rankers::Rankers;
+use crate::light_gbm_rankers::{Rankers, by_score};
 use crate::lightgbm::LightGbm;
 use crate::markdown;
 use crate::method::Method;
@@ -259,9 +259,7 @@ fn by_light_gbm(
             if all.len() == at {
                 all.push((method, Rankings::new()));
             }
-            let mut order: Vec<usize> = (0..configs.len()).collect();
-            // of equal scores by the config: the order of the costs does not help
-            order.sort_by(|a, b| scores[*a].total_cmp(&scores[*b]).then(configs[*a].cmp(&configs[*b])));
+            let order = by_score(&configs, |i| scores[i]);
             all[at].1.push(Some(order.into_iter().map(|i| configs[i].clone()).collect()));
         }
     }

@@ -6,7 +6,7 @@ use crate::distil;
 use crate::fit::{Existing, train};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::{Average, Neighbours};
-use seqtune_eval::light_gbm_rankers::Rankers;
+use seqtune_eval::light_gbm_rankers::{Rankers, by_score};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::{Judged, LeftOut, Report, TOPS, losing, rows};
@@ -279,11 +279,4 @@ impl FoldJudge<'_> {
 /// Where the configs of a ranking stand among the measured ones.
 fn places(configs: &[Config], ranking: &[Config]) -> Ranking {
     ranking.iter().filter_map(|c| configs.iter().position(|k| k == c)).collect()
-}
-
-/// The ranking by a score, the lowest first; ties by the config, so that the order of measuring does not help.
-fn by_score(configs: &[Config], score: impl Fn(usize) -> f64) -> Ranking {
-    let mut order: Vec<usize> = (0..configs.len()).collect();
-    order.sort_by(|a, b| score(*a).total_cmp(&score(*b)).then(configs[*a].cmp(&configs[*b])));
-    order
 }

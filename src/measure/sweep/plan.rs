@@ -120,7 +120,8 @@ impl Planner<'_> {
             let found = pool.iter().filter(|config| space.is_legal(config)).count();
             if found < count {
                 let mut more = space.counter().sample_distinct(count, rng)?;
-                more.retain(|config| !pool.contains(config));
+                let known: HashSet<&Config> = pool.iter().collect();
+                more.retain(|config| !known.contains(config));
                 more.truncate(count - found);
                 pool.extend(more);
             }
