@@ -6,6 +6,7 @@
 #   scripts/library.sh judge [KERNEL...]    prints how good they are on the shapes that they held out
 #   scripts/library.sh ship [KERNEL...]     puts both where they are shipped: datasets/KERNEL/cpu-epyc-2c.sqt, models/KERNEL-cpu
 #   scripts/library.sh table                prints how good the shipped ones are, for docs/results.md (needs LightGBM)
+#   scripts/library.sh together             trains one model of all shipped sweeps, in target/library/together, and prints it beside those of each
 #   scripts/library.sh others FILE          prints what each kernel's choices are worth by what the others taught: of the sweeps datasets/*/FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,11 +44,25 @@ others() {
     "$program" evaluate --leave-kernel-out "${sweeps[@]}"
 }
 
+together() {
+    local sweeps=()
+    for model in models/*-cpu; do
+        kernel=$(basename "$model" -cpu)
+        [ "$kernel" = gemm ] || sweeps+=("datasets/$kernel/cpu-epyc-2c.sqt")
+    done
+    [ -e "$out/together/model.safetensors" ] || "$program" train "${sweeps[@]}" -o "$out/together" --together --members 2
+    scripts/library_table.py "$program" "$out/together"
+}
+
 case $verb in
     table) exec scripts/library_table.py "$program" ;;
     others)
         [ $# = 1 ] || usage
         others "$1"
+        exit
+        ;;
+    together)
+        together
         exit
         ;;
     sweep | train | judge | ship) ;;

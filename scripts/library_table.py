@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Prints how good the models of the library's kernels are on shapes that they did not see: a table of docs/results.md.
 
-usage: scripts/library_table.py [SEQTUNE]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
+usage: scripts/library_table.py [SEQTUNE [MODEL]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
 
-For each models/KERNEL-cpu and its sweep datasets/KERNEL/cpu-epyc-2c.sqt, what `seqtune evaluate --light-gbm` tells.
+For each models/KERNEL-cpu and its sweep datasets/KERNEL/cpu-epyc-2c.sqt, what `seqtune evaluate --light-gbm` tells. With MODEL, a model of all
+these kernels: the same of it, beside the first choices of each kernel's own model.
 """
 import json
 import subprocess
@@ -13,11 +14,12 @@ from pathlib import Path
 
 def evaluated(program, kernel, model):
     command = [program, "evaluate", model, f"datasets/{kernel}/cpu-epyc-2c.sqt", "--light-gbm", "--json"]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+    return report | {"by_method": {row["method"]: row for row in report["rows"]}}
 
 
 def line(kernel, report):
-    rows = {row["method"]: row for row in report["rows"]}
+    rows = report["by_method"]
     first = lambda method: f"{100 * rows[method]['mean']:.1f}" if method in rows else "-"
     own, sureness = rows["seqtune, as predict"], report["sureness"]
     cells = [
@@ -29,16 +31,34 @@ def line(kernel, report):
     return "| " + " | ".join(cells) + " |"
 
 
+def beside(kernel, own, joint):
+    cells = [f"{100 * r['by_method']['seqtune, as predict'][what]:.1f}" for what in ("mean", "p10", "best_of_5") for r in (own, joint)]
+    return "| " + " | ".join([kernel, *cells]) + " |"
+
+
+def table(headings):
+    print("| " + " | ".join(headings) + " |\n|" + "---|" * len(headings))
+
+
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "target/release/seqtune"
-    headings = ["kernel", "shapes learned / held out", "first choice", "10th percentile", "best of 5", "calibration error (by chance)",
-                "LightGBM, regression", "lambdarank", "neighbour", "best on average", "default", "random"]  # fmt: skip
-    print("| " + " | ".join(headings) + " |\n|" + "---|" * len(headings))
+    joint = sys.argv[2] if len(sys.argv) > 2 else None
+    if joint:
+        table(["kernel", *(f"{what}, {whose}" for what in ("first choice", "10th percentile", "best of 5") for whose in ("own model", "one of all"))])
+    else:
+        table(["kernel", "shapes learned / held out", "first choice", "10th percentile", "best of 5", "calibration error (by chance)",
+               "LightGBM, regression", "lambdarank", "neighbour", "best on average", "default", "random"])  # fmt: skip
+    means = []
     for model in sorted(Path("models").glob("*-cpu")):
         kernel = model.name.removesuffix("-cpu")
         # gemm has a section of its own
-        if kernel != "gemm":
-            print(line(kernel, evaluated(program, kernel, str(model))), flush=True)
+        if kernel == "gemm":
+            continue
+        own = evaluated(program, kernel, str(model))
+        reports = [own] + ([evaluated(program, kernel, joint)] if joint else [])
+        print(beside(kernel, *reports) if joint else line(kernel, own), flush=True)
+        means.append([100 * r["by_method"]["seqtune, as predict"]["mean"] for r in reports])
+    print("\nFirst choices, mean of the kernels: " + ", ".join(f"{sum(column) / len(column):.1f}" for column in zip(*means)) + ".")
 
 
 main()

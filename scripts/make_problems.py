@@ -6,7 +6,8 @@ ones), with products small enough for a CPU; and the shapes that predictors get 
 
 hpl.txt, hpl_held_out.txt: numbers of equations, drawn log-uniformly, for a sweep and for the check of its model.
 
-clblast.txt, clblast_held_out.txt: the same for CLBlast's matrix products.
+clblast.txt, clblast_held_out.txt: the same for CLBlast's matrix products; clblast_padded.txt, clblast_padded_held_out.txt: of whole tiles, for its
+indirect kernel.
 
 gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones. SHAPES is a folder of lists of problems: deepbench_*.csv
 (baidu-research/DeepBench, Apache-2.0), torchbench_gemm_shapes.csv (pytorch/benchmark, BSD-3-Clause) and miopen_conv_problems.csv
@@ -73,6 +74,20 @@ def products(count, seed, most_flops, without=()):
         if 1e5 <= 2 * m * n * k <= most_flops and line not in lines and line not in without:
             lines.append(line)
     return lines
+
+
+def padded(line):
+    """The product that CLBlast's indirect kernel computes: its tuner takes whole tiles alone."""
+    m, n, k = (int(part.split("=")[1]) for part in line.split(","))
+    return f"M={-(-m // 64) * 64},N={-(-n // 64) * 64},K={-(-k // 32) * 32}"
+
+
+def padded_products(count, seed, most_flops, without):
+    lines = []
+    for line in map(padded, products(4 * count, seed, most_flops)):
+        if line not in lines and line not in without:
+            lines.append(line)
+    return lines[:count]
 
 
 def rows(shapes, name):
@@ -163,7 +178,11 @@ write("hpl.txt", [f"N={n}" for n in random.Random(27).sample(sizes, len(sizes))]
 write("hpl_held_out.txt", [f"N={n}" for n in equations(10, 28, 64, 2500, sizes)])
 swept = products(220, 29, 2.5e8)
 write("clblast.txt", swept)
-write("clblast_held_out.txt", products(30, 30, 2.5e8, swept))
+held_out = products(30, 30, 2.5e8, swept)
+write("clblast_held_out.txt", held_out)
+held_out = list(dict.fromkeys(map(padded, held_out)))
+write("clblast_padded_held_out.txt", held_out)
+write("clblast_padded.txt", padded_products(220, 31, 2.5e8, held_out))
 if len(sys.argv) > 1:
     shapes = pathlib.Path(sys.argv[1])
     write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))

@@ -4,7 +4,7 @@ mod common;
 
 use common::{run, write};
 use seqtune_data::Dataset;
-use seqtune_data::formats::clblast::{Choice, MARK, write_database, write_header};
+use seqtune_data::formats::clblast::{Choice, MARK, Table, whole_tiles, write_database, write_header};
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Limits};
 use std::path::Path;
 use std::process::Command;
@@ -89,50 +89,81 @@ fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
     assert!(code == 2 && err.contains("is no result of a tuner of CLBlast"), "{err}");
 }
 
-#[test]
-fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
+/// A double of CLBlast's interface, and a program that asks for three products, one of which no table has.
+const DOUBLE: &str = "#include <stddef.h>\ntypedef void* cl_device_id; typedef int CLBlastStatusCode; typedef int CLBlastPrecision;\nenum { CLBlastSuccess = 0 };\nCLBlastStatusCode CLBlastOverrideParameters(cl_device_id, const char*, CLBlastPrecision, size_t, const char**, const size_t*);\n";
+const PROGRAM: &str = "#include \"table.h\"\n#include <stdio.h>\n\
+    CLBlastStatusCode CLBlastOverrideParameters(cl_device_id d, const char* name, CLBlastPrecision p, size_t n, const char** names, const size_t* values) {\n\
+    (void)d; printf(\"%s %d\", name, p); for (size_t i = 0; i < n; i++) printf(\" %s=%zu\", names[i], values[i]); printf(\"\\n\"); return 0; }\n\
+    int main(void) { return seqtune_gemm_use(0, 64, 96, 128) || seqtune_gemm_use(0, 300, 200, 100) || seqtune_gemm_use(0, 1, 2, 3); }\n";
+
+/// What the program prints with a header, a line for each call of CLBlast's.
+fn said_with(header: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
-    let kernel = Kernel::open("xgemm_direct").unwrap();
-    let choice = |problem: &str, config: &str| Choice {
-        problem: kernel.problem(problem).unwrap(),
-        config: kernel.config(config).unwrap(),
-        time_us: Some(120.0),
-    };
-    let choices = [choice("M=64,N=96,K=128", ONE), choice("M=300,N=200,K=100", TWO)];
-    let header = write_header(&kernel, &choices, "for a test").unwrap();
-    assert!(header.starts_with(MARK));
     write(folder.path(), "table.h", header.as_bytes());
-    // a double of CLBlast's interface, and a program that looks two sizes up and misses one
-    write(
-        folder.path(),
-        "clblast_c.h",
-        b"#include <stddef.h>\ntypedef void* cl_device_id; typedef int CLBlastStatusCode; typedef int CLBlastPrecision;\nenum { CLBlastSuccess = 0 };\nCLBlastStatusCode CLBlastOverrideParameters(cl_device_id, const char*, CLBlastPrecision, size_t, const char**, const size_t*);\n",
-    );
-    write(
-        folder.path(),
-        "main.c",
-        b"#include \"table.h\"\n#include <stdio.h>\n\
-          CLBlastStatusCode CLBlastOverrideParameters(cl_device_id d, const char* name, CLBlastPrecision p, size_t n, const char** names, const size_t* values) {\n\
-          (void)d; printf(\"%s %d\", name, p); for (size_t i = 0; i < n; i++) printf(\" %s=%zu\", names[i], values[i]); printf(\"\\n\"); return 0; }\n\
-          int main(void) { return seqtune_xgemm_direct_use(0, 64, 96, 128) || seqtune_xgemm_direct_use(0, 300, 200, 100) || seqtune_xgemm_direct_use(0, 1, 2, 3); }\n",
-    );
+    write(folder.path(), "clblast_c.h", DOUBLE.as_bytes());
+    write(folder.path(), "main.c", PROGRAM.as_bytes());
     let built = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-Werror", "main.c", "-o", "main"])
+        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "main.c", "-o", "main"])
         .current_dir(folder.path())
         .output()
         .unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let said = Command::new(folder.path().join("main")).output().unwrap();
-    let said = String::from_utf8(said.stdout).unwrap();
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 2, "{said}");
-    for (line, config) in lines.iter().zip([ONE, TWO]) {
-        assert_eq!(*line, format!("XgemmDirect 32 {}", config.replace(',', " ")));
-    }
-    let sections = write_database(&kernel, &Device::described("H200").unwrap(), &choices).unwrap();
+    String::from_utf8(said.stdout).unwrap().lines().map(String::from).collect()
+}
+
+fn table<'a>(kernel: &'a Kernel, rows: &[(&str, &str)]) -> Table<'a> {
+    let choice = |(problem, config): &(&str, &str)| Choice {
+        problem: kernel.problem(problem).unwrap(),
+        config: kernel.config(config).unwrap(),
+        time_us: Some(120.0),
+    };
+    Table { kernel, choices: rows.iter().map(choice).collect() }
+}
+
+#[test]
+fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
+    let kernel = Kernel::open("xgemm_direct").unwrap();
+    let choices = table(&kernel, &[("M=64,N=96,K=128", ONE), ("M=300,N=200,K=100", TWO)]);
+    let header = write_header(std::slice::from_ref(&choices), "for a test").unwrap();
+    assert!(header.starts_with(MARK));
+    let expected = [ONE, TWO].map(|config| format!("XgemmDirect 32 {}", config.replace(',', " ")));
+    assert_eq!(said_with(&header), expected);
+    let sections = write_database(&[choices], &Device::described("H200").unwrap()).unwrap();
     let file: serde_json::Value = serde_json::from_str(&sections).unwrap();
     assert_eq!(file["sections"][1]["arg_m"], "300");
     assert_eq!(file["sections"][0]["results"][0]["parameters"]["PRECISION"], 32);
-    let mixed = [choice("M=64,N=96,K=128,precision=16", ONE), choice("M=300,N=200,K=100", TWO)];
-    assert!(write_header(&kernel, &mixed, "").unwrap_err().to_string().contains("several precisions"));
+    let mixed = table(&kernel, &[("M=64,N=96,K=128,precision=16", ONE), ("M=300,N=200,K=100", TWO)]);
+    assert!(write_header(&[mixed], "").unwrap_err().to_string().contains("several precisions"));
+}
+
+#[test]
+fn a_header_of_both_kernels_sets_them_and_the_way_between_them() {
+    let [direct, indirect, way] = ["xgemm_direct", "xgemm", "gemm_routine"].map(|name| Kernel::open(name).unwrap());
+    let tiles = "MWG=32,NWG=64,KWG=32,MDIMC=8,NDIMC=8,MDIMA=8,NDIMB=8,SA=1,SB=1";
+    let tables = [
+        table(&direct, &[("M=64,N=96,K=128", ONE)]),
+        table(&indirect, &[("M=64,N=96,K=128", tiles), ("M=300,N=200,K=100", tiles)]),
+        table(&way, &[("M=300,N=200,K=100", "XGEMM_MIN_INDIRECT_SIZE=0")]),
+    ];
+    let said = said_with(&write_header(&tables, "for a test").unwrap());
+    let called: Vec<&str> = said.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(called, ["XgemmDirect", "Xgemm", "Xgemm", "GemmRoutine"]);
+    assert!(said[1].contains(" MWG=32 NWG=64 ") && said[3] == "GemmRoutine 32 XGEMM_MIN_INDIRECT_SIZE=0", "{said:?}");
+    let file: serde_json::Value =
+        serde_json::from_str(&write_database(&tables, &Device::described("H200").unwrap()).unwrap()).unwrap();
+    assert_eq!(file["sections"].as_array().unwrap().len(), 4);
+    assert_eq!(file["sections"][3]["kernel_family"], "gemm_routine");
+}
+
+#[test]
+fn the_indirect_kernel_is_asked_for_the_product_of_whole_tiles() {
+    let padded = |name: &str| {
+        let kernel = Kernel::open(name).unwrap();
+        let problem = kernel.problem("M=65,N=64,K=1").unwrap();
+        kernel.brief_problem(&whole_tiles(&kernel, &problem))
+    };
+    assert_eq!(padded("xgemm"), "M=128,N=64,K=32");
+    assert_eq!(padded("xgemm_direct"), "M=65,N=64,K=1");
+    assert_eq!(padded("gemm_routine"), "M=65,N=64,K=1");
 }

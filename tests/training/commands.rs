@@ -61,6 +61,32 @@ fn a_kernel_that_was_left_out_is_ranked_by_what_others_taught() {
 }
 
 #[test]
+fn sweeps_of_several_kernels_make_one_model_or_a_model_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let sweeps = ["datasets/softmax/h200.sqt", "datasets/norm/h200.sqt"];
+    let quick = ["--epochs", "1", "--members", "1", "--pseudo-labels", "0", "--width", "16", "--layers", "1"];
+    for (output, options) in [(path("one"), &["--together"][..]), (path("each"), &[])] {
+        let (_, err, code) = run(&[&["train", "-o", &output][..], &sweeps, &quick, options].concat());
+        assert_eq!(code, 0, "{err}");
+        assert_eq!(folder.path().join("each/softmax/model.safetensors").exists(), output == path("each"));
+        for (kernel, problem) in [("softmax", "rows=100,columns=1000"), ("norm", "rows=100,columns=1000")] {
+            let (out, err, code) = run(&["predict", &output, kernel, problem, "--json"]);
+            assert_eq!(code, 0, "{err}");
+            let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+            assert!(answer["predictions"][0]["predicted_us"].as_f64().unwrap() > 0.0, "{answer}");
+        }
+        let (out, err, code) = run(&["evaluate", &output, sweeps[1]]);
+        assert!(code == 0 && out.contains("its trees"), "{out}{err}");
+    }
+    let tuned = path("tuned.sqt");
+    let (_, err, code) = run(&["import", "miopen", "tests/goldens/inputs/gfx906_60.tuned.db.txt", "-o", &tuned]);
+    assert_eq!(code, 0, "{err}");
+    let (_, err, code) = run(&["train", sweeps[0], &tuned, "-o", &path("mixed")]);
+    assert!(code == 2 && err.contains("are learned apart"), "{err}");
+}
+
+#[test]
 fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() {
     if !opencl_or_skip() {
         return;

@@ -2,10 +2,10 @@
 
 use crate::cli::answer::answer;
 use crate::cli::outputs::{Kind, Replace, claim};
-use seqtune_data::formats::clblast::{Choice, write_database, write_header};
+use seqtune_data::formats::clblast::{Choice, Table, whole_tiles, write_database, write_header};
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::Kernel;
+use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
@@ -13,16 +13,19 @@ use seqtune_predict::{Quality, Query};
 use std::path::PathBuf;
 
 /// Predicted parameters for CLBlast: a C header that overrides them before a call (.h), or sections for its database (.json)
+///
+/// A folder of several models gives a table for each of CLBlast's kernels: `xgemm_direct`, `xgemm`, and `gemm_routine`, which chooses between
+/// the two
 #[derive(clap::Args)]
 pub struct ClblastArgs {
-    /// Folder of a model of a kernel of CLBlast
+    /// Folder of a model of a kernel of CLBlast, or of several such folders
     model: PathBuf,
     /// Problems such as M=512,N=256,K=64, files of them (one a line), or `-` for standard input
     #[arg(required = true)]
     problems: Vec<String>,
-    /// Kernel name or folder
-    #[arg(long, default_value = "xgemm_direct")]
-    kernel: String,
+    /// Kernel name or folder; may be repeated [default: all that the models know]
+    #[arg(long)]
+    kernel: Vec<String>,
     /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the first that the model was trained on]
     #[arg(long)]
     device: Option<String>,
@@ -40,28 +43,50 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         _ => return input(format!("{}: name a header, .h, or a file of sections, .json", args.output.display())),
     };
     claim(&args.output, kind, args.replace, &[])?;
-    let kernel = Kernel::open(&args.kernel)?;
-    let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
-    let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
-    let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
-    let query = Query { top: 1, threads: cores(), ..Query::new(&device) };
-    let predicted = Predictor::new(&kernel, &model)?.predict(&problems, &query)?;
-    let choices: Vec<Choice> = std::iter::zip(&problems, predicted)
-        .filter_map(|(problem, candidates)| {
-            let first = candidates.into_iter().next()?;
-            Some(Choice {
-                problem: problem.clone(),
-                config: first.config,
-                time_us: Some(first.time_us).filter(|us| us.is_finite()),
-            })
-        })
-        .collect();
-    let about = format!("{} products of {} on {}, model {}", choices.len(), kernel.name, device.name, model.digest());
+    let names = if args.kernel.is_empty() { Model::kernels_in(&args.model)? } else { args.kernel.clone() };
+    let kernels = names.iter().map(|name| Kernel::open(name)).collect::<Result<Vec<_>>>()?;
+    let Some(first) = kernels.first() else {
+        return input(format!("{}: has no model of a kernel", args.model.display()));
+    };
+    let problems: Vec<String> =
+        crate::cli::inputs::problems(first, &args.problems)?.iter().map(|p| first.show_problem(p)).collect();
+    let (mut tables, mut digests, mut device) = (Vec::new(), Vec::new(), None);
+    for kernel in &kernels {
+        let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
+        let on = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
+        tables.push(table(kernel, &model, &on, &problems)?);
+        digests.push(model.digest());
+        device.get_or_insert(on);
+    }
+    let Some(device) = device else { return Ok(()) };
+    let names: Vec<&str> = kernels.iter().map(|k| k.name.as_str()).collect();
+    let about = format!(
+        "{} products of {} on {}, model{} {}",
+        problems.len(),
+        names.join(", "),
+        device.name,
+        if digests.len() > 1 { "s" } else { "" },
+        digests.join(", ")
+    );
     let text = match kind {
-        Kind::ClblastHeader => write_header(&kernel, &choices, &about)?,
-        _ => write_database(&kernel, &device, &choices)?,
+        Kind::ClblastHeader => write_header(&tables, &about)?,
+        _ => write_database(&tables, &device)?,
     };
     write_whole(&args.output, text.as_bytes())?;
     answer(&format!("{}: {about}", args.output.display()));
     Ok(())
+}
+
+/// First choices of a kernel for products. The indirect kernel is asked for the product of whole tiles that it computes.
+fn table<'a>(kernel: &'a Kernel, model: &Model, device: &Device, products: &[String]) -> Result<Table<'a>> {
+    let asked = products.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>>>()?;
+    let padded: Vec<Problem> = asked.iter().map(|problem| whole_tiles(kernel, problem)).collect();
+    let query = Query { top: 1, threads: cores(), ..Query::new(device) };
+    let predicted = Predictor::new(kernel, model)?.predict(&padded, &query)?;
+    let choices = std::iter::zip(asked, predicted).filter_map(|(problem, candidates)| {
+        let first = candidates.into_iter().next()?;
+        let time_us = Some(first.time_us).filter(|us| us.is_finite());
+        Some(Choice { problem, config: first.config, time_us })
+    });
+    Ok(Table { kernel, choices: choices.collect() })
 }

@@ -1,6 +1,10 @@
-//! Results of CLBlast's tuners: a JSON file for each size, and the forms in which CLBlast takes parameters.
+//! Results of CLBlast's tuners: a JSON file for each size. The forms in which CLBlast takes parameters are in `tables`.
 //!
 //! A file names its kernel family, the arguments as texts, the device, and every config that passed with its best time in milliseconds.
+
+mod tables;
+
+pub use tables::{Choice, MARK, Table, whole_tiles, write_database, write_header};
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
@@ -160,110 +164,4 @@ fn config(kernel: &Kernel, parameters: &Value) -> Result<Config> {
     let Some(named) = parameters.as_object() else { return input("a result has no parameters") };
     let pairs = named.iter().filter(|(name, _)| !FIXED.contains(&name.as_str()));
     kernel.config(&pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","))
-}
-
-/// A predicted config of a problem, with its predicted time in microseconds where the model knows times.
-pub struct Choice {
-    /// Problem.
-    pub problem: Problem,
-    /// Config.
-    pub config: Config,
-    /// Predicted microseconds.
-    pub time_us: Option<f64>,
-}
-
-/// First line of a header, by which one is known again.
-pub const MARK: &str = "/* Parameters of CLBlast, predicted by seqtune";
-
-/// Name of the kernel in calls of CLBlast's interface: `xgemm_direct` is `XgemmDirect` there.
-fn called(kernel: &Kernel) -> String {
-    let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
-    kernel.name.split('_').filter(|part| !part.is_empty()).map(capital).collect()
-}
-
-/// Sizes of a problem, in the order M, N, K.
-fn sizes(kernel: &Kernel, problem: &Problem) -> Result<[u64; 3]> {
-    let at = |name: &str| match kernel.fields.iter().position(|f| f.name == name) {
-        Some(at) => Ok(problem.values[at] as u64),
-        None => {
-            input(format!("kernel {} has no field {name}; a matrix product of CLBlast has M, N and K", kernel.name))
-        }
-    };
-    Ok([at("M")?, at("N")?, at("K")?])
-}
-
-/// Precision of the choices, one of CLBlast's numbers.
-fn precision(kernel: &Kernel, choices: &[Choice]) -> Result<String> {
-    let at = kernel.fields.iter().position(|f| f.name == "precision");
-    let of = |choice: &Choice| at.map_or("32".into(), |at| kernel.fields[at].show(choice.problem.values[at]));
-    let first = choices.first().map(of).unwrap_or_default();
-    match choices.iter().all(|choice| of(choice) == first) {
-        true => Ok(first),
-        false => input("the problems are of several precisions; write a file for each"),
-    }
-}
-
-/// A C header with a table by size, and a function that looks a product up and overrides the parameters of CLBlast.
-///
-/// # Errors
-/// [`Error::Input`] where the kernel is no matrix product, or problems are of several precisions.
-pub fn write_header(kernel: &Kernel, choices: &[Choice], about: &str) -> Result<String> {
-    let name = called(kernel);
-    let precision = precision(kernel, choices)?;
-    let parameters = &kernel.parameters;
-    let mut rows = String::new();
-    for choice in choices {
-        let [m, n, k] = sizes(kernel, &choice.problem)?;
-        let values = parameters.iter().zip(&choice.config.0).map(|(p, c)| p.values[*c as usize].to_string());
-        rows += &format!("    {{ {m}, {n}, {k}, {{ {} }} }},\n", values.collect::<Vec<_>>().join(", "));
-    }
-    let names = parameters.iter().map(|p| format!("\"{}\"", p.name)).collect::<Vec<_>>().join(", ");
-    let count = parameters.len();
-    Ok(format!(
-        "{MARK}: {about}.\n   A new vector of parameters makes CLBlast compile its program anew; one that was there before costs nothing. */\n\
-         #pragma once\n#include <clblast_c.h>\n\n\
-         typedef struct {{ size_t m, n, k; size_t values[{count}]; }} seqtune_{kernel}_row;\n\n\
-         static const char* const seqtune_{kernel}_names[{count}] = {{ {names} }};\n\n\
-         static const seqtune_{kernel}_row seqtune_{kernel}_rows[{rows_count}] = {{\n{rows}}};\n\n\
-         /* Parameters of a product, or NULL where the table has not its sizes. */\n\
-         static inline const size_t* seqtune_{kernel}_find(size_t m, size_t n, size_t k) {{\n\
-         \x20   for (size_t at = 0; at < {rows_count}; at++) {{\n\
-         \x20       const seqtune_{kernel}_row* row = &seqtune_{kernel}_rows[at];\n\
-         \x20       if (row->m == m && row->n == n && row->k == k) return row->values;\n    }}\n    return NULL;\n}}\n\n\
-         /* Makes CLBlast use the predicted parameters for a product on a device, before the call that computes it. Products that the table\n\
-         \x20  has not keep the parameters of before. Not to be called while another thread computes. */\n\
-         static inline CLBlastStatusCode seqtune_{kernel}_use(cl_device_id device, size_t m, size_t n, size_t k) {{\n\
-         \x20   const size_t* values = seqtune_{kernel}_find(m, n, k);\n    if (!values) return CLBlastSuccess;\n\
-         \x20   return CLBlastOverrideParameters(device, \"{name}\", (CLBlastPrecision){precision}, {count},\n\
-         \x20                                    (const char**)seqtune_{kernel}_names, values);\n}}\n",
-        kernel = kernel.name,
-        rows_count = choices.len(),
-    ))
-}
-
-/// The choices as CLBlast's database script takes results of tuners: a list of sections, one for each size.
-///
-/// # Errors
-/// [`Error::Input`] where the kernel is no matrix product, or problems are of several precisions.
-pub fn write_database(kernel: &Kernel, device: &Device, choices: &[Choice]) -> Result<String> {
-    let precision = precision(kernel, choices)?;
-    let mut sections = Vec::new();
-    for choice in choices {
-        let [m, n, k] = sizes(kernel, &choice.problem)?;
-        let chosen = kernel.parameters.iter().zip(&choice.config.0);
-        let mut parameters: serde_json::Map<String, Value> =
-            chosen.map(|(p, c)| (p.name.clone(), p.json(*c as usize))).collect();
-        parameters.insert("PRECISION".into(), precision.parse::<u64>().unwrap_or(32).into());
-        let kind = if device.limits.is_cpu == Some(1.0) { "CPU" } else { "GPU" };
-        sections.push(serde_json::json!({
-            "kernel_family": kernel.name, "precision": precision,
-            "clblast_device_type": kind, "clblast_device_vendor": device.vendor,
-            "clblast_device_architecture": if kind == "CPU" { "" } else { &device.architecture },
-            "clblast_device_name": device.name, "device": device.name,
-            "arg_m": m.to_string(), "arg_n": n.to_string(), "arg_k": k.to_string(),
-            "results": [{ "kernel": called(kernel), "time": choice.time_us.map(|us| us / 1e3), "parameters": parameters }],
-        }));
-    }
-    let file = serde_json::json!({ "sections": sections });
-    serde_json::to_string_pretty(&file).map_err(|e| Error::Failed(format!("writing JSON: {e}")))
 }

@@ -59,11 +59,11 @@ fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
     [Part::Train, Part::Validation, Part::Test].map(count)
 }
 
-/// Whether tables hold what tuners chose; an error where they hold that and sweeps, or sweeps of several kernels.
+/// Whether tables hold what tuners chose; an error where they hold that and sweeps.
 fn is_tuned(corpus: &[(Kernel, Table)]) -> Result<bool> {
     let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
-    if !tuned && (corpus.len() > 1 || corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some()))) {
-        return input("sweeps are learned one kernel at a time, and apart from databases of tuned configs");
+    if !tuned && corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some())) {
+        return input("sweeps and databases of tuned configs are learned apart; give one kind of them");
     }
     Ok(tuned)
 }
