@@ -47,7 +47,7 @@ learn gemm_routine "$out/routine"/*.json
 ask predicted ${problems}_held_out.txt
 "$program" predict "$out/models" gemm_routine ${problems}_held_out.txt --json > "$out/predicted_gemm_routine.jsonl"
 scripts/clblast_figures.py jobs "$out"
-scripts/clblast_library.py "$out/jobs.jsonl" "$out/times.jsonl" 3
+scripts/clblast_library.py "$out/jobs.jsonl" "$out/times.jsonl" 9
 scripts/clblast_figures.py table "$out" | tee "$out/figures.md"
 scripts/put_figures.py clblast.sh "$out/figures.md" docs/clblast.md
 

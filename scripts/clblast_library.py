@@ -6,7 +6,7 @@ usage: scripts/clblast_library.py JOBS OUTPUT ROUNDS
 JOBS has a line of JSON for each product: {"size": [M, N, K], "variants": {"name": {"XgemmDirect": {"WGD": 8, ...}, ...}}}. A variant names the
 kernels whose parameters it overrides; one without any is the library as it ships. OUTPUT gets a line for each: {"size", "variant", "us": the
 median of each round, "error": the largest difference of 32 entries from sums in double precision, relative to K}. Rounds go over all variants in
-turn. Products that OUTPUT has are left, so that it goes on where it was.
+turn; variants that are the same are timed once. Products that OUTPUT has are left, so that it goes on where it was.
 
 Needs Debian's libclblast-dev and ocl-icd-opencl-dev.
 """
@@ -133,13 +133,15 @@ def main(jobs, output, rounds):
     for at, job in enumerate(jobs):
         if tuple(job["size"]) in done:
             continue
-        found = {name: [] for name in job["variants"]}
+        same = {name: json.dumps(overrides, sort_keys=True) for name, overrides in job["variants"].items()}
+        found = {key: [] for key in same.values()}
         for _ in range(int(rounds)):
-            for name, overrides in job["variants"].items():
-                found[name].append((overridden if overrides else shipped).time(job["size"], overrides))
+            for key, turns in found.items():
+                overrides = json.loads(key)
+                turns.append((overridden if overrides else shipped).time(job["size"], overrides))
         lines = [
             {"size": job["size"], "variant": name, "us": [f["us"] for f in turns], "first_us": [f["first_us"] for f in turns], "error": max(f["error"] for f in turns)}
-            for name, turns in found.items()
+            for name, turns in ((name, found[key]) for name, key in same.items())
         ]
         with output.open("a") as file:
             file.write("".join(json.dumps(line) + "\n" for line in lines))

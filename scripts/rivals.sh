@@ -35,7 +35,9 @@ play() {
 play gemm-cpu datasets/gemm/cpu-epyc-2c.sqt 100,300,1000 0.6 100
 play gemm-h200 datasets/gemm/h200.sqt 30,100,300 0.4 60
 play conv2d-h200 datasets/conv2d/h200.sqt 30,100,300 0.4 60
-for name in gemm-cpu gemm-h200 conv2d-h200; do
+# imported from CLBlast's own tuner
+play xgemm-cpu datasets/xgemm/cpu-xeon-2c.sqt 30,100,300 0.6 144
+for name in gemm-cpu gemm-h200 conv2d-h200 xgemm-cpu; do
     cat "$out/$name.md"
     printf '\n![%s](rivals-%s.svg)\n\n' "First choices against seconds of tuning" "$name"
 done > "$out/figures.md"

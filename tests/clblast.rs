@@ -140,7 +140,8 @@ fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
 #[test]
 fn a_header_of_both_kernels_sets_them_and_the_way_between_them() {
     let [direct, indirect, way] = ["xgemm_direct", "xgemm", "gemm_routine"].map(|name| Kernel::open(name).unwrap());
-    let tiles = "MWG=32,NWG=64,KWG=32,MDIMC=8,NDIMC=8,MDIMA=8,NDIMB=8,SA=1,SB=1";
+    let tiles =
+        "GEMMK=0,MWG=32,NWG=64,KWG=32,MDIMC=8,NDIMC=8,MDIMA=8,NDIMB=8,KWI=2,VWM=1,VWN=1,STRM=0,STRN=0,SA=1,SB=1,KREG=1";
     let tables = [
         table(&direct, &[("M=64,N=96,K=128", ONE)]),
         table(&indirect, &[("M=64,N=96,K=128", tiles), ("M=300,N=200,K=100", tiles)]),
