@@ -155,7 +155,7 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
         "conv2d" => "N=2,C=6,H=31,W=17,K=6,R=5,S=3,groups=2".to_string(),
         "hpl" => "N=1000".to_string(),
         "clocks" => "f32=40,integer=20,load_global=8,us_top=100,watts_top=200,us_low=150,watts_low=90".to_string(),
-        "xgemm" | "xgemm_direct" => "M=300,N=200,K=100".to_string(),
+        "gemm_routine" | "xgemm" | "xgemm_direct" => "M=300,N=200,K=100".to_string(),
         "hub_convolution" => "width=4096,height=4096".to_string(),
         "triton_flex_attention" => {
             "b=2,h=8,m=1000,n=128,kv_seq_length=999,dtype=float32,q_stride_0=1,q_stride_1=1,q_stride_2=1,q_stride_3=1,\
