@@ -64,7 +64,7 @@ fn a_kernel_that_was_left_out_is_ranked_by_what_others_taught() {
 fn sweeps_of_several_kernels_make_one_model_or_a_model_each() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let sweeps = ["datasets/softmax/h200.sqt", "datasets/norm/h200.sqt"];
+    let sweeps = ["datasets/softmax/cpu-epyc-2c.sqt", "datasets/norm/cpu-epyc-2c.sqt"];
     let quick = ["--epochs", "1", "--members", "1", "--pseudo-labels", "0", "--width", "16", "--layers", "1"];
     for (output, options) in [(path("one"), &["--together"][..]), (path("each"), &[])] {
         let (_, err, code) = run(&[&["train", "-o", &output][..], &sweeps, &quick, options].concat());
