@@ -36,7 +36,7 @@ ask() { # NAME PROBLEMS: of both kernels, the indirect one for whole tiles
 }
 for kernel in xgemm_direct xgemm; do learn $kernel "$out/$kernel"/*.json; done
 
-# which way is the quicker one is learned from 120 of the sizes, through the library, with the parameters that are predicted
+# which way is the quicker one is learned from 80 of the sizes, through the library, with the parameters that are predicted
 grep '^M=' $problems.txt | head -n 80 > "$out/ways.txt"
 ask ways "$out/ways.txt"
 scripts/clblast_figures.py ways "$out"

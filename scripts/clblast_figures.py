@@ -22,6 +22,7 @@ ONCE = {"xgemm_direct": (256, 256, 256), "xgemm": (512, 512, 512)}
 
 
 def padded(size):
+    """The product that CLBlast's indirect kernel computes: its tuner takes whole tiles alone."""
     m, n, k = size
     return (-(-m // 64) * 64, -(-n // 64) * 64, -(-k // 32) * 32)
 
@@ -32,6 +33,10 @@ def of(kernel, size):
 
 def size_of(text):
     return tuple(int(x) for x in re.findall(r"[MNK]=(\d+)", text))
+
+
+def line_of(size):
+    return "M={},N={},K={}".format(*size)
 
 
 def tuned(path):
@@ -80,6 +85,16 @@ def variant(direct, indirect, way):
     return {"XgemmDirect": dict(direct), "Xgemm": dict(indirect), "GemmRoutine": {"XGEMM_MIN_INDIRECT_SIZE": way}}
 
 
+def by_limit(limit, size):
+    """The way that CLBlast takes for a size."""
+    return "direct" if math.prod(size) < limit**3 else "indirect"
+
+
+def of_five(answers, found):
+    """The one of the first five predictions that a tuning found to be the fastest."""
+    return min((config for config in answers[:5] if config in found), key=found.get)
+
+
 class Case:
     def __init__(self, out):
         self.out = out
@@ -108,13 +123,11 @@ class Case:
     def threshold(self):
         """The size below which all products go the direct way, CLBlast's rule, that takes least time in all for tuned-once parameters."""
         found = library(self.out / "ways_times.jsonl")
-        root = lambda size: round(math.prod(size) ** (1 / 3))
 
         def loss(limit):
-            way = lambda size: "once_direct" if root(size) < limit else "once_indirect"
-            return sum(math.log(t[way(s)] / min(t["once_direct"], t["once_indirect"])) for s, t in found.items())
+            return sum(math.log(t[f"once_{by_limit(limit, s)}"] / min(t["once_direct"], t["once_indirect"])) for s, t in found.items())
 
-        return min([0, DIRECT, *map(root, found)], key=loss)
+        return min([0, DIRECT, *(round(math.prod(size) ** (1 / 3)) for size in found)], key=loss)
 
 
 def ways(case):
@@ -135,24 +148,20 @@ def routine(case):
             for name, way in (("direct", DIRECT), ("indirect", INDIRECT))
         ]
         file = device | {"kernel_family": "gemm_routine", "arg_m": str(m), "arg_n": str(n), "arg_k": str(k), "results": rows}
-        (case.out / "routine" / f"M={m},N={n},K={k}.json").write_text(json.dumps(file))
+        (case.out / "routine" / f"{line_of((m, n, k))}.json").write_text(json.dumps(file))
 
 
 def jobs(case):
     answers = case.answers("predicted")
     tunings = {k: tuned(case.out / f"{k}_held_out") for k in KERNELS}
-
-    def of_five(k, size):
-        known = [c for c in answers[k][of(k, size)][:5] if c in tunings[k][of(k, size)]]
-        return min(known, key=tunings[k][of(k, size)].get)
-
+    single = {k: case.single(k)[0] for k in KERNELS}
     write = []
     for size in answers["xgemm_direct"]:
         variants = {"shipped": {}}
         variants |= case.both_ways("once", case.once.get)
-        variants |= case.both_ways("single", lambda k: case.single(k)[0])
+        variants |= case.both_ways("single", single.get)
         variants |= case.both_ways("first", lambda k: answers[k][of(k, size)][0])
-        variants |= case.both_ways("five", lambda k: of_five(k, size))
+        variants |= case.both_ways("five", lambda k: of_five(answers[k][of(k, size)], tunings[k][of(k, size)]))
         variants |= case.both_ways("best", lambda k: best(tunings[k][of(k, size)]))
         write.append({"size": size, "variants": variants})
     (case.out / "jobs.jsonl").write_text("".join(json.dumps(job) + "\n" for job in write))
@@ -166,12 +175,11 @@ def by_tuner(case):
         single, usual = case.single(kernel)
         sizes = [s for s in answers[kernel] if s in held]
         share = lambda s, config: min(held[s].values()) / held[s][config] if config in held[s] else 0.0
-        chosen = lambda s: min((c for c in answers[kernel][s][:5] if c in held[s]), key=held[s].get)
         print(f"| **`{kernel}`**: {swept} sizes swept, {len(sizes)} held out | | |")
         print(f"| tuned once, at {' x '.join(map(str, ONCE[kernel]))} | {mean(share(s, case.once[kernel]) for s in sizes)} |")
         print(f"| the best single config of {usual}, over all swept sizes | {mean(share(s, single) for s in sizes)} |")
         print(f"| predicted, first choice | {mean(share(s, answers[kernel][s][0]) for s in sizes)} |")
-        print(f"| predicted, best of 5 | {mean(share(s, chosen(s)) for s in sizes)} |")
+        print(f"| predicted, best of 5 | {mean(share(s, of_five(answers[kernel][s], held[s])) for s in sizes)} |")
 
 
 def through_library(case):
@@ -179,9 +187,8 @@ def through_library(case):
     errors = max(line["error"] for line in lines(case.out / "times.jsonl"))
     chosen = {size: dict(answer[0])["XGEMM_MIN_INDIRECT_SIZE"] for size, answer in predicted(case.out / "predicted_gemm_routine.jsonl").items()}
     limit = case.threshold()
-    root = lambda size: math.prod(size) ** (1 / 3)
     way = lambda size: "direct" if chosen[size] == DIRECT else "indirect"
-    rule = lambda size: "direct" if root(size) < limit else "indirect"
+    rule = lambda size: by_limit(limit, size)
     quicker = lambda size, name: min(times[size][f"{name}_direct"], times[size][f"{name}_indirect"])
     rows = {
         "the library as it ships": lambda s: times[s]["shipped"],
@@ -206,17 +213,24 @@ def through_library(case):
     print(f"Predictions are {ratio('shipped'):.2f} times as fast as the library as it ships, {once:.2f} times as fast as tuned once (geometric means).")
     kernels = [statistics.geometric_mean(times[s][f"once_{w}"] / times[s][f"first_{w}"] for s in times) for w in ("direct", "indirect")]
     print(f"Of that the parameters bring {kernels[0]:.2f} times on the direct way and {kernels[1]:.2f} times on the indirect one.")
+    calls = [f / 1e6 for line in lines(case.out / "ways_times.jsonl") for f in line["first_us"]]
+    print(f"The first product after parameters are set took {max(calls):.1f} s at most, where they were new, and {1e3 * statistics.median(calls):.1f} ms in the median.")
     print(f"Entries differ from sums in double precision by {errors:.1g} for each term at most.")
 
 
-if sys.argv[1] == "pad":
-    wanted = [padded(size_of(line)) for line in pathlib.Path(sys.argv[2]).read_text().splitlines() if line.startswith("M=")]
-    print("\n".join(f"M={m},N={n},K={k}" for m, n, k in dict.fromkeys(wanted)))
-    sys.exit()
-case = Case(pathlib.Path(sys.argv[2]))
-if sys.argv[1] == "table":
-    print("By the tuner: share of the speed of each size's best config, percent.\n")
-    by_tuner(case)
-    through_library(case)
-else:
-    {"ways": ways, "routine": routine, "jobs": jobs}[sys.argv[1]](case)
+def main(verb, path):
+    if verb == "pad":
+        wanted = [padded(size_of(line)) for line in path.read_text().splitlines() if line.startswith("M=")]
+        print("\n".join(map(line_of, dict.fromkeys(wanted))))
+        return
+    case = Case(path)
+    if verb == "table":
+        print("By the tuner: share of the speed of each size's best config, percent.\n")
+        by_tuner(case)
+        through_library(case)
+    else:
+        {"ways": ways, "routine": routine, "jobs": jobs}[verb](case)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], pathlib.Path(sys.argv[2]))

@@ -45,7 +45,7 @@ others() {
 }
 
 together() {
-    local sweeps=()
+    local sweeps=() model kernel
     for model in models/*-cpu; do
         kernel=$(basename "$model" -cpu)
         [ "$kernel" = gemm ] || sweeps+=("datasets/$kernel/cpu-epyc-2c.sqt")

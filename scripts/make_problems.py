@@ -21,6 +21,8 @@ import pathlib
 import random
 import sys
 
+from clblast_figures import line_of, padded, size_of
+
 folder = pathlib.Path(__file__).resolve().parent.parent / "datasets" / "problems"
 
 
@@ -76,15 +78,13 @@ def products(count, seed, most_flops, without=()):
     return lines
 
 
-def padded(line):
-    """The product that CLBlast's indirect kernel computes: its tuner takes whole tiles alone."""
-    m, n, k = (int(part.split("=")[1]) for part in line.split(","))
-    return f"M={-(-m // 64) * 64},N={-(-n // 64) * 64},K={-(-k // 32) * 32}"
+def in_tiles(line):
+    return line_of(padded(size_of(line)))
 
 
 def padded_products(count, seed, most_flops, without):
     lines = []
-    for line in map(padded, products(4 * count, seed, most_flops)):
+    for line in map(in_tiles, products(4 * count, seed, most_flops)):
         if line not in lines and line not in without:
             lines.append(line)
     return lines[:count]
@@ -180,7 +180,7 @@ swept = products(220, 29, 2.5e8)
 write("clblast.txt", swept)
 held_out = products(30, 30, 2.5e8, swept)
 write("clblast_held_out.txt", held_out)
-held_out = list(dict.fromkeys(map(padded, held_out)))
+held_out = list(dict.fromkeys(map(in_tiles, held_out)))
 write("clblast_padded_held_out.txt", held_out)
 write("clblast_padded.txt", padded_products(220, 31, 2.5e8, held_out))
 if len(sys.argv) > 1:

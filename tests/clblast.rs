@@ -103,7 +103,7 @@ fn said_with(header: &str) -> Vec<String> {
     write(folder.path(), "clblast_c.h", DOUBLE.as_bytes());
     write(folder.path(), "main.c", PROGRAM.as_bytes());
     let built = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "main.c", "-o", "main"])
+        .args(["-Wall", "-Wextra", "-Werror", "main.c", "-o", "main"])
         .current_dir(folder.path())
         .output()
         .unwrap();

@@ -44,22 +44,22 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     };
     claim(&args.output, kind, args.replace, &[])?;
     let names = if args.kernel.is_empty() { Model::kernels_in(&args.model)? } else { args.kernel.clone() };
-    let kernels = names.iter().map(|name| Kernel::open(name)).collect::<Result<Vec<_>>>()?;
-    let Some(first) = kernels.first() else {
+    let load = |name: &String| {
+        let kernel = Kernel::open(name)?;
+        let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
+        Ok((kernel, model))
+    };
+    let known: Vec<(Kernel, Model)> = names.iter().map(load).collect::<Result<_>>()?;
+    let [(first, model), ..] = &known[..] else {
         return input(format!("{}: has no model of a kernel", args.model.display()));
     };
+    let device = crate::cli::inputs::device_for(model, args.device.as_deref())?;
     let problems: Vec<String> =
         crate::cli::inputs::problems(first, &args.problems)?.iter().map(|p| first.show_problem(p)).collect();
-    let (mut tables, mut digests, mut device) = (Vec::new(), Vec::new(), None);
-    for kernel in &kernels {
-        let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
-        let on = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
-        tables.push(table(kernel, &model, &on, &problems)?);
-        digests.push(model.digest());
-        device.get_or_insert(on);
-    }
-    let Some(device) = device else { return Ok(()) };
-    let names: Vec<&str> = kernels.iter().map(|k| k.name.as_str()).collect();
+    let tables = known.iter().map(|(kernel, model)| table(kernel, model, &device, &problems));
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let names: Vec<&str> = known.iter().map(|(kernel, _)| kernel.name.as_str()).collect();
+    let digests: Vec<String> = known.iter().map(|(_, model)| model.digest()).collect();
     let about = format!(
         "{} products of {} on {}, model{} {}",
         problems.len(),
