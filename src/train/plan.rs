@@ -7,7 +7,7 @@ use seqtune_predict::Model;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::settings::{Settings, Target};
-use seqtune_predict::split::Part;
+use seqtune_predict::split::{Part, Split};
 use seqtune_predict::vocab::Vocab;
 use std::sync::Arc;
 
@@ -122,9 +122,14 @@ fn check_objectives(model: &Model, objectives: &[Objective]) -> Result<()> {
 }
 
 fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> Problems {
-    let part = |part| match tuned {
-        true => table.tuned_part(kernel, &settings.split, part),
-        false => table.part(kernel, &settings.split, part, Objective::Time),
-    };
-    Problems { train: part(Part::Train), validation: part(Part::Validation) }
+    let of = |part| part_of(kernel, table, &settings.split, part, tuned);
+    Problems { train: of(Part::Train), validation: of(Part::Validation) }
+}
+
+/// The problems of a part, of a table of what tuners chose or of a sweep.
+pub fn part_of(kernel: &Kernel, table: &Table, split: &Split, part: Part, tuned: bool) -> Vec<usize> {
+    match tuned {
+        true => table.tuned_part(kernel, split, part),
+        false => table.part(kernel, split, part, Objective::Time),
+    }
 }

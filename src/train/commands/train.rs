@@ -3,6 +3,7 @@
 use crate::fit::{Existing, refine, train};
 use crate::groups::{ModelGroup, groups};
 use crate::member::Epoch;
+use crate::plan::part_of;
 use crate::progress::Progress;
 use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::inputs::tables;
@@ -11,7 +12,7 @@ use seqtune::cli::progress::Bar;
 use seqtune::cli::train::Args;
 use seqtune_data::Table;
 use seqtune_predict::error::{Result, input, io};
-use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_predict::kernel::Kernel;
 use seqtune_predict::settings::{Hparams, Settings, Target};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Meta, Model};
@@ -32,7 +33,7 @@ pub fn run(args: Args) -> Result<()> {
     let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
     let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
     let kernels = corpus.len();
-    let groups = learning(groups(corpus, &args.output, args.together), &settings.split)?;
+    let groups = learning(groups(corpus, &args.output, args.together), &settings.split, tuned)?;
     let stale = stale(&args, &groups)?;
     let existing = existing(&args, &groups, &stale)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
@@ -49,13 +50,7 @@ pub fn run(args: Args) -> Result<()> {
 /// Numbers of problems in the training, validation and test parts.
 fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
     let corpus = || groups.iter().flat_map(|group| &group.corpus);
-    let count = |part: Part| {
-        let of = |(kernel, table): &(Kernel, Table)| match tuned {
-            true => table.tuned_part(kernel, split, part).len(),
-            false => table.part(kernel, split, part, Objective::Time).len(),
-        };
-        corpus().map(of).sum()
-    };
+    let count = |part: Part| corpus().map(|(kernel, table)| part_of(kernel, table, split, part, tuned).len()).sum();
     [Part::Train, Part::Validation, Part::Test].map(count)
 }
 
@@ -126,10 +121,10 @@ fn split(args: &Args, default: Split, goes_on: bool) -> Result<Split> {
 }
 
 /// The groups that have anything to learn; of several, the others are left out with a warning.
-fn learning(mut groups: Vec<ModelGroup>, split: &Split) -> Result<Vec<ModelGroup>> {
+fn learning(mut groups: Vec<ModelGroup>, split: &Split, tuned: bool) -> Result<Vec<ModelGroup>> {
     if groups.len() > 1 {
         groups.retain(|group| {
-            let learns = group.corpus.iter().any(|(k, t)| !t.tuned_part(k, split, Part::Train).is_empty());
+            let learns = group.corpus.iter().any(|(k, t)| !part_of(k, t, split, Part::Train, tuned).is_empty());
             if !learns {
                 let name = group.name();
                 warn(&format!("{name}: no problem shape falls into the training part; left out"));
