@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Temperature of the soft target where none is chosen.
 pub const SHARP: f64 = 0.05;
 
+/// Swept problems that choose weights, at least: to learn from fewer serves the model better (LOG.md).
+pub const FEWEST: usize = 5;
+
 /// Training and validation problems of one kernel, as indices into its table.
 pub struct Problems {
     /// Problems to learn from.
@@ -34,7 +37,7 @@ pub struct Plan<'a> {
     pub objectives: Vec<Objective>,
     /// By kernel.
     pub problems: Vec<Problems>,
-    /// Whether the data are so few that nothing is left to validate on: then it is done on what was trained on.
+    /// Whether the data are so few that nothing is held out: then what chooses weights is what was trained on.
     pub nothing_held_out: bool,
     /// Vocabulary of all kernels.
     pub vocab: Arc<Vocab>,
@@ -53,11 +56,10 @@ impl<'a> Plan<'a> {
         let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
         let objectives = objectives(corpus, tuned)?;
         from.map_or(Ok(()), |model| check_objectives(model, &objectives))?;
-        let mut problems: Vec<Problems> =
-            corpus.iter().map(|(kernel, table)| divide(kernel, table, settings, tuned)).collect();
+        let mut problems = divide(corpus, &settings.split, tuned);
         let nothing_held_out = problems.iter().all(|p| p.validation.is_empty());
         if nothing_held_out {
-            // very small data: judge by what was trained on rather than refuse
+            // judge by what was trained on rather than refuse
             problems.iter_mut().for_each(|p| p.validation = p.train.clone());
         }
         if problems.iter().all(|p| p.train.is_empty()) {
@@ -121,9 +123,22 @@ fn check_objectives(model: &Model, objectives: &[Objective]) -> Result<()> {
     input(format!("the model to go on from knows {knows}, these datasets hold {hold}; {what}"))
 }
 
-fn divide(kernel: &Kernel, table: &Table, settings: &Settings, tuned: bool) -> Problems {
-    let of = |part| part_of(kernel, table, &settings.split, part, tuned);
-    Problems { train: of(Part::Train), validation: of(Part::Validation) }
+/// By kernel, the problems to learn from, and those that choose weights: none, where they would be fewer than [`FEWEST`] of sweeps.
+pub fn divide(corpus: &[(Kernel, Table)], split: &Split, tuned: bool) -> Vec<Problems> {
+    let of = |(kernel, table): &(Kernel, Table)| {
+        let [train, validation] =
+            [Part::Train, Part::Validation].map(|part| part_of(kernel, table, split, part, tuned));
+        Problems { train, validation }
+    };
+    let mut problems: Vec<Problems> = corpus.iter().map(of).collect();
+    let held_out: usize = problems.iter().map(|p| p.validation.len()).sum();
+    if !tuned && held_out < FEWEST {
+        for p in &mut problems {
+            p.train.append(&mut p.validation);
+            p.train.sort_unstable();
+        }
+    }
+    problems
 }
 
 /// The problems of a part, of a table of what tuners chose or of a sweep.

@@ -307,6 +307,31 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
 }
 
 #[test]
+fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
+    let kernel = toy();
+    let fitted = |most: usize| {
+        let mut few = table(&kernel);
+        few.tried.truncate(most);
+        let folder = tempfile::tempdir().unwrap();
+        let corpus = [(kernel.clone(), few)];
+        let model = train(&corpus, &settings(2), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
+        let device = Device::described("A100").unwrap();
+        let found = Predictor::new(&kernel, &model).unwrap();
+        let found = (found.predict(&[kernel.problem("M=100").unwrap()], &Query::new(&device)).unwrap(), found);
+        assert!(found.1.is_unsure(&device, &found.0[0]));
+        model.meta.calibration.unwrap()
+    };
+    let by_heart = fitted(20);
+    let [likelihood, others @ ..] = by_heart.weights;
+    assert!(likelihood == 0.0 && others.iter().all(|weight| *weight > 0.0), "it is surest of what it knows by heart");
+    let shapes = |part| table(&kernel).part(&kernel, &settings(2).split, part, Objective::Time);
+    let few: Vec<usize> = (0..20).filter(|i| !shapes(Part::Test).contains(i)).collect();
+    assert!(few.iter().any(|i| shapes(Part::Validation).contains(i)), "some would choose weights");
+    assert_eq!(by_heart.problems, few.len(), "none is held out");
+    assert!(fitted(usize::MAX).weights[0] > 0.0);
+}
+
+#[test]
 fn every_shipped_model_is_whole_and_made_for_a_shipped_kernel() {
     let folders: Vec<_> = ["models/gemm-cpu", "models/miopen"]
         .iter()

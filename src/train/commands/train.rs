@@ -3,7 +3,7 @@
 use crate::fit::{Existing, refine, train};
 use crate::groups::{ModelGroup, groups};
 use crate::member::Epoch;
-use crate::plan::part_of;
+use crate::plan::{divide, part_of};
 use crate::progress::Progress;
 use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::inputs::tables;
@@ -49,9 +49,15 @@ pub fn run(args: Args) -> Result<()> {
 
 /// Numbers of problems in the training, validation and test parts.
 fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
-    let corpus = || groups.iter().flat_map(|group| &group.corpus);
-    let count = |part: Part| corpus().map(|(kernel, table)| part_of(kernel, table, split, part, tuned).len()).sum();
-    [Part::Train, Part::Validation, Part::Test].map(count)
+    let mut counts = [0; 3];
+    for corpus in groups.iter().map(|group| &group.corpus) {
+        for problems in divide(corpus, split, tuned) {
+            counts[0] += problems.train.len();
+            counts[1] += problems.validation.len();
+        }
+        counts[2] += corpus.iter().map(|(k, t)| part_of(k, t, split, Part::Test, tuned).len()).sum::<usize>();
+    }
+    counts
 }
 
 /// Whether tables hold what tuners chose; an error where they hold that and sweeps.
@@ -124,7 +130,7 @@ fn split(args: &Args, default: Split, goes_on: bool) -> Result<Split> {
 fn learning(mut groups: Vec<ModelGroup>, split: &Split, tuned: bool) -> Result<Vec<ModelGroup>> {
     if groups.len() > 1 {
         groups.retain(|group| {
-            let learns = group.corpus.iter().any(|(k, t)| !part_of(k, t, split, Part::Train, tuned).is_empty());
+            let learns = divide(&group.corpus, split, tuned).iter().any(|problems| !problems.train.is_empty());
             if !learns {
                 let name = group.name();
                 warn(&format!("{name}: no problem shape falls into the training part; left out"));

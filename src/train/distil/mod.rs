@@ -298,7 +298,10 @@ impl Distillation<'_> {
             }
             false => {
                 let known = self.known(&Predictor::new(self.kernel, small)?, validation)?;
-                small.meta.calibration = calibrate::fit_weighed(&known, LIKELIHOOD);
+                small.meta.calibration = match self.plan.nothing_held_out {
+                    true => calibrate::fit(&known, None),
+                    false => calibrate::fit_weighed(&known, LIKELIHOOD),
+                };
                 let whole = self.known(self.whole, validation)?;
                 let weights = self.whole.pool_weights();
                 known

@@ -7,9 +7,28 @@ use std::ops::Range;
 pub enum Loss {
     /// Each row's value, and how much it counts.
     SquaredError(Vec<(f32, f32)>),
+    /// As [`Loss::SquaredError`], in groups that each have an offset of their own, fitted along.
+    Grouped(Groups, Vec<(f32, f32)>),
     /// ListNet of so many rows each, and for each row how probable it is to be in its list: the softmax of the scores of the list's rows is to
     /// be that (ListNet, Cao et al. 2007).
     ListNet(Vec<usize>, Vec<f32>),
+}
+
+/// Groups of rows with offsets (random intercepts, Laird and Ware 1982). Of few rows a group's mean is no measure to centre by.
+pub struct Groups {
+    /// Rows of each.
+    pub rows: Vec<usize>,
+    /// Rows of weight 1 that draw an offset to nought as strongly: more than 0 where values of different groups compare.
+    pub drawn: f32,
+}
+
+impl Groups {
+    /// What a group's values are above their scores.
+    fn offset(&self, values: &[(f32, f32)], scores: &[f32]) -> f32 {
+        let weight: f32 = values.iter().map(|(_, weight)| weight).sum();
+        let above = values.iter().zip(scores).map(|((value, weight), score)| weight * (value - score));
+        above.sum::<f32>() / (weight + self.drawn)
+    }
 }
 
 impl Default for Loss {
@@ -25,7 +44,7 @@ impl Loss {
     /// Prediction before there is a tree.
     pub(crate) fn base(&self) -> f32 {
         match self {
-            Loss::SquaredError(values) => {
+            Loss::SquaredError(values) | Loss::Grouped(_, values) => {
                 let weight: f32 = values.iter().map(|(_, weight)| weight).sum();
                 values.iter().map(|(value, weight)| value * weight).sum::<f32>() / weight.max(f32::MIN_POSITIVE)
             }
@@ -41,6 +60,15 @@ impl Loss {
                     *gradient = [(score - value) * weight, *weight];
                 }
             }
+            Loss::Grouped(groups, values) => {
+                for group in ranges(&groups.rows) {
+                    let (values, scores) = (&values[group.clone()], &scores[group.clone()]);
+                    let offset = groups.offset(values, scores);
+                    for ((gradient, (value, weight)), score) in gradients[group].iter_mut().zip(values).zip(scores) {
+                        *gradient = [(score + offset - value) * weight, *weight];
+                    }
+                }
+            }
             Loss::ListNet(lists, target) => {
                 for list in ranges(lists) {
                     let predicted = shares(&scores[list.clone()]);
@@ -54,12 +82,23 @@ impl Loss {
         }
     }
 
-    /// What is judged by: the squared error, or the mean cross-entropy of a list in nats.
+    /// What is judged by: the squared error, with that of the offsets, or the mean cross-entropy of a list in nats.
     pub(crate) fn of(&self, scores: &[f32]) -> f64 {
         match self {
             Loss::SquaredError(values) => {
                 let one = |((value, weight), score): (&(f32, f32), &f32)| (weight * (score - value).powi(2)) as f64;
                 values.iter().zip(scores).map(one).sum()
+            }
+            Loss::Grouped(groups, values) => {
+                let one = |group: Range<usize>| -> f64 {
+                    let (values, scores) = (&values[group.clone()], &scores[group]);
+                    let offset = groups.offset(values, scores);
+                    let far = |((value, weight), score): (&(f32, f32), &f32)| {
+                        (weight * (score + offset - value).powi(2)) as f64
+                    };
+                    values.iter().zip(scores).map(far).sum::<f64>() + (groups.drawn * offset * offset) as f64
+                };
+                ranges(&groups.rows).map(one).sum()
             }
             Loss::ListNet(lists, target) => {
                 let one = |list: Range<usize>| -> f64 {
@@ -93,8 +132,12 @@ mod tests {
         let goals = [
             Loss::ListNet(vec![3, 2], vec![0.7, 0.2, 0.1, 0.5, 0.5]),
             Loss::SquaredError(vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)]),
+            Loss::Grouped(
+                Groups { rows: vec![3, 2], drawn: 2.0 },
+                vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)],
+            ),
         ];
-        for (loss, share) in goals.iter().zip([0.5, 2.0]) {
+        for (loss, share) in goals.iter().zip([0.5, 2.0, 2.0]) {
             let scores = [0.0, 0.5, 1.0, 0.3, 0.1];
             let mut gradients = vec![[0.0; 2]; 5];
             loss.gradients(&scores, &mut gradients);

@@ -5,10 +5,10 @@ mod loss;
 mod samples;
 mod tree;
 
-use loss::Loss;
+use loss::{Groups, Loss};
 use samples::Samples;
 use seqtune_data::Table;
-use seqtune_data::learnable::{centred, known};
+use seqtune_data::learnable::known;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::forest::Forest;
 use seqtune_predict::gbdt::Trees;
@@ -63,27 +63,38 @@ pub fn fit_values(columns: usize, rows: Vec<f32>, values: Vec<(f32, f32)>, seed:
     boosting::fit(&Samples { columns, rows, loss: Loss::SquaredError(values) }, &Samples::default(), seed)
 }
 
+/// Rows of weight 1 that draw the offsets of problems to nought as strongly, of problems of one config; the more configs, the less. 4 to 8 are the
+/// best on small parts of the library's sweeps; of many configs it does not matter (LOG.md).
+const DRAWN: f32 = 6.0;
+
 /// What is known of problems, as trees learn it.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, aim: Aim) -> Samples {
     let (mut samples, mut lists) = (Samples::default(), Vec::new());
     let (mut values, mut shares) = (Vec::new(), Vec::new());
-    for (rows, costs) in known(kernel, table, problems, objective) {
+    let mut compare = false;
+    for (at, (rows, costs)) in problems.iter().zip(known(kernel, table, problems, objective)) {
         let (Some(best), Some(row)) = (costs.first(), rows.first()) else { continue };
         samples.columns = row.len();
         samples.rows.extend(rows.into_iter().flatten());
         let relative: Vec<f64> = costs.iter().map(|cost| cost / best).collect();
+        // by their work, costs of different problems compare; 1 where kernel.toml does not tell it
+        let problem = &table.tried[*at].problem;
+        let work = kernel.flops(problem).max(kernel.bytes(problem)).max(1.0);
+        compare |= work > 1.0;
         match aim {
             // fast configs weigh more: the order at the top is what is asked for
             Aim::SquaredError => values.extend(
-                centred(&costs)
+                costs
                     .iter()
                     .zip(&relative)
-                    .map(|(ln, times)| (*ln as f32, (0.1 + (1.0 - times).exp()) as f32)),
+                    .map(|(cost, times)| ((cost / work).ln() as f32, (0.1 + (1.0 - times).exp()) as f32)),
             ),
             Aim::ListNet(tau) => shares.extend(distribution(&relative, Some(tau))),
         }
         lists.push(costs.len());
     }
-    samples.loss = if aim == Aim::SquaredError { Loss::SquaredError(values) } else { Loss::ListNet(lists, shares) };
+    let drawn = if compare { DRAWN * lists.len() as f32 / values.len().max(1) as f32 } else { 0.0 };
+    let groups = Groups { rows: lists.clone(), drawn };
+    samples.loss = if aim == Aim::SquaredError { Loss::Grouped(groups, values) } else { Loss::ListNet(lists, shares) };
     samples
 }

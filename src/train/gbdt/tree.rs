@@ -5,8 +5,11 @@ use seqtune_predict::forest::Node;
 
 const RATE: f64 = 0.05;
 const LEAVES: usize = 63;
-/// Of each leaf.
-const LEAST_ROWS: u32 = 20;
+/// Rows of a leaf at least: LightGBM's 20 of a thousand rows and more. Of fewer, 0.7 of their root, or so few that a budget of seconds buys would
+/// teach nothing (LOG.md).
+fn least_rows(rows: usize) -> u32 {
+    (0.7 * (rows as f64).sqrt()).round().clamp(2.0, 20.0) as u32
+}
 const LEAST_CURVATURE: f64 = 1e-3;
 
 /// The rows with each number as the place of the bin that it falls into.
@@ -71,8 +74,8 @@ impl GradientSums {
         self.gradient * self.gradient / self.hessian
     }
 
-    fn may_be(self) -> bool {
-        self.rows >= LEAST_ROWS && self.hessian >= LEAST_CURVATURE
+    fn may_be(self, least: u32) -> bool {
+        self.rows >= least && self.hessian >= LEAST_CURVATURE
     }
 }
 
@@ -99,8 +102,9 @@ impl TreeBuilder<'_> {
     /// The tree that lowers the loss of these rows most, greedily; it is a step of [`RATE`].
     pub fn grow(&self, rows: Vec<u32>) -> Vec<Node> {
         let mut tree = vec![Node { column: None, number: 0.0, children: 0 }];
+        let least = least_rows(rows.len());
         let histogram = self.histogram(&rows);
-        let mut leaves = vec![self.leaf(0, rows, histogram)];
+        let mut leaves = vec![self.leaf(0, rows, histogram, least)];
         while leaves.len() < LEAVES {
             let gains = leaves.iter().enumerate().filter_map(|(i, leaf)| Some((i, leaf.best?)));
             let Some((i, (_, seen, bin))) = gains.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) else { break };
@@ -120,8 +124,8 @@ impl TreeBuilder<'_> {
                 children: children as u16,
             };
             tree.extend([Node { column: None, number: 0.0, children: 0 }; 2]);
-            leaves.push(self.leaf(children, left, of_left));
-            leaves.push(self.leaf(children + 1, right, of_right));
+            leaves.push(self.leaf(children, left, of_left, least));
+            leaves.push(self.leaf(children + 1, right, of_right, least));
         }
         for leaf in leaves {
             let value = -leaf.sums.gradient / leaf.sums.hessian.max(f64::MIN_POSITIVE) * RATE;
@@ -155,7 +159,7 @@ impl TreeBuilder<'_> {
         histogram
     }
 
-    fn leaf(&self, node: usize, rows: Vec<u32>, histogram: Vec<GradientSums>) -> Leaf {
+    fn leaf(&self, node: usize, rows: Vec<u32>, histogram: Vec<GradientSums>, least: u32) -> Leaf {
         let mut sums = GradientSums::default();
         rows.iter().for_each(|row| sums.add(self.gradients[*row as usize]));
         let mut best: Option<(f64, usize, u8)> = None;
@@ -171,7 +175,7 @@ impl TreeBuilder<'_> {
                     rows: left.rows + part.rows,
                 };
                 let right = sums.less(left);
-                if part.rows == 0 || !left.may_be() || !right.may_be() {
+                if part.rows == 0 || !left.may_be(least) || !right.may_be(least) {
                     continue;
                 }
                 let gain = left.worth() + right.worth() - sums.worth();
