@@ -14,8 +14,8 @@ use seqtune_predict::trust::{Line, Trust};
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);
 const STEPS: usize = 60;
 
-/// Where nothing is held out to learn it of: on small parts of the library's sweeps the first choices are 2 to 3 points faster than with equal
-/// weights, because the likelihood is surest of what it knows by heart (LOG.md).
+/// Where nothing is held out to learn it of: on small parts of the library's sweeps first choices are faster than with equal weights,
+/// because the likelihood is surest of what it knows by heart (LOG.md).
 const BY_HEART: PoolWeights = [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
 
 /// Temperature of its scores there, under which first choices of 50 to 350 measurements were about as probable as they turned out right.
