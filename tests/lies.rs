@@ -87,7 +87,7 @@ fn configs_that_are_wrong_with_other_data_or_at_odd_sizes_are_not_confirmed() {
     let told: Vec<String> = faults.into_iter().map(|fault| fault.map_or(String::new(), |fault| fault.detail)).collect();
     assert_eq!(told[0], "");
     assert!(told[1].starts_with("right at first, but with data of seed "), "{told:?}");
-    // one launch of four is wrong, of thirty all but surely one
-    assert!(told[3].starts_with("right at first, but with data of seed "), "{told:?}");
+    // one launch of four is wrong, by the processor's clock: of the forty and more here all but surely one
+    assert!(told[3].starts_with("right at first, but "), "{told:?}");
     assert!(told[2].starts_with("right at first, but for ") && told[2].contains(" is 0, "), "{told:?}");
 }
