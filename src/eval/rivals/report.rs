@@ -166,21 +166,24 @@ impl Report {
         {
             let root = SVGBackend::with_string(&mut text, (960, 460)).into_drawing_area();
             root.fill(&WHITE)?;
-            let (from, to) = (self.seconds[0] * 0.9, self.seconds[self.seconds.len() - 1] * 14.0);
-            let mut chart = ChartBuilder::on(&root)
-                .caption(format!("{} on {}: unseen sizes", self.kernel, self.device), ("sans-serif", 18))
+            let title = format!("{} on {}: unseen sizes", self.kernel, self.device);
+            let root = root.titled(&title, ("sans-serif", 18))?;
+            let last = self.seconds[self.seconds.len() - 1];
+            let (from, to) = (self.seconds[0] * 0.9, last * 1.1);
+            // a list beside the lines, in the order of the table
+            let (lines, list) = root.split_horizontally(500);
+            let mut chart = ChartBuilder::on(&lines)
                 .margin(12)
                 .x_label_area_size(44)
                 .y_label_area_size(60)
-                .build_cartesian_2d((from..to).log_scale(), 0f64..100f64)?;
-            let last = self.seconds[self.seconds.len() - 1];
+                .build_cartesian_2d((from..to).log_scale().with_key_points(self.seconds.clone()), 0f64..100f64)?;
             chart
                 .configure_mesh()
                 .disable_x_mesh()
                 .light_line_style(TRANSPARENT)
                 .x_desc("seconds of tuning")
                 .y_desc("first choice, percent of the best")
-                .x_label_formatter(&|x| if *x <= last * 1.5 { format!("{x:.0}") } else { String::new() })
+                .x_label_formatter(&|x| format!("{x:.0}"))
                 .draw()?;
             for (at, rival) in self.rivals().into_iter().enumerate() {
                 let color = COLORS[at % COLORS.len()];
@@ -188,13 +191,8 @@ impl Report {
                 let points: Vec<(f64, f64)> = self.seconds.iter().map(point).collect();
                 chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(if at < 2 { 4 } else { 2 })))?;
                 chart.draw_series(points.iter().map(|p| Circle::new(*p, 4, color.filled())))?;
-                // a list beside the lines, in the order of the table
                 let style = ("sans-serif", 14).into_font().color(&color);
-                chart.draw_series(std::iter::once(Text::new(
-                    rival.to_string(),
-                    (last * 1.25, 97.0 - 6.5 * at as f64),
-                    style,
-                )))?;
+                list.draw(&Text::new(rival.to_string(), (0, 20 + 25 * at as i32), style))?;
             }
             root.present()?;
         }
