@@ -72,7 +72,8 @@ fn configs_that_are_wrong_with_other_data_or_at_odd_sizes_are_not_confirmed() {
     let folder = root().join("tests/lies").display().to_string();
     let kernel = Kernel::open(&folder).unwrap();
     let problem = kernel.problem("M=64").unwrap();
-    let configs: Vec<Config> = [0, 8, 9, 11].iter().map(|lie| kernel.config(&format!("LIE={lie}")).unwrap()).collect();
+    let configs: Vec<Config> =
+        [0, 8, 9, 11, 11, 11].iter().map(|lie| kernel.config(&format!("LIE={lie}")).unwrap()).collect();
     let program = seqtune(&[]).get_program().into();
     let device = live_device("live").unwrap();
     let setup = Setup {
@@ -87,7 +88,8 @@ fn configs_that_are_wrong_with_other_data_or_at_odd_sizes_are_not_confirmed() {
     let told: Vec<String> = faults.into_iter().map(|fault| fault.map_or(String::new(), |fault| fault.detail)).collect();
     assert_eq!(told[0], "");
     assert!(told[1].starts_with("right at first, but with data of seed "), "{told:?}");
-    // one launch of four is wrong, by the processor's clock: of the forty and more here all but surely one
-    assert!(told[3].starts_with("right at first, but "), "{told:?}");
+    // one launch of four is wrong: of the thirty of each all but surely one; of fifteen with other data, of one of the three configs
+    assert!(told[3..].iter().all(|told| told.starts_with("right at first, but ")), "{told:?}");
+    assert!(told[3..].iter().any(|told| told.starts_with("right at first, but with data of seed ")), "{told:?}");
     assert!(told[2].starts_with("right at first, but for ") && told[2].contains(" is 0, "), "{told:?}");
 }

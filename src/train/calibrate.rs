@@ -14,6 +14,9 @@ use seqtune_predict::trust::{Line, Trust};
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);
 const STEPS: usize = 60;
 
+/// The likelihood alone: all that a small decoder says.
+pub const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];
+
 /// Where nothing is held out to learn it of: on small parts of the library's sweeps first choices are faster than with equal weights,
 /// because the likelihood is surest of what it knows by heart (LOG.md).
 const BY_HEART: PoolWeights = [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
@@ -57,7 +60,7 @@ pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
 fn by_heart(known: &[&ScoredProblem]) -> Option<Calibration> {
     let configs = median_configs(known)?;
     let likelihood_alone = known.iter().flat_map(|k| &k.opinions).all(|opinions| opinions[1..] == [0.0; 3]);
-    let weights = if likelihood_alone { [1.0, 0.0, 0.0, 0.0] } else { BY_HEART };
+    let weights = if likelihood_alone { LIKELIHOOD } else { BY_HEART };
     let (slope, offset, threshold) = (Line::SAME.slope, Line::SAME.offset, Some(NEVER));
     let (problems, configs) = (known.len(), Some(configs));
     Some(Calibration { weights, temperature: DOUBT, slope, offset, threshold, problems, configs })

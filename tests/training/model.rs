@@ -316,9 +316,10 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
         let corpus = [(kernel.clone(), few)];
         let model = train(&corpus, &settings(2), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
         let device = Device::described("A100").unwrap();
-        let found = Predictor::new(&kernel, &model).unwrap();
-        let found = (found.predict(&[kernel.problem("M=100").unwrap()], &Query::new(&device)).unwrap(), found);
-        assert!(found.1.is_unsure(&device, &found.0[0]));
+        let predictor = Predictor::new(&kernel, &model).unwrap();
+        let problems = [kernel.problem("M=100").unwrap()];
+        let found = predictor.predict(&problems, &Query::new(&device)).unwrap();
+        assert!(predictor.is_unsure(&device, &found[0]));
         model.meta.calibration.unwrap()
     };
     let by_heart = fitted(20);

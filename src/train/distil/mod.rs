@@ -6,7 +6,7 @@ pub mod network;
 pub mod teacher;
 pub mod trainer;
 
-use crate::calibrate;
+use crate::calibrate::{self, LIKELIHOOD};
 use crate::checkpoint::Checkpoint;
 use crate::distil::lesson::{Lesson, Wanted};
 use crate::distil::teacher::{Teacher, soft_target};
@@ -116,9 +116,6 @@ pub enum Stage {
 
 /// Measured problems that the whole model is asked about, at most.
 const MOST: usize = 40_000;
-
-/// Only the likelihood counts.
-const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];
 
 /// Distils a model into a small decoder whose likelihood alone ranks, and writes it beside the model, into `folder`. `corpus` is what the model
 /// was trained on. It goes on from its checkpoint.

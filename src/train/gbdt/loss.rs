@@ -85,18 +85,12 @@ impl Loss {
     /// What is judged by: the squared error, with that of the offsets, or the mean cross-entropy of a list in nats.
     pub(crate) fn of(&self, scores: &[f32]) -> f64 {
         match self {
-            Loss::SquaredError(values) => {
-                let one = |((value, weight), score): (&(f32, f32), &f32)| (weight * (score - value).powi(2)) as f64;
-                values.iter().zip(scores).map(one).sum()
-            }
+            Loss::SquaredError(values) => squared_error(values, scores, 0.0),
             Loss::Grouped(groups, values) => {
                 let one = |group: Range<usize>| -> f64 {
                     let (values, scores) = (&values[group.clone()], &scores[group]);
                     let offset = groups.offset(values, scores);
-                    let far = |((value, weight), score): (&(f32, f32), &f32)| {
-                        (weight * (score + offset - value).powi(2)) as f64
-                    };
-                    values.iter().zip(scores).map(far).sum::<f64>() + (groups.drawn * offset * offset) as f64
+                    squared_error(values, scores, offset) + (groups.drawn * offset * offset) as f64
                 };
                 ranges(&groups.rows).map(one).sum()
             }
@@ -109,6 +103,12 @@ impl Loss {
             }
         }
     }
+}
+
+/// Of scores with an offset, by how much each row counts.
+fn squared_error(values: &[(f32, f32)], scores: &[f32], offset: f32) -> f64 {
+    let one = |((value, weight), score): (&(f32, f32), &f32)| (weight * (score + offset - value).powi(2)) as f64;
+    values.iter().zip(scores).map(one).sum()
 }
 
 fn shares(scores: &[f32]) -> Vec<f64> {
