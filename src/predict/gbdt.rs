@@ -19,7 +19,7 @@ pub struct Trees {
     objective: Objective,
     /// Temperature of the soft target.
     tau: f64,
-    /// The natural logarithm of a config's cost, relative to the mean of its problem.
+    /// The natural logarithm of a config's cost, but for an offset of its problem.
     values: Forest,
     /// What makes the soft target by a softmax over a problem's configs.
     lists: Forest,
@@ -70,7 +70,7 @@ impl Trees {
         self.objective
     }
 
-    /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost beside the problem's mean.
+    /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost but for an offset of the problem.
     pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
         let mut ranked: Vec<(&Config, f64)> =
             configs.iter().map(|config| (*config, self.values.predict(&instance.row(config)) as f64)).collect();
