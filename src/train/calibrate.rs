@@ -47,7 +47,7 @@ impl Ranked<'_> {
 /// under which the best configs are most probable, the line under which first choices are as probable as they turn out right, and the
 /// lowest threshold above which no more than [`RISK`] of the first choices lose more than [`LOSS`]; above 1, so that every answer is
 /// marked, where there is none. `None` without problems of two configs. Without `tau` for problems that the model was trained on and knows by
-/// heart: what its parts count is [`BY_HEART`], and every answer is marked.
+/// heart: what its parts count is `BY_HEART`, and every answer is marked.
 pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
     let comparable: Vec<&ScoredProblem> = known.iter().filter(|k| k.costs.len() > 1).collect();
     match tau {
