@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Sweeps the kernels of the library on this machine's processor through OpenCL and trains a model of each; goes on where it was stopped.
 #
-#   scripts/library.sh sweep [KERNEL...]    150 problems of each by 60 configs, into target/library/KERNEL.jsonl (some minutes each, on a quiet machine)
-#   scripts/library.sh train [KERNEL...]    models of them, into target/library/KERNEL (needs seqtune-train)
+#   scripts/library.sh sweep AS [KERNEL...] 150 problems of each by 60 configs, into datasets/KERNEL/AS.sqt (some minutes each, on a quiet machine);
+#                                           with LIST=more those of datasets/problems/KERNEL_more.txt
+#   scripts/library.sh train [KERNEL...]    models of all sweeps datasets/KERNEL/cpu-*.sqt, into target/library/KERNEL (needs seqtune-train)
 #   scripts/library.sh judge [KERNEL...]    prints how good they are on the shapes that they held out
-#   scripts/library.sh ship [KERNEL...]     puts both where they are shipped: datasets/KERNEL/cpu-epyc-2c.sqt, models/KERNEL-cpu
+#   scripts/library.sh ship [KERNEL...]     puts them where they are shipped: models/KERNEL-cpu
 #   scripts/library.sh table                prints how good the shipped ones are, for docs/results.md (needs LightGBM)
 #   scripts/library.sh together             trains one model of all shipped sweeps, in target/library/together, and prints it beside those of each
 #   scripts/library.sh others FILE          prints what each kernel's choices are worth by what the others taught: of the sweeps datasets/*/FILE
@@ -17,17 +18,23 @@ usage() {
     exit 2
 }
 [ $# = 0 ] || shift
+if [ "$verb" = sweep ]; then
+    as=${1:?usage: scripts/library.sh sweep AS [KERNEL...]}
+    shift
+fi
 kernels=("$@")
 [ $# -gt 0 ] || kernels=(softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention)
 
 sweep() {
-    grep -v '^#' "datasets/problems/$1.txt" | head -n 150 > "$out/$1.txt"
-    "$program" sweep "$1" --problems "$out/$1.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$1.jsonl"
+    local list=$1${LIST:+_$LIST}
+    grep -v '^#' "datasets/problems/$list.txt" | head -n 150 > "$out/$list.txt"
+    "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
+    mkdir -p "datasets/$1"
+    "$program" convert "$out/$list.jsonl" -o "datasets/$1/$as.sqt" --overwrite
 }
 
 ship() {
-    mkdir -p "datasets/$1" "models/$1-cpu"
-    "$program" convert "$out/$1.jsonl" -o "datasets/$1/cpu-epyc-2c.sqt" --overwrite
+    mkdir -p "models/$1-cpu"
     cp "$out/$1/model.safetensors" "models/$1-cpu/"
 }
 
@@ -48,7 +55,7 @@ together() {
     local sweeps=() model kernel
     for model in models/*-cpu; do
         kernel=$(basename "$model" -cpu)
-        [ "$kernel" = gemm ] || sweeps+=("datasets/$kernel/cpu-epyc-2c.sqt")
+        [ "$kernel" = gemm ] || sweeps+=(datasets/"$kernel"/cpu-*.sqt)
     done
     [ -e "$out/together/model.safetensors" ] || "$program" train "${sweeps[@]}" -o "$out/together" --together --members 2
     scripts/library_table.py "$program" "$out/together"
@@ -71,8 +78,8 @@ esac
 mkdir -p "$out"
 for kernel in "${kernels[@]}"; do
     case $verb in
-        train) "$program" train "$out/$kernel.jsonl" -o "$out/$kernel" --members 2 ;;
-        judge) "$program" evaluate "$out/$kernel" "$out/$kernel.jsonl" --worst 0 ;;
+        train) "$program" train "datasets/$kernel"/cpu-*.sqt -o "$out/$kernel" --members 2 ;;
+        judge) "$program" evaluate "$out/$kernel" "datasets/$kernel"/cpu-*.sqt --worst 0 ;;
         *) "$verb" "$kernel" ;;
     esac
 done

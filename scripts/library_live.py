@@ -18,14 +18,19 @@ def answer(*words):
     return subprocess.run(list(map(str, words)), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
 
 
+def sweeps_of(kernel):
+    return sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
+
+
 def best_swept(program, kernel):
     """By problem, as a set of pairs without those that are defaults: the config that the sweep found best."""
     with open(f"kernels/{kernel}/kernel.toml", "rb") as file:
         defaults = {(f["name"], str(f["default"])) for f in tomllib.load(file)["field"] if "default" in f}
+    records, best = [], {}
     with tempfile.TemporaryDirectory() as folder:
-        answer(program, "convert", f"datasets/{kernel}/cpu-epyc-2c.sqt", "-o", f"{folder}/sweep.jsonl")
-        records = [json.loads(line) for line in Path(folder, "sweep.jsonl").read_text().splitlines()[1:]]
-    best = {}
+        for sweep in sweeps_of(kernel):
+            answer(program, "convert", sweep, "-o", f"{folder}/sweep.jsonl", "--overwrite")
+            records += [json.loads(line) for line in Path(folder, "sweep.jsonl").read_text().splitlines()[1:]]
     for record in records:
         if "Measured" in record["outcome"]:
             problem = frozenset(tuple(pair.split("=")) for pair in record["problem"].split(",")) - defaults
@@ -37,7 +42,7 @@ def best_swept(program, kernel):
 def judged(program, kernel, count):
     """Shares of the best swept config's speed, measured in the same moments: the first choice, the best of five, the default."""
     model = f"models/{kernel}-cpu"
-    report = json.loads(answer(program, "evaluate", model, f"datasets/{kernel}/cpu-epyc-2c.sqt", "--json"))
+    report = json.loads(answer(program, "evaluate", model, *sweeps_of(kernel), "--json"))
     problems = sorted(problem for problem, _ in report["problems"])
     best = best_swept(program, kernel)
     for at in range(count):

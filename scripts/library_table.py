@@ -3,7 +3,7 @@
 
 usage: scripts/library_table.py [SEQTUNE [MODEL]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
 
-For each models/KERNEL-cpu and its sweep datasets/KERNEL/cpu-epyc-2c.sqt, what `seqtune evaluate --light-gbm` tells. With MODEL, a model of all
+For each models/KERNEL-cpu and its sweeps datasets/KERNEL/cpu-*.sqt, what `seqtune evaluate --light-gbm` tells. With MODEL, a model of all
 these kernels: the same of it, beside the first choices of each kernel's own model.
 """
 import json
@@ -13,7 +13,8 @@ from pathlib import Path
 
 
 def evaluated(program, kernel, model):
-    command = [program, "evaluate", model, f"datasets/{kernel}/cpu-epyc-2c.sqt", "--light-gbm", "--json"]
+    sweeps = sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
+    command = [program, "evaluate", model, *sweeps, "--light-gbm", "--json"]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     return report | {"by_method": {row["method"]: row for row in report["rows"]}}
 

@@ -9,6 +9,11 @@ hpl.txt, hpl_held_out.txt: numbers of equations, drawn log-uniformly, for a swee
 clblast.txt, clblast_held_out.txt: the same for CLBlast's matrix products; clblast_padded.txt, clblast_padded_held_out.txt: of whole tiles, for its
 indirect kernel.
 
+histogram_more.txt, norm_more.txt, reduction_more.txt, transpose_more.txt: drawn log-uniformly within the sizes of histogram.txt and so on, none of which
+comes again.
+
+conv2d.txt: layers drawn from what convolutional networks have (filters, planes, channels, strides, groups), small enough for a CPU.
+
 gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones. SHAPES is a folder of lists of problems: deepbench_*.csv
 (baidu-research/DeepBench, Apache-2.0), torchbench_gemm_shapes.csv (pytorch/benchmark, BSD-3-Clause) and miopen_conv_problems.csv
 (ROCm/MIOpen, MIT). Without it they are left as they are.
@@ -126,28 +131,81 @@ def gemm_gpu(shapes, rng):
     return [line + (",dtype=f16" if i % 3 == 2 else "") for i, line in enumerate(dict.fromkeys(chosen))]
 
 
-def conv_gpu(shapes, rng):
-    def line(n, c, h, w, k, r, s, p, q, u, v, d=1, e=1, g=1):
-        out = lambda x, f, pad, step, dilation: (x + 2 * pad - dilation * (f - 1) - 1) // step + 1
-        oh, ow = out(h, r, p, u, d), out(w, s, q, v, e)
-        if oh < 1 or ow < 1 or c % g or k % g:
-            return None
-        flops = 2 * n * k * oh * ow * c // g * r * s
-        if not 1e7 <= flops <= 5e10 or 4 * (n * c * h * w + n * k * oh * ow) > 2**30:
-            return None
-        text = f"N={n},C={c},H={h},W={w},K={k},R={r},S={s}"
-        for name, value, usual in (
-            ("pad_h", p, 0), ("pad_w", q, 0), ("stride_h", u, 1), ("stride_w", v, 1), ("dilation_h", d, 1), ("dilation_w", e, 1), ("groups", g, 1),
-        ):
-            text += f",{name}={value}" if value != usual else ""
-        return text
+def layer(n, c, h, w, k, r, s, p, q, u, v, d=1, e=1, g=1, flops=(1e7, 5e10)):
+    """A line of a convolution; None where its sizes do not fit or its work is not within `flops`."""
+    out = lambda x, f, pad, step, dilation: (x + 2 * pad - dilation * (f - 1) - 1) // step + 1
+    oh, ow = out(h, r, p, u, d), out(w, s, q, v, e)
+    if oh < 1 or ow < 1 or c % g or k % g:
+        return None
+    if not flops[0] <= 2 * n * k * oh * ow * c // g * r * s <= flops[1] or 4 * (n * c * h * w + n * k * oh * ow) > 2**30:
+        return None
+    text = f"N={n},C={c},H={h},W={w},K={k},R={r},S={s}"
+    for name, value, usual in (
+        ("pad_h", p, 0), ("pad_w", q, 0), ("stride_h", u, 1), ("stride_w", v, 1), ("dilation_h", d, 1), ("dilation_w", e, 1), ("groups", g, 1),
+    ):
+        text += f",{name}={value}" if value != usual else ""
+    return text
 
+
+def layers(count, seed, flops):
+    rng = random.Random(seed)
+    lines = []
+    while len(lines) < count:
+        r, s = rng.choices([(1, 1), (3, 3), (5, 5), (7, 7), (1, 7), (3, 1)], [5, 8, 2, 1, 1, 1])[0]
+        plane = rng.choice([7, 8, 13, 14, 16, 28, 32, 56, 64, 112, 224, rng.randint(5, 120)])
+        c = rng.choice([1, 3, 3] + [size(rng, 8, 512)] * 6)
+        k = size(rng, 8, 512)
+        g = rng.choices([1, 2, 4, 8], [8, 1, 1, 1])[0]
+        step = rng.choices([1, 2], [3, 1])[0]
+        d = rng.choices([1, 2], [9, 1])[0] if r * s > 1 else 1
+        p, q = (0, 0) if rng.random() < 0.1 else (d * (r - 1) // 2, d * (s - 1) // 2)
+        line = layer(rng.choice([1, 1, 1, 2, 4, 8, 16]), c, plane, plane, k, r, s, p, q, step, step, d, d, g, flops)
+        if line and line not in lines:
+            lines.append(line)
+    return lines
+
+
+def more(name, count, seed, draw, options):
+    """Lines of `draw(rng)` that NAME.txt has not, each with each of the options in so many of a hundred."""
+    rng = random.Random(seed)
+    sizes_of = lambda line: {pair for pair in line.split(",") if pair.split("=")[1].isdigit()}
+    known = [sizes_of(line) for line in (folder / f"{name}.txt").read_text().splitlines() if not line.startswith("#")]
+    lines = []
+    while len(lines) < count:
+        line = draw(rng)
+        if line and sizes_of(line) not in known:
+            known.append(sizes_of(line))
+            lines.append(line + "".join(f",{option}" for option, percent in options if rng.random() < percent / 100))
+    return lines
+
+
+def matrix(rows, columns, work, most_batch=1):
+    """Draws a matrix of so many elements from so many to so many rows and columns."""
+
+    def draw(rng):
+        batch = size(rng, 1, most_batch) if most_batch > 1 and rng.random() < 0.5 else 1
+        m, n = size(rng, *rows), size(rng, *columns)
+        fits = rows[0] <= m <= rows[1] and columns[0] <= n <= columns[1] and work[0] <= batch * m * n <= work[1]
+        return ("" if batch == 1 else f"batch={batch},") + f"rows={m},columns={n}" if fits else None
+
+    return draw
+
+
+def segments(rng):
+    """Draws values to be counted."""
+    n, batch, bins, narrow = size(rng, 36, 1_251_452), size(rng, 1, 2_654), size(rng, 8, 4_096), rng.choice([0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 10])
+    if not 16_000 <= n * batch <= 3_000_000 or n < 36 or bins < 8 or bins > 4_096:
+        return None
+    return f"n={n},batch={batch},bins={bins}" + (f",narrow={narrow}" if narrow else "")
+
+
+def conv_gpu(shapes, rng):
     def numbers(r, names):
         return [int(r[name]) for name in names.split()]
 
-    models = [line(*numbers(r, "n c h w k fh fw ph pw sh sw dh dw g")) for r in rows(shapes, "miopen_conv_problems.csv")]
+    models = [layer(*numbers(r, "n c h w k fh fw ph pw sh sw dh dw g")) for r in rows(shapes, "miopen_conv_problems.csv")]
     bench = [
-        line(*numbers(r, "n c h w k filter_h filter_w pad_h pad_w hstride wstride")) for r in rows(shapes, "deepbench_conv_problems.csv")
+        layer(*numbers(r, "n c h w k filter_h filter_w pad_h pad_w hstride wstride")) for r in rows(shapes, "deepbench_conv_problems.csv")
     ]
     drawn = []
     while len(drawn) < 400:
@@ -155,8 +213,8 @@ def conv_gpu(shapes, rng):
         plane = rng.choice([7, 8, 14, 16, 28, 32, 56, 64, 112, rng.randint(5, 120)])
         step = rng.choice([1, 1, 1, 2])
         drawn.append(
-            line(rng.choice([1, 2, 4, 8, 16, 32, 64]), size(rng, 3, 1_024), plane, plane, size(rng, 8, 1_024), filters, filters,
-                 filters // 2, filters // 2, step, step)
+            layer(rng.choice([1, 2, 4, 8, 16, 32, 64]), size(rng, 3, 1_024), plane, plane, size(rng, 8, 1_024), filters, filters,
+                  filters // 2, filters // 2, step, step)
         )
     chosen = []
     for lines, count in ((models, 70), (bench, 40), (drawn, 60)):
@@ -183,6 +241,12 @@ write("clblast_held_out.txt", held_out)
 held_out = list(dict.fromkeys(map(in_tiles, held_out)))
 write("clblast_padded_held_out.txt", held_out)
 write("clblast_padded.txt", padded_products(220, 31, 2.5e8, held_out))
+write("conv2d.txt", layers(190, 32, (5e6, 1.2e8)))
+half = ("dtype=f16", 20)
+write("norm_more.txt", more("norm", 150, 33, matrix((3, 5_000), (32, 16_384), (1_280, 2_560_000)), [("kind=rms", 40), half]))
+write("reduction_more.txt", more("reduction", 150, 34, matrix((1, 1_000_000), (1, 500_000), (50_000, 2_000_000)), [("axis=rows", 45), half]))
+write("transpose_more.txt", more("transpose", 150, 35, matrix((2, 262_144), (3, 262_144), (16_000, 1_600_000), 128), [half]))
+write("histogram_more.txt", more("histogram", 150, 36, segments, [half]))
 if len(sys.argv) > 1:
     shapes = pathlib.Path(sys.argv[1])
     write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lets the field's ways to tune and this program's play at equal budgets of seconds, by replay of the shipped sweeps, and writes the figures and
-# plots of docs/rivals.md. Needs the trainer and LightGBM (scripts/setup.sh). Takes about 40 minutes on two cores, nearly all of it training;
+# plots of docs/rivals.md. Needs the trainer and LightGBM (scripts/setup.sh). Takes about 50 minutes on two cores, nearly all of it training;
 # called again, it finds the models. PACKAGES=1 lets strategies of Kernel Tuner's package play too (its environment is made by
 # scripts/kernel_tuner.sh); what they measure is replayed first, which takes a quarter of an hour more.
 # usage: [PACKAGES=1] scripts/rivals.sh [FOLDER]
@@ -30,14 +30,16 @@ play() {
         orders=(--orders "$out/$1.orders.jsonl")
     fi
     "$program" rivals "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" "${orders[@]}" \
-        > "$out/$1.md"
+        > "$out/$1.part.md"
+    mv "$out/$1.part.md" "$out/$1.md"
 }
 play gemm-cpu datasets/gemm/cpu-epyc-2c.sqt 100,300,1000 0.6 100
 play gemm-h200 datasets/gemm/h200.sqt 30,100,300 0.4 60
+play conv2d-cpu datasets/conv2d/cpu-xeon-2c.sqt 100,300,1000 0.6 60
 play conv2d-h200 datasets/conv2d/h200.sqt 30,100,300 0.4 60
 # imported from CLBlast's own tuner
 play xgemm-cpu datasets/xgemm/cpu-xeon-2c.sqt 30,100,300 0.6 144
-for name in gemm-cpu gemm-h200 conv2d-h200 xgemm-cpu; do
+for name in gemm-cpu gemm-h200 conv2d-cpu conv2d-h200 xgemm-cpu; do
     cat "$out/$name.md"
     printf '\n![%s](rivals-%s.svg)\n\n' "First choices against seconds of tuning" "$name"
 done > "$out/figures.md"
