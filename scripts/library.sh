@@ -26,8 +26,10 @@ kernels=("$@")
 [ $# -gt 0 ] || kernels=(softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention)
 
 sweep() {
-    local list=$1${LIST:+_$LIST}
-    grep -v '^#' "datasets/problems/$list.txt" | head -n 150 > "$out/$list.txt"
+    local list=$1 count=150
+    [ -z "${LIST:-}" ] || list=$1_$LIST count=1000
+    # the end of the first list is for judging
+    grep -v '^#' "datasets/problems/$list.txt" | head -n $count > "$out/$list.txt"
     "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
     mkdir -p "datasets/$1"
     "$program" convert "$out/$list.jsonl" -o "datasets/$1/$as.sqt" --overwrite
@@ -78,7 +80,7 @@ esac
 mkdir -p "$out"
 for kernel in "${kernels[@]}"; do
     case $verb in
-        train) "$program" train "datasets/$kernel"/cpu-*.sqt -o "$out/$kernel" --members 2 ;;
+        train) rm -f "$out/$kernel/model.safetensors" && "$program" train "datasets/$kernel"/cpu-*.sqt -o "$out/$kernel" --members 2 ;;
         judge) "$program" evaluate "$out/$kernel" "datasets/$kernel"/cpu-*.sqt --worst 0 ;;
         *) "$verb" "$kernel" ;;
     esac
