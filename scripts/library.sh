@@ -23,7 +23,7 @@ if [ "$verb" = sweep ]; then
     shift
 fi
 kernels=("$@")
-[ $# -gt 0 ] || kernels=(softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention)
+[ $# -gt 0 ] || kernels=(softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention conv2d)
 
 sweep() {
     local list=$1 count=150
