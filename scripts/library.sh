@@ -19,7 +19,8 @@ usage() {
 }
 [ $# = 0 ] || shift
 if [ "$verb" = sweep ]; then
-    as=${1:?usage: scripts/library.sh sweep AS [KERNEL...]}
+    [ $# -gt 0 ] || usage
+    as=$1
     shift
 fi
 kernels=("$@")
@@ -28,6 +29,10 @@ kernels=("$@")
 sweep() {
     local list=$1 count=150
     [ -z "${LIST:-}" ] || list=$1_$LIST count=1000
+    if [ ! -e "datasets/problems/$list.txt" ]; then
+        echo "library: no list of problems datasets/problems/$list.txt" >&2
+        exit 2
+    fi
     # the end of the first list is for judging
     grep -v '^#' "datasets/problems/$list.txt" | head -n $count > "$out/$list.txt"
     "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
