@@ -4,7 +4,7 @@
 usage: scripts/library_table.py [SEQTUNE [MODEL]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
 
 For each models/KERNEL-cpu and its sweeps datasets/KERNEL/cpu-*.sqt, what `seqtune evaluate --light-gbm` tells. With MODEL, a model of all
-these kernels: the same of it, beside the first choices of each kernel's own model.
+these kernels: what it is worth beside each kernel's own model, without LightGBM.
 """
 import json
 import subprocess
@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 
-def evaluated(program, kernel, model):
+def evaluated(program, kernel, model, *options):
     sweeps = sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
-    command = [program, "evaluate", model, *sweeps, "--light-gbm", "--json"]
+    command = [program, "evaluate", model, *sweeps, *options, "--json"]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     return report | {"by_method": {row["method"]: row for row in report["rows"]}}
 
@@ -55,7 +55,7 @@ def main():
         # gemm has a section of its own
         if kernel == "gemm":
             continue
-        own = evaluated(program, kernel, str(model))
+        own = evaluated(program, kernel, str(model), *([] if joint else ["--light-gbm"]))
         reports = [own] + ([evaluated(program, kernel, joint)] if joint else [])
         print(beside(kernel, *reports) if joint else line(kernel, own), flush=True)
         means.append([100 * r["by_method"]["seqtune, as predict"]["mean"] for r in reports])
