@@ -24,16 +24,17 @@ if [ "$verb" = sweep ]; then
     shift
 fi
 kernels=("$@")
-[ $# -gt 0 ] || kernels=(softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention conv2d)
+library=(conv2d softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention)
+[ $# -gt 0 ] || kernels=("${library[@]}")
 
 sweep() {
+    # the end of a kernel's first list is for judging, of another list all are swept
     local list=$1 count=150
-    [ -z "${LIST:-}" ] || list=$1_$LIST count=1000
+    [ -z "${LIST:-}" ] || list=$1_$LIST count=-0
     if [ ! -e "datasets/problems/$list.txt" ]; then
         echo "library: no list of problems datasets/problems/$list.txt" >&2
         exit 2
     fi
-    # the end of the first list is for judging
     grep -v '^#' "datasets/problems/$list.txt" | head -n $count > "$out/$list.txt"
     "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
     mkdir -p "datasets/$1"
@@ -47,8 +48,8 @@ ship() {
 
 # kernels that compute something of their own: the tensor cores' and the warp groups' products are gemm again
 others() {
-    local file=$1 sweeps=()
-    for kernel in gemm conv2d softmax gemv transpose reduction norm stencil2d spmv histogram scan nbody stencil3d depthwise batched_gemm attention; do
+    local file=$1 sweeps=() kernel
+    for kernel in gemm "${library[@]}"; do
         [ ! -e "datasets/$kernel/$file" ] || sweeps+=("datasets/$kernel/$file")
     done
     if [ ${#sweeps[@]} -lt 3 ]; then
@@ -64,7 +65,7 @@ together() {
         kernel=$(basename "$model" -cpu)
         [ "$kernel" = gemm ] || sweeps+=(datasets/"$kernel"/cpu-*.sqt)
     done
-    [ -e "$out/together/model.safetensors" ] || "$program" train "${sweeps[@]}" -o "$out/together" --together --members 2
+    "$program" train "${sweeps[@]}" -o "$out/together" --together --members 2 --overwrite >&2
     scripts/library_table.py "$program" "$out/together"
 }
 
@@ -85,7 +86,8 @@ esac
 mkdir -p "$out"
 for kernel in "${kernels[@]}"; do
     case $verb in
-        train) rm -f "$out/$kernel/model.safetensors" && "$program" train "datasets/$kernel"/cpu-*.sqt -o "$out/$kernel" --members 2 ;;
+        # one of the same data stays as it is
+        train) "$program" train "datasets/$kernel"/cpu-*.sqt -o "$out/$kernel" --members 2 --overwrite ;;
         judge) "$program" evaluate "$out/$kernel" "datasets/$kernel"/cpu-*.sqt --worst 0 ;;
         *) "$verb" "$kernel" ;;
     esac
