@@ -13,13 +13,11 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from library_table import kernels as with_model, sweeps_of
+
 
 def answer(*words):
     return subprocess.run(list(map(str, words)), check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-
-
-def sweeps_of(kernel):
-    return sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
 
 
 def best_swept(program, kernel):
@@ -59,7 +57,7 @@ def judged(program, kernel, count):
 
 def main(program="target/release/seqtune", count="6", *kernels):
     print("| kernel | problems | first choice, mean % | lowest % | best of 5, mean % | default % |\n|---|---|---|---|---|---|")
-    for kernel in kernels or sorted(m.name.removesuffix("-cpu") for m in Path("models").glob("*-cpu") if m.name != "gemm-cpu"):
+    for kernel in kernels or with_model():
         first, five, default = zip(*judged(program, kernel, int(count)))
         shown = [statistics.mean(first), min(first), statistics.mean(five), statistics.mean(x for x in default if x == x)]
         print(f"| {kernel} | {count} | " + " | ".join(f"{100 * x:.1f}" for x in shown) + " |", flush=True)

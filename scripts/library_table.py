@@ -12,9 +12,17 @@ import sys
 from pathlib import Path
 
 
+def kernels():
+    """Those with a model for CPUs; gemm has a section of its own."""
+    return sorted({m.name.removesuffix("-cpu") for m in Path("models").glob("*-cpu")} - {"gemm"})
+
+
+def sweeps_of(kernel):
+    return sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
+
+
 def evaluated(program, kernel, model, *options):
-    sweeps = sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
-    command = [program, "evaluate", model, *sweeps, *options, "--json"]
+    command = [program, "evaluate", model, *sweeps_of(kernel), *options, "--json"]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     return report | {"by_method": {row["method"]: row for row in report["rows"]}}
 
@@ -50,16 +58,13 @@ def main():
         table(["kernel", "shapes learned / held out", "first choice", "10th percentile", "best of 5", "calibration error (by chance)",
                "LightGBM, regression", "lambdarank", "neighbour", "best on average", "default", "random"])  # fmt: skip
     means = []
-    for model in sorted(Path("models").glob("*-cpu")):
-        kernel = model.name.removesuffix("-cpu")
-        # gemm has a section of its own
-        if kernel == "gemm":
-            continue
-        own = evaluated(program, kernel, str(model), *([] if joint else ["--light-gbm"]))
+    for kernel in kernels():
+        own = evaluated(program, kernel, f"models/{kernel}-cpu", *([] if joint else ["--light-gbm"]))
         reports = [own] + ([evaluated(program, kernel, joint)] if joint else [])
         print(beside(kernel, *reports) if joint else line(kernel, own), flush=True)
         means.append([100 * r["by_method"]["seqtune, as predict"]["mean"] for r in reports])
     print("\nFirst choices, mean of the kernels: " + ", ".join(f"{sum(column) / len(column):.1f}" for column in zip(*means)) + ".")
 
 
-main()
+if __name__ == "__main__":
+    main()
