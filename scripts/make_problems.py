@@ -72,15 +72,23 @@ def equations(count, seed, low, high, without=()):
     return sorted(found)
 
 
-def products(count, seed, most_flops, without=()):
+def different(count, seed, draw, without=()):
+    """So many different lines of `draw(rng)`, which is None where sizes do not fit."""
     rng = random.Random(seed)
     lines = []
     while len(lines) < count:
-        m, n, k = (size(rng, 32, 1024) for _ in range(3))
-        line = f"M={m},N={n},K={k}"
-        if 1e5 <= 2 * m * n * k <= most_flops and line not in lines and line not in without:
+        line = draw(rng)
+        if line and line not in lines and line not in without:
             lines.append(line)
     return lines
+
+
+def products(count, seed, most_flops, without=()):
+    def draw(rng):
+        m, n, k = (size(rng, 32, 1024) for _ in range(3))
+        return f"M={m},N={n},K={k}" if 1e5 <= 2 * m * n * k <= most_flops else None
+
+    return different(count, seed, draw, without)
 
 
 def in_tiles(line):
@@ -148,9 +156,7 @@ def layer(n, c, h, w, k, r, s, p, q, u, v, d=1, e=1, g=1, flops=(1e7, 5e10)):
 
 
 def layers(count, seed, flops):
-    rng = random.Random(seed)
-    lines = []
-    while len(lines) < count:
+    def draw(rng):
         r, s = rng.choices([(1, 1), (3, 3), (5, 5), (7, 7), (1, 7), (3, 1)], [5, 8, 2, 1, 1, 1])[0]
         plane = rng.choice([7, 8, 13, 14, 16, 28, 32, 56, 64, 112, 224, rng.randint(5, 120)])
         c = rng.choice([1, 3, 3] + [size(rng, 8, 512)] * 6)
@@ -159,10 +165,9 @@ def layers(count, seed, flops):
         step = rng.choices([1, 2], [3, 1])[0]
         d = rng.choices([1, 2], [9, 1])[0] if r * s > 1 else 1
         p, q = (0, 0) if rng.random() < 0.1 else (d * (r - 1) // 2, d * (s - 1) // 2)
-        line = layer(rng.choice([1, 1, 1, 2, 4, 8, 16]), c, plane, plane, k, r, s, p, q, step, step, d, d, g, flops)
-        if line and line not in lines:
-            lines.append(line)
-    return lines
+        return layer(rng.choice([1, 1, 1, 2, 4, 8, 16]), c, plane, plane, k, r, s, p, q, step, step, d, d, g, flops)
+
+    return different(count, seed, draw)
 
 
 def more(name, count, seed, draw, options):
