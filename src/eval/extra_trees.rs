@@ -1,86 +1,81 @@
-//! Extremely randomised trees (Geurts, Ernst, Wehenkel 2006): each cut is the best of a few random ones.
+//! Extremely randomised trees (Geurts, Ernst, Wehenkel 2006), fitted: each cut is the best of a few random ones.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::error::Result;
+use seqtune_predict::extra_trees::{ExtraTrees, Node};
 use seqtune_predict::threads::on_threads;
 
-/// Rows with a class each.
-pub struct Classified {
+/// Rows with what trees are to tell of them.
+pub struct Samples<'a> {
     /// Row after row.
-    pub rows: Vec<f32>,
+    pub rows: &'a [f32],
     /// Numbers of a row.
     pub columns: usize,
-    /// Class of each row, below `classes`.
-    pub labels: Vec<u32>,
-    /// Number of classes.
-    pub classes: usize,
+    /// Of each row.
+    pub targets: Targets<'a>,
 }
 
-/// Fitted trees.
-pub struct ExtraTrees {
-    trees: Vec<Vec<Node>>,
-    classes: usize,
+/// What rows are told apart by.
+pub enum Targets<'a> {
+    /// Class of each row, below a number of classes: leaves are to be of one class, and hold the shares of classes.
+    Classes(&'a [u32], usize),
+    /// Numbers of each row: leaves are to be of rows whose numbers are alike, and hold shares of the rows.
+    Vectors(&'a [Vec<f32>]),
 }
 
-enum Node {
-    /// Rows with a number below the cut go to the first node, others to the second.
-    Cut(u32, f32, [u32; 2]),
-    /// Shares of the classes that occur.
-    Leaf(Vec<(u32, f32)>),
-}
-
-impl ExtraTrees {
-    /// Fits `count` trees to all rows, each grown until its leaves are of one class or cannot be cut. Each cut is the purest by Gini's
-    /// measure of as many random ones as the square root of the columns.
-    ///
-    /// # Errors
-    /// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
-    pub fn fit(samples: &Classified, count: usize, threads: usize, seed: u64) -> Result<ExtraTrees> {
-        let seeds: Vec<u64> = (0..count as u64).map(|tree| seed.wrapping_mul(1_000_003) + tree).collect();
-        let grow = |seed: &u64| {
-            let mut grower = Grower {
-                samples,
-                rng: ChaCha8Rng::seed_from_u64(*seed),
-                columns: (0..samples.columns).collect(),
-                counts: [vec![0; samples.classes], vec![0; samples.classes]],
-                nodes: Vec::new(),
-            };
-            let mut rows: Vec<u32> = (0..samples.labels.len() as u32).collect();
-            grower.grow(&mut rows);
-            Ok(grower.nodes)
-        };
-        Ok(ExtraTrees { trees: on_threads(&seeds, threads, grow)?, classes: samples.classes })
-    }
-
-    /// Probabilities of the classes for a row.
-    pub fn predict(&self, row: &[f32]) -> Vec<f32> {
-        let mut probabilities = vec![0.0; self.classes];
-        for nodes in &self.trees {
-            let mut at = 0;
-            let leaf = loop {
-                match &nodes[at] {
-                    Node::Cut(column, cut, [below, above]) => {
-                        at = if row[*column as usize] < *cut { *below } else { *above } as usize;
-                    }
-                    Node::Leaf(shares) => break shares,
-                }
-            };
-            leaf.iter().for_each(|(class, share)| probabilities[*class as usize] += share / self.trees.len() as f32);
+impl Targets<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Targets::Classes(labels, _) => labels.len(),
+            Targets::Vectors(vectors) => vectors.len(),
         }
-        probabilities
     }
+
+    /// Cuts that one is chosen of: what the authors advise for classes and for numbers.
+    fn tried(&self, columns: usize) -> usize {
+        match self {
+            Targets::Classes(..) => (columns as f64).sqrt().ceil() as usize,
+            Targets::Vectors(_) => columns,
+        }
+    }
+}
+
+/// Fits `count` trees to all rows, each grown until its leaves cannot be told apart or cut. Each cut is the best of some random ones: by Gini's
+/// measure of classes, or by what it takes from the variance of vectors.
+///
+/// # Errors
+/// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
+pub fn fit(samples: &Samples, count: usize, threads: usize, seed: u64) -> Result<ExtraTrees> {
+    let seeds: Vec<u64> = (0..count as u64).map(|tree| seed.wrapping_mul(1_000_003) + tree).collect();
+    let rows = samples.targets.len();
+    let (labels, width) = match samples.targets {
+        Targets::Classes(_, classes) => (classes, classes),
+        Targets::Vectors(vectors) => (rows, vectors.first().map_or(0, Vec::len)),
+    };
+    let grow = |seed: &u64| {
+        let mut grower = Grower {
+            samples,
+            rng: ChaCha8Rng::seed_from_u64(*seed),
+            columns: (0..samples.columns).collect(),
+            sums: [vec![0.0; width], vec![0.0; width]],
+            nodes: Vec::new(),
+        };
+        grower.grow(&mut (0..rows as u32).collect::<Vec<u32>>());
+        Ok(grower.nodes)
+    };
+    Ok(ExtraTrees { trees: on_threads(&seeds, threads, grow)?, labels })
 }
 
 /// One tree while it grows.
 struct Grower<'a> {
-    samples: &'a Classified,
+    samples: &'a Samples<'a>,
     rng: ChaCha8Rng,
     /// In random order.
     columns: Vec<usize>,
-    /// Rows by class on both sides of a cut; 0 between uses.
-    counts: [Vec<u32>; 2],
+    /// Rows by class, or sums of vectors, on both sides of a cut; 0 between uses.
+    sums: [Vec<f64>; 2],
     nodes: Vec<Node>,
 }
 
@@ -111,13 +106,16 @@ impl Grower<'_> {
         at as u32
     }
 
-    /// The purest of some random cuts; `None` where all rows are of one class, or alike.
+    /// The best of some random cuts; `None` where all rows are to be told the same, or are alike.
     fn cut(&mut self, rows: &[u32]) -> Option<(usize, f32)> {
-        let labels = &self.samples.labels;
-        if rows.iter().all(|row| labels[*row as usize] == labels[rows[0] as usize]) {
+        let same = match self.samples.targets {
+            Targets::Classes(labels, _) => rows.iter().all(|r| labels[*r as usize] == labels[rows[0] as usize]),
+            Targets::Vectors(_) => rows.len() == 1,
+        };
+        if same {
             return None;
         }
-        let wanted = (self.samples.columns as f64).sqrt().ceil() as usize;
+        let wanted = self.samples.targets.tried(self.samples.columns);
         let mut columns = std::mem::take(&mut self.columns);
         columns.shuffle(&mut self.rng);
         let (mut best, mut tried) = (None, 0);
@@ -143,27 +141,41 @@ impl Grower<'_> {
         best.map(|(_, column, cut)| (column, cut))
     }
 
-    /// Sum over both sides of the squares of the classes' counts by the side's rows: Gini's measure but for what all cuts share.
+    /// Sum over both sides of the squares of the classes' counts, or of the vectors' sums, by the side's rows: Gini's measure, or the variance that
+    /// is taken away, but for what all cuts share.
     fn purity(&mut self, rows: &[u32], column: usize, cut: f32) -> f64 {
         let mut sizes = [0u32; 2];
         for row in rows {
             let side = usize::from(self.number(*row, column) >= cut);
             sizes[side] += 1;
-            self.counts[side][self.samples.labels[*row as usize] as usize] += 1;
+            match self.samples.targets {
+                Targets::Classes(labels, _) => self.sums[side][labels[*row as usize] as usize] += 1.0,
+                Targets::Vectors(vectors) => {
+                    let numbers = self.sums[side].iter_mut().zip(&vectors[*row as usize]);
+                    numbers.for_each(|(sum, number)| *sum += f64::from(*number));
+                }
+            }
         }
         let mut squares = [0f64; 2];
-        for row in rows {
-            let class = self.samples.labels[*row as usize] as usize;
-            for (square, counts) in squares.iter_mut().zip(&mut self.counts) {
-                *square += f64::from(counts[class]).powi(2);
-                counts[class] = 0;
+        let mut settle = |class: usize| {
+            for (square, sums) in squares.iter_mut().zip(&mut self.sums) {
+                *square += sums[class].powi(2);
+                sums[class] = 0.0;
             }
+        };
+        match self.samples.targets {
+            // of many classes a node has few
+            Targets::Classes(labels, _) => rows.iter().for_each(|row| settle(labels[*row as usize] as usize)),
+            Targets::Vectors(vectors) => (0..vectors[0].len()).for_each(settle),
         }
         squares.iter().zip(sizes).map(|(square, size)| square / f64::from(size.max(1))).sum()
     }
 
     fn leaf(&self, rows: &[u32]) -> Node {
-        let mut classes: Vec<u32> = rows.iter().map(|row| self.samples.labels[*row as usize]).collect();
+        let mut classes: Vec<u32> = match self.samples.targets {
+            Targets::Classes(labels, _) => rows.iter().map(|row| labels[*row as usize]).collect(),
+            Targets::Vectors(_) => rows.to_vec(),
+        };
         classes.sort_unstable();
         let share = |same: &[u32]| (same[0], same.len() as f32 / rows.len() as f32);
         Node::Leaf(classes.chunk_by(|a, b| a == b).map(share).collect())
@@ -175,7 +187,7 @@ mod tests {
     use super::*;
 
     /// Points of a chessboard of 4 x 4 fields with three classes, a column of noise beside.
-    fn board(count: usize, seed: u64) -> Classified {
+    fn board(count: usize, seed: u64) -> (Vec<f32>, Vec<u32>) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let (mut rows, mut labels) = (Vec::new(), Vec::new());
         for _ in 0..count {
@@ -183,15 +195,17 @@ mod tests {
             rows.extend([x, y, noise]);
             labels.push(((x * 4.0) as u32 + 2 * (y * 4.0) as u32) % 3);
         }
-        Classified { rows, columns: 3, labels, classes: 3 }
+        (rows, labels)
     }
 
     #[test]
     fn fields_of_a_board_are_told_apart_where_one_cut_tells_nothing() {
         let (train, test) = (board(3_000, 1), board(500, 2));
-        let trees = ExtraTrees::fit(&train, 40, 2, 7).unwrap();
+        let samples = Samples { rows: &train.0, columns: 3, targets: Targets::Classes(&train.1, 3) };
+        let trees = fit(&samples, 40, 2, 7).unwrap();
+        assert!(trees.is_sound(3) && !trees.is_sound(2));
         let (mut right, mut sure) = (0, 0.0);
-        for (row, label) in test.rows.chunks(3).zip(&test.labels) {
+        for (row, label) in test.0.chunks(3).zip(&test.1) {
             let said = trees.predict(row);
             assert!((said.iter().sum::<f32>() - 1.0).abs() < 1e-4);
             let best = (0..3).max_by(|a, b| said[*a].total_cmp(&said[*b])).unwrap();
@@ -200,14 +214,31 @@ mod tests {
         }
         assert!(right > 455, "{right} of 500");
         assert!(sure > 400.0, "{sure}");
-        let again = ExtraTrees::fit(&train, 40, 1, 7).unwrap();
+        let again = fit(&samples, 40, 1, 7).unwrap();
         assert_eq!(again.predict(&[0.3, 0.6, 0.5]), trees.predict(&[0.3, 0.6, 0.5]), "whatever the threads");
     }
 
     #[test]
     fn rows_that_are_alike_make_one_leaf_with_the_shares_of_their_classes() {
-        let samples = Classified { rows: vec![1.0; 8], columns: 2, labels: vec![0, 2, 2, 2], classes: 3 };
-        let trees = ExtraTrees::fit(&samples, 3, 1, 1).unwrap();
+        let samples = Samples { rows: &[1.0; 8], columns: 2, targets: Targets::Classes(&[0, 2, 2, 2], 3) };
+        let trees = fit(&samples, 3, 1, 1).unwrap();
         assert_eq!(trees.predict(&[1.0, 1.0]), [0.25, 0.0, 0.75]);
+    }
+
+    #[test]
+    fn rows_whose_numbers_change_with_a_column_are_weighed_by_it_and_not_by_noise() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let rows: Vec<f32> = (0..200).map(|_| rng.random()).collect();
+        // two numbers that the first of two columns tells
+        let vectors: Vec<Vec<f32>> =
+            rows.chunks(2).map(|row| vec![row[0], if row[0] < 0.3 { 2.0 } else { 0.0 }]).collect();
+        let samples = Samples { rows: &rows, columns: 2, targets: Targets::Vectors(&vectors) };
+        let trees = fit(&samples, 100, 2, 1).unwrap();
+        let shares = trees.predict(&[0.2, 0.9]);
+        assert!((shares.iter().sum::<f32>() - 1.0).abs() < 1e-3);
+        let mean = |at: usize| shares.iter().zip(&vectors).map(|(share, v)| share * v[at]).sum::<f32>();
+        assert!((mean(0) - 0.2).abs() < 0.03 && mean(1) > 1.95, "{} {}", mean(0), mean(1));
+        let own = trees.predict(&rows[..2]);
+        assert!((own[0] - 1.0).abs() < 1e-3, "a row that was learned is known by heart");
     }
 }

@@ -4,8 +4,9 @@
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Objective;
-use seqtune_predict::likeness::{Likeness, Quantity, own_coefficients};
+use seqtune_predict::likeness::{Likeness, Quantity};
 use seqtune_predict::linear::{cholesky, dot, forward, solve};
+use seqtune_predict::profiles::few_combinations;
 use seqtune_predict::threads::on_threads;
 use seqtune_predict::{Config, Predictor};
 
@@ -45,7 +46,7 @@ pub fn learn(
     [train, validation]: [&[&MeasuredProblem]; 2],
     threads: usize,
 ) -> Result<Option<Likeness>> {
-    let alone = own_coefficients(predictor.kernel()).is_some();
+    let alone = few_combinations(predictor.kernel()).is_some();
     let problems = if alone { [train, validation].concat() } else { validation.to_vec() };
     let has = |of: &Objective| problems.iter().any(|tried| !tried.costs(*of).is_empty());
     let quantities: Vec<Objective> = QUANTITIES.into_iter().filter(has).collect();

@@ -44,6 +44,8 @@ pub struct ScoredProblem {
     pub opinions: Vec<LogProbs>,
     /// Measured cost of each config, in the unit of the objective.
     pub costs: Vec<f64>,
+    /// [`Scored::risk`](crate::candidate::Scored::risk) of each config; may be empty.
+    pub risks: Vec<f64>,
 }
 
 /// A first choice: its predicted probability, whether it was the best, and the part of the best that it lost.

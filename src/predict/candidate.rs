@@ -17,6 +17,9 @@ pub struct Candidate {
     pub time_us: f64,
     /// Predicted joules per launch; NaN where the model never saw energy.
     pub joules: f64,
+    /// How probably it loses more than [`LOSS`](crate::calibration::LOSS), where the model knows that of the problem itself
+    /// ([`crate::profiles`]); else NaN.
+    pub risk: f64,
 }
 
 /// A config with what the model makes of it.
@@ -34,6 +37,8 @@ pub struct Scored {
     pub rank: f64,
     /// The scores of the boosted trees of values and of lists, likewise; 0 where the model has none.
     pub trees: [f64; 2],
+    /// As [`Candidate::risk`], among the configs that were scored with it.
+    pub risk: f64,
 }
 
 impl Scored {
@@ -46,6 +51,7 @@ impl Scored {
             joules: f64::NAN,
             rank: 0.0,
             trees: [0.0; 2],
+            risk: f64::NAN,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::network::ensemble::{Ensemble, KvCaches};
 use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
+use crate::profiles::{Weighed, few_combinations};
 use crate::query::Query;
 use crate::sequence::Sequence;
 
@@ -83,7 +84,7 @@ impl Decoder<'_> {
             instance.check(problem, device)?;
         }
         let (found, mut caches, histories) =
-            self.search(&instances, objective, query.width.max(top), among, &mut |_, _| {})?;
+            self.search(&instances, objective, self.width(query), among, &mut |_, _| {})?;
         if !self.ensemble.reranks() {
             return Ok(self.timed(&instances, found, (&mut caches, &histories), top));
         }
@@ -96,11 +97,13 @@ impl Decoder<'_> {
             let weights = self.weights();
             let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
                 .zip(scorer.averaged().into_iter().zip(weighed))
-                .map(|((config, h), (scores, [values, lists]))| {
+                .map(|((config, h), (scores, Weighed { logs: [values, lists], risk }))| {
                     let opinions = [h.log_probability, scores.rank as f64, values, lists];
-                    (pooled_score(&weights, &opinions), self.candidate(instance, config, h.log_probability, scores))
+                    let candidate = self.candidate(instance, config, h.log_probability, scores);
+                    (pooled_score(&weights, &opinions), Candidate { risk, ..candidate })
                 })
                 .collect();
+            self.reshape(instance, judged.iter_mut().map(|(_, c)| (&c.config, [&mut c.time_us, &mut c.joules])));
             judged.sort_by(|a, b| b.0.total_cmp(&a.0));
             if let Some(calibration) = self.calibration {
                 let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
@@ -114,6 +117,30 @@ impl Decoder<'_> {
         Ok(found.into_iter().enumerate().map(answer).collect())
     }
 
+    /// How many configs the beam finds: all where profiles rank them, which know better than the likelihood.
+    fn width(self, query: &Query) -> usize {
+        let profiles = self.trees.iter().any(|trees| trees.objective == query.objective && trees.profiles().is_some());
+        let all = few_combinations(&self.featurizer.kernel).filter(|_| profiles);
+        query.width.max(query.top).max(all.unwrap_or(0))
+    }
+
+    /// Gives times and energies of configs the shape that profiles know; what they come to on average stays what the networks say.
+    fn reshape<'c>(self, instance: &Instance, configs: impl Iterator<Item = (&'c Config, [&'c mut f64; 2])>) {
+        let profiles = |of: Objective| self.trees.iter().find(|t| t.objective == of).and_then(TreesInStep::profiles);
+        let known = [profiles(Objective::Time), profiles(Objective::Energy)];
+        if known.iter().all(Option::is_none) {
+            return;
+        }
+        let (configs, costs): (Vec<Config>, Vec<[&mut f64; 2]>) =
+            configs.map(|(config, c)| (config.clone(), c)).unzip();
+        let (mut times, mut joules): (Vec<&mut f64>, Vec<&mut f64>) = costs.into_iter().map(|[t, j]| (t, j)).unzip();
+        for (profiles, costs) in known.iter().zip([&mut times, &mut joules]) {
+            if let Some(profiles) = profiles {
+                profiles.reshape(instance, &configs, costs);
+            }
+        }
+    }
+
     pub(crate) fn candidate(
         self,
         instance: &Instance,
@@ -122,7 +149,8 @@ impl Decoder<'_> {
         scores: Scores,
     ) -> Candidate {
         let [time_us, joules] = self.featurizer.decode_costs(instance, scores.costs);
-        Candidate { config, log_probability, probability: log_probability.exp(), time_us, joules }
+        let probability = log_probability.exp();
+        Candidate { config, log_probability, probability, time_us, joules, risk: f64::NAN }
     }
 
     /// How much likelihood, re-ranker and trees count.
@@ -130,10 +158,10 @@ impl Decoder<'_> {
         self.calibration.map_or(EQUAL, |calibration| calibration.weights)
     }
 
-    /// What the trees for the objective hold probable of configs that are compared, see [`TreesInStep::weigh`]; 0 where there are none.
-    pub(crate) fn weighed(self, instance: &Instance, objective: Objective, configs: &[Config]) -> Vec<[f64; 2]> {
+    /// What the trees for the objective say of configs that are compared, see [`TreesInStep::weigh`].
+    pub(crate) fn weighed(self, instance: &Instance, objective: Objective, configs: &[Config]) -> Vec<Weighed> {
         let trees = self.trees.iter().find(|trees| trees.objective == objective);
-        trees.map_or_else(|| vec![[0.0; 2]; configs.len()], |trees| trees.weigh(instance, configs))
+        trees.map_or_else(|| vec![Weighed::NOTHING; configs.len()], |trees| trees.weigh(instance, configs))
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a re-ranker.
@@ -287,7 +315,9 @@ impl Decoder<'_> {
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
         let mut scored = vec![Scored::unknown(); configs.len()];
         let weighed = self.weighed(instance, objective, configs);
-        scored.iter_mut().zip(weighed).for_each(|(scored, trees)| scored.trees = trees);
+        for (scored, weighed) in scored.iter_mut().zip(weighed) {
+            (scored.trees, scored.risk) = (weighed.logs, weighed.risk);
+        }
         let judges = self.ensemble.reranks();
         if judges {
             let mut scorer = self.ensemble.scorer(featurizer, instance, &caches, 0);
@@ -296,6 +326,8 @@ impl Decoder<'_> {
                 [scored.time_us, scored.joules] = featurizer.decode_costs(instance, scores.costs);
                 scored.rank = scores.rank as f64;
             }
+            let costs = scored.iter_mut().map(|s| [&mut s.time_us, &mut s.joules]);
+            self.reshape(instance, configs.iter().zip(costs));
         }
         // the re-ranker has no use for the step at "finished"
         let steps = |s: &Sequence| s.asked.len() - judges as usize;

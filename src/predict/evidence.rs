@@ -244,6 +244,7 @@ impl Belief {
             probability: best[at] as f64 / DRAWS as f64,
             time_us: quantity(Objective::Time, at, scored[at].time_us),
             joules: quantity(Objective::Energy, at, scored[at].joules),
+            risk: f64::NAN,
         };
         let candidates = order.into_iter().take(query.top).map(candidate).collect();
         Informed { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }

@@ -331,6 +331,12 @@ impl Instance {
         &self.env[kernel.parameters.len() + kernel.fields.len()..]
     }
 
+    /// The problem's fields as numbers for other learners: sizes as logarithms.
+    pub fn fields(&self) -> Vec<f64> {
+        let kernel = &self.space.kernel;
+        numbers(kernel, &self.env[kernel.parameters.len()..][..kernel.fields.len()])
+    }
+
     /// A problem and a config as numbers for other learners: sizes as logarithms, the config's values, the device's limits, all features. What is
     /// not known is lower than any number.
     pub fn row(&self, config: &Config) -> Vec<f32> {
@@ -339,12 +345,22 @@ impl Instance {
         set(&mut env, kernel, &config.0);
         let (values, rest) = env.split_at(kernel.parameters.len());
         let (fields, limits) = rest.split_at(kernel.fields.len());
-        let fields = kernel.fields.iter().zip(fields);
-        let fields = fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v });
+        let fields = numbers(kernel, fields);
         let features = self.codes.iter().map(|c| c.eval(&env));
         let known = |x: f64| if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN as f64, f32::MAX as f64) as f32 };
-        fields.chain(values.iter().copied()).chain(limits.iter().copied()).chain(features).map(known).collect()
+        fields
+            .into_iter()
+            .chain(values.iter().copied())
+            .chain(limits.iter().copied())
+            .chain(features)
+            .map(known)
+            .collect()
     }
+}
+
+fn numbers(kernel: &Kernel, fields: &[f64]) -> Vec<f64> {
+    let fields = kernel.fields.iter().zip(fields);
+    fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v }).collect()
 }
 
 /// Sets the parameters of a prefix in slots.

@@ -8,9 +8,11 @@ use crate::featurizer::Instance;
 use crate::forest::{Forest, InStep};
 use crate::kernel::Objective;
 use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
+use crate::profiles::{Profiles, Weighed};
 use crate::softmax::softmax;
 use bincode::{Decode, Encode};
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// The trees of one kernel and objective.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
@@ -78,10 +80,10 @@ impl Trees {
         ranked
     }
 
-    /// The trees for many configs at once.
-    pub fn in_step(&self) -> TreesInStep {
+    /// The trees for many configs at once; profiles answer in their place.
+    pub fn in_step(&self, profiles: Option<Arc<Profiles>>) -> TreesInStep {
         let Trees { objective, tau, values, lists, .. } = self;
-        TreesInStep { objective: *objective, tau: *tau, values: values.in_step(), lists: lists.in_step() }
+        TreesInStep { objective: *objective, tau: *tau, values: values.in_step(), lists: lists.in_step(), profiles }
     }
 }
 
@@ -92,11 +94,20 @@ pub struct TreesInStep {
     tau: f64,
     values: InStep,
     lists: InStep,
+    profiles: Option<Arc<Profiles>>,
 }
 
 impl TreesInStep {
-    /// The natural logarithms of how probably each of the configs is the best of them: by the values, and by the lists.
-    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<[f64; 2]> {
+    /// What answers in the place of the trees.
+    pub fn profiles(&self) -> Option<&Profiles> {
+        self.profiles.as_deref()
+    }
+
+    /// What the trees, or the profiles, say of configs of one problem.
+    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<Weighed> {
+        if let Some(profiles) = &self.profiles {
+            return profiles.weigh(instance, configs);
+        }
         let rows: Vec<f32> = configs.iter().flat_map(|config| instance.row(config)).collect();
         let columns = (rows.len() / configs.len().max(1)).max(1);
         // what a cost is in the soft target
@@ -104,6 +115,7 @@ impl TreesInStep {
             self.values.predict(&rows, columns).into_iter().map(|value| -value as f64 / self.tau).collect();
         let lists: Vec<f64> = self.lists.predict(&rows, columns).into_iter().map(f64::from).collect();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
-        softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0)).map(|(v, l)| [ln(v), ln(l)]).collect()
+        let pairs = softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0));
+        pairs.map(|(v, l)| Weighed { logs: [ln(v), ln(l)], risk: f64::NAN }).collect()
     }
 }

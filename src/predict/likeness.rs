@@ -7,7 +7,8 @@
 
 use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
-use crate::kernel::{Config, Kernel, Objective};
+use crate::kernel::{Config, Objective};
+use crate::profiles::{combination, few_combinations};
 use serde::{Deserialize, Serialize};
 
 /// How the errors of one kernel go together.
@@ -89,22 +90,13 @@ impl Likeness {
     }
 }
 
-/// Combinations of values of which each has a coefficient of its own.
-const SMALL: usize = 64;
-
-/// The number of combinations of a kernel's values, where each has a coefficient of its own.
-pub fn own_coefficients(kernel: &Kernel) -> Option<usize> {
-    let combinations = kernel.parameters.iter().try_fold(1usize, |all, p| all.checked_mul(p.values.len()));
-    combinations.filter(|all| *all <= SMALL)
-}
-
 /// What coefficients multiply. First 1; then, in a space of few combinations, 1 for the config's own; else the place of each value among
 /// its parameter's and the square of that, and the kernel's features of the config, in deviations from their mean.
 pub fn encoding(featurizer: &Featurizer, instance: &Instance, config: &Config) -> Vec<f64> {
     let mut encoding = vec![1.0];
     let parameters = &featurizer.kernel.parameters;
-    if let Some(combinations) = own_coefficients(&featurizer.kernel) {
-        let own = parameters.iter().zip(&config.0).fold(0, |at, (p, choice)| at * p.values.len() + *choice as usize);
+    if let Some(combinations) = few_combinations(&featurizer.kernel) {
+        let own = combination(&featurizer.kernel, config);
         encoding.extend((0..combinations).map(|at| (at == own) as u8 as f64));
         return encoding;
     }

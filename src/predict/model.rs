@@ -11,6 +11,7 @@ use crate::limits::{self, MEMBERS};
 use crate::model_file::{Decoded, decode, encode, metadata, not_a_model};
 use crate::network::shapes;
 use crate::network::weights::Weights;
+use crate::profiles::Profiles;
 use crate::quality::Quality;
 use crate::settings::{Hparams, Settings};
 use crate::split::Split;
@@ -177,6 +178,8 @@ pub struct Model {
     pub weights: Weights,
     /// Of models of whole sweeps: for each kernel and objective.
     pub trees: Vec<Arc<Trees>>,
+    /// In spaces of few combinations: for each kernel and objective, what answers in the place of the trees.
+    pub profiles: Vec<Arc<Profiles>>,
 }
 
 impl Model {
@@ -216,8 +219,7 @@ impl Model {
 
     fn bytes(&self) -> Result<Vec<u8>> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
-        let meta = HashMap::from([(DESCRIPTION.to_string(), meta)]);
-        encode(&self.weights, &self.trees, meta, Dtype::I8)
+        encode(&self.weights, (&self.trees, &self.profiles), [(DESCRIPTION.into(), meta)].into(), Dtype::I8)
     }
 
     /// Whether a folder holds a model, whole or distilled.
@@ -347,8 +349,7 @@ impl Model {
         let file = file_of(path);
         let bytes = read(&file, limits::MODEL)?;
         let model = Model::from_bytes(&bytes).map_err(|e| e.at(file.display()))?;
-        let (arrays, forests) = (model.weights.len(), model.trees.len());
-        tracing::debug!("{}: {} bytes, {arrays} arrays, {forests} forests", file.display(), bytes.len());
+        tracing::debug!("{}: {} bytes, {} arrays", file.display(), bytes.len(), model.weights.len());
         Ok(model)
     }
 
@@ -359,11 +360,11 @@ impl Model {
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         let whole = || {
             metadata(bytes).and_then(|meta| Meta::refuse_older(&meta))?;
-            let Decoded { weights, trees, meta } = decode(bytes)?;
+            let Decoded { weights, trees, profiles, meta } = decode(bytes)?;
             let meta = Meta::parse(&meta)?;
             shapes::check(&meta.hparams, &meta.vocab, meta.members, meta.distilled.is_some(), &weights)
                 .map_err(|e| e.at("its weights; fetch or train it again"))?;
-            Ok(Model { meta, weights, trees })
+            Ok(Model { meta, weights, trees, profiles })
         };
         whole().map_err(|e: Error| e.or_kind(Error::Model))
     }

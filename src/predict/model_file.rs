@@ -5,6 +5,7 @@ use crate::files::{decode_whole, unpack};
 use crate::gbdt::Trees;
 use crate::kernel::hex;
 use crate::network::weights::{Array, Weights};
+use crate::profiles::Profiles;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -12,11 +13,17 @@ use std::sync::Arc;
 
 /// Tensors and metadata as safetensors bytes: in single precision, or small (`I8`), matrices as bytes with a scale for each row (a
 /// tensor `NAME.scale`) and vectors in half precision. What that rounds moves a validation score by less than 0.001 nats, a hundredth of
-/// the difference between two trainings (LOG.md). Trees are one tensor of bytes, packed by bincode and zlib, which knows when they are damaged.
+/// the difference between two trainings (LOG.md). Trees are one
+/// tensor of bytes, packed by bincode and zlib, which knows when they are damaged; profiles another.
 ///
 /// # Errors
 /// [`Error::Failed`] where the tensors cannot be encoded.
-pub fn encode(tensors: &Weights, trees: &[Arc<Trees>], meta: HashMap<String, String>, dtype: Dtype) -> Result<Vec<u8>> {
+pub fn encode(
+    tensors: &Weights,
+    (trees, profiles): (&[Arc<Trees>], &[Arc<Profiles>]),
+    meta: HashMap<String, String>,
+    dtype: Dtype,
+) -> Result<Vec<u8>> {
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing weights: {e}"));
     let half = |values: &[f32]| values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
     let mut raw: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
@@ -39,11 +46,8 @@ pub fn encode(tensors: &Weights, trees: &[Arc<Trees>], meta: HashMap<String, Str
             _ => raw.push((name.clone(), Dtype::F16, shape.clone(), half(values))),
         }
     }
-    if !trees.is_empty() {
-        let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-        bincode::encode_into_std_write(trees, &mut packed, bincode::config::standard()).map_err(|e| failed(&e))?;
-        let packed = packed.finish().map_err(|e| failed(&e))?;
-        raw.push((TREES.into(), Dtype::U8, vec![packed.len()], packed));
+    for (name, bytes) in [(TREES, packed(trees)?), (PROFILES, packed(profiles)?)] {
+        raw.extend(bytes.map(|bytes| (name.into(), Dtype::U8, vec![bytes.len()], bytes)));
     }
     let mut meta = meta;
     meta.insert(CHECKSUM.into(), "0".repeat(DIGITS));
@@ -55,6 +59,17 @@ pub fn encode(tensors: &Weights, trees: &[Arc<Trees>], meta: HashMap<String, Str
         true => Ok(bytes),
         false => Err(failed(&"its description names its checksum")),
     }
+}
+
+/// Parts in packed bytes; `None` of none.
+fn packed<T: bincode::Encode>(parts: &[T]) -> Result<Option<Vec<u8>>> {
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing trees: {e}"));
+    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    bincode::encode_into_std_write(parts, &mut packed, bincode::config::standard()).map_err(|e| failed(&e))?;
+    packed.finish().map(Some).map_err(|e| failed(&e))
 }
 
 /// Writes the checksum of a file's bytes into them; whether there is a place for it.
@@ -91,8 +106,9 @@ fn checksum(bytes: &[u8], digits: &std::ops::Range<usize>) -> String {
     hex(&sha.finalize())
 }
 
-/// Name of the trees among the tensors.
+/// Names of the trees and of the profiles among the tensors.
 const TREES: &str = "trees";
+const PROFILES: &str = "profiles";
 
 /// Ending of the names of what rows of bytes are multiplied by.
 const SCALE: &str = ".scale";
@@ -121,6 +137,8 @@ pub struct Decoded {
     pub weights: Weights,
     /// Boosted trees by kernel and objective.
     pub trees: Vec<Arc<Trees>>,
+    /// Profiles by kernel and objective.
+    pub profiles: Vec<Arc<Profiles>>,
     /// Metadata as text.
     pub meta: HashMap<String, String>,
 }
@@ -135,13 +153,15 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded> {
     let digits = place_of_checksum(bytes).filter(|_| meta.contains_key(CHECKSUM));
     let Some(digits) = digits else { return input("it has no checksum; fetch or train it again") };
     let is_sound = || bytes[digits.clone()] == *checksum(bytes, &digits).as_bytes();
-    let packed = tensors.tensor(TREES).ok().map(|view| view.data());
+    let packed = |name: &str| tensors.tensor(name).ok().map(|view| view.data());
+    let (trees, profiles) = (packed(TREES), packed(PROFILES));
     // side by side: most of a program's start is this
-    let (found, trees) = rayon::join(|| (is_sound(), weights_of(&tensors)), || packed.map(trees_of).transpose());
+    let (found, trees) = rayon::join(|| (is_sound(), weights_of(&tensors)), || trees.map(unpacked).transpose());
     let (true, weights) = found else {
         return input("it was changed since it was written, or is damaged; fetch or train it again");
     };
-    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), meta })
+    let profiles = profiles.map(unpacked).transpose()?.unwrap_or_default();
+    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), profiles, meta })
 }
 
 /// The weights of a file in single precision.
@@ -151,7 +171,7 @@ fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
     for (name, view) in tensors.tensors() {
         let (data, shape) = (view.data(), view.shape());
         let values: Vec<f32> = match view.dtype() {
-            _ if name.ends_with(SCALE) || name == TREES => continue,
+            _ if name.ends_with(SCALE) || name == TREES || name == PROFILES => continue,
             Dtype::F32 => single(data),
             Dtype::F16 => data.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
             Dtype::I8 => {
@@ -171,7 +191,7 @@ fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
 }
 
 /// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.
-fn trees_of(packed: &[u8]) -> Result<Vec<Arc<Trees>>> {
+fn unpacked<T: bincode::Decode<()>>(packed: &[u8]) -> Result<Vec<Arc<T>>> {
     let trees = unpack(flate2::read::ZlibDecoder::new(packed), packed.len()).and_then(|plain| decode_whole(&plain));
     trees.map_err(|e| e.at("its trees"))
 }

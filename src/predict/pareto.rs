@@ -58,6 +58,7 @@ mod tests {
             probability: 1.0,
             time_us,
             joules,
+            risk: f64::NAN,
         };
         let found: Vec<(f64, f64)> =
             front(points.into_iter().map(candidate).collect()).iter().map(|c| (c.time_us, c.joules)).collect();

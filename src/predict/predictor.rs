@@ -1,6 +1,6 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
-use crate::calibration::{Calibration, First, Place, ScoredProblem};
+use crate::calibration::{Calibration, First, Place, RISK, ScoredProblem};
 use crate::candidate::{Candidate, Scored};
 use crate::clock::Instant;
 use crate::decoder::{AskedPrefix, Decoder};
@@ -9,7 +9,7 @@ use crate::distilled::network::Network;
 use crate::distilled::room::Room;
 use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
-use crate::gbdt::TreesInStep;
+use crate::gbdt::{Trees, TreesInStep};
 use crate::kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
 use crate::likeness::Likeness;
 use crate::limits;
@@ -17,6 +17,7 @@ use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
 use crate::network::weights::NetworkWeights;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
+use crate::profiles::Profiles;
 use crate::query::{Query, WIDTH};
 use crate::threads::on_threads;
 use crate::trust::{Line, Trust};
@@ -54,6 +55,16 @@ impl Predictor {
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
         trees().try_for_each(|trees| trees.check(kernel))?;
+        if model.profiles.iter().any(|profiles| profiles.kernel == kernel.name && !profiles.is_sound(kernel)) {
+            return input(format!(
+                "the model's profiles of kernel {} are damaged, or of another version of it: train it again",
+                kernel.name
+            ));
+        }
+        let profiles = |trees: &Trees| {
+            let of = |p: &&Arc<Profiles>| p.kernel == kernel.name && p.objective == trees.objective();
+            model.profiles.iter().find(of).cloned()
+        };
         let engine = match model.meta.distilled {
             Some(_) => {
                 let weights = NetworkWeights::of_member(&model.weights, 0);
@@ -61,7 +72,7 @@ impl Predictor {
             }
             None => {
                 let ensemble = Ensemble::new(hparams, &model.weights, *members)?;
-                Engine::Whole(ensemble, trees().map(|trees| trees.in_step()).collect())
+                Engine::Whole(ensemble, trees().map(|trees| trees.in_step(profiles(trees))).collect())
             }
         };
         Ok(Predictor {
@@ -225,7 +236,8 @@ impl Predictor {
             known.iter().map(|(config, cost)| ((*config).clone(), *cost)).unzip();
         let scored = self.score(problem, device, objective, &configs)?;
         let opinions = scored.iter().map(Scored::opinions).collect();
-        Ok((scored, ScoredProblem { opinions, costs }))
+        let risks = scored.iter().map(|s| s.risk).collect();
+        Ok((scored, ScoredProblem { opinions, costs, risks }))
     }
 
     /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
@@ -241,24 +253,26 @@ impl Predictor {
         }
     }
 
-    /// Whether it never saw the device, or the best of `candidates` (all that was asked for, best first) is less probable than what the model
-    /// was found reliable at: then the first choice loses more than [`crate::calibration::LOSS`] more often than
+    /// Whether it never saw the device, the problems that are like this one lost too often by the best of `candidates` (all that was asked for,
+    /// best first), or it is less probable than what the model was found reliable at: then the first choice loses more than [`crate::calibration::LOSS`] more often than
     /// [`crate::calibration::RISK`].
     pub fn is_unsure(&self, device: &Device, candidates: &[Candidate]) -> bool {
-        candidates.first().map_or(!self.saw(device), |first| self.doubts(device, first.probability))
+        candidates.first().map_or(!self.saw(device), |first| self.doubts(device, first.probability, first.risk))
     }
 
-    /// Whether an answer of which the first choice is so probable is unsure.
-    fn doubts(&self, device: &Device, probability: f64) -> bool {
+    /// Whether an answer of which the first choice is so probable, and loses so probably, is unsure.
+    fn doubts(&self, device: &Device, probability: f64, risk: f64) -> bool {
         let threshold = self.calibration.and_then(|c| c.threshold);
-        !self.saw(device) || threshold.is_some_and(|threshold| probability < threshold)
+        !self.saw(device) || risk > RISK || threshold.is_some_and(|threshold| probability < threshold)
     }
 
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
     pub fn first(&self, device: &Device, known: &ScoredProblem) -> Option<(First, bool)> {
-        let first = known.first(&self.calibration?)?;
+        let calibration = self.calibration?;
+        let first = known.first(&calibration)?;
+        let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied());
         let first = First { probability: self.line(device).at(first.probability), ..first };
-        Some((first, self.doubts(device, first.probability)))
+        Some((first, self.doubts(device, first.probability, risk.unwrap_or(f64::NAN))))
     }
 
     /// Where the best of configs stands whose costs are known, by probabilities that are not corrected for the device; `None` without

@@ -305,6 +305,7 @@ mod tests {
             probability,
             time_us: f64::NAN,
             joules: f64::NAN,
+            risk: f64::NAN,
         };
         let mut answer: Vec<Candidate> = [0.5, 0.3, 0.1].map(candidate).into();
         Line { slope: 0.8, offset: -1.0 }.correct(&mut answer);

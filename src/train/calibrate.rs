@@ -21,6 +21,9 @@ pub const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];
 /// because the likelihood is surest of what it knows by heart (LOG.md).
 const BY_HEART: PoolWeights = [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
 
+/// Where profiles of learned problems answer: what networks say config by config is not asked.
+const PROFILES: PoolWeights = [0.0, 0.0, 0.5, 0.5];
+
 /// Temperature of its scores there, under which first choices of 50 to 350 measurements were about as probable as they turned out right.
 const DOUBT: f64 = 1.5;
 
@@ -51,6 +54,7 @@ impl Ranked<'_> {
 pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
     let comparable: Vec<&ScoredProblem> = known.iter().filter(|k| k.costs.len() > 1).collect();
     match tau {
+        Some(_) if by_profiles(&comparable) => fit_weighed(known, PROFILES),
         Some(tau) => fit_weighed(known, pooled(&comparable, tau)),
         None => by_heart(&comparable),
     }
@@ -60,10 +64,20 @@ pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
 fn by_heart(known: &[&ScoredProblem]) -> Option<Calibration> {
     let configs = median_configs(known)?;
     let likelihood_alone = known.iter().flat_map(|k| &k.opinions).all(|opinions| opinions[1..] == [0.0; 3]);
-    let weights = if likelihood_alone { LIKELIHOOD } else { BY_HEART };
+    let weights = match likelihood_alone {
+        true => LIKELIHOOD,
+        false if by_profiles(known) => PROFILES,
+        false => BY_HEART,
+    };
     let (slope, offset, threshold) = (Line::SAME.slope, Line::SAME.offset, Some(NEVER));
     let (problems, configs) = (known.len(), Some(configs));
     Some(Calibration { weights, temperature: DOUBT, slope, offset, threshold, problems, configs })
+}
+
+/// Whether profiles answer: they alone tell risks.
+fn by_profiles(known: &[&ScoredProblem]) -> bool {
+    let tells = |k: &&ScoredProblem| !k.risks.is_empty() && k.risks.iter().all(|risk| !risk.is_nan());
+    !known.is_empty() && known.iter().all(tells)
 }
 
 /// Configs of a problem in the median; `None` of no problems.
@@ -165,7 +179,11 @@ mod tests {
             });
             let costs = (0..5).map(|i| if Some(i) == best { 1.0 } else { 1.05 + rng.random::<f64>() }).collect();
             // by equal weights, what they were drawn by
-            ScoredProblem { opinions: scores.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(), costs }
+            ScoredProblem {
+                opinions: scores.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(),
+                costs,
+                risks: vec![f64::NAN],
+            }
         };
         (0..count).map(problem).collect()
     }
@@ -176,6 +194,7 @@ mod tests {
         let problem = |at: usize| ScoredProblem {
             opinions: (0..5).map(|i| [if i == at % 5 { 0.0 } else { -40.0 }, 0.0, 0.0, 0.0]).collect(),
             costs: (0..5).map(|i| if i == at % 5 { 1.0 } else { 2.0 }).collect(),
+            risks: vec![f64::NAN],
         };
         let known: Vec<ScoredProblem> = (0..12).map(problem).collect();
         let fitted = fit(&known, Some(0.05)).unwrap();

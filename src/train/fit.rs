@@ -7,6 +7,7 @@ use crate::memory::keep_memory;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
+use crate::profiles;
 use crate::progress::Progress;
 use crate::schedule::EnsembleTraining;
 use crate::score::Score;
@@ -104,6 +105,7 @@ fn fit(
     let trained = training.train(progress)?;
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
+    model.profiles = profiles::fit(&plan, true)?;
     model.meta.trust = trust(&model, &plan)?;
     model.meta.likeness = likeness(&model, &plan)?;
     if let (Some(parent), true) = (from, plan.tuned) {
@@ -192,6 +194,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         meta,
         weights: tensors::to_arrays(&weights)?,
         trees: prepared.trees.into_iter().map(Arc::new).collect(),
+        profiles: profiles::fit(plan, false)?,
     })
 }
 

@@ -20,6 +20,7 @@ pub mod plan;
 pub mod pool;
 pub mod prefix_tree;
 pub mod prepare;
+mod profiles;
 pub mod progress;
 pub mod schedule;
 pub mod score;

@@ -1,6 +1,6 @@
 //! Classifiers whose classes are the whole configs that occur in training: what is done where configs are names of instances.
 
-use crate::extra_trees::{Classified, ExtraTrees};
+use crate::extra_trees::{self, Targets};
 use crate::lightgbm::{LightGbm, Samples, Task};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use seqtune_data::MeasuredProblem;
@@ -61,13 +61,14 @@ impl<'a> WholeConfigs<'a> {
     /// # Errors
     /// `Error::Failed` where a thread panics.
     pub fn by_extra_trees(&self, seed: u64) -> Result<Vec<Answer>> {
-        let samples = Classified {
+        let labels: Vec<u32> =
+            self.asked.train.iter().filter_map(|t| self.class(t)).map(|class| class as u32).collect();
+        let samples = extra_trees::Samples {
             columns: self.train.first().map_or(0, Vec::len),
-            rows: self.train.concat(),
-            labels: self.asked.train.iter().filter_map(|t| self.class(t)).map(|class| class as u32).collect(),
-            classes: self.classes.len(),
+            rows: &self.train.concat(),
+            targets: Targets::Classes(&labels, self.classes.len()),
         };
-        let trees = ExtraTrees::fit(&samples, TREES, self.threads, seed)?;
+        let trees = extra_trees::fit(&samples, TREES, self.threads, seed)?;
         let said: Vec<Vec<f32>> = self.judged.iter().map(|row| trees.predict(row)).collect();
         self.answers(&said)
     }

@@ -51,7 +51,14 @@ impl Small<'_> {
         let candidate = |row: usize| {
             let [time_us, joules] = search.costs(row, work);
             let config = Config(beam.prefix(row).to_vec());
-            Candidate { config, log_probability: beam.log[row], probability: probabilities[row], time_us, joules }
+            Candidate {
+                config,
+                log_probability: beam.log[row],
+                probability: probabilities[row],
+                time_us,
+                joules,
+                risk: f64::NAN,
+            }
         };
         Ok((0..found).map(candidate).collect())
     }
@@ -94,7 +101,7 @@ impl Small<'_> {
         let probabilities = self.probabilities(&order.iter().map(log).collect::<Vec<_>>());
         let candidate = |(i, probability): (usize, f64)| {
             let Scored { log_probability, time_us, joules, .. } = scored[i];
-            Candidate { config: configs[i].clone(), log_probability, probability, time_us, joules }
+            Candidate { config: configs[i].clone(), log_probability, probability, time_us, joules, risk: f64::NAN }
         };
         order.into_iter().zip(probabilities).take(top).map(candidate).collect()
     }

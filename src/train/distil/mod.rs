@@ -256,7 +256,7 @@ impl Distillation<'_> {
             tool: env!("CARGO_PKG_VERSION").into(),
             date: today(),
         };
-        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new() })
+        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new(), profiles: Vec::new() })
     }
 
     /// Lessons of what was measured or tuned, by one target whatever is trained towards.

@@ -1,0 +1,117 @@
+//! Profiles of problems ([`seqtune_predict::profiles`]), fitted.
+
+use crate::plan::{Plan, SHARP};
+use seqtune_data::Table;
+use seqtune_data::learnable::centred;
+use seqtune_eval::extra_trees::{Samples, Targets, fit as fit_trees};
+use seqtune_predict::error::Result;
+use seqtune_predict::featurizer::Instance;
+use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_predict::profiles::{Profiles, columns, combination, few_combinations, row};
+use std::sync::Arc;
+
+/// Trees that are fitted: the weights of problems that are like one change little with more.
+const TREES: usize = 200;
+
+/// Problems from which on networks and boosted trees learn a space of few combinations as well.
+const FEW: usize = 500;
+
+/// By objective, profiles of the only kernel of a plan, where its space has few combinations, of the problems to learn from and, at the end, of
+/// those too that told what they are worth.
+///
+/// # Errors
+/// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
+pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<Profiles>>> {
+    let mut found = Vec::new();
+    // what each part of a model counts is learned for all its kernels together
+    let ([(kernel, table)], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else {
+        return Ok(found);
+    };
+    let mut known = problems.train.clone();
+    // of very small data the same problems are in both parts
+    known.extend(problems.validation.iter().filter(|i| validation_too && !problems.train.contains(i)));
+    for objective in &plan.objectives {
+        let fit = ProfileFit {
+            kernel,
+            table,
+            objective: *objective,
+            tau: plan.temperature().unwrap_or(SHARP),
+            seed: plan.settings.seed,
+            threads: tch::get_num_threads().max(1) as usize,
+        };
+        found.extend(fit.fit(&known)?.map(Arc::new));
+    }
+    Ok(found)
+}
+
+/// What is fitted to.
+struct ProfileFit<'a> {
+    /// The kernel.
+    kernel: &'a Kernel,
+    /// Its measured problems.
+    table: &'a Table,
+    /// Quantity that configs are ranked by.
+    objective: Objective,
+    /// Temperature of the soft target.
+    tau: f64,
+    /// Seed of the cuts.
+    seed: u64,
+    /// Threads.
+    threads: usize,
+}
+
+impl ProfileFit<'_> {
+    /// Of few problems in a space of few combinations; `None` of others.
+    fn fit(&self, problems: &[usize]) -> Result<Option<Profiles>> {
+        let Some(combinations) = few_combinations(self.kernel).filter(|_| problems.len() < FEW) else {
+            return Ok(None);
+        };
+        let (mut rows, mut known) = (Vec::new(), Vec::new());
+        for tried in problems.iter().map(|i| &self.table.tried[*i]) {
+            let costs = tried.costs(self.objective);
+            if costs.len() < 2 {
+                continue;
+            }
+            let instance = Instance::new(self.kernel, &tried.problem, &self.table.devices[tried.device]);
+            rows.extend(row(self.kernel, &instance));
+            let mut profile = vec![None; combinations];
+            let logs = centred(&costs.iter().map(|(_, cost)| *cost).collect::<Vec<f64>>());
+            for ((config, _), log) in costs.into_iter().zip(logs) {
+                profile[combination(self.kernel, config)] = Some(log as f32);
+            }
+            known.push(profile);
+        }
+        if known.len() < 2 {
+            return Ok(None);
+        }
+        let costs = filled(&known);
+        let samples = Samples { rows: &rows, columns: columns(self.kernel), targets: Targets::Vectors(&costs) };
+        let forest = fit_trees(&samples, TREES, self.threads, self.seed)?;
+        let (kernel, objective, tau) = (self.kernel.name.clone(), self.objective, self.tau);
+        Ok(Some(Profiles { kernel, objective, tau, forest, costs }))
+    }
+}
+
+/// Profiles in which what was not measured costs what it does in the mean of the others, and the most of all where nobody measured it.
+fn filled(known: &[Vec<Option<f32>>]) -> Vec<Vec<f32>> {
+    let most = known.iter().flatten().flatten().copied().fold(0.0, f32::max);
+    let mean = |at: usize| {
+        let (mut sum, mut count) = (0.0, 0);
+        known.iter().filter_map(|profile| profile[at]).for_each(|log| (sum, count) = (sum + log, count + 1));
+        if count > 0 { sum / count as f32 } else { most }
+    };
+    let means: Vec<f32> = (0..known[0].len()).map(mean).collect();
+    known.iter().map(|profile| profile.iter().zip(&means).map(|(log, mean)| log.unwrap_or(*mean)).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_measured_costs_the_mean_of_others_or_the_most() {
+        let known = [vec![Some(-0.5), Some(0.5), None], vec![Some(-0.1), None, None], vec![Some(0.1), Some(1.5), None]];
+        assert_eq!(filled(&known)[1], [-0.1, 1.0, 1.5]);
+        assert_eq!(filled(&known)[0][2], 1.5);
+    }
+}
