@@ -280,6 +280,20 @@ fn a_broken_example_is_found() {
 }
 
 #[test]
+fn profiles_are_for_as_many_configs_as_a_problem_measures_whole() {
+    let wide = |values: &str| {
+        let text = "name = 'wide'\nmeaning = 'w'\nprofiles = true\nwork = { flops = '1', bytes = '1' }\nparameter = ["
+            .to_string();
+        let parameter = |name: &str| format!("{{ name = '{name}', values = {values}, default = 1, meaning = 'p' }}");
+        let text = format!("{text}{}, {}]\n", parameter("A"), parameter("B"));
+        Kernel::from_files(BTreeMap::from([("kernel.toml".into(), text)]), "kernel.toml").map_err(|e| e.to_string())
+    };
+    assert!(wide("[1, 2, 3, 4, 5, 6, 7, 8]").unwrap().profiles);
+    let refused = wide("[1, 2, 3, 4, 5, 6, 7, 8, 9]").unwrap_err();
+    assert!(refused.contains("profiles: ") && refused.contains("more than 64 combinations"), "{refused}");
+}
+
+#[test]
 fn a_key_without_a_row_and_a_struct_without_a_section_are_found() {
     let without = changed("| `within` | expression |", "| within | expression |");
     assert_eq!(missing(&without, &spec()), ["ExactSpec: within"]);

@@ -9,6 +9,9 @@ pub const EXPRESSION_NODES: usize = 10_000;
 /// The same, of all expressions of a kernel together.
 pub const KERNEL_NODES: usize = 200_000;
 
+/// Combinations of a kernel's values of which each can stand for itself: profiles, coefficients.
+pub const COMBINATIONS: usize = 64;
+
 /// Parameters of a kernel.
 pub const PARAMETERS: usize = 128;
 

@@ -2,22 +2,21 @@
 //!
 //! Extremely randomised trees over the features of problems weigh the learned ones: each counts by how often it shares a leaf with the asked one
 //! (forest weights, as in quantile regression forests, Meinshausen 2006). That is a distribution over whole profiles, so that it tells what a choice
-//! costs if the likeness deceives. Of few problems it knows more than networks and boosted trees do (LOG.md), which learn config by config.
+//! costs if the likeness deceives. Where problems are told by statistics, and few were learned, it knows more than networks and boosted trees do
+//! (LOG.md), which learn config by config. Kernels ask for it by `profiles`.
 
 use crate::calibration::LOSS;
 use crate::extra_trees::ExtraTrees;
 use crate::featurizer::Instance;
 use crate::kernel::{Config, Kernel, LIMIT_NAMES, Objective};
+use crate::limits::COMBINATIONS;
 use crate::softmax::softmax;
 use bincode::{Decode, Encode};
-
-/// Combinations of values of which each stands alone, at most.
-const SMALL: usize = 64;
 
 /// The number of combinations of a kernel's values, where these are few.
 pub fn few_combinations(kernel: &Kernel) -> Option<usize> {
     let combinations = kernel.parameters.iter().try_fold(1usize, |all, p| all.checked_mul(p.values.len()));
-    combinations.filter(|all| *all <= SMALL)
+    combinations.filter(|all| *all <= COMBINATIONS)
 }
 
 /// Which of the combinations of a kernel's values a config is.

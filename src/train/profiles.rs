@@ -13,10 +13,7 @@ use std::sync::Arc;
 /// Trees that are fitted: the weights of problems that are like one change little with more.
 const TREES: usize = 200;
 
-/// Problems from which on networks and boosted trees learn a space of few combinations as well.
-const FEW: usize = 500;
-
-/// By objective, profiles of the only kernel of a plan, where its space has few combinations, of the problems to learn from and, at the end, of
+/// By objective, profiles of the only kernel of a plan, where it asks for them, of the problems to learn from and, at the end, of
 /// those too that told what they are worth.
 ///
 /// # Errors
@@ -61,9 +58,9 @@ struct ProfileFit<'a> {
 }
 
 impl ProfileFit<'_> {
-    /// Of few problems in a space of few combinations; `None` of others.
+    /// `None` of fewer than two problems, or where the kernel does not ask for them.
     fn fit(&self, problems: &[usize]) -> Result<Option<Profiles>> {
-        let Some(combinations) = few_combinations(self.kernel).filter(|_| problems.len() < FEW) else {
+        let Some(combinations) = few_combinations(self.kernel).filter(|_| self.kernel.profiles) else {
             return Ok(None);
         };
         let (mut rows, mut known) = (Vec::new(), Vec::new());

@@ -164,6 +164,13 @@ pub fn toy() -> Kernel {
     Kernel::from_files(files, "toy/kernel.toml").unwrap()
 }
 
+/// The same, of which whole profiles of problems are learned.
+pub fn toy_with_profiles() -> Kernel {
+    let text = TOY.replacen("meaning", "profiles = true\nmeaning", 1);
+    let files = BTreeMap::from([("kernel.toml".into(), text), ("toy.cl".into(), "// nothing".into())]);
+    Kernel::from_files(files, "toy/kernel.toml").unwrap()
+}
+
 /// The same as a folder; its path.
 pub fn write_toy(folder: &Path) -> String {
     std::fs::create_dir_all(folder).unwrap();

@@ -4,7 +4,7 @@
 mod common;
 mod support;
 
-use common::{toy, toy_dataset, toy_table as table};
+use common::{toy, toy_dataset, toy_table as table, toy_with_profiles};
 use seqtune_data::{Energy, Outcome, Table};
 use seqtune_eval::method::Method;
 use seqtune_eval::replay;
@@ -109,6 +109,26 @@ fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
     let report = seqtune_eval::evaluate(&kernel, &model, &table, whole, &mut |_| {}).unwrap();
     assert_eq!((report.test_problems, report.train_problems), (table.tried.len(), 0));
     assert!(report.rows.iter().all(|r| r.method != Method::NearestNeighbour), "{}", report.table());
+}
+
+#[test]
+fn where_a_kernel_asks_for_profiles_they_answer_and_tell_what_a_choice_may_lose() {
+    let kernel = toy_with_profiles();
+    let folder = tempfile::tempdir().unwrap();
+    // networks that learned next to nothing
+    let model = fit(&kernel, 1, folder.path());
+    assert_eq!(model.meta.calibration.unwrap().weights, [0.0, 0.0, 0.5, 0.5]);
+    let report = replay::evaluate(&kernel, &model, &table(&kernel), ask(Objective::Time), &mut |_| {}).unwrap();
+    let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
+    let (predicted, likelihood) = (row(Method::Predict), row(Method::Likelihood));
+    assert!(predicted.mean > 0.95 && predicted.mean > likelihood.mean, "{predicted:?} {likelihood:?}");
+    let predictor = Predictor::new(&kernel, &model).unwrap();
+    let device = Device::described("A100").unwrap();
+    let problem = kernel.problem("M=700").unwrap();
+    let found = predictor.predict(&[problem], &Query { top: 42, ..Query::new(&device) }).unwrap().remove(0);
+    assert!(found[0].risk < 0.5 && found.last().unwrap().risk > 0.9, "{found:?}");
+    let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
+    assert!((total - 1.0).abs() < 1e-4, "a beam of the whole space: {total}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::error::{Result, input, quoted};
 use crate::kernel::choices::MOST_VALUES;
 use crate::kernel::spec::{BaseSpec, Field, FieldKind, KernelSpec, ParameterSpec, ProgramSpec};
-use crate::limits::{FIELDS, NAME, PARAMETERS, VALUE};
+use crate::limits::{COMBINATIONS, FIELDS, NAME, PARAMETERS, VALUE};
 use std::collections::BTreeSet;
 
 /// Words of the expression language.
@@ -30,12 +30,26 @@ pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
         return input("there is no [[parameter]]: nothing is to be chosen");
     }
     spec.parameter.iter().try_for_each(parameter)?;
+    if spec.profiles {
+        few(&spec.parameter)?;
+    }
     fields().try_for_each(field)?;
     unique("feature", features().map(|f| f.name.as_str()))?;
     base.define.keys().chain(spec.define.keys()).try_for_each(|name| identifier("definition", name))?;
     unique("argument", spec.argument.iter().map(|a| a.name.as_str()))?;
     program("[program]", &spec.program)?;
     program("[reference]", &spec.reference)
+}
+
+/// Refuses profiles of more configs than [`COMBINATIONS`].
+fn few(parameters: &[ParameterSpec]) -> Result<()> {
+    let values = |p: &ParameterSpec| p.values.len().max(p.labels.len());
+    match parameters.iter().try_fold(1usize, |all, p| all.checked_mul(values(p))) {
+        Some(combinations) if combinations <= COMBINATIONS => Ok(()),
+        _ => input(format!(
+            "profiles: the parameters' values have more than {COMBINATIONS} combinations, which no problem measures whole; leave the key out"
+        )),
+    }
 }
 
 /// What a name has to be.

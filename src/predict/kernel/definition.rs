@@ -179,6 +179,8 @@ pub struct Definition {
     pub instances: Option<Instances>,
     /// Derived features for the model.
     pub features: Vec<Feature>,
+    /// Whether problems that are alike tell which config is the best: [`crate::profiles`].
+    pub profiles: bool,
     /// What makes two problems the same shape, where the fields marked so do not say it.
     pub shape: Vec<Expr>,
     /// Floating-point operations of a problem.

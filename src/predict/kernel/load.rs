@@ -190,6 +190,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         constraints,
         instances: instances.map(|(instances, _)| instances),
         features: base.feature.into_iter().chain(spec.feature).map(feature).collect::<Result<_>>()?,
+        profiles: spec.profiles,
         shape: names.exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
         flops: names.of_problem(&work.flops, "flops")?,
         bytes: names.of_problem(&work.bytes, "bytes")?,

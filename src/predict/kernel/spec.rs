@@ -335,6 +335,9 @@ pub struct KernelSpec {
     pub meaning: String,
     /// Path of a [`BaseSpec`], from the kernel's folder.
     pub base: Option<String>,
+    /// Whether problems that are alike tell by their whole profiles which config is the best.
+    #[serde(default)]
+    pub profiles: bool,
     /// Expressions whose values make two problems the same shape, instead of the fields marked `shape`.
     #[serde(default)]
     pub shape: Vec<String>,
