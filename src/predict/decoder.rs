@@ -117,10 +117,14 @@ impl Decoder<'_> {
         Ok(found.into_iter().enumerate().map(answer).collect())
     }
 
+    /// Whether profiles rank configs by an objective.
+    pub(crate) fn by_profiles(self, objective: Objective) -> bool {
+        self.trees.iter().any(|trees| trees.objective == objective && trees.profiles().is_some())
+    }
+
     /// How many configs the beam finds: all where profiles rank them, which know better than the likelihood.
     fn width(self, query: &Query) -> usize {
-        let profiles = self.trees.iter().any(|trees| trees.objective == query.objective && trees.profiles().is_some());
-        let all = few_combinations(&self.featurizer.kernel).filter(|_| profiles);
+        let all = few_combinations(&self.featurizer.kernel).filter(|_| self.by_profiles(query.objective));
         query.width.max(query.top).max(all.unwrap_or(0))
     }
 

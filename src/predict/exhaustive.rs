@@ -14,7 +14,7 @@ pub struct Exhaustive {
     pub judged: u64,
     /// Configs that a network scored. The others are behind prefixes that are less probable than the best configs, and so are they.
     pub scored: u64,
-    /// The best by the networks' mean rank, best first.
+    /// The best by the networks' mean rank, or by profiles, best first.
     pub best: Vec<Candidate>,
 }
 
@@ -41,6 +41,11 @@ impl Predictor {
             return Ok(Exhaustive { judged, scored, best: corrected(best, self.line(device)) });
         }
         let decoder = self.decoder()?;
+        if decoder.by_profiles(objective) {
+            // the beam holds the whole space then
+            let best = self.predict(std::slice::from_ref(problem), query)?.remove(0);
+            return Ok(Exhaustive { judged, scored: judged, best });
+        }
         let caches = decoder.encode(std::slice::from_ref(&instance), objective);
         if !self.reranks() {
             return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
