@@ -44,7 +44,7 @@ pub struct Profiles {
 pub struct Weighed {
     /// The natural logarithms of how probably it is the best of those that are compared: by the values and by the lists, or as profiles say.
     pub logs: [f64; 2],
-    /// How probably it loses more than [`LOSS`](crate::calibration::LOSS) beside the best of them; NaN without profiles.
+    /// How probably it loses more than [`LOSS`] beside the best of them; NaN without profiles.
     pub risk: f64,
 }
 
