@@ -253,9 +253,9 @@ impl Predictor {
         }
     }
 
-    /// Whether it never saw the device, the problems that are like this one lost too often by the best of `candidates` (all that was asked for,
-    /// best first), or it is less probable than what the model was found reliable at: then the first choice loses more than [`crate::calibration::LOSS`] more often than
-    /// [`crate::calibration::RISK`].
+    /// Whether it never saw the device, the best of `candidates` (all that was asked for, best first) lost too often on problems that are like
+    /// this one, or it is less probable than what the model was found reliable at: then the first choice loses more than
+    /// [`crate::calibration::LOSS`] more often than [`crate::calibration::RISK`].
     pub fn is_unsure(&self, device: &Device, candidates: &[Candidate]) -> bool {
         candidates.first().map_or(!self.saw(device), |first| self.doubts(device, first.probability, first.risk))
     }
