@@ -19,74 +19,52 @@ const TREES: usize = 200;
 /// # Errors
 /// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
 pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<Profiles>>> {
-    let mut found = Vec::new();
     // what each part of a model counts is learned for all its kernels together
     let ([(kernel, table)], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else {
-        return Ok(found);
+        return Ok(Vec::new());
     };
+    let Some(combinations) = few_combinations(kernel).filter(|_| kernel.profiles) else { return Ok(Vec::new()) };
     let mut known = problems.train.clone();
     // of very small data the same problems are in both parts
     known.extend(problems.validation.iter().filter(|i| validation_too && !problems.train.contains(i)));
+    let mut found = Vec::new();
     for objective in &plan.objectives {
-        let fit = ProfileFit {
-            kernel,
-            table,
-            objective: *objective,
-            tau: plan.temperature().unwrap_or(SHARP),
-            seed: plan.settings.seed,
-            threads: tch::get_num_threads().max(1) as usize,
-        };
-        found.extend(fit.fit(&known)?.map(Arc::new));
+        let (rows, profiles) = profiles_of(kernel, table, &known, *objective, combinations);
+        if profiles.len() < 2 {
+            continue;
+        }
+        let costs = filled(&profiles);
+        let samples = Samples { rows: &rows, columns: columns(kernel), targets: Targets::Vectors(&costs) };
+        let forest = fit_trees(&samples, TREES, tch::get_num_threads().max(1) as usize, plan.settings.seed)?;
+        let tau = plan.temperature().unwrap_or(SHARP);
+        found.push(Arc::new(Profiles { kernel: kernel.name.clone(), objective: *objective, tau, forest, costs }));
     }
     Ok(found)
 }
 
-/// What is fitted to.
-struct ProfileFit<'a> {
-    /// The kernel.
-    kernel: &'a Kernel,
-    /// Its measured problems.
-    table: &'a Table,
-    /// Quantity that configs are ranked by.
+/// Of problems with two costs at least, what tells them apart, and the centred logarithms of their costs by combination.
+fn profiles_of(
+    kernel: &Kernel,
+    table: &Table,
+    problems: &[usize],
     objective: Objective,
-    /// Temperature of the soft target.
-    tau: f64,
-    /// Seed of the cuts.
-    seed: u64,
-    /// Threads.
-    threads: usize,
-}
-
-impl ProfileFit<'_> {
-    /// `None` of fewer than two problems, or where the kernel does not ask for them.
-    fn fit(&self, problems: &[usize]) -> Result<Option<Profiles>> {
-        let Some(combinations) = few_combinations(self.kernel).filter(|_| self.kernel.profiles) else {
-            return Ok(None);
-        };
-        let (mut rows, mut known) = (Vec::new(), Vec::new());
-        for tried in problems.iter().map(|i| &self.table.tried[*i]) {
-            let costs = tried.costs(self.objective);
-            if costs.len() < 2 {
-                continue;
-            }
-            let instance = Instance::new(self.kernel, &tried.problem, &self.table.devices[tried.device]);
-            rows.extend(row(self.kernel, &instance));
-            let mut profile = vec![None; combinations];
-            let logs = centred(&costs.iter().map(|(_, cost)| *cost).collect::<Vec<f64>>());
-            for ((config, _), log) in costs.into_iter().zip(logs) {
-                profile[combination(self.kernel, config)] = Some(log as f32);
-            }
-            known.push(profile);
+    combinations: usize,
+) -> (Vec<f32>, Vec<Vec<Option<f32>>>) {
+    let (mut rows, mut known) = (Vec::new(), Vec::new());
+    for tried in problems.iter().map(|i| &table.tried[*i]) {
+        let costs = tried.costs(objective);
+        if costs.len() < 2 {
+            continue;
         }
-        if known.len() < 2 {
-            return Ok(None);
+        rows.extend(row(kernel, &Instance::new(kernel, &tried.problem, &table.devices[tried.device])));
+        let mut profile = vec![None; combinations];
+        let logs = centred(&costs.iter().map(|(_, cost)| *cost).collect::<Vec<f64>>());
+        for ((config, _), log) in costs.into_iter().zip(logs) {
+            profile[combination(kernel, config)] = Some(log as f32);
         }
-        let costs = filled(&known);
-        let samples = Samples { rows: &rows, columns: columns(self.kernel), targets: Targets::Vectors(&costs) };
-        let forest = fit_trees(&samples, TREES, self.threads, self.seed)?;
-        let (kernel, objective, tau) = (self.kernel.name.clone(), self.objective, self.tau);
-        Ok(Some(Profiles { kernel, objective, tau, forest, costs }))
+        known.push(profile);
     }
+    (rows, known)
 }
 
 /// Profiles in which what was not measured costs what it does in the mean of the others, and the most of all where nobody measured it.
