@@ -347,15 +347,19 @@ impl Instance {
         let (fields, limits) = rest.split_at(kernel.fields.len());
         let fields = numbers(kernel, fields);
         let features = self.codes.iter().map(|c| c.eval(&env));
-        let known = |x: f64| if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN as f64, f32::MAX as f64) as f32 };
         fields
             .into_iter()
             .chain(values.iter().copied())
             .chain(limits.iter().copied())
             .chain(features)
-            .map(known)
+            .map(number)
             .collect()
     }
+}
+
+/// A number for other learners: what is not known is lower than any.
+pub(crate) fn number(x: f64) -> f32 {
+    if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN as f64, f32::MAX as f64) as f32 }
 }
 
 fn numbers(kernel: &Kernel, fields: &[f64]) -> Vec<f64> {

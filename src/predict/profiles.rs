@@ -7,7 +7,7 @@
 
 use crate::calibration::LOSS;
 use crate::extra_trees::ExtraTrees;
-use crate::featurizer::Instance;
+use crate::featurizer::{Instance, number};
 use crate::kernel::{Config, Kernel, LIMIT_NAMES, Objective};
 use crate::limits::COMBINATIONS;
 use crate::softmax::softmax;
@@ -68,8 +68,7 @@ pub fn row(kernel: &Kernel, instance: &Instance) -> Vec<f32> {
         }
         false => instance.fields(),
     };
-    let known = |x: f64| if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN as f64, f32::MAX as f64) as f32 };
-    own.into_iter().chain(instance.limits().iter().copied()).map(known).collect()
+    own.into_iter().chain(instance.limits().iter().copied()).map(number).collect()
 }
 
 /// Whether a feature of the kernel is of the problem alone.
