@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Prints what the shipped sweeps of the H200 hold: products and convolutions, the best found beside cuBLAS, and what the default costs.
+"""Prints what the shipped sweeps of the H200 hold: products and convolutions, the best found beside cuBLAS, what the default costs, and joules.
 
 usage: scripts/gpu_figures.py [SEQTUNE]     the program [default: target/release/seqtune]
 """
 import collections
 import math
+import statistics
 import sys
 
 from sweep_rows import exported, geometric
@@ -18,6 +19,8 @@ SWEEPS = {
     "gemm_wg, 300 random": "datasets/gemm_wg/h200-4096.sqt",
     "conv2d": "datasets/conv2d/h200.sqt",
 }
+# metered, and metered again
+METERED = "datasets/gemm/h200-energy.sqt", "datasets/gemm/h200-energy-again.sqt"
 # what scripts/gpu_cudnn.py measured; a convolution's other fields have these values
 CUDNN = "datasets/conv2d/h200-cudnn.tsv"
 PLAIN = {"stride_h": "1", "stride_w": "1", "pad_h": "0", "pad_w": "0", "dilation_h": "1", "dilation_w": "1", "groups": "1", "dtype": "f32"}
@@ -48,6 +51,22 @@ def guided(found, random=60):
         if len(rows) > random:
             gains.append(min(times[:random]) / min(times))
     return geometric(gains), sum(gain > 1 for gain in gains) / len(gains), len(gains)
+
+
+def energy(program):
+    """What the fastest config of a product costs beyond the least joules, and how far two meterings of a config differ."""
+    fields, found = problems(program, METERED[0])
+    costs = [[(float(row["median_us"]), float(row["joules"])) for row in rows if row["joules"]] for rows in found.values()]
+    lost = [min(metered)[1] / min(joules for _, joules in metered) - 1 for metered in costs]
+    print(f"\nEnergy: {len(costs)} products, {sum(map(len, costs))} configs. The fastest takes {100 * statistics.mean(lost):.1f} % more joules than the least, "
+          f"{100 * max(lost):.0f} % at most; in {sum(loss == 0 for loss in lost)} products it takes the least.")  # fmt: skip
+    again, apart = problems(program, METERED[1])[1], []
+    parameters = [name for name in next(iter(found.values()))[0] if name.isupper() and name not in fields]
+    for values, rows in again.items():
+        first = {tuple(row[name] for name in parameters): float(row["joules"]) for row in found[values]}
+        apart += [abs(float(row["joules"]) / first[tuple(row[name] for name in parameters)] - 1) for row in rows]
+    print(f"\n{len(apart)} configs metered twice differ by {100 * statistics.median(apart):.1f} % in the median, {100 * sorted(apart)[int(0.9 * len(apart))]:.1f} % at the 90th "
+          f"percentile, {100 * max(apart):.1f} % at most.")  # fmt: skip
 
 
 def flops(problem):
@@ -84,6 +103,7 @@ def main(program="target/release/seqtune"):
         print(f"| {kernel} | {dtype} | {size} | {own:.1f} | {theirs:.1f} | {100 * share:.0f} % |")
     for kernel, (gain, share, count) in gains.items():
         print(f"\n{kernel}: guided configs made the best found {gain:.2f} times as fast; {100 * share:.0f} % of {count} problems gained.")
+    energy(program)
 
 
 main(*sys.argv[1:])

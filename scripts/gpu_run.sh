@@ -3,15 +3,16 @@
 # the driver and NVRTC (of a CUDA toolkit, of the wheels beside Python's torch 2.11.0, or where LD_LIBRARY_PATH and SEQTUNE_NVRTC say).
 # Lists the devices and does the PARTS that are named, each for its share of the time:
 #   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
-#   gemm, gemm_tc, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library; the last HELD_OUT (40) products and
-#             half as many convolutions of each list are left out
-#   gemm_guided, gemm_tc_guided, conv2d_guided   goes on in the same journal with what the first model of MODELS that predicts the kernel holds
+#   gemm, gemm_tc, gemm_wg, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library; the last HELD_OUT (40) products
+#             and half as many convolutions of each list are left out. While the first part measures, programs of these are compiled on idle cores
+#   gemm_guided, gemm_tc_guided, gemm_wg_guided, conv2d_guided   goes on in the same journal with what the first model of MODELS that predicts the kernel holds
 #             best, GUIDED (40) configs of each problem on average
 #   library   goes on with sweeps of the other kernels that have a list datasets/problems/NAME_gpu.txt, LIBRARY (40) configs of each problem, the last
 #             20 left out; packed together in library.tar
 #   best      BEST (400) configs of one large product and 60 that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products, and those of three once more, in windows of ENERGY_WINDOW (2) seconds
 #   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs
+#   validate_energy   meters four predictions of the first model of `gemm` that knows energy, and 8 random configs, of 12 of these products
 # OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
 # stopped loses little; journals are kept in WORK (gpu_work), so that the next call goes on. On another machine the packed files of the last call serve as well, in WORK.
 # A sweep measures CONFIGS of each problem (110) from pools of POOL (220), so that few programs are compiled; `seqtune sweep --compile-only`
@@ -20,21 +21,22 @@
 set -uo pipefail
 bin=$(realpath "${1:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}")
 out=${2:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}
-minutes=${3:-9}
+limit=$(awk "BEGIN { print int(60 * ${3:-9}) }")
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
 models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} listed=${LIBRARY:-40}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [conv2d]=20 [library]=40 [gemm_guided]=35 [gemm_tc_guided]=20 [conv2d_guided]=20 [best]=20 [energy]=25 [validate]=10)
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [library]=40 [gemm_guided]=35 [gemm_tc_guided]=20 [gemm_wg_guided]=20
+    [conv2d_guided]=20 [best]=20 [energy]=50 [validate]=10 [validate_energy]=10)
 for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
 done
 mkdir -p "$work"
 large=M=4096,N=4096,K=4096
 began=$SECONDS
-left() { echo $((minutes * 60 - (SECONDS - began))); }
+left() { echo $((limit - (SECONDS - began))); }
 # What there is to read, in one file.
 publish() { cat "$work/report.txt" "$work/log.txt" > "$out/report.txt" 2> /dev/null; }
 say() {
@@ -102,8 +104,9 @@ sweep() {
     pack "$name"
     say "swept $name"
 }
-running=
-trap '[ -z "$running" ] || kill "$running"' EXIT
+running= ahead=
+stop_ahead() { [ -z "$ahead" ] || { pkill -P "$ahead"; kill "$ahead"; } 2> /dev/null; ahead=; }
+trap '[ -z "$running" ] || kill "$running"; stop_ahead' EXIT
 trap 'exit 143' TERM INT
 
 : > "$work/report.txt"
@@ -166,9 +169,33 @@ search() {
     done
 }
 
+# Compiles the programs of the sweeps that come after the first part, on the cores that it leaves idle.
+compile_ahead() {
+    local part
+    for part in "${parts[@]:1}"; do
+        case $part in
+        gemm | gemm_tc | gemm_wg | conv2d)
+            nice -n 19 "$bin" sweep "$part" --problems "$work/$part.txt" "${sampled[@]}" --compile-only --device "$device" >> "$work/ahead.txt" 2>&1
+            ;;
+        esac
+    done
+}
+
+validate_energy() {
+    local model
+    for model in $models; do
+        "$bin" predict "$model" gemm M=64,N=64,K=64 --objective energy --device "$device" > /dev/null 2>&1 || continue
+        printf '\nvalidation of %s on gemm by energy\n\n' "$model" >> "$work/report.txt"
+        timeout $(($1 + 30)) "$bin" validate "$model" gemm "$work/gemm_energy_held_out.txt" --objective energy --energy-window "$window" --top 4 \
+            --search 8 --no-confirm --device "$device" --budget "$1s" >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"
+        return
+    done
+    say "no model of gemm knows energy"
+}
+
 validate() {
     local kernel problems model budget until=$((SECONDS + $1)) pairs=()
-    for kernel in gemm gemm_tc conv2d; do
+    for kernel in gemm gemm_tc gemm_wg conv2d; do
         problems=$work/${kernel}_held_out.txt
         for model in $models; do
             predicts "$model" "$kernel" "$(head -n 1 "$problems")" && pairs+=("$kernel $model $problems")
@@ -197,10 +224,17 @@ divide() {
 }
 divide gemm "$held_out" datasets/problems/gemm_gpu.txt
 divide gemm_tc "$held_out" <(sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt)
+[ ! -e datasets/problems/gemm_wg_gpu.txt ] || divide gemm_wg_own $((held_out / 2)) datasets/problems/gemm_wg_gpu.txt
+# products of the other list follow, as f16 and bf16
+divide gemm_wg_more "$held_out" <(sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt)
+for end in '' _held_out; do cat "$work"/gemm_wg_{own,more}"$end.txt" > "$work/gemm_wg$end.txt" 2> /dev/null; done
+awk 'NR % 3 == 0' "$work/gemm_held_out.txt" | head -n 12 > "$work/gemm_energy_held_out.txt"
 [ ! -e datasets/problems/conv2d_gpu.txt ] || divide conv2d $((held_out / 2)) datasets/problems/conv2d_gpu.txt
 # 40 shapes over the list, 12 configs each
-awk '!/^#/ && NR % 8 == 2' datasets/problems/gemm_gpu.txt | head -n 42 > "$work/energy.txt"
+awk 'NR % 7 == 2' "$work/gemm.txt" | head -n 40 > "$work/energy.txt"
 awk 'NR % 16 == 3' "$work/energy.txt" > "$work/energy_again.txt"
+compile_ahead &
+ahead=$!
 while [ ${#parts[@]} -gt 0 ]; do
     part=${parts[0]} seconds=$(share)
     say "$part, $seconds s"
@@ -216,12 +250,14 @@ while [ ${#parts[@]} -gt 0 ]; do
         sweep gemm_energy_again $((seconds / 10)) gemm --problems "$work/energy_again.txt" "${metered[@]}"
         ;;
     validate) validate "$seconds" ;;
-    gemm_tc) [ "${device%%:*}" = cuda ] && sweep gemm_tc "$seconds" gemm_tc --problems "$work/gemm_tc.txt" "${sampled[@]}" "${beside[@]}" ;;
+    validate_energy) validate_energy "$seconds" ;;
+    gemm_tc | gemm_wg) [ "${device%%:*}" = cuda ] && sweep "$part" "$seconds" "$part" --problems "$work/$part.txt" "${sampled[@]}" "${beside[@]}" ;;
     best)
         search gemm $((seconds / 2))
         [ "${device%%:*}" = cuda ] && search gemm_tc $((seconds / 2))
         ;;
     esac
+    stop_ahead
     parts=("${parts[@]:1}")
 done
 for journal in "$work"/*.jsonl "$work"/library/*.jsonl; do

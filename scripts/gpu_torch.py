@@ -1,13 +1,15 @@
 """Measures on the GPU of this machine what PyTorch's and Triton's own searches find, and tries models there.
 
-    python3 scripts/gpu_torch.py collect OUT SECONDS
+    python3 scripts/gpu_torch.py prepare OUT SECONDS
+    python3 scripts/gpu_torch.py collect OUT SECONDS [triton] [mm]
     python3 scripts/gpu_torch.py live OUT SECONDS [--inductor MODEL] [--triton MODEL]
 
-`collect` leaves files for `seqtune import`: OUT/mm.N.txt of PyTorch's AutoHeuristic and OUT/matmul.autotune.tar of Triton's autotuner. `live`
+`prepare` compiles Inductor's programs for `collect` into the folder that INDUCTOR_CACHES names and measures nothing, so that a GPU can do
+other work meanwhile. `collect` leaves files for `seqtune import`: OUT/mm.N.txt of PyTorch's AutoHeuristic and OUT/matmul.autotune.tar of Triton's autotuner. `live`
 compiles layers and launches a kernel with Inductor's and Triton's own search and with models (folders; of kernels triton_mm and examples/triton),
 and writes tables to OUT/torch.md; SEQTUNE_BIN names the command line, for the lookup table.
 
-Neither verb takes longer than SECONDS. What is measured is in OUT/collect.jsonl or OUT/live.jsonl at once, what compilers say in OUT/log.txt.
+No verb takes longer than SECONDS. What is measured is in OUT/collect.jsonl or OUT/live.jsonl at once, what compilers say in OUT/log.txt.
 `--dry` rehearses on a CPU with small sizes: Inductor for the CPU, which asks no model, and Triton's interpreter.
 """
 
@@ -46,7 +48,7 @@ if sys.argv[1:2] == ["_part"]:  # what only watches processes needs none of thes
     import seqtune.triton
 DRY = "--dry" in sys.argv
 DEVICE = "cpu" if DRY else "cuda"
-WORKERS = 3  # processes that compile for Inductor; one at a time measures
+WORKERS = 4  # processes that compile for Inductor; one at a time measures
 # tile of rows, columns, step; warps, stages
 CONFIGS = [
     (16, 32, 64, 2, 4), (16, 64, 64, 4, 3), (16, 128, 32, 4, 4), (16, 128, 64, 8, 3), (32, 32, 32, 2, 2), (32, 32, 64, 4, 4),
@@ -98,10 +100,11 @@ class Out:
 
 
 class Part:
-    """A part of the work in a process of its own, with compilers' caches of its own."""
+    """A part of the work in a process of its own, with compilers' caches of its own, or those of a folder that stays."""
 
-    def __init__(self, out: Out, end: float, *args: object, **env: str) -> None:
-        self.caches = tempfile.mkdtemp(prefix="gpu_torch-")
+    def __init__(self, out: Out, end: float, *args: object, caches: str | None = None, **env: str) -> None:
+        self.stays = bool(caches)
+        self.caches = caches or tempfile.mkdtemp(prefix="gpu_torch-")
         self.out, self.end, self.name = out, end, " ".join(map(str, args[:2]))
         own = {"TORCHINDUCTOR_CACHE_DIR": f"{self.caches}/inductor", "TRITON_CACHE_DIR": f"{self.caches}/triton"}
         own |= {"TRITON_INTERPRET": str(int(DRY)), "PYTHONUNBUFFERED": "1"}
@@ -119,7 +122,8 @@ class Part:
             self.out.note(part="failed", what=self.name, why="its time was over")
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        shutil.rmtree(self.caches, ignore_errors=True)
+        if not self.stays:
+            shutil.rmtree(self.caches, ignore_errors=True)
 
 
 def note_device(out: Out) -> str | None:
@@ -172,18 +176,20 @@ def mm_problems() -> list[tuple[int, int, int, str, str]]:
 
 
 def mm_part(out: Out, end: float, index: str) -> None:
-    """Compiles every WORKERS-th product, while AutoHeuristic writes what Inductor measures."""
+    """Compiles every WORKERS-th product: to `prepare`, or while AutoHeuristic writes what Inductor measures."""
     config.shape_padding = False  # another product would be measured
+    config.fx_graph_cache = config.autotune_local_cache = False  # a product that was prepared is to be measured
+    config.compile_threads = 1  # in threads of this process: what its pool of processes compiles is compiled again to be measured
     measure = select_algorithm.AlgorithmSelectorCache.benchmark
 
-    def alone(self, *args, **options):
+    def alone(self, choices, *args, **options):
+        if out.verb == "prepare":
+            return {choice: 1.0 + at for at, choice in enumerate(choices)}
         with open(os.environ["ONE_AT_A_TIME"], "a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return measure(self, *args, **options)
+            return measure(self, choices, *args, **options)
 
     select_algorithm.AlgorithmSelectorCache.benchmark = alone
-    with out.trying("Inductor's processes"):
-        AsyncCompile.wait_pool_ready(20)
     product = torch.compile(lambda a, b: torch.mm(a, b), dynamic=False, options={"max_autotune_gemm": True})
     longest = 0.0
     for problem in mm_problems()[int(index) :: WORKERS]:
@@ -242,14 +248,28 @@ def triton_part(out: Out, end: float) -> None:
         longest = max(longest, time.time() - began)
 
 
-def collect(out: Out, end: float) -> None:
-    Part(out, end - left(end) / 2, "triton").finish()
+def mm_parts(out: Out, end: float, **env: str) -> None:
+    """All products, in WORKERS processes at once."""
     lock = tempfile.NamedTemporaryFile()
-    env = {"TORCHINDUCTOR_AUTOHEURISTIC_COLLECT": "mm", "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM": "1", "ONE_AT_A_TIME": lock.name}
-    env["TORCHINDUCTOR_COMPILE_THREADS"] = str(max(2, (os.cpu_count() or 2) // 2))
-    log = "TORCHINDUCTOR_AUTOHEURISTIC_LOG_PATH"
-    for part in [Part(out, end - 1, "mm", at, **env, **{log: str(out.folder / f"mm.{at}.txt")}) for at in range(WORKERS)]:
+    env |= {"TORCHINDUCTOR_MAX_AUTOTUNE_GEMM": "1", "ONE_AT_A_TIME": lock.name}
+    env["TORCHINDUCTOR_COMPILE_THREADS"] = str(max(2, (os.cpu_count() or 2) // 3))
+    caches, log = os.environ.get("INDUCTOR_CACHES"), "TORCHINDUCTOR_AUTOHEURISTIC_LOG_PATH"
+    parts = [Part(out, end, "mm", at, caches=caches, **env, **{log: str(out.folder / f"mm.{at}.txt")}) for at in range(WORKERS)]
+    for part in parts:
         part.finish()
+
+
+def prepare(out: Out, end: float) -> None:
+    os.nice(19)
+    mm_parts(out, end - 1)
+    print("\n".join([f"prepared {len(out.read(part='mm'))} products", *out.failures()]))
+
+
+def collect(out: Out, end: float, kinds: list[str]) -> None:
+    if "triton" in kinds:
+        Part(out, end - left(end) / 2 if "mm" in kinds else end, "triton").finish()
+    if "mm" in kinds:
+        mm_parts(out, end - 1, TORCHINDUCTOR_AUTOHEURISTIC_COLLECT="mm")
     for kind in ("triton", "mm"):
         done = out.read(part=kind)
         print(f"{kind}: {len(done)} problems, largest error {max((record['error'] for record in done), default=0):.1e}")
@@ -387,11 +407,13 @@ def main(words: list[str]) -> None:
         signal.alarm(max(1, int(left(end)) + 5))  # of a part whose parent was killed
         with out.trying(" ".join([part, *rest[:1]])):
             {"mm": mm_part, "triton": triton_part, "way": way_part, "tune": tune_part}[part](out, end, *rest)
-    elif len(words) > 2 and words[0] in ("collect", "live"):
+    elif len(words) > 2 and words[0] in ("prepare", "collect", "live"):
         verb, folder, seconds, *rest = words
         out, end = Out(folder, verb), time.time() + float(seconds)
-        models = {name.removeprefix("--"): str(Path(model).resolve()) for name, model in zip(rest[::2], rest[1::2])}
-        live(out, end, models) if verb == "live" else collect(out, end)
+        if verb == "live":
+            live(out, end, {name.removeprefix("--"): str(Path(model).resolve()) for name, model in zip(rest[::2], rest[1::2])})
+        else:
+            prepare(out, end) if verb == "prepare" else collect(out, end, rest or ["triton", "mm"])
     else:
         sys.exit(__doc__)
 

@@ -298,7 +298,11 @@ fn predictions_are_measured_with_energy_and_beside_the_vendors_library() {
         let problems = ["M=40,N=30,K=20", "M=33,N=17,K=50,alpha=0.5,beta=2"];
         let args = ["validate", "models/gemm-cpu", "gemm", "--top", "1", "--device", api.id];
         let args = [&args[..], &problems].concat();
-        let Some((out, err, code)) = with_double(api, &[&args[..], &["--energy"]].concat(), "") else { return };
+        let Some((out, err, code)) =
+            with_double(api, &[&args[..], &["--energy", "--energy-window", "0.5"]].concat(), "")
+        else {
+            return;
+        };
         assert!(code == 0 && out.contains("| mJ |"), "{out}{err}");
         let (json, err, code) = with_double(api, &[&args[..], &["--json"]].concat(), "").unwrap();
         assert_eq!(code, 0, "{json}{err}");

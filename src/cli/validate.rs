@@ -4,7 +4,7 @@ use crate::cli::answer::{answer as print, answer_json, tell, warn};
 use crate::cli::progress::Bar;
 use answer::{Answer, draw, page, table};
 use bench::{Bench, Validation};
-use seqtune_data::recipe::{Policy, Provenance};
+use seqtune_data::recipe::{Policy, Provenance, Recipe};
 use seqtune_data::{Header, Journal};
 use seqtune_eval::plot;
 use seqtune_measure::batch::VendorLibrary;
@@ -51,6 +51,9 @@ pub struct Args {
     /// Also meters the joules of each config, which takes three seconds each
     #[arg(long)]
     energy: bool,
+    /// Window in which a config is metered, 0.1 to 60 seconds: a shorter one takes less time and repeats less well
+    #[arg(long, default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
+    energy_window: f64,
     /// Calls a config the best without checking it with other data: three seeds, and smaller problems of odd sizes
     #[arg(long)]
     no_confirm: bool,
@@ -139,7 +142,7 @@ fn check(args: &Args) -> Result<()> {
 fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
     let setup = Setup::new(kernel, &args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
-    let standard = Policy::of_kernel(kernel, device);
+    let standard = Policy { energy_window: args.energy_window, ..Policy::of_kernel(kernel, device) };
     let policy = match kernel.run {
         Some(_) => Policy { energy, max_samples: 2 * standard.max_samples, budget_ms: 100.0, ..standard },
         None => Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..standard },
