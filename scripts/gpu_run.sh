@@ -223,12 +223,14 @@ divide() {
     grep -v '^#' "$3" | tail -n "$2" > "$work/$1_held_out.txt"
 }
 divide gemm "$held_out" datasets/problems/gemm_gpu.txt
-divide gemm_tc "$held_out" <(sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt)
+sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt > "$work/matrix.txt"
+divide gemm_tc "$held_out" "$work/matrix.txt"
 [ ! -e datasets/problems/gemm_wg_gpu.txt ] || divide gemm_wg_own $((held_out / 2)) datasets/problems/gemm_wg_gpu.txt
 # products of the other list follow, as f16 and bf16
-divide gemm_wg_more "$held_out" <(sed 's/,dtype=f16/,dtype=bf16/' datasets/problems/gemm_gpu.txt)
-for end in '' _held_out; do cat "$work"/gemm_wg_{own,more}"$end.txt" > "$work/gemm_wg$end.txt" 2> /dev/null; done
-awk 'NR % 3 == 0' "$work/gemm_held_out.txt" | head -n 12 > "$work/gemm_energy_held_out.txt"
+divide gemm_wg_more "$held_out" "$work/matrix.txt"
+cat "$work"/gemm_wg_{own,more}.txt > "$work/gemm_wg.txt" 2> /dev/null
+paste -d '\n' "$work"/gemm_wg_{own,more}_held_out.txt 2> /dev/null | grep . > "$work/gemm_wg_held_out.txt"
+awk 'NR % 10 < 3' "$work/gemm_held_out.txt" | head -n 12 > "$work/gemm_energy_held_out.txt"
 [ ! -e datasets/problems/conv2d_gpu.txt ] || divide conv2d $((held_out / 2)) datasets/problems/conv2d_gpu.txt
 # 40 shapes over the list, 12 configs each
 awk 'NR % 7 == 2' "$work/gemm.txt" | head -n 40 > "$work/energy.txt"

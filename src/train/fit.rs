@@ -6,6 +6,7 @@ use crate::member::MemberTrainer;
 use crate::memory::keep_memory;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
+use crate::power;
 use crate::prepare::{Prepared, prepare};
 use crate::profiles;
 use crate::progress::Progress;
@@ -82,7 +83,8 @@ fn fit(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     keep_memory();
-    let plan = Plan::new(from, corpus, settings)?;
+    let corpus = power::completed(corpus, settings);
+    let plan = Plan::new(from, &corpus, settings)?;
     if let Some(model) = finished(folder, &plan, existing)? {
         return Ok(model);
     }

@@ -18,6 +18,7 @@ pub mod network;
 pub mod other_kernels;
 pub mod plan;
 pub mod pool;
+pub mod power;
 pub mod prefix_tree;
 pub mod prepare;
 mod profiles;

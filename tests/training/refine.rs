@@ -5,7 +5,7 @@ mod common;
 mod support;
 
 use common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
-use seqtune_data::{Dataset, Outcome, Table};
+use seqtune_data::{Dataset, Energy, Outcome, Table};
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::Row;
 use seqtune_predict::Query;
@@ -16,6 +16,7 @@ use seqtune_predict::settings::Settings;
 use seqtune_predict::split::Split;
 use seqtune_predict::{Model, Predictor};
 use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
+use seqtune_train::power::completed;
 use seqtune_train::{Existing, refine, train};
 use std::path::Path;
 use support::small_settings;
@@ -227,4 +228,52 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     assert!(code == 0 && answer["unsure"] == true && answer["predictions"][0]["predicted_joules"].is_null(), "{out}");
     let (_, err, code) = run(&["predict", &model, &toy, "M=700", "--pareto"]);
     assert!(code == 2 && err.contains("its data had no energy"), "{err}");
+}
+
+#[test]
+fn joules_of_timed_configs_follow_from_the_power_of_metered_ones() {
+    let kernel = toy();
+    let watts = |record: &seqtune_data::Record| {
+        let width: f64 = record.config.rsplit('=').next().unwrap().parse().unwrap();
+        100.0 + 40.0 * width
+    };
+    let mut whole = toy_dataset(&kernel, (4..65).map(|i| i * i));
+    for (at, record) in whole.records.iter_mut().enumerate() {
+        let joules = watts(record);
+        if let Outcome::Measured(m) = &mut record.outcome {
+            // one config in five of every problem but those of odd sizes is metered
+            let is_metered = at % 5 == 0 && !record.problem.ends_with(['1', '5', '9']);
+            let joules = joules * m.median_us() * 1e-6;
+            m.energy = is_metered.then_some(Energy { joules, half_width: 0.0, idle_watts: 50.0 });
+        }
+    }
+    let few: Vec<_> = whole.records.iter().filter(|r| r.problem.ends_with("00")).cloned().collect();
+    let few = Dataset { header: whole.header.clone(), records: few };
+    let corpus =
+        |dataset: &Dataset| vec![(kernel.clone(), Table::new(&kernel, &[("toy".into(), dataset.clone())]).unwrap())];
+    let (before, settings) = (corpus(&whole), settings(1));
+    let after = completed(&before, &settings);
+    let (mut filled, mut left, mut off) = (0, 0, 0.0);
+    for (old, new) in before[0].1.tried.iter().zip(&after[0].1.tried) {
+        let shape = kernel.shape(&new.problem);
+        let is_learned = settings.split.part(&shape) == seqtune_predict::split::Part::Train;
+        for ((config, was), (_, is)) in old.results.iter().zip(&new.results) {
+            match (was.joules(), is.joules()) {
+                (None, Some(joules)) => {
+                    let width = kernel.value(config, "width").unwrap() as f64;
+                    let truth = (100.0 + 40.0 * width) * is.time_us().unwrap() * 1e-6;
+                    off += (joules / truth - 1.0).abs();
+                    filled += 1;
+                }
+                (was, is) => assert_eq!(was, is, "what was metered, or is held out, stays"),
+            }
+            left += (is.joules().is_none() && !is_learned) as usize;
+            assert!(is.joules().is_some() || !is_learned);
+        }
+    }
+    assert!(filled > 100 && left > 20, "{filled} filled, {left} left");
+    // by the mean power they would be off by 20 %
+    assert!(off / f64::from(filled) < 0.1, "off by {}", off / f64::from(filled));
+    let before = corpus(&few);
+    assert!(matches!(completed(&before, &settings), std::borrow::Cow::Borrowed(_)), "too few to learn from");
 }
