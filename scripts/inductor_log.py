@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Turns what Inductor prints with max_autotune_gemm into AutoHeuristic's form, for `seqtune import autoheuristic`.
+
+usage: scripts/inductor_log.py LOG... > mm.txt
+
+Inductor prints the ten fastest choices of each product (`AUTOTUNE mm(…)`), AutoHeuristic keeps all; of a product that a file of
+AutoHeuristic among the LOGs holds, that file's times are taken. Only products in half precision are read.
+"""
+
+import re
+import sys
+
+BLOCK = re.compile(r"AUTOTUNE mm\((\d+)x(\d+), \d+x(\d+)\)\nstrides: \[(\d+), (\d+)\], \[(\d+), (\d+)\]\ndtypes: (torch\.\w*float16), \8\n((?:  .*\n)+)")
+CHOICE = re.compile(r"  (\S+) ([\d.]+) ms")
+CONTEXT = 12  # columns that tell the product
+
+FIRST = (
+    '{"shared_memory": 232448, "device_capa": [9, 0], "name": "mm", "numerical_features": ["m", "k", "n", "mat1_stride_0", "mat1_stride_1", '
+    '"mat2_stride_0", "mat2_stride_1"], "categorical_features": ["mat1_dtype", "mat2_dtype", "mat1_iscontig", "mat2_iscontig", "using_tf32"]}'
+)
+COLUMNS = "m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_stride_1,mat1_iscontig,mat2_iscontig,using_tf32,choice,feedback"
+
+
+def choice(name: str, line: str) -> str:
+    """What AutoHeuristic calls a choice."""
+    if not name.startswith("triton"):
+        return f"extern_{name}"
+    of = dict(re.findall(r"(\w+)=(\d+)", line))
+    tile = "_".join(f"BLOCK-{axis}={of[f'BLOCK_{axis}']}" for axis in "MKN")
+    return f"type=triton_{tile}_numstages={of['num_stages']}_numwarps={of['num_warps']}"
+
+
+def printed(text: str):
+    """Products of a log, each with its lines; the newest of each counts."""
+    for m, k, n, s0, s1, t0, t1, dtype, lines in BLOCK.findall(text):
+        # of rows that follow one another, or of one row
+        contiguous = [stride == "1" and other == size for stride, other, size in ((s1, s0, k), (t1, t0, n))]
+        context = ",".join([m, k, n, dtype, dtype, s0, s1, t0, t1, *map(str, contiguous), "not_float_32"])
+        found = [(CHOICE.match(line), line) for line in lines.splitlines()]
+        yield context, [f"{choice(match[1], line)},{match[2]}" for match, line in found if match]
+
+
+def main(paths: list[str]) -> None:
+    if not paths:
+        sys.exit(__doc__)
+    kept: dict[str, list[str]] = {}
+    whole: dict[str, list[str]] = {}
+    for path in paths:
+        with open(path, errors="replace") as file:
+            text = file.read()
+        if text.startswith("{"):
+            for line in text.splitlines()[2:]:
+                cells = line.split(",")
+                whole.setdefault(",".join(cells[:CONTEXT]), []).append(",".join(cells[CONTEXT:]))
+        else:
+            kept.update(printed(text))
+    print(FIRST, COLUMNS, sep="\n")
+    for context, choices in {**kept, **whole}.items():
+        # measured twice, the last time counts
+        for name, time in dict(line.rsplit(",", 1) for line in choices).items():
+            print(context, name, time, sep=",")
+
+
+main(sys.argv[1:])
