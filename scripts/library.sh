@@ -8,6 +8,7 @@
 #   scripts/library.sh ship [KERNEL...]     puts them where they are shipped: models/KERNEL-cpu
 #   scripts/library.sh table                prints how good the shipped ones are, for docs/results.md (needs LightGBM)
 #   scripts/library.sh together             trains one model of all shipped sweeps, in target/library/together, and prints it beside those of each
+#   scripts/library.sh together FILE        trains one model of the sweeps datasets/*/FILE (h200.sqt), in target/library/together-FILE, and prints how good it is
 #   scripts/library.sh others FILE          prints what each kernel's choices are worth by what the others taught: of the sweeps datasets/*/FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -61,6 +62,17 @@ others() {
 
 together() {
     local sweeps=() model kernel
+    if [ $# -gt 0 ]; then
+        # conv2d has problems enough for a model of its own
+        for kernel in "${library[@]:1}"; do
+            [ ! -e "datasets/$kernel/$1" ] || sweeps+=("datasets/$kernel/$1")
+        done
+        [ ${#sweeps[@]} -gt 0 ] || { echo "library: no datasets/*/$1 are there; name h200.sqt" >&2; exit 2; }
+        model=$out/together-${1%.sqt}
+        "$program" train "${sweeps[@]}" -o "$model" --together --members 2 --test "${TEST:-0.25}" --validation 0.1 --overwrite >&2
+        scripts/library_table.py "$program" "$model" "$1"
+        return
+    fi
     for model in models/*-cpu; do
         kernel=$(basename "$model" -cpu)
         [ "$kernel" = gemm ] || sweeps+=(datasets/"$kernel"/cpu-*.sqt)
@@ -77,7 +89,7 @@ case $verb in
         exit
         ;;
     together)
-        together
+        together "$@"
         exit
         ;;
     sweep | train | judge | ship) ;;

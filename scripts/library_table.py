@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Prints how good the models of the library's kernels are on shapes that they did not see: a table of docs/results.md.
 
-usage: scripts/library_table.py [SEQTUNE [MODEL]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
+usage: scripts/library_table.py [SEQTUNE [MODEL [FILE]]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
 
 For each models/KERNEL-cpu and its sweeps datasets/KERNEL/cpu-*.sqt, what `seqtune evaluate --light-gbm` tells. With MODEL, a model of all
-these kernels: what it is worth beside each kernel's own model, without LightGBM.
+these kernels: what it is worth beside each kernel's own model, without LightGBM. With FILE too: what it is worth on the sweeps datasets/KERNEL/FILE.
 """
 import json
 import subprocess
@@ -21,15 +21,15 @@ def sweeps_of(kernel):
     return sorted(Path("datasets", kernel).glob("cpu-*.sqt"))
 
 
-def evaluated(program, kernel, model, *options):
-    command = [program, "evaluate", model, *sweeps_of(kernel), *options, "--json"]
+def evaluated(program, sweeps, model, *options):
+    command = [program, "evaluate", model, *sweeps, *options, "--json"]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
     return report | {"by_method": {row["method"]: row for row in report["rows"]}}
 
 
 def line(kernel, report):
     rows = report["by_method"]
-    first = lambda method: f"{100 * rows[method]['mean']:.1f}" if method in rows else "-"
+    first = lambda method: f"{100 * rows[method]['mean']:.1f}" if rows.get(method, {}).get('mean') is not None else "-"
     own, sureness = rows["seqtune, as predict"], report["sureness"]
     cells = [
         kernel, f"{report['train_problems']} / {report['test_problems']}",
@@ -49,18 +49,43 @@ def table(headings):
     print("| " + " | ".join(headings) + " |\n|" + "---|" * len(headings))
 
 
+def of_file(program, model, file):
+    """Each kernel that the model and the file's sweeps have."""
+    known = json.loads(subprocess.run([program, "check", model, "--json"], check=True, stdout=subprocess.PIPE).stdout)["kernels"]
+    means = []
+    table(HEADINGS)
+    for kernel in sorted(known):
+        try:
+            report = evaluated(program, [Path("datasets", kernel, file)], model)
+        except subprocess.CalledProcessError:
+            continue  # none of its few problems was held out
+        print(line(kernel, report), flush=True)
+        own = report["by_method"]["seqtune, as predict"]
+        means.append((report["test_problems"], 100 * own["mean"], 100 * own["best_of_5"]))
+    problems = sum(count for count, *_ in means)
+    first, five = (sum(m[0] * m[i] for m in means) / max(1, problems) for i in (1, 2))
+    print(f"\nMean of all {problems} held-out problems: first choice {first:.1f}, best of five {five:.1f}.")
+
+
+HEADINGS = [
+    "kernel", "shapes learned / held out", "first choice", "10th percentile", "best of 5", "calibration error (by chance)",
+    "LightGBM, regression", "lambdarank", "neighbour", "best on average", "default", "random",
+]  # fmt: skip
+
+
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "target/release/seqtune"
     joint = sys.argv[2] if len(sys.argv) > 2 else None
+    if len(sys.argv) > 3:
+        return of_file(program, joint, sys.argv[3])
     if joint:
         table(["kernel", *(f"{what}, {whose}" for what in ("first choice", "10th percentile", "best of 5") for whose in ("own model", "one of all"))])
     else:
-        table(["kernel", "shapes learned / held out", "first choice", "10th percentile", "best of 5", "calibration error (by chance)",
-               "LightGBM, regression", "lambdarank", "neighbour", "best on average", "default", "random"])  # fmt: skip
+        table(HEADINGS)
     means = []
     for kernel in kernels():
-        own = evaluated(program, kernel, f"models/{kernel}-cpu", *([] if joint else ["--light-gbm"]))
-        reports = [own] + ([evaluated(program, kernel, joint)] if joint else [])
+        own = evaluated(program, sweeps_of(kernel), f"models/{kernel}-cpu", *([] if joint else ["--light-gbm"]))
+        reports = [own] + ([evaluated(program, sweeps_of(kernel), joint)] if joint else [])
         print(beside(kernel, *reports) if joint else line(kernel, own), flush=True)
         means.append([100 * r["by_method"]["seqtune, as predict"]["mean"] for r in reports])
     print("\nFirst choices, mean of the kernels: " + ", ".join(f"{sum(column) / len(column):.1f}" for column in zip(*means)) + ".")

@@ -22,9 +22,10 @@ pub fn completed<'a>(corpus: &'a [(Kernel, Table)], settings: &Settings) -> Cow<
     let mut completed = Cow::Borrowed(corpus);
     for (at, problems) in divide(corpus, &settings.split, false).into_iter().enumerate() {
         let (kernel, table) = &corpus[at];
-        let is_metered = |i: &&usize| table.tried[**i].results.iter().any(|(_, outcome)| outcome.joules().is_some());
-        let metered = problems.train.iter().filter(is_metered).count();
-        if metered < FEWEST || metered == problems.train.len() {
+        let results = |i: &usize| table.tried[*i].results.iter().map(|(_, outcome)| outcome);
+        let metered = problems.train.iter().filter(|i| results(i).any(|o| o.joules().is_some())).count();
+        let lacks = |o: &Outcome| o.time_us().is_some() && o.joules().is_none();
+        if metered < FEWEST || !problems.train.iter().any(|i| results(i).any(lacks)) {
             continue;
         }
         let forest = learn(kernel, table, &problems.train, settings.seed);
