@@ -21,7 +21,8 @@
 set -uo pipefail
 bin=$(realpath "${1:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}")
 out=${2:?usage: scripts/gpu_run.sh BIN OUT [MINUTES]}
-limit=$(awk "BEGIN { print int(60 * ${3:-9}) }")
+limit=$(awk -v minutes="${3:-9}" 'BEGIN { print int(60 * minutes) }')
+[ "$limit" -gt 0 ] || { echo "MINUTES is a number above 0, not \`${3:-}\`" >&2; exit 2; }
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}

@@ -46,14 +46,19 @@ def main(paths: list[str]) -> None:
     kept: dict[str, list[str]] = {}
     whole: dict[str, list[str]] = {}
     for path in paths:
-        with open(path, errors="replace") as file:
-            text = file.read()
+        try:
+            with open(path, errors="replace") as file:
+                text = file.read()
+        except OSError as e:
+            sys.exit(f"inductor_log.py: {path}: {e.strerror}")
         if text.startswith("{"):
             for line in text.splitlines()[2:]:
                 cells = line.split(",")
                 whole.setdefault(",".join(cells[:CONTEXT]), []).append(",".join(cells[CONTEXT:]))
         else:
             kept.update(printed(text))
+    if not kept and not whole:
+        sys.exit("inductor_log.py: no log holds `AUTOTUNE mm(…)` of products in half precision; run with max_autotune_gemm, and keep what it prints to standard error")
     print(FIRST, COLUMNS, sep="\n")
     for context, choices in {**kept, **whole}.items():
         # measured twice, the last time counts
