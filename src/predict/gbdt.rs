@@ -72,20 +72,15 @@ impl Trees {
         self.objective
     }
 
-    /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost but for an offset of the problem.
-    pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
-        let mut ranked: Vec<(&Config, f64)> =
-            configs.iter().map(|config| (*config, self.values.predict(&instance.row(config)) as f64)).collect();
-        ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
-        ranked
-    }
-
     /// The trees for many configs at once; profiles answer in their place.
     pub fn in_step(&self, profiles: Option<Arc<Profiles>>) -> TreesInStep {
         let Trees { objective, tau, values, lists, .. } = self;
         TreesInStep { objective: *objective, tau: *tau, values: values.in_step(), lists: lists.in_step(), profiles }
     }
 }
+
+/// Configs that are asked about at once: their rows stay in the cache while every tree is walked.
+const BLOCK: usize = 256;
 
 /// [`Trees`] for many configs at once.
 pub struct TreesInStep {
@@ -101,6 +96,18 @@ impl TreesInStep {
     /// What answers in the place of the trees.
     pub fn profiles(&self) -> Option<&Profiles> {
         self.profiles.as_deref()
+    }
+
+    /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost but for an offset of the problem.
+    pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
+        let mut ranked = Vec::with_capacity(configs.len());
+        for block in configs.chunks(BLOCK) {
+            let rows: Vec<f32> = block.iter().flat_map(|config| instance.row(config)).collect();
+            let values = self.values.predict(&rows, rows.len() / block.len());
+            ranked.extend(block.iter().zip(values).map(|(config, value)| (*config, value as f64)));
+        }
+        ranked.sort_by(|a: &(&Config, f64), b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
+        ranked
     }
 
     /// What the trees, or the profiles, say of configs of one problem.

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::gbdt::Trees;
+use seqtune_predict::gbdt::TreesInStep;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::kernel::{Config, Kernel, Problem};
@@ -122,7 +122,7 @@ pub struct PseudoLabels<'a> {
     /// Quantity that the trees predict.
     pub objective: Objective,
     /// Trees that label.
-    pub trees: &'a Trees,
+    pub trees: &'a TreesInStep,
     /// Configs that the trees are asked about, see [`contenders`].
     pub contenders: &'a [&'a Config],
 }
@@ -135,30 +135,32 @@ impl PseudoLabels<'_> {
     /// `Error::Config` where a config is illegal.
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
         let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
-        let mut examples = Vec::with_capacity(count);
-        for _ in 0..count {
-            let (problem, device) = between(&self.featurizer.kernel, &tried, rng);
-            let instance = Instance::new(&self.featurizer.kernel, &problem, &self.table.devices[device]);
-            let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| instance.space.is_legal(c)).collect();
-            if legal.len() < 2 {
-                continue;
-            }
-            let mut ranked = self.trees.rank(&instance, &legal);
-            ranked.truncate(keep);
-            let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
-            examples.push(Example {
-                quantities: self.featurizer.quantities(&instance, self.objective),
-                sequences: ranked
-                    .iter()
-                    .map(|(config, _)| Sequence::new(self.featurizer, &instance, config, true))
-                    .collect::<Result<_>>()?,
-                target: distribution(&cost, tau),
-                costs: vec![[f32::NAN; 2]; ranked.len()],
-                cost,
-                among_legal: true,
-            });
+        // drawn one after the other, so that the same seed gives the same on any number of cores
+        let drawn: Vec<(Problem, usize)> = (0..count).map(|_| between(&self.featurizer.kernel, &tried, rng)).collect();
+        Ok(on_threads(&drawn, cores(), |drawn| self.example(drawn, keep, tau))?.into_iter().flatten().collect())
+    }
+
+    /// The example of a problem on a device; none where fewer than two contenders are legal.
+    fn example(&self, (problem, device): &(Problem, usize), keep: usize, tau: Option<f64>) -> Result<Option<Example>> {
+        let instance = Instance::new(&self.featurizer.kernel, problem, &self.table.devices[*device]);
+        let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| instance.space.is_legal(c)).collect();
+        if legal.len() < 2 {
+            return Ok(None);
         }
-        Ok(examples)
+        let mut ranked = self.trees.rank(&instance, &legal);
+        ranked.truncate(keep);
+        let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
+        Ok(Some(Example {
+            quantities: self.featurizer.quantities(&instance, self.objective),
+            sequences: ranked
+                .iter()
+                .map(|(config, _)| Sequence::new(self.featurizer, &instance, config, true))
+                .collect::<Result<_>>()?,
+            target: distribution(&cost, tau),
+            costs: vec![[f32::NAN; 2]; ranked.len()],
+            cost,
+            among_legal: true,
+        }))
     }
 }
 

@@ -98,7 +98,7 @@ fn swept_data(
                 table,
                 indices: &problems.train,
                 objective: *objective,
-                trees: &fitted,
+                trees: &fitted.in_step(None),
                 contenders: &contenders(table, &problems.train, *objective),
             };
             training.extend(pseudo_labelled(&labels, wanted, settings, tau, progress)?);
