@@ -127,8 +127,8 @@ run_tests() {
     [ $code = 0 ] || say "tests failed or were stopped ($code): see report.txt"
 }
 
-# Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM
-predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$1" "$2" "$3" --device "$device" > /dev/null 2>&1; }
+# Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM [OPTION...]
+predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$@" --device "$device" > /dev/null 2>&1; }
 
 # The other kernels that have a list of problems for a GPU, one after the other, each for its share of the seconds: SECONDS
 library() {
@@ -185,7 +185,7 @@ compile_ahead() {
 validate_energy() {
     local model
     for model in $models; do
-        "$bin" predict "$model" gemm M=64,N=64,K=64 --objective energy --device "$device" > /dev/null 2>&1 || continue
+        predicts "$model" gemm "$(head -n 1 "$work/gemm_energy_held_out.txt")" --objective energy || continue
         printf '\nvalidation of %s on gemm by energy\n\n' "$model" >> "$work/report.txt"
         timeout $(($1 + 30)) "$bin" validate "$model" gemm "$work/gemm_energy_held_out.txt" --objective energy --energy-window "$window" --top 4 \
             --search 8 --no-confirm --device "$device" --budget "$1s" >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"

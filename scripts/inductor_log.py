@@ -4,7 +4,8 @@
 usage: scripts/inductor_log.py LOG... > mm.txt
 
 Inductor prints the ten fastest choices of each product (`AUTOTUNE mm(…)`), AutoHeuristic keeps all; of a product that a file of
-AutoHeuristic among the LOGs holds, that file's times are taken. Only products in half precision are read.
+AutoHeuristic among the LOGs holds, that file's times are taken, and what it says of the GPU. Without one the import needs `--device`, as a log does
+not name the GPU. Only products in half precision are read.
 """
 
 import re
@@ -14,8 +15,9 @@ BLOCK = re.compile(r"AUTOTUNE mm\((\d+)x(\d+), \d+x(\d+)\)\nstrides: \[(\d+), (\
 CHOICE = re.compile(r"  (\S+) ([\d.]+) ms")
 CONTEXT = 12  # columns that tell the product
 
+# of no GPU, so that an import without --device is refused
 FIRST = (
-    '{"shared_memory": 232448, "device_capa": [9, 0], "name": "mm", "numerical_features": ["m", "k", "n", "mat1_stride_0", "mat1_stride_1", '
+    '{"shared_memory": 0, "device_capa": [0, 0], "name": "mm", "numerical_features": ["m", "k", "n", "mat1_stride_0", "mat1_stride_1", '
     '"mat2_stride_0", "mat2_stride_1"], "categorical_features": ["mat1_dtype", "mat2_dtype", "mat1_iscontig", "mat2_iscontig", "using_tf32"]}'
 )
 COLUMNS = "m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_stride_1,mat1_iscontig,mat2_iscontig,using_tf32,choice,feedback"
@@ -43,8 +45,7 @@ def printed(text: str):
 def main(paths: list[str]) -> None:
     if not paths:
         sys.exit(__doc__)
-    kept: dict[str, list[str]] = {}
-    whole: dict[str, list[str]] = {}
+    first, kept, whole = FIRST, {}, {}
     for path in paths:
         try:
             with open(path, errors="replace") as file:
@@ -52,14 +53,15 @@ def main(paths: list[str]) -> None:
         except OSError as e:
             sys.exit(f"inductor_log.py: {path}: {e.strerror}")
         if text.startswith("{"):
-            for line in text.splitlines()[2:]:
+            first, _, *lines = text.splitlines()
+            for line in lines:
                 cells = line.split(",")
                 whole.setdefault(",".join(cells[:CONTEXT]), []).append(",".join(cells[CONTEXT:]))
         else:
             kept.update(printed(text))
     if not kept and not whole:
         sys.exit("inductor_log.py: no log holds `AUTOTUNE mm(…)` of products in half precision; run with max_autotune_gemm, and keep what it prints to standard error")
-    print(FIRST, COLUMNS, sep="\n")
+    print(first, COLUMNS, sep="\n")
     for context, choices in {**kept, **whole}.items():
         # measured twice, the last time counts
         for name, time in dict(line.rsplit(",", 1) for line in choices).items():

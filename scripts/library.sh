@@ -47,12 +47,19 @@ ship() {
     cp "$out/$1/model.safetensors" "models/$1-cpu/"
 }
 
+# Those of the sweeps datasets/KERNEL/FILE that are there: FILE KERNEL...
+sweeps_of() {
+    local file=$1 kernel
+    shift
+    for kernel; do
+        [ ! -e "datasets/$kernel/$file" ] || echo "datasets/$kernel/$file"
+    done
+}
+
 # kernels that compute something of their own: the tensor cores' and the warp groups' products are gemm again
 others() {
-    local file=$1 sweeps=() kernel
-    for kernel in gemm "${library[@]}"; do
-        [ ! -e "datasets/$kernel/$file" ] || sweeps+=("datasets/$kernel/$file")
-    done
+    local file=$1 sweeps
+    mapfile -t sweeps < <(sweeps_of "$file" gemm "${library[@]}")
     if [ ${#sweeps[@]} -lt 3 ]; then
         echo "library: fewer than three datasets/*/$file are there; name h200.sqt or cpu-epyc-2c.sqt" >&2
         exit 2
@@ -64,9 +71,7 @@ together() {
     local sweeps=() model kernel
     if [ $# -gt 0 ]; then
         # conv2d has problems enough for a model of its own
-        for kernel in "${library[@]:1}"; do
-            [ ! -e "datasets/$kernel/$1" ] || sweeps+=("datasets/$kernel/$1")
-        done
+        mapfile -t sweeps < <(sweeps_of "$1" "${library[@]:1}")
         [ ${#sweeps[@]} -gt 0 ] || { echo "library: no datasets/*/$1 are there; name h200.sqt" >&2; exit 2; }
         model=$out/together-${1%.sqt}
         "$program" train "${sweeps[@]}" -o "$model" --together --members 2 --test "${TEST:-0.25}" --validation 0.1 --overwrite >&2

@@ -75,6 +75,9 @@ struct Step {
     children: u32,
 }
 
+/// Rows that stay in the cache while every tree is walked.
+const BLOCK: usize = 256;
+
 /// A forest in which all rows take the same number of steps through a tree: without branches, and without waiting for one row to end
 /// before the next begins.
 pub struct InStep {
@@ -88,6 +91,10 @@ pub struct InStep {
 impl InStep {
     /// What the trees say of each of `rows`, of so many columns each: the same as [`Forest::predict`].
     pub fn predict(&self, rows: &[f32], columns: usize) -> Vec<f32> {
+        rows.chunks(BLOCK * columns).flat_map(|block| self.predict_block(block, columns)).collect()
+    }
+
+    fn predict_block(&self, rows: &[f32], columns: usize) -> Vec<f32> {
         let count = rows.len() / columns;
         let (mut at, mut sums) = (vec![0u32; count], vec![0.0; count]);
         for (root, depth) in &self.trees {

@@ -79,9 +79,6 @@ impl Trees {
     }
 }
 
-/// Configs that are asked about at once: their rows stay in the cache while every tree is walked.
-const BLOCK: usize = 256;
-
 /// [`Trees`] for many configs at once.
 pub struct TreesInStep {
     /// Objective that the trees were fitted to.
@@ -100,13 +97,10 @@ impl TreesInStep {
 
     /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost but for an offset of the problem.
     pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
-        let mut ranked = Vec::with_capacity(configs.len());
-        for block in configs.chunks(BLOCK) {
-            let rows: Vec<f32> = block.iter().flat_map(|config| instance.row(config)).collect();
-            let values = self.values.predict(&rows, rows.len() / block.len());
-            ranked.extend(block.iter().zip(values).map(|(config, value)| (*config, value as f64)));
-        }
-        ranked.sort_by(|a: &(&Config, f64), b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
+        let rows: Vec<f32> = configs.iter().flat_map(|config| instance.row(config)).collect();
+        let values = self.values.predict(&rows, (rows.len() / configs.len().max(1)).max(1));
+        let mut ranked: Vec<(&Config, f64)> = configs.iter().copied().zip(values.into_iter().map(f64::from)).collect();
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
         ranked
     }
 

@@ -9,7 +9,7 @@ use crate::plan::divide;
 use seqtune_data::{Energy, MeasuredProblem, Outcome, Table};
 use seqtune_predict::featurizer::Instance;
 use seqtune_predict::forest::Forest;
-use seqtune_predict::kernel::{Config, Device, Kernel};
+use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::settings::Settings;
 use std::borrow::Cow;
 
@@ -19,70 +19,61 @@ const FEWEST: usize = 10;
 /// The tables, with joules for the timed configs of problems to learn from where others were metered; as they are where all or none were.
 /// Held-out problems keep what was measured.
 pub fn completed<'a>(corpus: &'a [(Kernel, Table)], settings: &Settings) -> Cow<'a, [(Kernel, Table)]> {
+    let is_metered = |tried: &MeasuredProblem| tried.results.iter().any(|(_, outcome)| outcome.joules().is_some());
     let mut completed = Cow::Borrowed(corpus);
+    if !corpus.iter().flat_map(|(_, table)| &table.tried).any(is_metered) {
+        return completed;
+    }
     for (at, problems) in divide(corpus, &settings.split, false).into_iter().enumerate() {
         let (kernel, table) = &corpus[at];
-        let results = |i: &usize| table.tried[*i].results.iter().map(|(_, outcome)| outcome);
-        let metered = problems.train.iter().filter(|i| results(i).any(|o| o.joules().is_some())).count();
-        let lacks = |o: &Outcome| o.time_us().is_some() && o.joules().is_none();
-        if metered < FEWEST || !problems.train.iter().any(|i| results(i).any(lacks)) {
+        let mut learned = problems.train.iter().map(|i| &table.tried[*i]);
+        let lacks = |tried: &MeasuredProblem| tried.results.iter().any(|(_, outcome)| unmetered_us(outcome).is_some());
+        if learned.clone().filter(|tried| is_metered(tried)).count() < FEWEST || !learned.any(lacks) {
             continue;
         }
         let forest = learn(kernel, table, &problems.train, settings.seed);
         let filled = &mut completed.to_mut()[at].1.tried;
         for i in problems.train {
-            let device = &table.devices[table.tried[i].device];
-            fill(kernel, device, &mut filled[i], &forest);
+            fill(kernel, &table.devices[table.tried[i].device], &mut filled[i], &forest);
         }
     }
     completed
 }
 
-/// Trees that say the logarithm of the power in watts of a row of [`rows`].
+/// Time in microseconds of what was timed and not metered.
+fn unmetered_us(outcome: &Outcome) -> Option<f64> {
+    outcome.time_us().filter(|_| outcome.joules().is_none())
+}
+
+/// Trees that say the logarithm of the power in watts of a row of [`row`].
 fn learn(kernel: &Kernel, table: &Table, problems: &[usize], seed: u64) -> Forest {
     let (mut seen, mut watts, mut columns) = (Vec::new(), Vec::new(), 0);
-    for i in problems {
-        let tried = &table.tried[*i];
-        let known = tried.results.iter().filter_map(|(config, outcome)| {
-            let (us, joules) = (outcome.time_us()?, outcome.joules()?);
+    for tried in problems.iter().map(|i| &table.tried[*i]) {
+        let row = row(kernel, &tried.problem, &table.devices[tried.device]);
+        for (config, outcome) in &tried.results {
+            let (Some(us), Some(joules)) = (outcome.time_us(), outcome.joules()) else { continue };
+            let known = row(config, us);
+            columns = known.len();
+            seen.extend(known);
             watts.push(((1e6 * joules / us).ln() as f32, 1.0));
-            Some((config, us))
-        });
-        for row in rows(kernel, &table.devices[tried.device], tried, known) {
-            columns = row.len();
-            seen.extend(row);
         }
     }
     fit_values(columns, seen, watts, seed)
 }
 
-/// What power follows from, of configs with their times in microseconds: their numbers, and the rates of operations and bytes.
-fn rows<'a>(
-    kernel: &Kernel,
-    device: &Device,
-    tried: &MeasuredProblem,
-    configs: impl Iterator<Item = (&'a Config, f64)>,
-) -> Vec<Vec<f32>> {
-    let instance = Instance::new(kernel, &tried.problem, device);
-    let work = [kernel.flops(&tried.problem), kernel.bytes(&tried.problem)].map(|work| work.max(1.0));
-    let row = |(config, us): (&Config, f64)| {
-        instance.row(config).into_iter().chain(work.map(|work| (work / us).ln() as f32)).collect()
-    };
-    configs.map(row).collect()
+/// What power follows from, of a config of the problem and its time in microseconds: its numbers, and the rates of operations and bytes.
+fn row(kernel: &Kernel, problem: &Problem, device: &Device) -> impl Fn(&Config, f64) -> Vec<f32> {
+    let instance = Instance::new(kernel, problem, device);
+    let work = [kernel.flops(problem), kernel.bytes(problem)].map(|work| work.max(1.0));
+    move |config, us| instance.row(config).into_iter().chain(work.map(|work| (work / us).ln() as f32)).collect()
 }
 
 /// Joules for all configs of a problem that were timed alone. How far they may be off is not known.
 fn fill(kernel: &Kernel, device: &Device, tried: &mut MeasuredProblem, forest: &Forest) {
-    let timed = |(_, outcome): &(Config, Outcome)| match outcome.joules() {
-        None => outcome.time_us(),
-        Some(_) => None,
-    };
-    let unmetered: Vec<usize> = (0..tried.results.len()).filter(|i| timed(&tried.results[*i]).is_some()).collect();
-    let configs = unmetered.iter().filter_map(|i| Some((&tried.results[*i].0, timed(&tried.results[*i])?)));
-    let rows = rows(kernel, device, tried, configs);
-    for (i, row) in unmetered.into_iter().zip(rows) {
-        if let Outcome::Measured(measurement) = &mut tried.results[i].1 {
-            let joules = 1e-6 * measurement.median_us() * f64::from(forest.predict(&row)).exp();
+    let row = row(kernel, &tried.problem, device);
+    for (config, outcome) in &mut tried.results {
+        if let (Some(us), Outcome::Measured(measurement)) = (unmetered_us(outcome), outcome) {
+            let joules = 1e-6 * us * f64::from(forest.predict(&row(config, us))).exp();
             measurement.energy = Some(Energy { joules, half_width: f64::NAN, idle_watts: f64::NAN });
         }
     }
