@@ -32,13 +32,15 @@ scancel --signal=TERM --batch "${job}_1"
 until [ "$(records 2)" -gt 12 ] 2>/dev/null; do sleep 0.1; done
 echo "killed at $(records 2)"
 scancel --signal=KILL "${job}_2"
-until scontrol requeue "${job}_2" 2>/dev/null; do sleep 0.2; done
+# on a busy machine its trap may have heard of it, and has queued it again already
+state() { squeue --noheader --jobs "${job}_$1" --format %T; }
+until scontrol requeue "${job}_2" 2>/dev/null || [ "$(state 2)" = PENDING ]; do sleep 0.2; done
 # Slurm lets what is queued again wait for two minutes; sooner, but not before what was killed is gone
 sleep 5
 until "$3" status runs 2>/dev/null | grep -q '4 of 4 shards complete'; do
     [ "$SECONDS" -lt 150 ] || { "$3" status runs; squeue; break; }
     for task in 1 2; do
-        [ "$(squeue --noheader --jobs "${job}_$task" --format %T)" != PENDING ] ||
+        [ "$(state $task)" != PENDING ] ||
             scontrol update "JobId=${job}_$task" StartTime=now || true
     done
     sleep 2
