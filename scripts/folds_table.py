@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Prints the main rows of cross-validations side by side: a column each.
+"""Prints the main rows of cross-validations side by side, a column each; columns of the document that no report is of stay as they are.
 
-usage: scripts/folds_table.py REPORT.json...
+usage: scripts/folds_table.py DOCUMENT REPORT.json...
 """
 import json
+import re
 import sys
 
 METHODS = [
@@ -20,6 +21,17 @@ METHODS = [
     "seqtune, as predict",
     "the vendor's library",
 ]
+SURENESS = {
+    "first choices that are the best": "best",
+    "expected calibration error of the first choice": "calibration_error",
+    "what chance alone would make it, were the probabilities true": "error_by_chance",
+    "marked unsure": "unsure",
+    "unmarked first choices that lose more than 10 %": "lossy_sure",
+}
+LESS = {
+    "predict": ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, networks alone"],
+    "distilled": ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, as predict"],
+}
 
 
 def regrets(row):
@@ -35,33 +47,46 @@ def margins(row, less):
     return " / ".join(f"{100 * mean:+.3f} ± {100 * error:.3f}" for mean, error in row[less])
 
 
+def column(report):
+    """Cells of a report by the names of their rows."""
+    rows = {row["method"]: row for row in report["rows"]}
+    cells = {"method": f"{report['kernel']}, {report['problems']} problems"}
+    for method in METHODS:
+        name = "**seqtune, as `predict`**" if method == "seqtune, as predict" else method
+        cells[name] = regrets(rows.get(method))
+    for ours, others in LESS.items():
+        for method in others:
+            name = method.removeprefix("seqtune, ").removeprefix("as ")
+            name = ("`predict`" if ours == "predict" else ours) + " less " + name
+            cells[name] = margins(rows.get(method), f"{ours}_less")
+    sure = report["sureness"]
+    for name, key in SURENESS.items():
+        cells[name] = f"{100 * sure[key]:.1f}" if sure and sure[key] is not None else "-"
+    return cells
+
+
+def columns_of(document):
+    """Columns of the table that the document has, by the kernels that they are of."""
+    with open(document) as file:
+        section = re.search(r"<!-- figures: scripts/folds.sh -->\n(.*?)<!-- end of figures -->", file.read(), re.S)
+    lines = section[1].splitlines() if section else sys.exit(f"{document} has no figures of scripts/folds.sh")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    columns = [{row[0]: row[at] for row in rows} for at in range(1, len(rows[0]))]
+    return {cells["method"].split(",")[0]: cells for cells in columns}
+
+
+document, *paths = sys.argv[1:]
 reports = []
-for path in sys.argv[1:]:
+for path in paths:
     with open(path) as file:
         reports.append(json.load(file))
-rows = [{row["method"]: row for row in report["rows"]} for report in reports]
+unknown = [m for m in METHODS[:-1] if not any(m == row["method"] for report in reports for row in report["rows"])]
 # the vendor's library is not in all data
-unknown = [method for method in METHODS[:-1] if not any(method in of for of in rows)]
 if unknown:
     sys.exit(f"folds_table.py: no report has the rows {unknown}; are they named otherwise now?")
-print("| method | " + " | ".join(f"{r['kernel']}, {r['problems']} problems" for r in reports) + " |")
-print("|---" * (len(reports) + 1) + "|")
-for method in METHODS:
-    name = "**seqtune, as `predict`**" if method == "seqtune, as predict" else method
-    print(f"| {name} | " + " | ".join(regrets(of.get(method)) for of in rows) + " |")
-for method in ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, networks alone"]:
-    name = method.removeprefix("seqtune, ")
-    print(f"| `predict` less {name} | " + " | ".join(margins(of.get(method), "predict_less") for of in rows) + " |")
-for method in ["LightGBM, regression", "LightGBM, lambdarank", "seqtune, as predict"]:
-    name = method.removeprefix("seqtune, as ")
-    print(f"| distilled less {name} | " + " | ".join(margins(of.get(method), "distilled_less") for of in rows) + " |")
-sure = [report["sureness"] for report in reports]
-percent = lambda share: "-" if share is None else f"{100 * share:.1f}"
-for name, key in [
-    ("first choices that are the best", "best"),
-    ("expected calibration error of the first choice", "calibration_error"),
-    ("what chance alone would make it, were the probabilities true", "error_by_chance"),
-    ("marked unsure", "unsure"),
-    ("unmarked first choices that lose more than 10 %", "lossy_sure"),
-]:
-    print(f"| {name} | " + " | ".join(percent(s and s[key]) for s in sure) + " |")
+columns = columns_of(document)
+columns.update({report["kernel"]: column(report) for report in reports})
+for at, name in enumerate(column(reports[0])):
+    print(f"| {name} | " + " | ".join(cells.get(name, "-") for cells in columns.values()) + " |")
+    if at == 0:
+        print("|---" * (len(columns) + 1) + "|")

@@ -262,7 +262,9 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
     let args = ["validate", &name, &toy, "M=700", "--device", "fake", "--objective", "edp"];
     let (out, err, code) = common::text(common::seqtune(&args).env("SEQTUNE_FAKE", "energy,slow=1").output().unwrap());
     assert!(
-        code == 0 && out.contains("1 problems, by energy times time: first choice") && out.contains("| mJ |"),
+        code == 0
+            && out.contains("1 problems, by energy times time: first choice")
+            && out.contains("| predicted mJ | mJ |"),
         "{out}{err}"
     );
 }

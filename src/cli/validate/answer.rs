@@ -61,7 +61,9 @@ pub struct Predicted {
     pub probability: f64,
     pub predicted_us: f64,
     pub measured_us: Option<f64>,
-    /// Joules per launch, where metered.
+    /// Joules per launch, where the model tells them.
+    pub predicted_joules: Option<f64>,
+    /// The same, where metered.
     pub measured_joules: Option<f64>,
     pub failure: Option<Invalidity>,
 }
@@ -141,6 +143,7 @@ pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> Strin
         filled: answers.iter().any(|a| a.filled.is_some()),
         beside: answers.iter().map(|a| a.beside.len()).max().unwrap_or(0),
         metered: answers.iter().any(|a| a.default_joules.is_some() || a.first_joules().is_some()),
+        told: answers.iter().flat_map(|a| &a.predictions).any(|p| p.predicted_joules.is_some()),
     };
     let mut table = markdown::Table::new(&columns.headings());
     for (problem, answer) in problems.iter().zip(answers) {
@@ -158,6 +161,8 @@ struct Columns {
     /// Configs that the user named.
     beside: usize,
     metered: bool,
+    /// Whether the model tells joules.
+    told: bool,
 }
 
 impl Columns {
@@ -181,6 +186,7 @@ impl Columns {
         headings.extend((1..=self.beside).map(|i| format!("beside {i}, % of best found")));
         headings.extend(self.filled.then(|| "device filled, %".into()));
         if self.metered {
+            headings.extend(self.told.then(|| "predicted mJ".into()));
             headings.extend(["mJ", "of the default's, %"].map(String::from));
         }
         headings
@@ -210,6 +216,7 @@ impl Columns {
         cells.extend(self.filled.then(|| show(answer.filled.map(|f| 100.0 * f), 0)));
         if self.metered {
             let joules = answer.first_joules();
+            cells.extend(self.told.then(|| show(first.predicted_joules.map(|j| 1e3 * j), 3)));
             cells.push(show(joules.map(|j| 1e3 * j), 3));
             cells.push(show(joules.zip(answer.default_joules).map(|(j, d)| 100.0 * j / d), 1));
         }

@@ -16,11 +16,11 @@ use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
 use seqtune_data::{Table, today};
 use seqtune_eval::said::said;
-use seqtune_predict::calibration::{First, SAMPLED, ScoredProblem};
+use seqtune_predict::calibration::{First, ScoredProblem};
 use seqtune_predict::distilled::level::Level;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::kernel::{Config, ConfigSpace, Count, Kernel, Objective};
+use seqtune_predict::kernel::{Config, Kernel, Objective};
 use seqtune_predict::opinion_pool::PoolWeights;
 use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_predict::threads::on_threads;
@@ -59,13 +59,14 @@ struct Recipe {
     measured: f64,
     /// Weight of the loss of the order among the configs of an update.
     rank: f64,
-    /// Whether what was measured makes lists of its own.
-    sampled: bool,
 }
+
+/// Measured problems below which a model of sweeps learns in half the updates: what was measured of so few is known by heart sooner.
+const FEW: usize = 1_000;
 
 impl Recipe {
     /// Of so many problems to learn from.
-    fn new(options: &Options, tuned: bool, sampled: bool, problems: usize) -> Recipe {
+    fn new(options: &Options, tuned: bool, problems: usize) -> Recipe {
         let small = Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 };
         let default = match tuned {
             true => {
@@ -73,21 +74,11 @@ impl Recipe {
                 let (batch, passes) = (64, 10);
                 let steps = (problems.min(MOST) + invented) * passes / batch;
                 let hparams = Hparams { width: 96, feed_forward: 256, ..small };
-                Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0, sampled }
+                Recipe { hparams, invented, steps, batch, rows: 1, measured: 0.2, rank: 0.0 }
             }
             false => {
-                // a few configs of many are learned by heart sooner
-                let steps = if sampled { 6_000 } else { 12_000 };
-                Recipe {
-                    hparams: small,
-                    invented: 4_000,
-                    steps,
-                    batch: 16,
-                    rows: 32,
-                    measured: 0.5,
-                    rank: 2.0,
-                    sampled,
-                }
+                let steps = if problems < FEW { 6_000 } else { 12_000 };
+                Recipe { hparams: small, invented: 4_000, steps, batch: 16, rows: 32, measured: 0.5, rank: 2.0 }
             }
         };
         Recipe {
@@ -147,8 +138,7 @@ pub fn distil(
     let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
     let whole = Predictor::new(kernel, model)?;
     let train = &plan.problems[0].train;
-    let sampled = !plan.tuned && is_sampled(kernel, table, train);
-    let recipe = Recipe::new(options, plan.tuned, sampled, train.len());
+    let recipe = Recipe::new(options, plan.tuned, train.len());
     let (plan, featurizer, whole) = (&plan, &featurizer, &whole);
     let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
     let checkpoint = Checkpoint {
@@ -204,7 +194,6 @@ impl Distillation<'_> {
                 tau: self.plan.temperature().unwrap_or(SHARP),
                 measured: recipe.measured,
                 most: MOST,
-                sampled: recipe.sampled,
             };
             let mut asked = |done, all| told(Stage::Asking(done, all));
             lessons.extend(teacher.lessons(invented, seed, &mut asked)?);
@@ -328,16 +317,6 @@ impl Distillation<'_> {
 fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
     let scores = known.scores(weights);
     Some(First::of(&scores, &scores, &known.costs)?.lost)
-}
-
-/// Whether what was measured of a typical problem is a sample of its space, not candidates that somebody chose.
-fn is_sampled(kernel: &Kernel, table: &Table, indices: &[usize]) -> bool {
-    let Some(tried) = indices.get(indices.len() / 2).map(|i| &table.tried[*i]) else { return false };
-    let space = ConfigSpace::new(kernel, &tried.problem, &table.devices[tried.device]);
-    match space.counter().total() {
-        Count::Exactly(legal) => legal > SAMPLED * tried.results.len() as u64,
-        Count::About(_) | Count::AtMost(_) => true,
-    }
 }
 
 fn threads() -> usize {

@@ -59,8 +59,6 @@ pub struct Teacher<'a> {
     pub measured: f64,
     /// Measured problems that are asked about at most.
     pub most: usize,
-    /// Whether what was measured is a sample of a large space: then it makes lists of their own.
-    pub sampled: bool,
 }
 
 /// A problem that the model is asked about, with its measurements if there are any.
@@ -105,8 +103,8 @@ impl Teacher<'_> {
             let made = on_threads(portion, cores(), |asked| match self.table.is_tuned() {
                 true => self.prefixes(asked),
                 false => {
-                    let each = asked.iter().map(|asked| self.of_sweep(asked, &others));
-                    Ok(each.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+                    let each = asked.iter().map(|asked| Ok([self.lesson(asked, &others)?, self.list(asked)?]));
+                    Ok(each.collect::<Result<Vec<_>>>()?.into_iter().flatten().flatten().collect())
                 }
             })?;
             lessons.extend(made.into_iter().flatten());
@@ -116,16 +114,7 @@ impl Teacher<'_> {
         Ok(lessons)
     }
 
-    /// The lessons of a problem of a model of sweeps.
-    fn of_sweep(&self, asked: &Asked, others: &[&Config]) -> Result<Vec<Lesson>> {
-        let mut lessons: Vec<Lesson> = self.lesson(asked, others)?.into_iter().collect();
-        if self.sampled {
-            lessons.extend(self.list(asked)?);
-        }
-        Ok(lessons)
-    }
-
-    /// What the model makes of a problem; nothing where no config is legal, or only one.
+    /// What the model finds for a problem, among all legal configs; nothing where no config is legal, or only one.
     fn lesson(&self, asked: &Asked, others: &[&Config]) -> Result<Option<Lesson>> {
         let Asked { problem, device, measured, .. } = asked;
         let beam = if measured.is_some() { BEAM } else { NARROW };
@@ -136,12 +125,11 @@ impl Teacher<'_> {
             Err(e) => return Err(e),
         };
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        let known = measured.filter(|_| !self.sampled).map_or(Vec::new(), |measured| self.known(measured));
-        let configs = self.configs(asked, &instance, (&found, &known), others);
-        self.judged(asked, &instance, configs, known)
+        let configs = self.configs(asked, &instance, &found, others);
+        self.judged(asked, &instance, configs, Vec::new())
     }
 
-    /// Configs as were measured, of random ones far from the best: their order among themselves, which what the model finds tells nothing of.
+    /// Configs as were measured, many of them far from the best: their order among themselves, which what the model finds tells little of.
     /// Those of the problem itself where it was measured, else those of one that was.
     fn list(&self, asked: &Asked) -> Result<Option<Lesson>> {
         let mut rng = ChaCha8Rng::seed_from_u64(!asked.seed);
@@ -218,23 +206,9 @@ impl Teacher<'_> {
         Lesson::of_prefixes(self.featurizer, &instance, &said, finished, tuned).map(Some)
     }
 
-    /// The soft target that was measured, of the best configs.
-    fn known<'m>(&self, measured: &'m MeasuredProblem) -> Vec<(&'m Config, f64)> {
-        let mut shares = soft_target(&measured.costs(self.objective), self.tau);
-        shares.truncate(BEAM);
-        shares
-    }
-
-    /// What the model found, what was measured, and what was good for other problems; each once.
-    fn configs(
-        &self,
-        asked: &Asked,
-        instance: &Instance,
-        (found, known): (&[Candidate], &[(&Config, f64)]),
-        others: &[&Config],
-    ) -> Vec<Config> {
+    /// What the model found, and what was good for other problems; each once.
+    fn configs(&self, asked: &Asked, instance: &Instance, found: &[Candidate], others: &[&Config]) -> Vec<Config> {
         let mut configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
-        configs.extend(known.iter().map(|(config, _)| (*config).clone()));
         let mut rng = ChaCha8Rng::seed_from_u64(asked.seed);
         let drawn = others.choose_multiple(&mut rng, OTHERS).copied();
         configs.extend(drawn.filter(|c| instance.space.is_legal(c)).cloned());
