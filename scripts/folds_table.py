@@ -4,8 +4,9 @@
 usage: scripts/folds_table.py DOCUMENT REPORT.json...
 """
 import json
-import re
 import sys
+
+from put_figures import cells, section
 
 METHODS = [
     "kernel default",
@@ -47,32 +48,29 @@ def margins(row, less):
     return " / ".join(f"{100 * mean:+.3f} ± {100 * error:.3f}" for mean, error in row[less])
 
 
-def column(report):
+def column_of(report):
     """Cells of a report by the names of their rows."""
     rows = {row["method"]: row for row in report["rows"]}
-    cells = {"method": f"{report['kernel']}, {report['problems']} problems"}
+    column = {"method": f"{report['kernel']}, {report['problems']} problems"}
     for method in METHODS:
         name = "**seqtune, as `predict`**" if method == "seqtune, as predict" else method
-        cells[name] = regrets(rows.get(method))
+        column[name] = regrets(rows.get(method))
     for ours, others in LESS.items():
         for method in others:
             name = method.removeprefix("seqtune, ").removeprefix("as ")
             name = ("`predict`" if ours == "predict" else ours) + " less " + name
-            cells[name] = margins(rows.get(method), f"{ours}_less")
+            column[name] = margins(rows.get(method), f"{ours}_less")
     sure = report["sureness"]
     for name, key in SURENESS.items():
-        cells[name] = f"{100 * sure[key]:.1f}" if sure and sure[key] is not None else "-"
-    return cells
+        column[name] = f"{100 * sure[key]:.1f}" if sure and sure[key] is not None else "-"
+    return column
 
 
 def columns_of(document):
     """Columns of the table that the document has, by the kernels that they are of."""
-    with open(document) as file:
-        section = re.search(r"<!-- figures: scripts/folds.sh -->\n(.*?)<!-- end of figures -->", file.read(), re.S)
-    lines = section[1].splitlines() if section else sys.exit(f"{document} has no figures of scripts/folds.sh")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    rows = [cells(line) for line in section("folds.sh", document) if line.startswith("| ")]
     columns = [{row[0]: row[at] for row in rows} for at in range(1, len(rows[0]))]
-    return {cells["method"].split(",")[0]: cells for cells in columns}
+    return {column["method"].split(",")[0]: column for column in columns}
 
 
 document, *paths = sys.argv[1:]
@@ -85,8 +83,8 @@ unknown = [m for m in METHODS[:-1] if not any(m == row["method"] for report in r
 if unknown:
     sys.exit(f"folds_table.py: no report has the rows {unknown}; are they named otherwise now?")
 columns = columns_of(document)
-columns.update({report["kernel"]: column(report) for report in reports})
-for at, name in enumerate(column(reports[0])):
-    print(f"| {name} | " + " | ".join(cells.get(name, "-") for cells in columns.values()) + " |")
+columns.update({report["kernel"]: column_of(report) for report in reports})
+for at, name in enumerate(column_of(reports[0])):
+    print(f"| {name} | " + " | ".join(column.get(name, "-") for column in columns.values()) + " |")
     if at == 0:
         print("|---" * (len(columns) + 1) + "|")

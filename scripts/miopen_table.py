@@ -5,6 +5,8 @@ usage: scripts/miopen_table.py EVALUATION.md...    of one, what is said of all s
 """
 import sys
 
+from put_figures import cells
+
 #: column of the evaluation's tables, and its name here
 COLUMNS = {
     "test": "test",
@@ -20,10 +22,6 @@ COLUMNS = {
     "illegal": "illegal",
     "twins by batch": "twins",
 }
-
-
-def cells(line):
-    return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 lines, by_solver, beside, ktn = [], {}, [], []

@@ -3,11 +3,10 @@
 
 usage: scripts/summary.py
 """
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+from put_figures import cells, put, section
 
 NAMES = {
     "triton_mm": "Triton mm, A100",
@@ -17,17 +16,7 @@ NAMES = {
 }
 TREES = ["LightGBM, regression", "LightGBM, lambdarank"]
 
-results = pathlib.Path("docs/results.md").read_text()
-
-
-def section(script):
-    """Lines that a script wrote."""
-    found = re.search(rf"<!-- figures: scripts/{script} -->\n(.*?)<!-- end of figures -->", results, re.S)
-    return found[1].splitlines() if found else sys.exit(f"docs/results.md has no figures of scripts/{script}")
-
-
-def cells(line):
-    return [cell.strip() for cell in line.strip("|").split("|")]
+RESULTS = "docs/results.md"
 
 
 def share(value):
@@ -35,7 +24,7 @@ def share(value):
 
 
 table = ["| | seqtune | LightGBM | difference | nearest neighbour |", "|---|---|---|---|---|"]
-header, _, *folds = [cells(line) for line in section("folds.sh") if line.startswith("|")]
+header, _, *folds = [cells(line) for line in section("folds.sh", RESULTS) if line.startswith("|")]
 rows = {row[0]: row[1:] for row in folds}
 first = lambda method, column: rows[method][column].split(" / ")[0]
 for column, name in enumerate(header[1:]):
@@ -46,7 +35,7 @@ for column, name in enumerate(header[1:]):
     values.append(first("nearest neighbour", column))
     table.append(f"| {NAMES[kernel]}, {problems}: regret | " + " | ".join(values) + " |")
 
-lines = section("miopen_figures.sh MI50")
+lines = section("miopen_figures.sh MI50", RESULTS)
 header, _, *solvers = [cells(line) for line in lines if line.startswith("|")]
 column = {name: header.index(name) for name in ["test", "neighbour", "trees", "seqtune"]}
 top = lambda row, method: float(row[column[method]].split(" / ")[0])
@@ -63,8 +52,6 @@ if total != int(everything[1]):
 alike = [share(sum(int(row[column["test"]]) * top(row, method) for row in solvers) / total) for method in ["seqtune", "trees", "neighbour"]]
 table.append(f"| MIOpen, {total} problems: exact | {alike[0]} | {alike[1]} | {everything[2]} | {alike[2]} |")
 
-with tempfile.NamedTemporaryFile("w", suffix=".md") as file:
-    file.write("\n".join(table) + "\n")
-    file.flush()
-    subprocess.run(["scripts/put_figures.py", "summary.py", file.name, "README.md"], check=True)
-print("\n".join(table))
+table = "\n".join(table)
+put("summary.py", table, "README.md")
+print(table)

@@ -18,6 +18,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from put_figures import section
 from triton_machine_code import FOLDER, ROOT, SECTOR, SIZE, VENDORS, count_one, devices
 
 COUNTS, MEASURED, PAGE = FOLDER / "counts.json", FOLDER / "h200.jsonl", ROOT / "docs/triton-article.md"
@@ -173,9 +174,7 @@ def check():
 
     if doctest.testmod().failed:
         sys.exit(1)
-    page = PAGE.read_text()
-    shown = re.search(r"<!-- figures: scripts/triton_article.py -->\n(.*?)<!-- end of figures -->", page, re.S)
-    if not shown or shown[1].strip() != table().strip():
+    if "\n".join(section("triton_article.py", PAGE)).strip() != table().strip():
         sys.exit("docs/triton-article.md does not show what scripts/triton_article.py prints")
     print("triton_article: the page shows what is computed")
 
