@@ -19,6 +19,9 @@ pub struct Args {
     /// Folder of the small decoder [default: that of the model]
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
+    /// A model that went on from it (`train --from`) with the data of some of its devices alone: the small decoder learns from it there
+    #[arg(long, value_name = "MODEL")]
+    pub refined: Option<PathBuf>,
     /// Problems that are invented between the measured ones, 0 to 1,000,000
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     pub invented: Option<usize>,

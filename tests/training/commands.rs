@@ -19,6 +19,7 @@ fn wrong_input_to_training_gets_one_sentence_and_exit_code_2() {
         "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --width 100000",
         "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --tau 0.1",
         "evaluate --folds 3 --objective energy --no-trees datasets/gemm/cpu-skylake-2c.sqt",
+        "distil models/gemm-cpu datasets/gemm/cpu-epyc-2c.sqt datasets/gemm/cpu-xeon-2c.sqt --refined models/gemm-cpu -o {model}",
         "evaluate --leave-kernel-out datasets/softmax/h200.sqt datasets/norm/h200.sqt",
     ]
     .iter()

@@ -4,7 +4,7 @@
 mod common;
 mod support;
 
-use common::{toy, toy_table as table};
+use common::{toy, toy_dataset, toy_sizes, toy_table as table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
@@ -17,9 +17,10 @@ use seqtune_train::distil::batch::Batch;
 use seqtune_train::distil::lesson::{Lesson, Wanted};
 use seqtune_train::distil::network::Student;
 use seqtune_train::distil::teacher::Teacher;
+use seqtune_train::distil::whole::Whole;
 use seqtune_train::distil::{Options, Stage, distil};
 use seqtune_train::network::tensors::{from_arrays, numbers};
-use seqtune_train::{Existing, train};
+use seqtune_train::{Existing, refine, train};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
             asked = done;
         }
     };
-    let small = distil(&model, &corpus, &options(200), folder.path(), &mut told).unwrap();
+    let small = distil(&model, None, &corpus, &options(200), folder.path(), &mut told).unwrap();
     assert!(asked > 60, "{asked}");
     assert_eq!(small.meta.parent, Some(model.digest()));
     let level = small.meta.distilled.unwrap();
@@ -84,7 +85,7 @@ fn an_interrupted_distillation_goes_on_to_the_same_weights() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let (model, corpus) = whole(&kernel, folder.path());
-    let straight = distil(&model, &corpus, &options(600), folder.path(), &mut |_| {}).unwrap();
+    let straight = distil(&model, None, &corpus, &options(600), folder.path(), &mut |_| {}).unwrap();
     let stopped = folder.path().join("stopped");
     let mut end = |stage| {
         if matches!(stage, Stage::Learning(400, ..)) {
@@ -92,7 +93,7 @@ fn an_interrupted_distillation_goes_on_to_the_same_weights() {
         }
     };
     let begun = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        drop(distil(&model, &corpus, &options(600), &stopped, &mut end));
+        drop(distil(&model, None, &corpus, &options(600), &stopped, &mut end));
     }));
     assert!(begun.is_err() && stopped.join("checkpoint-distilled.safetensors").is_file());
     let mut first = None;
@@ -101,7 +102,7 @@ fn an_interrupted_distillation_goes_on_to_the_same_weights() {
             first.get_or_insert(step);
         }
     };
-    let resumed = distil(&model, &corpus, &options(600), &stopped, &mut note).unwrap();
+    let resumed = distil(&model, None, &corpus, &options(600), &stopped, &mut note).unwrap();
     assert_eq!(first, Some(400), "what was done is not done again");
     assert_eq!(resumed.weights, straight.weights);
     assert!(!stopped.join("checkpoint-distilled.safetensors").exists());
@@ -148,14 +149,14 @@ fn other_data_than_the_models_and_a_distilled_model_are_refused() {
     let (model, corpus) = whole(&kernel, folder.path());
     let [(kernel, mut other)] = corpus.clone();
     other.hashes = vec!["0123456789abcdef".into()];
-    let refused = distil(&model, &[(kernel, other)], &options(1), folder.path(), &mut |_| {}).err().unwrap();
+    let refused = distil(&model, None, &[(kernel, other)], &options(1), folder.path(), &mut |_| {}).err().unwrap();
     assert!(
         matches!(refused, Error::Mismatch(_)) && refused.to_string().contains("other datasets")
             || refused.to_string().contains("which these are not"),
         "{refused}"
     );
-    let small = distil(&model, &corpus, &options(1), folder.path(), &mut |_| {}).unwrap();
-    let refused = distil(&small, &corpus, &options(1), folder.path(), &mut |_| {}).err().unwrap();
+    let small = distil(&model, None, &corpus, &options(1), folder.path(), &mut |_| {}).unwrap();
+    let refused = distil(&small, None, &corpus, &options(1), folder.path(), &mut |_| {}).err().unwrap();
     assert!(refused.to_string().contains("distil the whole model"), "{refused}");
 }
 
@@ -164,19 +165,56 @@ fn what_was_measured_makes_a_list_of_its_own_beside_what_the_model_finds() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let (model, corpus) = whole(&kernel, folder.path());
-    let (predictor, table) = (&Predictor::new(&kernel, &model).unwrap(), &corpus[0].1);
+    let (whole, table) = (&Whole::new(&kernel, &model, None).unwrap(), &corpus[0].1);
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
     let (indices, objective, tau, measured, most) = (&[0, 1, 2][..], Objective::Time, 0.05, 0.5, 10);
-    let teacher = Teacher { predictor, featurizer, table, indices, objective, tau, measured, most };
+    let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most };
     let lessons = teacher.lessons(2, 1, &mut |_, _| {}).unwrap();
     let (found, lists): (Vec<&Lesson>, Vec<&Lesson>) = lessons.iter().partition(|lesson| lesson.among_legal);
     assert_eq!((found.len(), lists.len()), (5, 5), "three measured problems and two invented ones");
-    let whole: Vec<usize> = table.tried[..3].iter().map(|t| t.costs(Objective::Time).len()).collect();
+    let all: Vec<usize> = table.tried[..3].iter().map(|t| t.costs(Objective::Time).len()).collect();
     for list in &lists {
         assert!((list.target.iter().sum::<f32>() - 1.0).abs() < 1e-4);
-        assert!(list.paths.len() <= *whole.iter().max().unwrap(), "as many as were measured of a problem");
+        assert!(list.paths.len() <= *all.iter().max().unwrap(), "as many as were measured of a problem");
     }
     for (lesson, list) in found.iter().zip(&lists) {
         assert_eq!(lesson.quantities, list.quantities, "both of the same problem");
     }
+}
+
+#[test]
+fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let mut few = toy_dataset(&kernel, toy_sizes());
+    few.header.device = Device::described("MI50").unwrap();
+    let sets = [("toy".into(), toy_dataset(&kernel, toy_sizes())), ("few".into(), few)];
+    let corpus = |sets| [(kernel.clone(), Table::new(&kernel, sets).unwrap())];
+    let (both, few) = (corpus(&sets), corpus(&sets[1..]));
+    let (settings, at) = (support::small_settings(4), |name| folder.path().join(name));
+    let model = train(&both, &settings, &at("model"), Existing::Keep, &mut |_| {}).unwrap();
+    let refined = refine(&model, &few, &settings, &at("refined"), Existing::Keep, &mut |_| {}).unwrap();
+    let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
+    let table = &both[0].1;
+    let first = table.tried.iter().position(|tried| table.devices[tried.device].name == "MI50").unwrap();
+    let indices = [0, 1, 2, first, first + 1, first + 2];
+    let tried: Vec<_> = table.tried.iter().collect();
+    let lessons = |refined: Option<&Model>| {
+        let whole = &Whole::new(&kernel, &model, refined).unwrap();
+        let groups = whole.together(&tried).len();
+        assert_eq!(
+            groups,
+            1 + refined.is_some() as usize,
+            "problems are invented for each device alike beside a refined model"
+        );
+        let (indices, objective, tau, measured, most) = (&indices[..], Objective::Time, 0.05, 0.5, 10);
+        let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most };
+        teacher.lessons(0, 1, &mut |_, _| {}).unwrap().into_iter().map(|lesson| lesson.target).collect::<Vec<_>>()
+    };
+    let (without, with) = (lessons(None), lessons(Some(&refined)));
+    assert_eq!((without.len(), with.len()), (12, 12), "of each problem what was found and what was measured");
+    assert_eq!(without[..6], with[..6], "of the A100, which comes first, what the model says that was distilled");
+    assert!(without[6..].iter().zip(&with[6..]).all(|(without, with)| without != with));
+    let other = Whole::new(&kernel, &refined, Some(&model)).err().unwrap();
+    assert!(matches!(other, Error::Mismatch(_)) && other.to_string().contains("--from"), "{other}");
 }

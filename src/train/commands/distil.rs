@@ -38,8 +38,10 @@ pub fn run(args: Args) -> Result<()> {
             continue;
         }
         let whole = Model::load(&Model::file(&task.model))?;
+        let refined = args.refined.as_ref().map(|refined| Model::load_for(refined, name)).transpose()?;
         let mut shown = Shown::default();
-        let small = distil(&whole, &task.corpus, &options, &task.output, &mut |stage| shown.show(stage));
+        let small =
+            distil(&whole, refined.as_ref(), &task.corpus, &options, &task.output, &mut |stage| shown.show(stage));
         shown.end();
         made.push(small.map_err(|e| e.at(name))?);
     }

@@ -5,12 +5,14 @@ pub mod lesson;
 pub mod network;
 pub mod teacher;
 pub mod trainer;
+pub mod whole;
 
 use crate::calibrate::{self, LIKELIHOOD};
 use crate::checkpoint::Checkpoint;
 use crate::distil::lesson::{Lesson, Wanted};
 use crate::distil::teacher::{Teacher, soft_target};
 use crate::distil::trainer::Course;
+use crate::distil::whole::Whole;
 use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
@@ -109,12 +111,14 @@ pub enum Stage {
 const MOST: usize = 40_000;
 
 /// Distils a model into a small decoder whose likelihood alone ranks, and writes it beside the model, into `folder`. `corpus` is what the model
-/// was trained on. It goes on from its checkpoint.
+/// was trained on. It goes on from its checkpoint. On the devices of `refined`, a model that went on from this one with their data alone, the small
+/// decoder learns what that one says.
 ///
 /// # Errors
-/// `Error::Mismatch` where the model was trained on other data, else as training.
+/// `Error::Mismatch` where the model was trained on other data, or the other one did not go on from it; else as training.
 pub fn distil(
     model: &Model,
+    refined: Option<&Model>,
     corpus: &[(Kernel, Table)],
     options: &Options,
     folder: &Path,
@@ -136,14 +140,14 @@ pub fn distil(
         )));
     }
     let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), kernel)?;
-    let whole = Predictor::new(kernel, model)?;
+    let whole = Whole::new(kernel, model, refined)?;
     let train = &plan.problems[0].train;
     let recipe = Recipe::new(options, plan.tuned, train.len());
     let (plan, featurizer, whole) = (&plan, &featurizer, &whole);
     let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
     let checkpoint = Checkpoint {
         path: folder.join("checkpoint-distilled.safetensors"),
-        key: format!("{} {recipe:?} {}", model.digest(), options.seed),
+        key: format!("{} {recipe:?} {} {:?}", model.digest(), options.seed, refined.map(Model::digest)),
     };
     let small = made.train(&checkpoint, told)?;
     small.save(folder)?;
@@ -163,7 +167,7 @@ pub fn kept(model: &Model, corpus: &[(Kernel, Table)], options: &Options, folder
             return Ok(small);
         }
     }
-    distil(model, corpus, options, folder, &mut |_| {})
+    distil(model, None, corpus, options, folder, &mut |_| {})
 }
 
 /// What is distilled.
@@ -173,7 +177,7 @@ struct Distillation<'a> {
     kernel: &'a Kernel,
     table: &'a Table,
     featurizer: &'a Featurizer,
-    whole: &'a Predictor,
+    whole: &'a Whole,
     options: &'a Options,
     recipe: Recipe,
 }
@@ -186,7 +190,7 @@ impl Distillation<'_> {
         let mut lessons = Vec::new();
         for objective in &self.model.meta.objectives {
             let teacher = Teacher {
-                predictor: self.whole,
+                whole: self.whole,
                 featurizer: self.featurizer,
                 table: self.table,
                 indices: &problems.train,
@@ -274,29 +278,35 @@ impl Distillation<'_> {
 
     /// Calibrates the small decoder, and compares it with the whole model on the validation problems.
     fn compare(&self, small: &mut Model) -> Result<()> {
-        let validation = &self.plan.problems[0].validation;
-        let losses: Vec<(f64, f64)> = match self.plan.tuned {
+        let own = Predictor::new(self.kernel, small)?;
+        let divided = self.whole.divided(self.table, &self.plan.problems[0].validation);
+        let mut losses: Vec<(f64, f64)> = Vec::new();
+        match self.plan.tuned {
             true => {
-                let of = |predictor| said(predictor, self.table, validation, Objective::Time, threads());
-                let (own, whole) = (of(&Predictor::new(self.kernel, small)?)?, of(self.whole)?);
-                small.meta.trust = calibrate::trust(&own);
-                own.iter().zip(&whole).map(|(s, w)| (s.first.lost, w.first.lost)).collect()
+                let mut all = Vec::new();
+                for (whole, indices) in divided {
+                    let of = |predictor| said(predictor, self.table, &indices, Objective::Time, threads());
+                    let (own, whole) = (of(&own)?, of(whole)?);
+                    losses.extend(own.iter().zip(&whole).map(|(s, w)| (s.first.lost, w.first.lost)));
+                    all.extend(own);
+                }
+                small.meta.trust = calibrate::trust(&all);
             }
             false => {
-                let known = self.known(&Predictor::new(self.kernel, small)?, validation)?;
+                let mut all = Vec::new();
+                for (whole, indices) in divided {
+                    let (known, of_whole) = (self.known(&own, &indices)?, self.known(whole, &indices)?);
+                    let weights = whole.pool_weights();
+                    let pairs = known.iter().zip(&of_whole);
+                    losses.extend(pairs.filter_map(|(s, w)| Some((lost(s, &LIKELIHOOD)?, lost(w, &weights)?))));
+                    all.extend(known);
+                }
                 small.meta.calibration = match self.plan.nothing_held_out {
-                    true => calibrate::fit(&known, None),
-                    false => calibrate::fit_weighed(&known, LIKELIHOOD),
+                    true => calibrate::fit(&all, None),
+                    false => calibrate::fit_weighed(&all, LIKELIHOOD),
                 };
-                let whole = self.known(self.whole, validation)?;
-                let weights = self.whole.pool_weights();
-                known
-                    .iter()
-                    .zip(&whole)
-                    .filter_map(|(s, w)| Some((lost(s, &LIKELIHOOD)?, lost(w, &weights)?)))
-                    .collect()
             }
-        };
+        }
         small.meta.distilled = Level::of(&losses).or(small.meta.distilled);
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! do together (distillation, Hinton et al. 2015).
 
 use crate::distil::lesson::{Lesson, Wanted};
+use crate::distil::whole::Whole;
 use crate::examples::{between, contenders};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -13,7 +14,7 @@ use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Config, Device, Objective, Problem};
 use seqtune_predict::softmax::{distribution, softmax};
 use seqtune_predict::threads::{cores, on_threads};
-use seqtune_predict::{Candidate, Predictor, Query};
+use seqtune_predict::{Candidate, Query};
 use std::collections::BTreeSet;
 
 /// Configs of each measured problem that a model of sweeps finds most probable.
@@ -43,8 +44,8 @@ const OTHERS: usize = 16;
 
 /// What examples are made from.
 pub struct Teacher<'a> {
-    /// The whole model, ready to predict.
-    pub predictor: &'a Predictor,
+    /// The whole model.
+    pub whole: &'a Whole,
     /// Encoder of the kernel.
     pub featurizer: &'a Featurizer,
     /// Measured problems.
@@ -82,8 +83,9 @@ impl Teacher<'_> {
             let (problem, device) = (measured.problem.clone(), &self.table.devices[measured.device]);
             asked.push(Asked { problem, device, measured: Some(measured), seed: rng.random() });
         }
-        for _ in 0..invented {
-            let (problem, device) = between(&self.featurizer.kernel, &tried, &mut rng);
+        let of_devices = self.whole.together(&tried);
+        for i in 0..invented {
+            let (problem, device) = between(&self.featurizer.kernel, &of_devices[i % of_devices.len()], &mut rng);
             let device = &self.table.devices[device];
             asked.push(Asked { problem, device, measured: None, seed: rng.random() });
         }
@@ -119,7 +121,7 @@ impl Teacher<'_> {
         let Asked { problem, device, measured, .. } = asked;
         let beam = if measured.is_some() { BEAM } else { NARROW };
         let query = Query { objective: self.objective, top: beam, width: beam, ..Query::new(device) };
-        let found = match self.predictor.predict(std::slice::from_ref(problem), &query) {
+        let found = match self.whole.on(device).predict(std::slice::from_ref(problem), &query) {
             Ok(mut found) => found.remove(0),
             Err(Error::NoLegalConfig(_)) => return Ok(None),
             Err(e) => return Err(e),
@@ -156,8 +158,9 @@ impl Teacher<'_> {
         if configs.len() < 2 {
             return Ok(None);
         }
-        let scored = self.predictor.score(problem, device, self.objective, &configs)?;
-        let scores: Vec<f64> = scored.iter().map(|s| self.predictor.pooled_score(s)).collect();
+        let predictor = self.whole.on(device);
+        let scored = predictor.score(problem, device, self.objective, &configs)?;
+        let scores: Vec<f64> = scored.iter().map(|s| predictor.pooled_score(s)).collect();
         // not calibrated: their scale is that of the measured target, towards which networks and trees were fitted
         let mut target = softmax(&scores, 1.0 / SHARPER);
         if !known.is_empty() {
@@ -184,7 +187,7 @@ impl Teacher<'_> {
         let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
         let Some(Asked { device, .. }) = asked.first() else { return Ok(Vec::new()) };
         let query = Query { objective: self.objective, width: PREFIXES, ..Query::new(device) };
-        let said = self.predictor.asked(&problems, &query)?;
+        let said = self.whole.on(device).asked(&problems, &query)?;
         let lessons = asked.iter().zip(said).map(|(asked, said)| self.lesson_of_prefixes(asked, said));
         Ok(lessons.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }

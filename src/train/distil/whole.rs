@@ -1,0 +1,57 @@
+//! What a small decoder learns from: a whole model, and beside it one that went on from it for some of its devices.
+
+use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::{Model, Predictor};
+use std::collections::BTreeMap;
+
+/// A whole model, ready to predict. On devices of which its data had few records a model that went on from it with theirs alone answers.
+pub struct Whole {
+    of_all: Predictor,
+    refined: Option<(Predictor, Vec<Device>)>,
+}
+
+impl Whole {
+    /// Refuses a refined model that went on from another one.
+    ///
+    /// # Errors
+    /// `Error::Mismatch` where it did, or where a model does not know the kernel.
+    pub fn new(kernel: &Kernel, model: &Model, refined: Option<&Model>) -> Result<Whole> {
+        if refined.is_some_and(|refined| refined.meta.parent != Some(model.digest())) {
+            let how = "train it with --from that model, on the data of some of its devices";
+            return Err(Error::Mismatch(format!(
+                "the refined model did not go on from the model that is distilled; {how}"
+            )));
+        }
+        let refined = refined.map(|refined| Ok((Predictor::new(kernel, refined)?, refined.meta.devices.clone())));
+        Ok(Whole { of_all: Predictor::new(kernel, model)?, refined: refined.transpose()? })
+    }
+
+    /// What answers on a device.
+    pub fn on(&self, device: &Device) -> &Predictor {
+        match &self.refined {
+            Some((refined, devices)) if devices.contains(device) => refined,
+            _ => &self.of_all,
+        }
+    }
+
+    /// Measured problems between which others are invented, as many in each group: all together, or those of each device where one has a model
+    /// to itself, for it has too few to be learned by its share.
+    pub fn together<'t>(&self, tried: &[&'t MeasuredProblem]) -> Vec<Vec<&'t MeasuredProblem>> {
+        let mut groups: BTreeMap<usize, Vec<&MeasuredProblem>> = BTreeMap::new();
+        for measured in tried {
+            groups.entry(self.refined.as_ref().map_or(0, |_| measured.device)).or_default().push(measured);
+        }
+        groups.into_values().collect()
+    }
+
+    /// Problems, divided by what answers them.
+    pub fn divided<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<(&'w Predictor, Vec<usize>)> {
+        let device = |tried: &MeasuredProblem| &table.devices[tried.device];
+        let is_refined = |i: &&usize| !std::ptr::eq(self.on(device(&table.tried[**i])), &self.of_all);
+        let (refined, rest): (Vec<usize>, Vec<usize>) = indices.iter().partition(is_refined);
+        let refined = self.refined.as_ref().map(|(predictor, _)| (predictor, refined));
+        [Some((&self.of_all, rest)), refined].into_iter().flatten().collect()
+    }
+}
