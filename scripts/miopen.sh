@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Imports MIOpen's tuned databases, trains three networks for each solver on all its devices, and distils them into
-# models/miopen. Takes about three hours on two cores. Works in target/miopen, where the networks stay: called again, it goes
-# on, and what is finished there is taken as it is. scripts/miopen_figures.sh judges the models.
+# Imports MIOpen's tuned databases, trains three networks for each solver on all its devices, lets them go on with the few records
+# of the RX 6800 XT alone, and distils them into models/miopen. Takes about three hours on two cores. Works in target/miopen, where
+# the networks stay: called again, it goes on, and what is finished there is taken as it is. scripts/miopen_figures.sh judges the
+# models.
 # usage: scripts/miopen.sh FOLDER [SOLVER...]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2,
 #                                                gfx1030_36.db.bz2, gfx942130_2024-12.db.txt.bz2
 #                                                SOLVER: trains these, and leaves the others as they are
@@ -20,7 +21,7 @@ solvers=("$@")
 [ $# -gt 0 ] || mapfile -t solvers < <(cd "$work/tuned" && ls ./*.sqt | sed 's/.*-\(Conv.*\)\.sqt/\1/' | sort -u)
 
 make_one() { # SOLVER; on one thread, beside another
-    local solver=$1 began=$SECONDS passes=()
+    local solver=$1 began=$SECONDS passes=() few refined=()
     export OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1
     if [ ! -e "$work/whole/$solver/model.safetensors" ]; then
         # of many records eight passes do what twelve do (docs/log/2026-11.md)
@@ -28,9 +29,15 @@ make_one() { # SOLVER; on one thread, beside another
         "$work/seqtune" train "$work"/tuned/*-"$solver".sqt -o "$work/whole/$solver" --members 3 "${passes[@]}" --json > "$work/log/$solver.train.json" 2> "$work/log/$solver.train"
         echo "$solver: trained in $(((SECONDS - began) / 60)) minutes"
     fi
+    few=$work/tuned/RX_6800_XT-$solver.sqt
+    if [ -e "$few" ]; then
+        refined=(--refined "$work/refined/$solver")
+        [ -e "$work/refined/$solver/model.safetensors" ] \
+            || "$work/seqtune" train "$few" --from "$work/whole/$solver" -o "$work/refined/$solver" --json > "$work/log/$solver.refine.json" 2> "$work/log/$solver.refine"
+    fi
     began=$SECONDS
     if [ ! "$work/log/$solver.distil.json" -nt "$work/whole/$solver/model.safetensors" ]; then
-        "$work/seqtune" distil "$work/whole/$solver" "$work"/tuned/*-"$solver".sqt -o "models/miopen/$solver" --overwrite --json > "$work/log/$solver.part" 2> "$work/log/$solver.distil"
+        "$work/seqtune" distil "$work/whole/$solver" "$work"/tuned/*-"$solver".sqt "${refined[@]}" -o "models/miopen/$solver" --overwrite --json > "$work/log/$solver.part" 2> "$work/log/$solver.distil"
         mv "$work/log/$solver.part" "$work/log/$solver.distil.json"
         echo "$solver: distilled in $(((SECONDS - began) / 60)) minutes"
     fi
