@@ -55,6 +55,43 @@ fn problems_of_a_new_device_change_what_is_said_there_and_nothing_else() {
 }
 
 #[test]
+fn tuned_configs_of_a_models_own_devices_change_how_probable_its_configs_are_said_to_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    create_dir(path("model")).unwrap();
+    let file = folder.path().join("model/distilled.safetensors");
+    copy(root().join("models/miopen/ConvAsm1x1U/distilled.safetensors"), &file).unwrap();
+    let ask = |channels: usize| {
+        let problem = format!("N=16,C={channels},H=14,W=14,K={channels},R=1,S=1,direction=F,dtype=FP32");
+        let words = ["predict", &path("model"), "ConvAsm1x1U", &problem, "--device", "MI50", "--json"];
+        let answer = serde_json::from_str::<serde_json::Value>(&run(&words).0).unwrap();
+        let first = &answer["predictions"][0];
+        (first["config"].as_str().unwrap().to_string(), first["probability"].as_f64().unwrap())
+    };
+    // as if a tuner had chosen what the model does, in every problem
+    let row = |channels: usize| {
+        let (config, _) = ask(channels);
+        let values: Vec<&str> = config.split(',').map(|part| part.split('=').nth(1).unwrap()).collect();
+        let size = format!("{channels}-14-14");
+        format!("{size}-1x1-{size}-16-0x0-1x1-1x1-0-NCHW-FP32-F=ConvAsm1x1U:{}\n", values.join(","))
+    };
+    std::fs::write(path("gfx906_60.db.txt"), (1..=24).map(|i| row(32 * i)).collect::<String>()).unwrap();
+    let (_, err, code) = run(&["import", "miopen", &path("gfx906_60.db.txt"), "-o", &path("data")]);
+    assert_eq!(code, 0, "{err}");
+    let before = ask(64);
+    let (out, err, code) = run(&["calibrate", &path("model"), &path("data/MI50-ConvAsm1x1U.sqt")]);
+    assert!(code == 0 && out.contains("MI50: the first choice is right in 24 of 24 problems"), "{out}{err}");
+    let after = ask(64);
+    assert_eq!(before.0, after.0, "the order stays");
+    assert!(after.1 > 1.5 * before.1, "{before:?} {after:?}");
+    // again: learned anew, the same
+    let seen = || Meta::load(&file).unwrap().trust.seen.unwrap();
+    let once = seen();
+    assert_eq!(run(&["calibrate", &path("model"), &path("data/MI50-ConvAsm1x1U.sqt")]).2, 0);
+    assert_eq!(once, seen());
+}
+
+#[test]
 fn what_cannot_be_learned_from_is_refused_and_the_model_stays() {
     let folder = tempfile::tempdir().unwrap();
     let model = copied(folder.path());

@@ -3,12 +3,13 @@
 use crate::cli::answer::{answer, answer_json};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::likeness;
-use seqtune_eval::said::{Said, said};
+use seqtune_eval::said::{Said, said, trust};
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::threads::cores;
+use seqtune_predict::trust::Line;
 use seqtune_predict::{Meta, Model, Predictor, Quality};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use std::path::{Path, PathBuf};
 /// What is learned is kept in the model's file or files; the ranking stays as it is. Twenty problems do. Given again, problems of a device replace
 /// what was learned of it before. A model that is trained on the device learns more: `train --from`.
 ///
-/// Of a model of sweeps and its own datasets it learns how errors go together, which `predict --measured` needs; models that are trained now know it.
+/// Of a model's own datasets it learns what older models do not know: of sweeps how errors go together, which `predict --measured` needs; of tuned
+/// configs what probabilities are worth on the model's own devices. Models that are trained now know both.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder of the model, or of models of one kernel each
@@ -65,6 +67,9 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
     if new.is_empty() && !table.is_tuned() && !model.meta.likeness.iter().any(|l| l.kernel == kernel.name) {
         return learn_likeness(args, kernel, table, file, model);
     }
+    if new.is_empty() && table.is_tuned() {
+        return learn_trust(args, kernel, table, file, model);
+    }
     if new.is_empty() {
         let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
         return input(format!(
@@ -104,11 +109,46 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
     Ok(())
 }
 
+/// Learns what the probabilities of a model of tuned configs are worth on its own devices, as training does.
+fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut model: Model) -> Result<()> {
+    let validation = table.tuned_part(kernel, &held_out(table, &model), Part::Validation);
+    let predictor = Predictor::new(kernel, &model)?.uncorrected();
+    let said = said(&predictor, table, &validation, args.objective, cores())?;
+    if said.is_empty() {
+        return input(format!("{}: no tuned config of what chose the model's weights to learn from", file.display()));
+    }
+    let learned = trust(&said);
+    let Some(line) = learned.seen else { return Ok(()) };
+    let mean = |of: &dyn Fn(f64) -> f64| said.iter().map(|s| of(s.first.probability)).sum::<f64>() / said.len() as f64;
+    let before = model.meta.trust.seen.unwrap_or(Line::SAME);
+    model.meta.trust.seen = learned.seen;
+    let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
+    let facts = serde_json::json!({
+        "file": file.display().to_string(), "device": names.join(", "), "problems": said.len(),
+        "right": said.iter().filter(|s| s.first.best).count(),
+        "said_before": mean(&|p| before.at(p)), "says_now": mean(&|p| line.at(p)),
+    });
+    model.rewrite(file)?;
+    match args.json {
+        true => answer_json(&facts),
+        false => {
+            answer(&text(&facts));
+            Ok(())
+        }
+    }
+}
+
+/// The split by which a model's own data were divided; data that it did not learn from are new to it as a whole.
+fn held_out(table: &Table, model: &Model) -> Split {
+    match table.hashes.iter().all(|hash| model.meta.data.contains(hash)) {
+        true => model.meta.split,
+        false => Split { test: 0.0, validation: 1.0, ..model.meta.split },
+    }
+}
+
 /// Learns how the errors of a model of sweeps go together.
 fn learn_likeness(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut model: Model) -> Result<()> {
-    let known = table.hashes.iter().all(|hash| model.meta.data.contains(hash));
-    // data that the model did not learn from are new to it as a whole
-    let split = if known { model.meta.split } else { Split { test: 0.0, validation: 1.0, ..model.meta.split } };
+    let split = held_out(table, &model);
     let part = |part: Part| -> Vec<&MeasuredProblem> {
         table.part(kernel, &split, part, args.objective).into_iter().map(|i| &table.tried[i]).collect()
     };

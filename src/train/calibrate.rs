@@ -4,11 +4,10 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, RankedProblem};
-use seqtune_eval::said::Said;
-use seqtune_predict::calibration::{Calibration, First, LOSS, Place, RISK, ScoredProblem};
+use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem};
 use seqtune_predict::opinion_pool::PoolWeights;
 use seqtune_predict::softmax::{distribution, softmax};
-use seqtune_predict::trust::{Line, Trust};
+use seqtune_predict::trust::Line;
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);
@@ -101,13 +100,6 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
     let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems, configs };
     fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
     Some(fitted)
-}
-
-/// What the likelihoods of a model of tuned configs are worth, learned from where those stood.
-pub fn trust(said: &[Said]) -> Trust {
-    let places: Vec<Place> = said.iter().map(|s| s.place).collect();
-    let seen = (!places.is_empty()).then(|| Line::of_places(&places, Line::SAME, [1.0; 2]));
-    Trust { seen, measured: Vec::new() }
 }
 
 /// How much each part of the model counts towards the soft targets.
