@@ -3,7 +3,7 @@
 use crate::cli::answer::{answer, answer_json};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::likeness;
-use seqtune_eval::said::{Said, said, trust};
+use seqtune_eval::said::{Said, said, trust_in_seen};
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
@@ -64,19 +64,17 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
     model.check_objective(args.objective)?;
     let seen = |device: &Device| device.is_among(&model.meta.devices);
     let new: Vec<usize> = (0..table.devices.len()).filter(|d| !seen(&table.devices[*d])).collect();
-    if new.is_empty() && !table.is_tuned() && !model.meta.likeness.iter().any(|l| l.kernel == kernel.name) {
-        return learn_likeness(args, kernel, table, file, model);
-    }
-    if new.is_empty() && table.is_tuned() {
-        return learn_trust(args, kernel, table, file, model);
-    }
     if new.is_empty() {
-        let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
-        return input(format!(
-            "{}: the model was trained on {}; give problems of a device that it never saw",
-            file.display(),
-            names.join(", ")
-        ));
+        let knows_likeness = model.meta.likeness.iter().any(|l| l.kernel == kernel.name);
+        return match table.is_tuned() {
+            true => learn_trust(args, kernel, table, file, model),
+            false if !knows_likeness => learn_likeness(args, kernel, table, file, model),
+            false => input(format!(
+                "{}: the model was trained on {}; give problems of a device that it never saw",
+                file.display(),
+                names(table)
+            )),
+        };
     }
     let predictor = Predictor::new(kernel, &model)?.uncorrected();
     let mut learned = Vec::new();
@@ -87,26 +85,34 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
         if said.is_empty() {
             return input(format!("no problem of {} has a best or a tuned config to learn from", device.name));
         }
-        let mean =
-            |of: &dyn Fn(f64) -> f64| said.iter().map(|s| of(s.first.probability)).sum::<f64>() / said.len() as f64;
         let places: Vec<Place> = said.iter().map(|Said { place, .. }| *place).collect();
         let Meta { trust, devices, .. } = &mut model.meta;
         let before = trust.line(device, devices);
         let after = trust.measure(device, devices, &places).line;
-        learned.push(serde_json::json!({
-            "file": file.display().to_string(), "device": device.name, "problems": said.len(),
-            "right": said.iter().filter(|s| s.first.best).count(),
-            "said_before": mean(&|p| before.at(p)), "says_now": mean(&|p| after.at(p)),
-        }));
+        learned.push(facts(file, &device.name, &said, [before, after]));
     }
     model.rewrite(file)?;
-    for facts in learned {
-        match args.json {
-            true => answer_json(&facts)?,
-            false => answer(&text(&facts)),
+    learned.iter().try_for_each(|facts| show(args, facts))
+}
+
+/// What was learned of the probabilities on a device, or on several.
+fn facts(file: &Path, device: &str, said: &[Said], lines: [Line; 2]) -> serde_json::Value {
+    let mean = |line: Line| said.iter().map(|s| line.at(s.first.probability)).sum::<f64>() / said.len() as f64;
+    let [before, now] = lines.map(mean);
+    serde_json::json!({
+        "file": file.display().to_string(), "device": device, "problems": said.len(),
+        "right": said.iter().filter(|s| s.first.best).count(), "said_before": before, "says_now": now,
+    })
+}
+
+fn show(args: &Args, facts: &serde_json::Value) -> Result<()> {
+    match args.json {
+        true => answer_json(facts),
+        false => {
+            answer(&text(facts));
+            Ok(())
         }
     }
-    Ok(())
 }
 
 /// Learns what the probabilities of a model of tuned configs are worth on its own devices, as training does.
@@ -114,28 +120,16 @@ fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut mod
     let validation = table.tuned_part(kernel, &held_out(table, &model), Part::Validation);
     let predictor = Predictor::new(kernel, &model)?.uncorrected();
     let said = said(&predictor, table, &validation, args.objective, cores())?;
-    if said.is_empty() {
+    let Some(line) = trust_in_seen(&said) else {
         return input(format!("{}: no tuned config of what chose the model's weights to learn from", file.display()));
-    }
-    let learned = trust(&said);
-    let Some(line) = learned.seen else { return Ok(()) };
-    let mean = |of: &dyn Fn(f64) -> f64| said.iter().map(|s| of(s.first.probability)).sum::<f64>() / said.len() as f64;
-    let before = model.meta.trust.seen.unwrap_or(Line::SAME);
-    model.meta.trust.seen = learned.seen;
-    let names: Vec<&str> = table.devices.iter().map(|d| d.name.as_str()).collect();
-    let facts = serde_json::json!({
-        "file": file.display().to_string(), "device": names.join(", "), "problems": said.len(),
-        "right": said.iter().filter(|s| s.first.best).count(),
-        "said_before": mean(&|p| before.at(p)), "says_now": mean(&|p| line.at(p)),
-    });
+    };
+    let before = model.meta.trust.seen.replace(line).unwrap_or(Line::SAME);
     model.rewrite(file)?;
-    match args.json {
-        true => answer_json(&facts),
-        false => {
-            answer(&text(&facts));
-            Ok(())
-        }
-    }
+    show(args, &facts(file, &names(table), &said, [before, line]))
+}
+
+fn names(table: &Table) -> String {
+    table.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The split by which a model's own data were divided; data that it did not learn from are new to it as a whole.

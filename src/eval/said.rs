@@ -5,7 +5,7 @@ use seqtune_predict::calibration::{First, Place};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::threads::on_threads;
-use seqtune_predict::trust::{Line, Trust};
+use seqtune_predict::trust::Line;
 use seqtune_predict::{Predictor, Query};
 
 /// Width of the beam that a tuned config is first looked for in, and of the widest.
@@ -39,12 +39,11 @@ pub fn said(
     Ok(on_threads(indices, threads, said)?.into_iter().flatten().collect())
 }
 
-/// What the likelihoods of a model of tuned configs are worth on the devices that it learned from, by where tuned configs stood. Nothing is
-/// learned of no problem.
-pub fn trust(said: &[Said]) -> Trust {
+/// What the likelihoods of a model of tuned configs are worth on the devices that it learned from, by where tuned configs stood; `None` of no
+/// problem.
+pub fn trust_in_seen(said: &[Said]) -> Option<Line> {
     let places: Vec<Place> = said.iter().map(|s| s.place).collect();
-    let seen = (!places.is_empty()).then(|| Line::of_places(&places, Line::SAME, [1.0; 2]));
-    Trust { seen, measured: Vec::new() }
+    (!places.is_empty()).then(|| Line::of_places(&places, Line::SAME, [1.0; 2]))
 }
 
 fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<Option<Said>> {

@@ -15,7 +15,7 @@ use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{MeasuredProblem, Table, today};
 use seqtune_eval::likeness;
-use seqtune_eval::said::{self, said};
+use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_predict::calibration::Calibration;
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Error, Result};
@@ -287,5 +287,5 @@ fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
         all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
-    Ok(said::trust(&all))
+    Ok(Trust { seen: trust_in_seen(&all), ..Trust::default() })
 }

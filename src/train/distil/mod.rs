@@ -17,7 +17,7 @@ use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
 use seqtune_data::{Table, today};
-use seqtune_eval::said::{self, said};
+use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_predict::calibration::{First, ScoredProblem};
 use seqtune_predict::distilled::level::Level;
 use seqtune_predict::error::{Error, Result, input};
@@ -290,7 +290,7 @@ impl Distillation<'_> {
                     losses.extend(own.iter().zip(&whole).map(|(s, w)| (s.first.lost, w.first.lost)));
                     all.extend(own);
                 }
-                small.meta.trust = said::trust(&all);
+                small.meta.trust.seen = trust_in_seen(&all);
             }
             false => {
                 let mut all = Vec::new();

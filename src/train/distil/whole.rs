@@ -30,10 +30,11 @@ impl Whole {
 
     /// What answers on a device.
     pub fn on(&self, device: &Device) -> &Predictor {
-        match &self.refined {
-            Some((refined, devices)) if devices.contains(device) => refined,
-            _ => &self.of_all,
-        }
+        self.refined_on(device).unwrap_or(&self.of_all)
+    }
+
+    fn refined_on(&self, device: &Device) -> Option<&Predictor> {
+        self.refined.as_ref().filter(|(_, devices)| devices.contains(device)).map(|(refined, _)| refined)
     }
 
     /// Measured problems between which others are invented, as many in each group: all together, or those of each device where one has a model
@@ -41,16 +42,16 @@ impl Whole {
     pub fn together<'t>(&self, tried: &[&'t MeasuredProblem]) -> Vec<Vec<&'t MeasuredProblem>> {
         let mut groups: BTreeMap<usize, Vec<&MeasuredProblem>> = BTreeMap::new();
         for measured in tried {
-            groups.entry(self.refined.as_ref().map_or(0, |_| measured.device)).or_default().push(measured);
+            let group = if self.refined.is_some() { measured.device } else { 0 };
+            groups.entry(group).or_default().push(measured);
         }
         groups.into_values().collect()
     }
 
     /// Problems, divided by what answers them.
     pub fn divided<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<(&'w Predictor, Vec<usize>)> {
-        let device = |tried: &MeasuredProblem| &table.devices[tried.device];
-        let is_refined = |i: &&usize| !std::ptr::eq(self.on(device(&table.tried[**i])), &self.of_all);
-        let (refined, rest): (Vec<usize>, Vec<usize>) = indices.iter().partition(is_refined);
+        let is_refined = |i: &usize| self.refined_on(&table.devices[table.tried[*i].device]).is_some();
+        let (refined, rest): (Vec<usize>, Vec<usize>) = indices.iter().partition(|i| is_refined(i));
         let refined = self.refined.as_ref().map(|(predictor, _)| (predictor, refined));
         [Some((&self.of_all, rest)), refined].into_iter().flatten().collect()
     }
