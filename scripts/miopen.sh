@@ -21,7 +21,7 @@ solvers=("$@")
 [ $# -gt 0 ] || mapfile -t solvers < <(cd "$work/tuned" && ls ./*.sqt | sed 's/.*-\(Conv.*\)\.sqt/\1/' | sort -u)
 
 make_one() { # SOLVER; on one thread, beside another
-    local solver=$1 began=$SECONDS passes=() few refined=()
+    local solver=$1 began=$SECONDS passes=() refined=() few newest=$work/whole/$1/model.safetensors
     export OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1
     if [ ! -e "$work/whole/$solver/model.safetensors" ]; then
         # of many records eight passes do what twelve do (docs/log/2026-11.md)
@@ -31,12 +31,12 @@ make_one() { # SOLVER; on one thread, beside another
     fi
     few=$work/tuned/RX_6800_XT-$solver.sqt
     if [ -e "$few" ]; then
-        refined=(--refined "$work/refined/$solver")
-        [ -e "$work/refined/$solver/model.safetensors" ] \
+        refined=(--refined "$work/refined/$solver") newest=$work/refined/$solver/model.safetensors
+        [ -e "$newest" ] \
             || "$work/seqtune" train "$few" --from "$work/whole/$solver" -o "$work/refined/$solver" --json > "$work/log/$solver.refine.json" 2> "$work/log/$solver.refine"
     fi
     began=$SECONDS
-    if [ ! "$work/log/$solver.distil.json" -nt "$work/whole/$solver/model.safetensors" ]; then
+    if [ ! "$work/log/$solver.distil.json" -nt "$newest" ]; then
         "$work/seqtune" distil "$work/whole/$solver" "$work"/tuned/*-"$solver".sqt "${refined[@]}" -o "models/miopen/$solver" --overwrite --json > "$work/log/$solver.part" 2> "$work/log/$solver.distil"
         mv "$work/log/$solver.part" "$work/log/$solver.distil.json"
         echo "$solver: distilled in $(((SECONDS - began) / 60)) minutes"
