@@ -4,14 +4,16 @@
 # Lists the devices and does the PARTS that are named, each for its share of the time:
 #   tests     the GPU tests (a program gpu_tests beside BIN: cargo test --release --test gpu --no-run makes it)
 #   gemm, gemm_tc, gemm_wg, conv2d   goes on with the sweep of datasets/problems, products beside the vendor's library; the last HELD_OUT (40) products
-#             and half as many convolutions of each list are left out. While the first part measures, programs of these are compiled on idle cores
-#   gemm_guided, gemm_tc_guided, gemm_wg_guided, conv2d_guided   goes on in the same journal with what the first model of MODELS that predicts the kernel holds
-#             best, GUIDED (40) configs of each problem on average
+#             and half as many convolutions of each list are left out. Programs of the parts after the first are compiled on idle cores
+#   gemm_more, conv2d_more   the same with datasets/problems/KERNEL_gpu_more.txt, into a journal of its own
+#   gemm_guided, gemm_more_guided, ...   goes on in the same journal with what the first model of MODELS that predicts the kernel holds
+#             best, GUIDED (40) configs of each problem on average, of GUIDED_POOL configs that problems share, where it is set
 #   library   goes on with sweeps of the other kernels that have a list datasets/problems/NAME_gpu.txt, LIBRARY (40) configs of each problem, the last
 #             20 left out; packed together in library.tar
 #   best      BEST (400) configs of one large product and 60 that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products, and those of three once more, in windows of ENERGY_WINDOW (2) seconds
 #   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs
+#   validate_library   the same for the other kernels' lists, LIVE (5) problems of each beside 20 random configs
 #   validate_energy   meters four predictions of the first model of `gemm` that knows energy, and 8 random configs, of 12 of these products
 # OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
 # stopped loses little; journals are kept in WORK (gpu_work), so that the next call goes on. On another machine the packed files of the last call serve as well, in WORK.
@@ -26,11 +28,12 @@ limit=$(awk -v minutes="${3:-9}" 'BEGIN { print int(60 * minutes) }')
 mkdir -p "$out" && out=$(realpath "$out")
 cd "$(dirname "$0")/.."
 work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${POOL:-220} held_out=${HELD_OUT:-40}
-models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} listed=${LIBRARY:-40}
+models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} listed=${LIBRARY:-40} live=${LIVE:-5}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [library]=40 [gemm_guided]=35 [gemm_tc_guided]=20 [gemm_wg_guided]=20
-    [conv2d_guided]=20 [best]=20 [energy]=50 [validate]=10 [validate_energy]=10)
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [gemm_more]=25 [conv2d_more]=20 [library]=40 [best]=20 [energy]=50 [validate]=10
+    [validate_energy]=10 [validate_library]=10)
+for part in gemm gemm_tc gemm_wg conv2d gemm_more conv2d_more; do weight[${part}_guided]=${weight[$part]}; done
 for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
 done
@@ -130,13 +133,19 @@ run_tests() {
 # Whether a folder holds a model that predicts here: MODEL KERNEL PROBLEM [OPTION...]
 predicts() { [ -e "$1/model.safetensors" ] && "$bin" predict "$@" --device "$device" > /dev/null 2>&1; }
 
-# The other kernels that have a list of problems for a GPU, one after the other, each for its share of the seconds: SECONDS
-library() {
-    local until=$((SECONDS + $1)) names=() list name product
+# The other kernels that have a list of problems for a GPU.
+listed_kernels() {
+    local list
     for list in datasets/problems/*_gpu.txt; do
-        name=$(basename "$list" _gpu.txt)
-        case $name in gemm | conv2d) ;; *) names+=("$name") ;; esac
-    done
+        list=$(basename "$list" _gpu.txt)
+        case $list in gemm | conv2d | gemm_wg) ;; *) echo "$list" ;; esac
+    done | xargs
+}
+
+# Sweeps of these, one after the other, each for its share of the seconds: SECONDS
+library() {
+    local until=$((SECONDS + $1)) names name product
+    read -ra names <<< "$(listed_kernels)"
     mkdir -p "$work/library"
     while [ ${#names[@]} -gt 0 ]; do
         name=${names[0]}
@@ -149,16 +158,21 @@ library() {
     done
 }
 
-# What a model holds best for the problems of a sweep, into its journal: KERNEL SECONDS
-guide() {
-    local model library=()
-    [ "$1" = conv2d ] || library=("${beside[@]}")
+# The first of MODELS that predicts the problems of a list here: KERNEL LIST
+model_of() {
+    local model
     for model in $models; do
-        predicts "$model" "$1" "$(head -n 1 "$work/$1.txt")" || continue
-        sweep "$1" "$2" "$1" --problems "$work/$1.txt" --guided "$model" --sample "$guided" "${library[@]}"
-        return
+        ! predicts "$model" "$1" "$(head -n 1 "$work/$2.txt")" || { echo "$model"; return; }
     done
-    say "no model of $1 guides"
+    return 1
+}
+
+# What a model holds best for the problems of a list, into its journal: LIST SECONDS
+guide() {
+    local kernel=${1%_more} model library=()
+    [ "$kernel" = conv2d ] || library=("${beside[@]}")
+    model=$(model_of "$kernel" "$1") || { say "no model of $kernel guides"; return; }
+    sweep "$1" "$2" "$kernel" --problems "$work/$1.txt" --guided "$model" "${promising[@]}" "${library[@]}"
 }
 
 # Random configs of the large product, then those that models think best: KERNEL SECONDS
@@ -172,13 +186,15 @@ search() {
 
 # Compiles the programs of the sweeps that come after the first part, on the cores that it leaves idle.
 compile_ahead() {
-    local part
+    local part list model chosen
     for part in "${parts[@]:1}"; do
-        case $part in
-        gemm | gemm_tc | gemm_wg | conv2d)
-            nice -n 19 "$bin" sweep "$part" --problems "$work/$part.txt" "${sampled[@]}" --compile-only --device "$device" >> "$work/ahead.txt" 2>&1
-            ;;
-        esac
+        list=${part%_guided} chosen=("${sampled[@]}")
+        [ -e "$work/$list.txt" ] || continue
+        if [ "$part" != "$list" ]; then
+            model=$(model_of "${list%_more}" "$list") || continue
+            chosen=(--guided "$model" "${promising[@]}")
+        fi
+        nice -n 19 "$bin" sweep "${list%_more}" --problems "$work/$list.txt" "${chosen[@]}" --compile-only --device "$device" >> "$work/ahead.txt" 2>&1
     done
 }
 
@@ -194,27 +210,23 @@ validate_energy() {
     say "no model of gemm knows energy"
 }
 
+# Measures predictions for the lists of some kernels, each for its share of the seconds: SECONDS SEARCH KERNEL...
 validate() {
-    local kernel problems model budget until=$((SECONDS + $1)) pairs=()
-    for kernel in gemm gemm_tc gemm_wg conv2d; do
-        problems=$work/${kernel}_held_out.txt
-        for model in $models; do
-            predicts "$model" "$kernel" "$(head -n 1 "$problems")" && pairs+=("$kernel $model $problems")
-        done
-    done
-    while [ ${#pairs[@]} -gt 0 ]; do
-        read -r kernel model problems <<< "${pairs[0]}"
-        # a problem that was begun is finished; what hangs beyond that is ended
-        budget=$(((until - SECONDS - 20) / ${#pairs[@]}))
-        pairs=("${pairs[@]:1}")
-        [ "$budget" -ge 5 ] || { say "no time is left to validate $model"; continue; }
+    local kernel model until=$((SECONDS + $1)) search=$2 kernels=("${@:3}") problems budget
+    while [ ${#kernels[@]} -gt 0 ]; do
+        kernel=${kernels[0]} budget=$(((until - SECONDS - 10) / ${#kernels[@]}))
+        kernels=("${kernels[@]:1}") problems=$work/${kernel}_held_out.txt
+        model=$(model_of "$kernel" "${kernel}_held_out") || continue
+        [ "$budget" -ge 5 ] || { say "no time is left to validate $model on $kernel"; continue; }
         printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$work/report.txt"
+        # a problem that was begun is finished; what hangs beyond that is ended
         timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$problems" --top 8 --search "$search" --no-confirm --device "$device" --budget "${budget}s" \
-            >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model stopped"
+            >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model on $kernel stopped"
     done
 }
 
 sampled=(--sample "$configs" --pool "$pool" --fresh 0)
+promising=(--sample "$guided" ${GUIDED_POOL:+--pool "$GUIDED_POOL"})
 # products are measured beside the vendor's library where one works through the device's API
 beside=()
 [ "${device%%:*}" = cuda ] && beside=(--library)
@@ -233,6 +245,12 @@ cat "$work"/gemm_wg_{own,more}.txt > "$work/gemm_wg.txt" 2> /dev/null
 paste -d '\n' "$work"/gemm_wg_{own,more}_held_out.txt 2> /dev/null | grep . > "$work/gemm_wg_held_out.txt"
 awk 'NR % 10 < 3' "$work/gemm_held_out.txt" | head -n 12 > "$work/gemm_energy_held_out.txt"
 [ ! -e datasets/problems/conv2d_gpu.txt ] || divide conv2d $((held_out / 2)) datasets/problems/conv2d_gpu.txt
+for kernel in gemm conv2d; do
+    [ ! -e datasets/problems/${kernel}_gpu_more.txt ] || divide ${kernel}_more 0 datasets/problems/${kernel}_gpu_more.txt
+done
+for kernel in $(listed_kernels); do
+    grep -v '^#' "datasets/problems/${kernel}_gpu.txt" | tail -n 20 | head -n "$live" > "$work/${kernel}_held_out.txt"
+done
 # 40 shapes over the list, 12 configs each
 awk 'NR % 7 == 2' "$work/gemm.txt" | head -n 40 > "$work/energy.txt"
 awk 'NR % 16 == 3' "$work/energy.txt" > "$work/energy_again.txt"
@@ -243,8 +261,8 @@ while [ ${#parts[@]} -gt 0 ]; do
     say "$part, $seconds s"
     case $part in
     tests) run_tests ;;
-    gemm) sweep gemm "$seconds" gemm --problems "$work/gemm.txt" "${sampled[@]}" "${beside[@]}" ;;
-    conv2d) sweep conv2d "$seconds" conv2d --problems "$work/conv2d.txt" "${sampled[@]}" ;;
+    gemm | gemm_more) sweep "$part" "$seconds" gemm --problems "$work/$part.txt" "${sampled[@]}" "${beside[@]}" ;;
+    conv2d | conv2d_more) sweep "$part" "$seconds" conv2d --problems "$work/$part.txt" "${sampled[@]}" ;;
     library) library "$seconds" ;;
     *_guided) guide "${part%_guided}" "$seconds" ;;
     energy)
@@ -252,7 +270,8 @@ while [ ${#parts[@]} -gt 0 ]; do
         sweep gemm_energy $((seconds * 9 / 10)) gemm --problems "$work/energy.txt" "${metered[@]}"
         sweep gemm_energy_again $((seconds / 10)) gemm --problems "$work/energy_again.txt" "${metered[@]}"
         ;;
-    validate) validate "$seconds" ;;
+    validate) validate "$seconds" "$search" gemm gemm_tc gemm_wg conv2d ;;
+    validate_library) validate "$seconds" 20 $(listed_kernels) ;;
     validate_energy) validate_energy "$seconds" ;;
     gemm_tc | gemm_wg) [ "${device%%:*}" = cuda ] && sweep "$part" "$seconds" "$part" --problems "$work/$part.txt" "${sampled[@]}" "${beside[@]}" ;;
     best)
@@ -260,7 +279,6 @@ while [ ${#parts[@]} -gt 0 ]; do
         [ "${device%%:*}" = cuda ] && search gemm_tc $((seconds / 2))
         ;;
     esac
-    stop_ahead
     parts=("${parts[@]:1}")
 done
 for journal in "$work"/*.jsonl "$work"/library/*.jsonl; do

@@ -14,7 +14,8 @@ comes again.
 
 conv2d.txt: layers drawn from what convolutional networks have (filters, planes, channels, strides, groups), small enough for a CPU.
 
-gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones. SHAPES is a folder of lists of problems: deepbench_*.csv
+gemm_gpu.txt, conv2d_gpu.txt: sizes that people use, from SHAPES, and random ones; gemm_gpu_more.txt, conv2d_gpu_more.txt: others drawn in the same way, small
+enough to be measured hundreds of times a second. SHAPES is a folder of lists of problems: deepbench_*.csv
 (baidu-research/DeepBench, Apache-2.0), torchbench_gemm_shapes.csv (pytorch/benchmark, BSD-3-Clause) and miopen_conv_problems.csv
 (ROCm/MIOpen, MIT). Without it they are left as they are.
 
@@ -113,10 +114,19 @@ def take(rng, lines, count):
     return rng.sample(sorted(set(lines)), count)
 
 
-def gemm_gpu(shapes, rng):
+def without_dtype(name):
+    """Lines of a list that was written before, whatever their data type."""
+    return {line.replace(",dtype=f16", "") for line in (folder / name).read_text().splitlines()}
+
+
+def third_in_half(chosen):
+    return [line + (",dtype=f16" if i % 3 == 2 else "") for i, line in enumerate(dict.fromkeys(chosen))]
+
+
+def gemm_gpu(shapes, rng, counts=(120, 80, 130), most_flops=1.4e11, without=()):
     def fits(m, n, k):
         # a bad config takes a hundred times the best one's time
-        return max(m, n, k) <= 65_536 and 1e6 <= 2 * m * n * k <= 1.4e11 and 4 * (m * k + k * n + m * n) <= 2**29
+        return max(m, n, k) <= 65_536 and 1e6 <= 2 * m * n * k <= most_flops and 4 * (m * k + k * n + m * n) <= 2**29
 
     def lines(sizes):
         return [f"M={m},N={n},K={k}{layout}" for m, n, k, layout in sizes if fits(m, n, k)]
@@ -126,17 +136,19 @@ def gemm_gpu(shapes, rng):
         (int(r["m"]), int(r["n"]), int(r["k"]), "".join(f",trans{x}=T" for x in "AB" if r[f"{x.lower()}_t"] == "true"))
         for r in rows(shapes, "deepbench_gemm_problems.csv")
     ]
-    squares = [(x, x, x, "") for x in (128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)]
+    squares = [] if without else [(x, x, x, "") for x in (128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)]
     drawn = []
     while len(drawn) < 400:
         m, n, k = (size(rng, 1, 8_192) for _ in range(3))
         drawn.append((m, n, k, rng.choices(["", ",transB=T", ",transA=T", ",transA=T,transB=T"], [4, 3, 2, 1])[0]))
-    others = take(rng, lines(models), 120) + take(rng, lines(bench), 80) + take(rng, lines(drawn), 130)
+    others = []
+    for source, count in zip((models, bench, drawn), counts):
+        left = set(lines(source)).difference(without)
+        others += take(rng, left, min(count, len(left)))
     # a sweep that is stopped has seen some of each
     rng.shuffle(others)
     chosen = lines(squares) + others
-    # a third in half precision
-    return [line + (",dtype=f16" if i % 3 == 2 else "") for i, line in enumerate(dict.fromkeys(chosen))]
+    return third_in_half(chosen)
 
 
 def layer(n, c, h, w, k, r, s, p, q, u, v, d=1, e=1, g=1, flops=(1e7, 5e10)):
@@ -204,13 +216,13 @@ def segments(rng):
     return f"n={n},batch={batch},bins={bins}" + (f",narrow={narrow}" if narrow else "")
 
 
-def conv_gpu(shapes, rng):
+def conv_gpu(shapes, rng, counts=(70, 40, 60), flops=(1e7, 5e10), without=()):
     def numbers(r, names):
         return [int(r[name]) for name in names.split()]
 
-    models = [layer(*numbers(r, "n c h w k fh fw ph pw sh sw dh dw g")) for r in rows(shapes, "miopen_conv_problems.csv")]
+    models = [layer(*numbers(r, "n c h w k fh fw ph pw sh sw dh dw g"), flops=flops) for r in rows(shapes, "miopen_conv_problems.csv")]
     bench = [
-        layer(*numbers(r, "n c h w k filter_h filter_w pad_h pad_w hstride wstride")) for r in rows(shapes, "deepbench_conv_problems.csv")
+        layer(*numbers(r, "n c h w k filter_h filter_w pad_h pad_w hstride wstride"), flops=flops) for r in rows(shapes, "deepbench_conv_problems.csv")
     ]
     drawn = []
     while len(drawn) < 400:
@@ -219,13 +231,14 @@ def conv_gpu(shapes, rng):
         step = rng.choice([1, 1, 1, 2])
         drawn.append(
             layer(rng.choice([1, 2, 4, 8, 16, 32, 64]), size(rng, 3, 1_024), plane, plane, size(rng, 8, 1_024), filters, filters,
-                  filters // 2, filters // 2, step, step)
+                  filters // 2, filters // 2, step, step, flops=flops)
         )
     chosen = []
-    for lines, count in ((models, 70), (bench, 40), (drawn, 60)):
-        chosen += take(rng, [l for l in lines if l], count)
+    for lines, count in zip((models, bench, drawn), counts):
+        left = {line for line in lines if line}.difference(without)
+        chosen += take(rng, left, min(count, len(left)))
     rng.shuffle(chosen)
-    return [l + (",dtype=f16" if i % 3 == 2 else "") for i, l in enumerate(dict.fromkeys(chosen))]
+    return third_in_half(chosen)
 
 
 def write(name, lines):
@@ -256,5 +269,7 @@ if len(sys.argv) > 1:
     shapes = pathlib.Path(sys.argv[1])
     write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))
     write("conv2d_gpu.txt", conv_gpu(shapes, random.Random(5)))
+    write("gemm_gpu_more.txt", gemm_gpu(shapes, random.Random(40), (50, 30, 120), 6e9, without_dtype("gemm_gpu.txt")))
+    write("conv2d_gpu_more.txt", conv_gpu(shapes, random.Random(41), (60, 30, 60), (1e7, 1e10), without_dtype("conv2d_gpu.txt")))
 else:
-    print("no folder of shapes is named: gemm_gpu.txt and conv2d_gpu.txt are left as they are", file=sys.stderr)
+    print("no folder of shapes is named: the lists of gemm and conv2d for a GPU are left as they are", file=sys.stderr)

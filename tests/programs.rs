@@ -150,7 +150,7 @@ fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
     };
     let (out, err, code) = only("H200", &[]);
     // the default config and four others at most, of two layouts
-    assert!(code == 0 && out.contains(" programs for H200 are in the cache"), "{out}{err}");
+    assert!(code == 0 && out.contains(" measurements on H200 are in the cache"), "{out}{err}");
     assert!((8..=10).contains(&programs()), "{}", programs());
     let made = programs();
     assert!(only("H200", &[]).2 == 0 && programs() == made, "they are found again");
@@ -160,6 +160,30 @@ fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
     assert!(code == 2 && err.contains("cannot be used with"), "{code} {err}");
     let (_, err, code) = run(&["sweep", "hpl", "--problems", "N=500", "--device", "H200", "--compile-only"]);
     assert!(code == 2 && err.contains("hpl is a program") && err.lines().count() == 1, "{code} {err}");
+}
+
+#[test]
+fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_beforehand() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let programs = || std::fs::read_dir(folder.path().join("programs")).map_or(0, |entries| entries.count());
+    let made = |args: &str, problems: &[&str]| {
+        let words: Vec<&str> = args.split(' ').collect();
+        let mut command = seqtune(&[&words[..], problems, &["--device", "H200", "--compile-only"]].concat());
+        let (out, err, code) = text(command.env("SEQTUNE_CACHE", folder.path()).output().unwrap());
+        assert!(code == 0, "{out}{err}");
+        out
+    };
+    let problems = ["M=640,N=512,K=512", "M=640,N=512,K=1024", "M=648,N=512,K=512"];
+    // the default, the first choices, and two more at most of one layout
+    let out = made("sweep gemm --guided models/gemm-h200 --sample 6 --pool 2 --problems", &problems);
+    assert!(programs() <= 6, "{out}");
+    let before = programs();
+    let out = made("validate models/gemm-h200 gemm --top 2 --search 2", &problems[..1]);
+    assert!(out.contains("5 programs for 5 measurements on H200 are in the cache"), "{out}");
+    assert!((before + 2..=before + 3).contains(&programs()), "the first choice and the default were there: {out}");
 }
 
 /// Counts what it is asked for.

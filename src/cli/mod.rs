@@ -21,6 +21,7 @@ mod predict;
 pub mod progress;
 mod rivals;
 mod shards;
+mod signals;
 mod space;
 mod status;
 mod sweep;

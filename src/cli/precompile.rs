@@ -37,6 +37,7 @@ pub fn run(
     let mut met = HashSet::new();
     let all = plan.iter().flat_map(|(problem, configs)| configs.iter().map(move |config| (problem, config)));
     let jobs: Vec<(&Problem, &Config)> = all.filter(|(p, c)| met.insert(ProgramKey::of(kernel, p, c))).collect();
+    let configs: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
     let (mut bar, began) = (Bar::new("compile", jobs.len() as u64), Instant::now());
     let (mut done, mut failed): (usize, Vec<(String, Invalidity)>) = (0, Vec::new());
     for part in jobs.chunks(PORTION * cores()) {
@@ -54,7 +55,8 @@ pub fn run(
     bar.end();
     let compiled = done - failed.len();
     answer(&format!(
-        "{compiled} programs for {} are in the cache, after {:.1} s",
+        "{compiled} of {} programs for {configs} measurements on {} are in the cache, after {:.1} s",
+        jobs.len(),
         device.name,
         began.elapsed().as_secs_f64()
     ));

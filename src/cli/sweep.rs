@@ -5,11 +5,12 @@ use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::precompile;
 use crate::cli::progress::Bar;
 use crate::cli::shards;
+use crate::cli::signals::stop_at_signal;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, Outcome};
 use seqtune_measure::registry::{device_for, open};
-use seqtune_measure::sweep::plan::{Choice, plan};
+use seqtune_measure::sweep::plan::{Choice, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::Query;
@@ -21,15 +22,15 @@ use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
-use signal_hook::consts::SIGTERM;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Batches of configs whose programs are compiled while a GPU measures.
 const AHEAD: usize = 8;
+/// Configs that a model is asked for, as a multiple of those measured, where those are kept that problems share; its beam is as much wider
+/// again.
+const SHARED: usize = 4;
 
 /// Measures sampled or all legal configs of many problems; started again, it goes on where it was
 #[derive(clap::Args)]
@@ -57,12 +58,13 @@ pub struct Args {
     exhaustive: bool,
     /// Measures what this model (its folder) holds most probably the best, --sample configs per problem on average: many where it is
     /// unsure, few where it is sure
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["exhaustive", "pool"])]
+    #[arg(long, value_name = "MODEL", conflicts_with = "exhaustive")]
     guided: Option<PathBuf>,
     /// What a guided sweep looks for
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time, requires = "guided")]
     objective: Objective,
-    /// Size of the pool of configs that problems share, 1 to 1,000,000 [default: twice --sample]
+    /// Size of the pool of configs that problems share, 1 to 1,000,000 [default: twice --sample; none with --guided, where a pool keeps what
+    /// the model holds best for most of the problems, so that few programs are compiled]
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     pool: Option<usize>,
     /// Share of a problem's configs drawn for it alone, 0 to 1
@@ -121,16 +123,22 @@ fn guided(
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
     let query = Query { objective: args.objective, threads: cores(), ..Query::new(device) };
-    let acquisition = Acquisition { each, fresh: args.fresh, seed: args.seed };
+    // of more configs those are kept that problems share
+    let asked = if args.pool.is_some() { (SHARED * each).min(limits::WIDTH / SHARED) } else { each };
+    let acquisition = Acquisition { each: asked, fresh: args.fresh, seed: args.seed };
     let guide = Predictor::new(kernel, &model)?.acquire(problems, &query, acquisition)?;
-    let with_default = |(problem, mut configs): (&Problem, Vec<Config>)| {
+    let mut plan: Vec<(Problem, Vec<Config>)> = problems.iter().cloned().zip(guide).collect();
+    if let Some(pool) = args.pool {
+        plan = pooled(kernel, plan, pool);
+        plan.iter_mut().for_each(|(_, configs)| configs.truncate(each));
+    }
+    for (problem, configs) in &mut plan {
         configs.retain(|c| *c != default);
         if ConfigSpace::new(kernel, problem, device).is_legal(&default) {
             configs.insert(0, default.clone());
         }
-        (problem.clone(), configs)
-    };
-    Ok(problems.iter().zip(guide).map(with_default).collect())
+    }
+    Ok(plan)
 }
 
 /// Refuses a packed form that would take the place of something else.
@@ -232,16 +240,6 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
         }
         false => Ok(()),
     }
-}
-
-/// What SIGTERM sets, with which batch systems announce the end: the journal is whole at any moment, but programs are torn down. A second
-/// one ends this process at once.
-fn stop_at_signal() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let failed = |e: std::io::Error| Error::Failed(format!("waiting for signals: {e}"));
-    signal_hook::flag::register_conditional_shutdown(SIGTERM, 128 + SIGTERM, stop.clone()).map_err(failed)?;
-    signal_hook::flag::register(SIGTERM, stop.clone()).map_err(failed)?;
-    Ok(stop)
 }
 
 /// How configs are chosen, for the hash of a plan.

@@ -1,9 +1,12 @@
 //! `seqtune validate`
 
 use crate::cli::answer::{answer as print, answer_json, tell, warn};
+use crate::cli::precompile;
 use crate::cli::progress::Bar;
+use crate::cli::signals::stop_at_signal;
 use answer::{Answer, draw, page, table};
 use bench::{Bench, Validation};
+use contenders::Rivals;
 use seqtune_data::recipe::{Policy, Provenance, Recipe};
 use seqtune_data::{Header, Journal};
 use seqtune_eval::plot;
@@ -22,6 +25,7 @@ use std::time::{Duration, Instant};
 
 mod answer;
 mod bench;
+mod contenders;
 
 /// Measures the top K predicted configs on the live device, interleaved, beside the kernel's default
 #[derive(clap::Args)]
@@ -42,6 +46,9 @@ pub struct Args {
     /// Also measures this config, `A=1,B=2`, where it is legal; may be given several times
     #[arg(long, value_name = "CONFIG")]
     beside: Vec<String>,
+    /// Compiles the programs into the cache and measures nothing, so that a machine that is lent for minutes need not; for a described device too
+    #[arg(long, conflicts_with_all = ["learn", "plot", "html", "json"])]
+    compile_only: bool,
     /// Device: `live`, `cuda:0` or `opencl:0`; of a program [default: the processors of this machine] also one that is described
     #[arg(long, default_value = "live")]
     device: String,
@@ -95,11 +102,22 @@ pub fn run(args: Args) -> Result<()> {
     let predictor = Predictor::new(&kernel, &model)?;
     let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     model.check_objective(args.objective)?;
-    let device = device_for(&kernel, &args.device)?;
+    let device = match args.compile_only {
+        true => crate::cli::inputs::device(&args.device)?,
+        false => device_for(&kernel, &args.device)?,
+    };
     crate::cli::inputs::warn_of_unseen(&model, &device);
     let query = Query { objective: args.objective, top: args.top, ..Query::new(&device) };
     let predicted = predictor.predict(&problems, &query)?;
-    let mut bench = bench(&args, &kernel, &device)?;
+    let rivals = rivals(&args, &kernel)?;
+    if args.compile_only {
+        let planned = problems.iter().zip(&predicted).map(|(problem, candidates)| {
+            Ok((problem.clone(), rivals.beside(&kernel, &device, problem, candidates)?.all))
+        });
+        let (plan, until) = (planned.collect::<Result<Vec<_>>>()?, args.budget.map(|budget| began + budget));
+        return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
+    }
+    let mut bench = bench(&args, &kernel, &device, rivals)?;
     let before = kernel.source.as_ref().map(|_| bench.engine.measurer.peaks()).transpose()?;
     let library = bench.engine.measurer.library()?;
     bench.library = library.name().map(String::from);
@@ -138,8 +156,14 @@ fn check(args: &Args) -> Result<()> {
     crate::cli::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }
 
+/// What is measured beside predictions.
+fn rivals(args: &Args, kernel: &Kernel) -> Result<Rivals> {
+    let named = args.beside.iter().map(|text| kernel.config(text)).collect::<Result<_>>();
+    Ok(Rivals { search: args.search, seed: args.seed, named: named.map_err(|e| e.at("--beside"))? })
+}
+
 /// What measures, with the journal that is to be learned from.
-fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
+fn bench(args: &Args, kernel: &Kernel, device: &Device, rivals: Rivals) -> Result<Bench> {
     let setup = Setup::new(kernel, &args.kernel, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let standard = Policy { energy_window: args.energy_window, ..Policy::of_kernel(kernel, device) };
@@ -153,15 +177,8 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device) -> Result<Bench> {
         engine: Engine::new(setup, cores()),
         policy,
         objective: args.objective,
-        search: args.search,
-        beside: args
-            .beside
-            .iter()
-            .map(|text| kernel.config(text))
-            .collect::<Result<_>>()
-            .map_err(|e| e.at("--beside"))?,
+        rivals,
         confirm: !args.no_confirm,
-        seed: args.seed,
         learn: args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?,
         library: None,
         unmetered: None,

@@ -2,8 +2,7 @@
 
 use crate::cli::answer::warn;
 use crate::cli::validate::answer::{Answer, Beside, Predicted};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use crate::cli::validate::contenders::{Contenders, Rivals};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
 use seqtune_measure::batch::{Batch, Contender, Ending};
@@ -12,21 +11,17 @@ use seqtune_measure::measuring::roofline::device_fill;
 use seqtune_measure::verify::workload::geometry;
 use seqtune_predict::Candidate;
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
+use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
 
 /// What is measured of each problem, and by what.
 pub struct Bench {
     pub engine: Engine,
     pub policy: Policy,
     pub objective: Objective,
-    /// Random configs per problem.
-    pub search: usize,
-    /// Configs that the user names.
-    pub beside: Vec<Config>,
+    /// What is measured beside predictions.
+    pub rivals: Rivals,
     /// Whether the best and the first choice are checked with other data.
     pub confirm: bool,
-    /// Seed of the random configs.
-    pub seed: u64,
     /// Where what is measured is kept.
     pub learn: Option<Journal>,
     /// The vendor's library, where there is one.
@@ -89,18 +84,8 @@ impl Bench {
         problem: &Problem,
         candidates: &[Candidate],
     ) -> Result<Validation> {
-        let space = ConfigSpace::new(kernel, problem, device);
-        let mut configs: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
-        let default = Some(kernel.default_config()).filter(|default| space.is_legal(default));
-        // the same for problems of the same space, so that their programs are compiled once
-        let random = space.counter().sample_distinct(self.search, &mut ChaCha8Rng::seed_from_u64(self.seed))?;
-        let beside = self.beside.iter().filter(|config| space.is_legal(config));
-        for config in default.iter().chain(beside).chain(&random) {
-            if !configs.contains(config) {
-                configs.push(config.clone());
-            }
-        }
-        let (mut found, ending) = self.measure(kernel, problem, configs)?;
+        let Contenders { all, default, random } = self.rivals.beside(kernel, device, problem, candidates)?;
+        let (mut found, ending) = self.measure(kernel, problem, all)?;
         if let Ending::Unmeasurable(reason) = ending {
             return Ok(Validation::Unmeasurable(reason));
         }
@@ -124,7 +109,8 @@ impl Bench {
             search_us: time(searched.as_ref()),
             search_joules: joules(searched.as_ref()),
             beside: self
-                .beside
+                .rivals
+                .named
                 .iter()
                 .map(|c| Beside { config: kernel.show_config(c), measured_us: found.time(c) })
                 .collect(),

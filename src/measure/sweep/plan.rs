@@ -63,6 +63,36 @@ pub fn plan(
     }
 }
 
+/// Keeps `size` configs of a plan for all problems that share programs, those that most of them name early, and each problem's first, so that
+/// few programs are compiled for many measurements. A problem's configs come the best first, and stay in that order.
+pub fn pooled(kernel: &Kernel, plan: Vec<(Problem, Vec<Config>)>, size: usize) -> Vec<(Problem, Vec<Config>)> {
+    let mut wanted: HashMap<ProgramKey, HashMap<&Config, f64>> = HashMap::new();
+    for (problem, configs) in &plan {
+        let votes = wanted.entry(ProgramKey::variant(kernel, problem)).or_default();
+        for (at, config) in configs.iter().enumerate() {
+            *votes.entry(config).or_default() += 1.0 / (EARLY + at as f64);
+        }
+    }
+    let pools: HashMap<ProgramKey, HashSet<Config>> = wanted
+        .into_iter()
+        .map(|(variant, votes)| {
+            let mut votes: Vec<(&Config, f64)> = votes.into_iter().collect();
+            votes.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+            (variant, votes.into_iter().take(size).map(|(config, _)| config.clone()).collect())
+        })
+        .collect();
+    let keep = |(problem, configs): (Problem, Vec<Config>)| {
+        let pool = &pools[&ProgramKey::variant(kernel, &problem)];
+        let kept = configs.into_iter().enumerate().filter(|(at, config)| *at == 0 || pool.contains(config));
+        let kept = kept.map(|(_, config)| config).collect();
+        (problem, kept)
+    };
+    plan.into_iter().map(keep).collect()
+}
+
+/// Places within which an earlier one counts for little more.
+const EARLY: f64 = 8.0;
+
 /// Configs of a plan at most: years of measuring, and as many as memory holds.
 const MOST: f64 = 2e7;
 
@@ -178,5 +208,25 @@ mod tests {
         assert!(planned.iter().all(|(_, configs)| configs.len() == 40));
         let configs: HashSet<_> = planned.iter().flat_map(|(_, configs)| configs).collect();
         assert!(configs.len() < 150, "{} programs for {} measurements", configs.len(), 61 * 40);
+    }
+
+    #[test]
+    fn of_what_each_problem_names_the_pool_keeps_what_most_name_early_and_each_ones_first() {
+        let kernel = Kernel::open("softmax").unwrap();
+        let device = Device::described("H100").unwrap();
+        let problem = |text: &str| kernel.problem(text).unwrap();
+        let (a, b, c) =
+            (problem("rows=64,columns=512"), problem("rows=65,columns=512"), problem("rows=9,columns=512,dtype=f16"));
+        let space = ConfigSpace::new(&kernel, &a, &device);
+        let x = space.counter().sample_distinct(4, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+        let lists = [(a, [0, 1, 2, 3]), (b, [3, 1, 2, 0]), (c, [2, 3, 0, 1])];
+        let plan = lists.iter().map(|(p, order)| (p.clone(), order.map(|at| x[at].clone()).to_vec())).collect();
+        let kept = pooled(&kernel, plan, 2);
+        // two problems share programs: their firsts are named most; the third has other programs
+        let orders: Vec<Vec<usize>> = kept
+            .iter()
+            .map(|(_, configs)| configs.iter().map(|c| x.iter().position(|d| d == c).unwrap()).collect())
+            .collect();
+        assert_eq!(orders, [vec![0, 3], vec![3, 0], vec![2, 3]]);
     }
 }
