@@ -12,7 +12,7 @@
 #             20 left out; packed together in library.tar
 #   best      BEST (400) configs of one large product and 60 that models choose, beside the vendor's library
 #   energy    meters 12 configs of each of 40 products, and those of three once more, in windows of ENERGY_WINDOW (2) seconds
-#   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs
+#   validate  measures what the shipped models (MODELS) predict for the problems that were left out, beside SEARCH (60) random configs, and keeps it
 #   validate_library   the same for the other kernels' lists, LIVE (5) problems of each beside 20 random configs
 #   validate_energy   meters four predictions of the first model of `gemm` that knows energy, and 8 random configs, of 12 of these products
 # OUT gets a report and the packed results, at most eight files with one that is being written, anew every minute, so that a run that is
@@ -31,8 +31,8 @@ work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${P
 models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} listed=${LIBRARY:-40} live=${LIVE:-5}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [gemm_more]=25 [conv2d_more]=20 [library]=40 [best]=20 [energy]=50 [validate]=10
-    [validate_energy]=10 [validate_library]=10)
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [gemm_more]=25 [conv2d_more]=20 [library]=40 [best]=20 [energy]=50 [validate]=20
+    [validate_energy]=15 [validate_library]=12)
 for part in gemm gemm_tc gemm_wg conv2d gemm_more conv2d_more; do weight[${part}_guided]=${weight[$part]}; done
 for part in "${parts[@]}"; do
     [ -n "${weight[$part]:-}" ] || { echo "no part \`$part\`: name some of ${!weight[*]}" >&2; exit 2; }
@@ -161,6 +161,7 @@ library() {
 # The first of MODELS that predicts the problems of a list here: KERNEL LIST
 model_of() {
     local model
+    [ -s "$work/$2.txt" ] || return 1
     for model in $models; do
         ! predicts "$model" "$1" "$(head -n 1 "$work/$2.txt")" || { echo "$model"; return; }
     done
@@ -204,24 +205,29 @@ validate_energy() {
         predicts "$model" gemm "$(head -n 1 "$work/gemm_energy_held_out.txt")" --objective energy || continue
         printf '\nvalidation of %s on gemm by energy\n\n' "$model" >> "$work/report.txt"
         timeout $(($1 + 30)) "$bin" validate "$model" gemm "$work/gemm_energy_held_out.txt" --objective energy --energy-window "$window" --top 4 \
-            --search 8 --no-confirm --device "$device" --budget "$1s" >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"
+            --search 8 --no-confirm --device "$device" --budget "$1s" --learn "$work/validated_energy.jsonl" \
+            >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"
+        pack validated_energy
         return
     done
     say "no model of gemm knows energy"
 }
 
-# Measures predictions for the lists of some kernels, each for its share of the seconds: SECONDS SEARCH KERNEL...
+# Measures predictions for the lists of some kernels, each for its share of the seconds, and keeps what was measured: SECONDS SEARCH KEPT KERNEL...
 validate() {
-    local kernel model until=$((SECONDS + $1)) search=$2 kernels=("${@:3}") problems budget
-    while [ ${#kernels[@]} -gt 0 ]; do
-        kernel=${kernels[0]} budget=$(((until - SECONDS - 10) / ${#kernels[@]}))
-        kernels=("${kernels[@]:1}") problems=$work/${kernel}_held_out.txt
-        model=$(model_of "$kernel" "${kernel}_held_out") || continue
-        [ "$budget" -ge 5 ] || { say "no time is left to validate $model on $kernel"; continue; }
+    local kernel model until=$((SECONDS + $1)) search=$2 kept=$3 pairs=() budget
+    for kernel in "${@:4}"; do
+        model=$(model_of "$kernel" "${kernel}_held_out") && pairs+=("$kernel $model")
+    done
+    while [ ${#pairs[@]} -gt 0 ]; do
+        read -r kernel model <<< "${pairs[0]}"
+        budget=$(((until - SECONDS - 5) / ${#pairs[@]})) pairs=("${pairs[@]:1}")
+        [ "$budget" -ge 2 ] || { say "no time is left to validate $model on $kernel"; continue; }
         printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$work/report.txt"
         # a problem that was begun is finished; what hangs beyond that is ended
-        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$problems" --top 8 --search "$search" --no-confirm --device "$device" --budget "${budget}s" \
-            >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model on $kernel stopped"
+        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$work/${kernel}_held_out.txt" --top 8 --search "$search" --no-confirm --device "$device" \
+            --budget "${budget}s" --learn "$work/$kept$kernel.jsonl" >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model on $kernel stopped"
+        pack "$kept$kernel"
     done
 }
 
@@ -270,8 +276,8 @@ while [ ${#parts[@]} -gt 0 ]; do
         sweep gemm_energy $((seconds * 9 / 10)) gemm --problems "$work/energy.txt" "${metered[@]}"
         sweep gemm_energy_again $((seconds / 10)) gemm --problems "$work/energy_again.txt" "${metered[@]}"
         ;;
-    validate) validate "$seconds" "$search" gemm gemm_tc gemm_wg conv2d ;;
-    validate_library) validate "$seconds" 20 $(listed_kernels) ;;
+    validate) validate "$seconds" "$search" validated_ conv2d gemm_tc gemm_wg gemm ;;
+    validate_library) mkdir -p "$work/library" && validate "$seconds" 20 library/validated_ $(listed_kernels) ;;
     validate_energy) validate_energy "$seconds" ;;
     gemm_tc | gemm_wg) [ "${device%%:*}" = cuda ] && sweep "$part" "$seconds" "$part" --problems "$work/$part.txt" "${sampled[@]}" "${beside[@]}" ;;
     best)

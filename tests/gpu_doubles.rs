@@ -343,7 +343,8 @@ fn a_gpu_machine_brings_back_few_files_and_goes_on_from_them() {
         std::fs::copy(doubles.join("cuda").join(library), path("drivers").join(library)).unwrap();
     }
     std::fs::write(path("datasets/problems/gemm_gpu.txt"), "# a list\nM=40,N=30,K=20\nM=50,N=20,K=20\n").unwrap();
-    let run = |parts: &str, out: &str, drivers: &Path| {
+    std::fs::write(path("datasets/problems/gemm_gpu_more.txt"), "# others\nM=40,N=31,K=20\n").unwrap();
+    let run = |parts: &str, out: &str, drivers: &Path, held_out: &str, files: usize| {
         let mut run = std::process::Command::new("bash");
         run.arg(path("scripts/gpu_run.sh")).arg(env!("CARGO_BIN_EXE_seqtune")).arg(path(out)).arg("2");
         run.env("LD_LIBRARY_PATH", drivers).env("SEQTUNE_NVRTC", std::fs::canonicalize(".nvrtc").unwrap_or_default());
@@ -351,29 +352,35 @@ fn a_gpu_machine_brings_back_few_files_and_goes_on_from_them() {
             .env("MODELS", std::fs::canonicalize("models/gemm-h200").unwrap())
             .env("GUIDED", "3")
             .env("CONFIGS", "4")
-            .env("HELD_OUT", "0")
+            .env("GUIDED_POOL", "3")
+            .env("SEARCH", "2")
+            .env("HELD_OUT", held_out)
             .env("WORK", path("work"))
             .env("DOUBLE_GPU", "");
         let (_, err, code) = text(run.output().unwrap());
         let report = std::fs::read_to_string(path(out).join("report.txt")).unwrap();
         assert!(code == 0 && report.contains("cuda:0  Double 1"), "{err}{report}");
-        assert_eq!(std::fs::read_dir(path(out)).unwrap().count(), 2, "{err}");
+        assert_eq!(std::fs::read_dir(path(out)).unwrap().count(), files, "{err}");
         (report, Dataset::load(&path(out).join("gemm.sqt")).unwrap().records)
     };
-    let (report, records) = run("gemm", "first", &doubles.join("cuda"));
+    let (report, records) = run("gemm", "first", &doubles.join("cuda"), "0", 2);
     assert!(report.contains("gemm: 8 records: 8 measured now"), "{report}");
     assert_eq!(records.iter().filter(|r| r.observed.library_us.is_some()).count(), 2);
     // what came back is enough to go on with elsewhere
     std::fs::remove_dir_all(path("work")).unwrap();
     std::fs::create_dir(path("work")).unwrap();
     std::fs::copy(path("first/gemm.sqt"), path("work/gemm.sqt")).unwrap();
-    let (report, records) = run("gemm", "second", &path("drivers"));
+    let (report, records) = run("gemm", "second", &path("drivers"), "0", 2);
     assert!(report.contains("the vendor's library is left out"), "{report}");
     assert!(report.contains("gemm: 8 records: 0 measured now") && report.contains("8 found"), "{report}");
     assert_eq!((records.len(), records.iter().filter(|r| r.observed.library_us.is_some()).count()), (8, 2));
     // a model goes on in the same journal
-    let (report, records) = run("gemm_guided", "third", &path("drivers"));
+    let (report, records) = run("gemm_guided", "third", &path("drivers"), "0", 2);
     assert!(report.contains("gemm: ") && records.len() > 8, "{} records: {report}", records.len());
+    // another list has a journal of its own, and predictions are measured for what was left out
+    let (report, _) = run("gemm_more gemm_more_guided validate", "fourth", &path("drivers"), "1", 3);
+    assert!(report.contains("gemm_more: 4 records: 4 measured now"), "{report}");
+    assert!(report.contains("validation of") && report.contains("1 problems: first choice"), "{report}");
 }
 
 #[test]
