@@ -31,7 +31,7 @@ work=${WORK:-gpu_work} device=${DEVICE:-cuda:0} configs=${CONFIGS:-110} pool=${P
 models=${MODELS:-models/*} search=${SEARCH:-60} guided=${GUIDED:-40} best=${BEST:-400} window=${ENERGY_WINDOW:-2} listed=${LIBRARY:-40} live=${LIVE:-5}
 [ -z "${CACHE:-}" ] || export SEQTUNE_CACHE=$CACHE
 read -ra parts <<< "${PARTS:-tests gemm gemm_tc conv2d best energy validate}"
-declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [gemm_more]=25 [conv2d_more]=20 [library]=40 [best]=20 [energy]=50 [validate]=20
+declare -A weight=([tests]=8 [gemm]=35 [gemm_tc]=20 [gemm_wg]=20 [conv2d]=20 [gemm_more]=25 [conv2d_more]=20 [library]=40 [best]=20 [energy]=50 [validate]=28
     [validate_energy]=15 [validate_library]=12)
 for part in gemm gemm_tc gemm_wg conv2d gemm_more conv2d_more; do weight[${part}_guided]=${weight[$part]}; done
 for part in "${parts[@]}"; do
