@@ -10,14 +10,15 @@ import sys
 
 from sweep_rows import exported, geometric
 
+# the first of several is 60 random configs of each problem, then guided ones
 SWEEPS = {
-    "gemm": "datasets/gemm/h200.sqt",
-    "gemm, guided": "datasets/gemm/h200-4096.sqt",
-    "gemm_tc": "datasets/gemm_tc/h200.sqt",
-    "gemm_tc, a part in whole": "datasets/gemm_tc/h200-4096.sqt",
-    "gemm_wg": "datasets/gemm_wg/h200.sqt",
-    "gemm_wg, 300 random": "datasets/gemm_wg/h200-4096.sqt",
-    "conv2d": "datasets/conv2d/h200.sqt",
+    "gemm": ["datasets/gemm/h200.sqt", "datasets/gemm/h200-later.sqt", "datasets/gemm/h200-more.sqt"],
+    "gemm, guided": ["datasets/gemm/h200-4096.sqt"],
+    "gemm_tc": ["datasets/gemm_tc/h200.sqt", "datasets/gemm_tc/h200-more.sqt"],
+    "gemm_tc, a part in whole": ["datasets/gemm_tc/h200-4096.sqt"],
+    "gemm_wg": ["datasets/gemm_wg/h200.sqt"],
+    "gemm_wg, 300 random": ["datasets/gemm_wg/h200-4096.sqt"],
+    "conv2d": ["datasets/conv2d/h200.sqt", "datasets/conv2d/h200-more.sqt"],
 }
 # metered, and metered again
 METERED = "datasets/gemm/h200-energy.sqt", "datasets/gemm/h200-energy-again.sqt"
@@ -26,9 +27,9 @@ CUDNN = "datasets/conv2d/h200-cudnn.tsv"
 PLAIN = {"stride_h": "1", "stride_w": "1", "pad_h": "0", "pad_w": "0", "dilation_h": "1", "dilation_w": "1", "groups": "1", "dtype": "f32"}
 
 
-def problems(program, path):
-    """Records of a dataset by problem; the first of each is the default config."""
-    rows = exported(program, path)
+def problems(program, *paths):
+    """Records of datasets by problem; the first of each is the default config, where the problem's sweep has it."""
+    rows = [row for path in paths for row in exported(program, path)]
     fields = list(rows[0])[: list(rows[0]).index("dtype") + 1]
     found = collections.defaultdict(list)
     for row in rows:
@@ -78,10 +79,10 @@ def main(program="target/release/seqtune"):
     print("|---|---|---|---|---|---|---|---|")
     large, convolutions = [], cudnn()
     gains = {}
-    for kernel, path in SWEEPS.items():
-        fields, found = problems(program, path)
+    for kernel, paths in SWEEPS.items():
+        fields, found = problems(program, *paths)
         if kernel in ("gemm", "conv2d"):
-            gains[kernel] = guided(found)
+            gains[kernel] = guided(problems(program, paths[0])[1])
         groups = collections.defaultdict(list)
         for values, rows in found.items():
             problem = dict(zip(fields, values))

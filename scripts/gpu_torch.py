@@ -318,8 +318,9 @@ def way_part(out: Out, end: float, way: str, model: str) -> None:
     with torch.no_grad():
         # what any first compilation takes: Inductor's imports and processes
         torch.compile(lambda x: x * 2 + 1)(torch.ones(64, device=DEVICE))
-        with out.trying("Inductor's processes"):
-            AsyncCompile.wait_pool_ready(20)
+        if config.compile_threads > 1:  # with one there are no processes: threads compile
+            with out.trying("Inductor's processes"):
+                AsyncCompile.wait_pool_ready(20)
         for rows in TOKENS:
             if left(end) > 2:
                 with out.trying(f"{WAYS[way]}, {rows} rows"):
