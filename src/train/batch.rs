@@ -218,6 +218,11 @@ impl Batch {
         (decoded, said)
     }
 
+    /// What a re-ranker's heads are linear in, of each finished sequence: (N, D); `None` without one.
+    pub fn judged(&self, net: &Transformer) -> Option<Tensor> {
+        net.judged(&self.source, &self.finished, self.kernel)
+    }
+
     /// What `of_choices` says of the chosen one at each step, 0 in the padding: (N, T).
     pub fn chosen(&self, of_choices: &Tensor) -> Tensor {
         if of_choices.numel() == 0 {

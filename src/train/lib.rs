@@ -4,6 +4,7 @@ pub mod batch;
 pub mod calibrate;
 pub mod checkpoint;
 pub mod commands;
+pub mod costs;
 pub mod cross_validation;
 pub mod distil;
 pub mod drawn;

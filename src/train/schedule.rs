@@ -1,6 +1,7 @@
 //! The networks of an ensemble, trained side by side.
 
 use crate::checkpoint::Checkpoint;
+use crate::costs;
 use crate::examples::KernelData;
 use crate::member::{self, Epoch, MemberTrainer};
 use crate::network::tensors::{self, Weights};
@@ -88,7 +89,9 @@ impl EnsembleTraining<'_> {
         while !queue.stop.load(Ordering::Relaxed) {
             let Some(mut trainer) = held(&queue.waiting).pop_front() else { break };
             if trainer.epoch >= self.epochs {
-                held(&queue.done).push((trainer.member, (trainer.kept, trainer.best)));
+                let fitted = costs::fit(trainer.kept, trainer.best, &self.settings.hparams, self.kernels)
+                    .inspect_err(|_| queue.stop.store(true, Ordering::Relaxed))?;
+                held(&queue.done).push((trainer.member, fitted));
                 continue;
             }
             match self.turn(&mut trainer) {

@@ -47,6 +47,11 @@ impl Reranker {
 
     /// (N, 3) of configs with R rows for each of the B problems of `summary` (B, D).
     fn forward(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
+        self.out.forward(&self.judged(summary, finished, kernel))
+    }
+
+    /// What the three outputs are linear in: (N, D).
+    fn judged(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
         let (n, b) = (finished.instance.size()[0], summary.size()[0]);
         let problem = self.problem.forward(summary); // (B, D)
         let d = problem.size()[1];
@@ -55,7 +60,7 @@ impl Reranker {
         let x =
             self.features[kernel].forward(&finished.instance) + problem + tokens.sum_dim_intlist(1, false, Kind::Float);
         let x = &x + self.down.forward(&self.up.forward(&self.norm.forward(&x)).relu());
-        self.out.forward(&self.norm_out.forward(&x))
+        self.norm_out.forward(&x)
     }
 }
 
@@ -261,6 +266,16 @@ impl Transformer {
         });
         let (hidden, log) = (leaf(&hidden), leaf(&judged.log));
         Decoded { net: self, steps, encoded, memory, embedded, tokens, weigh, hidden, log, passes, judged }
+    }
+
+    /// What a re-ranker's heads are linear in, of finished configs of problems with sources (B, W of all tokens): (N, D); `None` without one.
+    pub fn judged(&self, source: &Tensor, finished: &Finished, kernel: usize) -> Option<Tensor> {
+        match &self.head {
+            Head::Reranker(reranker) => {
+                Some(reranker.judged(&self.encode(source, kernel).select(1, 0), finished, kernel))
+            }
+            Head::State(..) => None,
+        }
     }
 
     /// Scores finished configs: by the re-ranker, or, without one, their time alone by the hidden states (N, D) at "finished".

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Prints by which factor the predicted times of a model's first choices are off, where a dataset has these measured.
+
+usage: scripts/time_error.py MODEL DATASET [SEQTUNE]     the program [default: target/release/seqtune]
+"""
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+
+
+def records(program, dataset):
+    """Header and records of a dataset."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([program, "convert", dataset, "-o", f"{folder}/sweep.jsonl"], check=True, stdout=subprocess.DEVNULL)
+        with open(f"{folder}/sweep.jsonl") as file:
+            header, *lines = map(json.loads, file)
+    return header, lines
+
+
+def main(model, dataset, program="target/release/seqtune"):
+    header, lines = records(program, dataset)
+    measured = {}
+    for line in lines:
+        if "Measured" in line["outcome"]:
+            measured[line["problem"], line["config"]] = statistics.median(line["outcome"]["Measured"]["samples_us"])
+    problems = list(dict.fromkeys(problem for problem, _ in measured))
+    command = [program, "predict", model, header["kernel"], "-", "--json", "--device", header["device"]["name"]]
+    said = subprocess.run(command, input="\n".join(problems), check=True, capture_output=True, text=True).stdout
+    factors = []
+    for answer in map(json.loads, said.splitlines()):
+        first = answer["predictions"][0]
+        us = measured.get((answer["problem"], first["config"]))
+        if us:
+            factors.append(max(first["predicted_us"] / us, us / first["predicted_us"]))
+    factors.sort()
+    print(f"{len(problems)} problems, {len(factors)} first choices measured: predicted times are off by a factor of {statistics.median(factors):.2f} in the median, "
+          f"{factors[int(0.9 * len(factors))]:.2f} at the 90th percentile.")  # fmt: skip
+
+
+main(*sys.argv[1:])
