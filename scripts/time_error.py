@@ -10,10 +10,16 @@ import sys
 import tempfile
 
 
+def ask(command, **given):
+    """What the program answers; where it refuses, it has said why."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **given)
+    return done.stdout if done.returncode == 0 else sys.exit(done.returncode)
+
+
 def records(program, dataset):
     """Header and records of a dataset."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([program, "convert", dataset, "-o", f"{folder}/sweep.jsonl"], check=True, stdout=subprocess.DEVNULL)
+        ask([program, "convert", dataset, "-o", f"{folder}/sweep.jsonl"])
         with open(f"{folder}/sweep.jsonl") as file:
             header, *lines = map(json.loads, file)
     return header, lines
@@ -27,7 +33,7 @@ def main(model, dataset, program="target/release/seqtune"):
             measured[line["problem"], line["config"]] = statistics.median(line["outcome"]["Measured"]["samples_us"])
     problems = list(dict.fromkeys(problem for problem, _ in measured))
     command = [program, "predict", model, header["kernel"], "-", "--json", "--device", header["device"]["name"]]
-    said = subprocess.run(command, input="\n".join(problems), check=True, capture_output=True, text=True).stdout
+    said = ask(command, input="\n".join(problems))
     factors = []
     for answer in map(json.loads, said.splitlines()):
         first = answer["predictions"][0]
@@ -35,6 +41,8 @@ def main(model, dataset, program="target/release/seqtune"):
         if us:
             factors.append(max(first["predicted_us"] / us, us / first["predicted_us"]))
     factors.sort()
+    if not factors:
+        sys.exit(f"{dataset}: of {len(problems)} problems no first choice of {model} was measured")
     print(f"{len(problems)} problems, {len(factors)} first choices measured: predicted times are off by a factor of {statistics.median(factors):.2f} in the median, "
           f"{factors[int(0.9 * len(factors))]:.2f} at the 90th percentile.")  # fmt: skip
 
