@@ -158,12 +158,12 @@ library() {
     done
 }
 
-# The first of MODELS that predicts the problems of a list here: KERNEL LIST
+# The first of MODELS that predicts the problems of a list here: KERNEL LIST [OPTION...]
 model_of() {
     local model
     [ -s "$work/$2.txt" ] || return 1
     for model in $models; do
-        ! predicts "$model" "$1" "$(head -n 1 "$work/$2.txt")" || { echo "$model"; return; }
+        ! predicts "$model" "$1" "$(head -n 1 "$work/$2.txt")" "${@:3}" || { echo "$model"; return; }
     done
     return 1
 }
@@ -185,7 +185,7 @@ search() {
     done
 }
 
-# Compiles the programs of the sweeps that come after the first part, on the cores that it leaves idle.
+# Compiles the programs of the sweeps that come after the first part, on idle cores.
 compile_ahead() {
     local part list model chosen
     for part in "${parts[@]:1}"; do
@@ -201,16 +201,12 @@ compile_ahead() {
 
 validate_energy() {
     local model
-    for model in $models; do
-        predicts "$model" gemm "$(head -n 1 "$work/gemm_energy_held_out.txt")" --objective energy || continue
-        printf '\nvalidation of %s on gemm by energy\n\n' "$model" >> "$work/report.txt"
-        timeout $(($1 + 30)) "$bin" validate "$model" gemm "$work/gemm_energy_held_out.txt" --objective energy --energy-window "$window" --top 4 \
-            --search 8 --no-confirm --device "$device" --budget "$1s" --learn "$work/validated_energy.jsonl" \
-            >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"
-        pack validated_energy
-        return
-    done
-    say "no model of gemm knows energy"
+    model=$(model_of gemm gemm_energy_held_out --objective energy) || { say "no model of gemm knows energy"; return; }
+    printf '\nvalidation of %s on gemm by energy\n\n' "$model" >> "$work/report.txt"
+    timeout $(($1 + 30)) "$bin" validate "$model" gemm "$work/gemm_energy_held_out.txt" --objective energy --energy-window "$window" --top 4 \
+        --search 8 --no-confirm --device "$device" --budget "$1s" --learn "$work/validated_energy.jsonl" \
+        >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"
+    pack validated_energy
 }
 
 # Measures predictions for the lists of some kernels, each for its share of the seconds, and keeps what was measured: SECONDS SEARCH KEPT KERNEL...

@@ -109,9 +109,10 @@ def rows(shapes, name):
         return list(csv.DictReader(file))
 
 
-def take(rng, lines, count):
-    """So many different lines, in a fixed order."""
-    return rng.sample(sorted(set(lines)), count)
+def take(rng, lines, count, without):
+    """So many different lines, or all, in a fixed order."""
+    left = sorted(set(lines).difference(without))
+    return rng.sample(left, min(count, len(left)))
 
 
 def without_dtype(name):
@@ -143,8 +144,7 @@ def gemm_gpu(shapes, rng, counts=(120, 80, 130), most_flops=1.4e11, without=()):
         drawn.append((m, n, k, rng.choices(["", ",transB=T", ",transA=T", ",transA=T,transB=T"], [4, 3, 2, 1])[0]))
     others = []
     for source, count in zip((models, bench, drawn), counts):
-        left = set(lines(source)).difference(without)
-        others += take(rng, left, min(count, len(left)))
+        others += take(rng, lines(source), count, without)
     # a sweep that is stopped has seen some of each
     rng.shuffle(others)
     chosen = lines(squares) + others
@@ -235,8 +235,7 @@ def conv_gpu(shapes, rng, counts=(70, 40, 60), flops=(1e7, 5e10), without=()):
         )
     chosen = []
     for lines, count in zip((models, bench, drawn), counts):
-        left = {line for line in lines if line}.difference(without)
-        chosen += take(rng, left, min(count, len(left)))
+        chosen += take(rng, filter(None, lines), count, without)
     rng.shuffle(chosen)
     return third_in_half(chosen)
 

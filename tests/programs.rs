@@ -135,13 +135,18 @@ fn what_is_compiled_is_shown_with_what_it_needs_and_other_devices_are_refused_in
     }
 }
 
+/// Compiled programs in a folder of the cache.
+fn programs_in(cache: &Path) -> usize {
+    std::fs::read_dir(cache.join("programs")).map_or(0, |entries| entries.count())
+}
+
 #[test]
 fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
     if !nvrtc_or_skip() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let programs = || std::fs::read_dir(folder.path().join("programs")).map_or(0, |entries| entries.count());
+    let programs = || programs_in(folder.path());
     let problems = ["--problems", "M=64,N=64,K=64", "M=96,N=32,K=64", "M=64,N=64,K=64,transB=T"];
     let only = |device: &str, more: &[&str]| {
         let args =
@@ -168,7 +173,7 @@ fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_b
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let programs = || std::fs::read_dir(folder.path().join("programs")).map_or(0, |entries| entries.count());
+    let programs = || programs_in(folder.path());
     let made = |args: &str, problems: &[&str]| {
         let words: Vec<&str> = args.split(' ').collect();
         let mut command = seqtune(&[&words[..], problems, &["--device", "H200", "--compile-only"]].concat());

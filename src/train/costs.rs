@@ -5,6 +5,7 @@
 
 use crate::batch::Batch;
 use crate::examples::{Example, KernelData};
+use crate::loss;
 use crate::network::tensors::{Weights, failed};
 use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
@@ -39,7 +40,8 @@ pub fn fit(weights: Weights, best: Score, hparams: &Hparams, kernels: &[KernelDa
         let with = |rows: [&Tensor; 2]| {
             let all = Tensor::stack(&[&rows[0].get(0), &rows[1].get(1), &heads.get(2)], 0).to_kind(Kind::Float);
             let d = all.size()[1] - 1;
-            let mut weights: Weights = weights.iter().map(|(name, tensor)| (name.clone(), tensor.copy())).collect();
+            let mut weights: Weights =
+                weights.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect();
             weights.insert(WEIGHT.into(), all.narrow(1, 0, d).contiguous());
             weights.insert(BIAS.into(), all.select(1, d).contiguous());
             weights
@@ -72,7 +74,7 @@ fn add(sums: &mut [Sums; 2], net: &Transformer, kernel_data: &KernelData, exampl
     for (which, sums) in sums.iter_mut().enumerate() {
         let known: Vec<f64> = example.costs.iter().map(|cost| cost[which] as f64).collect();
         let counts = example.cost.iter().zip(&known);
-        let counts: Vec<f64> = counts.map(|(c, k)| if k.is_nan() { 0.0 } else { 0.1 + (1.0 - c).exp() }).collect();
+        let counts: Vec<f64> = counts.map(|(c, k)| if k.is_nan() { 0.0 } else { loss::counts(*c) }).collect();
         let all: f64 = counts.iter().sum();
         if all > 0.0 {
             let known: Vec<f64> = known.iter().map(|k| if k.is_nan() { 0.0 } else { *k }).collect();

@@ -5,6 +5,7 @@ mod loss;
 mod samples;
 mod tree;
 
+use crate::loss::counts;
 use loss::{Groups, Loss};
 use samples::Samples;
 use seqtune_data::Table;
@@ -82,12 +83,8 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
         let work = kernel.flops(problem).max(kernel.bytes(problem)).max(1.0);
         compare |= work > 1.0;
         match aim {
-            // fast configs weigh more: the order at the top is what is asked for
             Aim::SquaredError => values.extend(
-                costs
-                    .iter()
-                    .zip(&relative)
-                    .map(|(cost, times)| ((cost / work).ln() as f32, (0.1 + (1.0 - times).exp()) as f32)),
+                costs.iter().zip(&relative).map(|(cost, times)| ((cost / work).ln() as f32, counts(*times) as f32)),
             ),
             Aim::ListNet(tau) => shares.extend(distribution(&relative, Some(tau))),
         }
