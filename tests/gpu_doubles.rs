@@ -211,9 +211,9 @@ fn energy_is_read_from_the_management_library() {
         let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
         let energy = m.energy.unwrap_or_else(|| panic!("{mode}: {record:?}"));
         assert!((energy.idle_watts / 300.0 - 1.0).abs() < 0.02, "{energy:?}");
-        // the double multiplies on the host, at 300 W: launches back to back take a little more than one alone
+        // the double multiplies on the host, at 300 W: launches back to back take half to thrice as long as one alone with cold caches
         let watts = energy.joules / (m.median_us() * 1e-6);
-        assert!((150.0..1_500.0).contains(&watts), "{watts} W, {m:?}");
+        assert!((60.0..1_500.0).contains(&watts), "{watts} W, {m:?}");
     }
 }
 
