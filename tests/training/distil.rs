@@ -7,13 +7,14 @@ mod support;
 use common::{toy, toy_dataset, toy_sizes, toy_table as table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::Table;
+use seqtune_data::{Outcome, Table, Tuned};
 use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::network::weights::member;
 use seqtune_predict::settings::Hparams;
 use seqtune_predict::{Error, Model, Predictor, Quality, Query};
 use seqtune_train::distil::batch::Batch;
+use seqtune_train::distil::chain::Chain;
 use seqtune_train::distil::lesson::{Lesson, Wanted};
 use seqtune_train::distil::network::Student;
 use seqtune_train::distil::teacher::Teacher;
@@ -143,6 +144,47 @@ fn what_is_asked_behind_prefixes_multiplies_to_the_likelihood_and_makes_lessons_
 }
 
 #[test]
+fn trees_say_what_is_tuned_to_after_a_prefix_and_lessons_take_it_in() {
+    let kernel = toy();
+    let folder = tempfile::tempdir().unwrap();
+    let (model, _) = whole(&kernel, folder.path());
+    let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
+    // the fastest config of each problem as a tuner's choice
+    let mut table = table(&kernel);
+    for tried in &mut table.tried {
+        let best = tried.costs(Objective::Time)[0].0.clone();
+        tried.results = vec![(best, Outcome::Tuned(Tuned { time_us: None }))];
+    }
+    let (held, train): (Vec<usize>, Vec<usize>) = (0..table.tried.len()).partition(|i| i % 4 == 0);
+    let chain = Chain::fit(featurizer, &table, &train, &held, 1).unwrap();
+    let mut right = 0;
+    for i in &held {
+        let (problem, tuned) = (&table.tried[*i].problem, &table.tried[*i].results[0].0);
+        let instance = Instance::new(&kernel, problem, &table.devices[0]);
+        let legal: Vec<_> = instance.space.completions(&[]).unwrap().iter().collect();
+        let log = chain.log(featurizer, &instance, &[], &legal).unwrap();
+        assert!((log.iter().map(|l| l.exp()).sum::<f64>() - 1.0).abs() < 1e-6, "{log:?}");
+        let best = (0..legal.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap();
+        right += (legal[best] == tuned.0[0]) as usize;
+    }
+    assert!(2 * right > held.len(), "{right} of {} tiles; by chance a fifth", held.len());
+    let whole = &Whole::new(&kernel, &model, None).unwrap();
+    let (table, indices, objective, tau) = (&table, &train[..3], Objective::Time, 0.1);
+    let lessons = |chain| {
+        let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured: 0.2, most: 10, chain };
+        teacher.lessons(2, 1, &mut |_, _| {}).unwrap()
+    };
+    let (without, with) = (lessons(None), lessons(Some(&chain)));
+    assert_eq!((without.len(), with.len()), (5, 5));
+    for (without, with) in without.iter().zip(&with) {
+        assert_eq!(without.prefixes, with.prefixes, "trees weigh what networks found");
+        assert_ne!(without.shares, with.shares);
+        let first = with.prefixes.iter().position(Vec::is_empty).unwrap();
+        assert!((with.shares[first].iter().sum::<f32>() - 1.0).abs() < 1e-4);
+    }
+}
+
+#[test]
 fn other_data_than_the_models_and_a_distilled_model_are_refused() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
@@ -168,7 +210,7 @@ fn what_was_measured_makes_a_list_of_its_own_beside_what_the_model_finds() {
     let (whole, table) = (&Whole::new(&kernel, &model, None).unwrap(), &corpus[0].1);
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
     let (indices, objective, tau, measured, most) = (&[0, 1, 2][..], Objective::Time, 0.05, 0.5, 10);
-    let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most };
+    let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most, chain: None };
     let lessons = teacher.lessons(2, 1, &mut |_, _| {}).unwrap();
     let (found, lists): (Vec<&Lesson>, Vec<&Lesson>) = lessons.iter().partition(|lesson| lesson.among_legal);
     assert_eq!((found.len(), lists.len()), (5, 5), "three measured problems and two invented ones");
@@ -208,7 +250,7 @@ fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
             "problems are invented for each device alike beside a refined model"
         );
         let (indices, objective, tau, measured, most) = (&indices[..], Objective::Time, 0.05, 0.5, 10);
-        let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most };
+        let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most, chain: None };
         teacher.lessons(0, 1, &mut |_, _| {}).unwrap().into_iter().map(|lesson| lesson.target).collect::<Vec<_>>()
     };
     let (without, with) = (lessons(None), lessons(Some(&refined)));

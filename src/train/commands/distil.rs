@@ -122,6 +122,7 @@ struct Shown {
 impl Shown {
     fn show(&mut self, stage: Stage) {
         match stage {
+            Stage::Fitting(problems) => tell(&format!("boosted trees are fitted to {problems} tuned problems")),
             Stage::Asking(done, all) => {
                 let bar = self.asking.get_or_insert_with(|| Bar::new("ask", all as u64));
                 bar.at(done, "the whole model answers problems");

@@ -1,6 +1,7 @@
 //! One small decoder made of a whole model: an answer in a fraction of its time (distillation, Hinton et al. 2015).
 
 pub mod batch;
+pub mod chain;
 pub mod lesson;
 pub mod network;
 pub mod teacher;
@@ -9,6 +10,7 @@ pub mod whole;
 
 use crate::calibrate::{self, LIKELIHOOD};
 use crate::checkpoint::Checkpoint;
+use crate::distil::chain::Chain;
 use crate::distil::lesson::{Lesson, Wanted};
 use crate::distil::teacher::{Teacher, soft_target};
 use crate::distil::trainer::Course;
@@ -101,11 +103,16 @@ impl Default for Options {
 /// How far distillation has come.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
+    /// Boosted trees are fitted to so many tuned problems.
+    Fitting(usize),
     /// Problems that the whole model has answered, of so many.
     Asking(usize, usize),
     /// Updates done of so many, mean loss, last validation score in nats.
     Learning(usize, usize, f64, f64),
 }
+
+/// Tuned problems up to which trees are asked beside the networks.
+const WITH_TREES: usize = 30_000;
 
 /// Measured problems that the whole model is asked about, at most.
 const MOST: usize = 40_000;
@@ -187,6 +194,7 @@ impl Distillation<'_> {
         let (problems, seed) = (&self.plan.problems[0], self.options.seed);
         let recipe = self.recipe;
         let Recipe { hparams, steps, invented, .. } = recipe;
+        let chain = self.chain(told)?;
         let mut lessons = Vec::new();
         for objective in &self.model.meta.objectives {
             let teacher = Teacher {
@@ -198,6 +206,7 @@ impl Distillation<'_> {
                 tau: self.plan.temperature().unwrap_or(SHARP),
                 measured: recipe.measured,
                 most: MOST,
+                chain: chain.as_ref(),
             };
             let mut asked = |done, all| told(Stage::Asking(done, all));
             lessons.extend(teacher.lessons(invented, seed, &mut asked)?);
@@ -223,6 +232,16 @@ impl Distillation<'_> {
         let mut small = self.describe(weights, nats, hparams)?;
         self.compare(&mut small)?;
         Ok(small)
+    }
+
+    /// Trees of tuned configs, where these are not so many that networks alone know as much.
+    fn chain(&self, told: &mut dyn FnMut(Stage)) -> Result<Option<Chain>> {
+        let problems = &self.plan.problems[0];
+        if !self.plan.tuned || problems.train.len() > WITH_TREES || problems.validation.is_empty() {
+            return Ok(None);
+        }
+        told(Stage::Fitting(problems.train.len()));
+        Chain::fit(self.featurizer, self.table, &problems.train, &problems.validation, self.options.seed).map(Some)
     }
 
     /// The small decoder of these weights, compared with nothing yet.

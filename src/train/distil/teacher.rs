@@ -1,6 +1,7 @@
 //! Problems as a whole model answers them: what one small decoder learns, so that its likelihood alone ranks as networks, re-ranker and trees
 //! do together (distillation, Hinton et al. 2015).
 
+use crate::distil::chain::Chain;
 use crate::distil::lesson::{Lesson, Wanted};
 use crate::distil::whole::Whole;
 use crate::examples::{between, contenders};
@@ -60,6 +61,8 @@ pub struct Teacher<'a> {
     pub measured: f64,
     /// Measured problems that are asked about at most.
     pub most: usize,
+    /// Trees that are asked beside networks of tuned configs.
+    pub chain: Option<&'a Chain>,
 }
 
 /// A problem that the model is asked about, with its measurements if there are any.
@@ -181,7 +184,7 @@ impl Teacher<'_> {
         Lesson::new(self.featurizer, instance, self.objective, wanted.collect()).map(Some)
     }
 
-    /// What the networks of tuned configs say behind the prefixes of their beam: their likelihood alone ranks, and it is a product of such
+    /// What the networks of tuned configs, and trees beside them, say behind the prefixes of the networks' beam: their likelihood alone ranks, and it is a product of such
     /// steps. The problems are of one device.
     fn prefixes(&self, asked: &[Asked]) -> Result<Vec<Lesson>> {
         let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
@@ -197,6 +200,10 @@ impl Teacher<'_> {
         let Asked { problem, device, measured, .. } = asked;
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         said.retain(|asked| asked.log_probability >= LEAST.ln());
+        // trees of all devices know no more of one with few records than networks of all
+        if !self.whole.is_refined_on(device) {
+            said.iter_mut().for_each(|asked| self.with_trees(&instance, asked));
+        }
         let Some(last) = said.iter().max_by_key(|asked| asked.prefix.len()) else { return Ok(None) };
         let tuned = measured.and_then(MeasuredProblem::tuned);
         let Some(config) = tuned.map(|(config, _)| config.clone()).or_else(|| completed(&instance, last)) else {
@@ -207,6 +214,16 @@ impl Teacher<'_> {
         let tuned = tuned.map(|(config, _)| (config, self.measured));
         let finished = Wanted { config, target: 1.0, costs };
         Lesson::of_prefixes(self.featurizer, &instance, &said, finished, tuned).map(Some)
+    }
+
+    /// Takes the geometric mean of what networks and trees say behind a prefix.
+    fn with_trees(&self, instance: &Instance, asked: &mut AskedPrefix) {
+        let AskedPrefix { prefix, choices, log, .. } = &*asked;
+        let Some(trees) = self.chain.and_then(|c| c.log(self.featurizer, instance, prefix, choices)) else {
+            return;
+        };
+        let both: Vec<f64> = log.iter().zip(trees).map(|(network, trees)| 0.5 * (network + trees)).collect();
+        asked.log = softmax(&both, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect();
     }
 
     /// What the model found, and what was good for other problems; each once.

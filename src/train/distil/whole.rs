@@ -33,6 +33,11 @@ impl Whole {
         self.refined_on(device).unwrap_or(&self.of_all)
     }
 
+    /// Whether a model that went on with this device's few records answers on it.
+    pub fn is_refined_on(&self, device: &Device) -> bool {
+        self.refined_on(device).is_some()
+    }
+
     fn refined_on(&self, device: &Device) -> Option<&Predictor> {
         self.refined.as_ref().filter(|(_, devices)| devices.contains(device)).map(|(refined, _)| refined)
     }

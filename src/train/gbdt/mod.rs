@@ -64,6 +64,15 @@ pub fn fit_values(columns: usize, rows: Vec<f32>, values: Vec<(f32, f32)>, seed:
     boosting::fit(&Samples { columns, rows, loss: Loss::SquaredError(values) }, &Samples::default(), seed)
 }
 
+/// Rows of lists, the rows of each list, and for each row how probable it is to be in its list.
+pub type ListRows = (Vec<f32>, Vec<usize>, Vec<f32>);
+
+/// Trees whose scores make, by a softmax over each list, how probable its rows are; until what is `held` out is no more probable.
+pub fn fit_lists(columns: usize, train: ListRows, held: ListRows, seed: u64) -> Forest {
+    let samples = |(rows, lists, shares): ListRows| Samples { columns, rows, loss: Loss::ListNet(lists, shares) };
+    boosting::fit(&samples(train), &samples(held), seed)
+}
+
 /// Rows of weight 1 that draw the offsets of problems to nought as strongly, of problems of one config; the more configs, the less. 4 to 8 are the
 /// best on small parts of the library's sweeps; of many configs it does not matter (LOG.md).
 const DRAWN: f32 = 6.0;

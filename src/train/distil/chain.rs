@@ -1,0 +1,104 @@
+//! Boosted trees beside the networks of tuned configs: how probable each legal value of a parameter is after those before it.
+//!
+//! A forest for each parameter gives every legal value a score by problem, prefix and what the value decides; the softmax over the values is fitted
+//! to what was tuned (ListNet, Cao et al. 2007). Of ten thousands of problems trees and networks together are surer than either (LOG.md).
+
+use crate::gbdt::fit_lists;
+use seqtune_data::Table;
+use seqtune_predict::error::Result;
+use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::forest::InStep;
+use seqtune_predict::kernel::{Choice, Objective};
+use seqtune_predict::softmax::softmax;
+use seqtune_predict::threads::{cores, on_threads};
+
+/// Forests of one kernel.
+pub struct Chain {
+    /// By position; `None` where there was never a choice.
+    forests: Vec<Option<InStep>>,
+}
+
+/// Rows of the choices of problems at one position, list after list.
+#[derive(Default)]
+struct Lists {
+    columns: usize,
+    rows: Vec<f32>,
+    counts: Vec<usize>,
+    tuned: Vec<f32>,
+}
+
+impl Chain {
+    /// Fits on the tuned configs of problems `train` until those of the `held` out ones are no more probable.
+    ///
+    /// # Errors
+    /// The error of a look ahead in the space.
+    pub fn fit(featurizer: &Featurizer, table: &Table, train: &[usize], held: &[usize], seed: u64) -> Result<Chain> {
+        let positions: Vec<usize> = (0..featurizer.kernel.parameters.len()).collect();
+        let forests = on_threads(&positions, cores(), |at| {
+            let known = lists(featurizer, table, train, *at)?;
+            if known.counts.is_empty() {
+                return Ok(None);
+            }
+            let held = lists(featurizer, table, held, *at)?;
+            let of = |l: Lists| (l.rows, l.counts, l.tuned);
+            Ok(Some(fit_lists(known.columns, of(known), of(held), seed).in_step()))
+        })?;
+        Ok(Chain { forests })
+    }
+
+    /// Natural logarithms of the probabilities of `choices` after a prefix; `None` where the trees saw no choice.
+    pub fn log(
+        &self,
+        featurizer: &Featurizer,
+        instance: &Instance,
+        prefix: &[Choice],
+        choices: &[Choice],
+    ) -> Option<Vec<f64>> {
+        let forest = self.forests[prefix.len()].as_ref()?;
+        let quantities = featurizer.quantities(instance, Objective::Time);
+        let mut rows = Vec::new();
+        choices.iter().for_each(|choice| row(featurizer, instance, &quantities, (prefix, *choice), &mut rows));
+        let scores: Vec<f64> = forest.predict(&rows, rows.len() / choices.len()).into_iter().map(f64::from).collect();
+        Some(softmax(&scores, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect())
+    }
+}
+
+/// What may be chosen at a position of each problem after its tuned prefix, where there is a choice.
+fn lists(featurizer: &Featurizer, table: &Table, problems: &[usize], at: usize) -> Result<Lists> {
+    let mut lists = Lists::default();
+    for i in problems {
+        let tried = &table.tried[*i];
+        let Some((config, _)) = tried.tuned() else { continue };
+        let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
+        let open = instance.space.completions(&config.0[..at])?;
+        if open.only().is_some() {
+            continue;
+        }
+        let quantities = featurizer.quantities(&instance, Objective::Time);
+        for choice in open.iter() {
+            let first = lists.rows.len();
+            row(featurizer, &instance, &quantities, (&config.0[..at], choice), &mut lists.rows);
+            lists.columns = lists.rows.len() - first;
+            lists.tuned.push((choice == config.0[at]) as u8 as f32);
+        }
+        lists.counts.push(open.len());
+    }
+    Ok(lists)
+}
+
+/// Appends what trees see of a choice after a prefix: the problem, the values so far, and the features that they decide.
+fn row(
+    featurizer: &Featurizer,
+    instance: &Instance,
+    quantities: &[f32],
+    (prefix, choice): (&[Choice], Choice),
+    out: &mut Vec<f32>,
+) {
+    let first = out.len();
+    let chosen: Vec<Choice> = prefix.iter().copied().chain([choice]).collect();
+    out.extend(quantities);
+    out.extend(featurizer.kernel.parameters.iter().zip(&chosen).map(|(p, c)| p.values[*c as usize] as f32));
+    featurizer.known(instance, &chosen, out);
+    // what is not known is lower than any number
+    out[first..].iter_mut().for_each(|x| *x = if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN, f32::MAX) });
+}
