@@ -12,6 +12,9 @@ use seqtune_predict::kernel::{Choice, Objective};
 use seqtune_predict::softmax::softmax;
 use seqtune_predict::threads::{cores, on_threads};
 
+/// Rows of a forest at most, of all values of its parameter: of one with hundreds of values fewer problems are seen.
+const MOST_ROWS: usize = 1_000_000;
+
 /// Forests of one kernel.
 pub struct Chain {
     /// By position; `None` where there was never a choice.
@@ -66,7 +69,8 @@ impl Chain {
 /// What may be chosen at a position of each problem after its tuned prefix, where there is a choice.
 fn lists(featurizer: &Featurizer, table: &Table, problems: &[usize], at: usize) -> Result<Lists> {
     let mut lists = Lists::default();
-    for i in problems {
+    let most = MOST_ROWS / featurizer.kernel.parameters[at].values.len().max(1);
+    for i in problems.iter().step_by(problems.len().div_ceil(most.max(1)).max(1)) {
         let tried = &table.tried[*i];
         let Some((config, _)) = tried.tuned() else { continue };
         let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
