@@ -162,7 +162,9 @@ fn trees_say_what_is_tuned_to_after_a_prefix_and_lessons_take_it_in() {
         let (problem, tuned) = (&table.tried[*i].problem, &table.tried[*i].results[0].0);
         let instance = Instance::new(&kernel, problem, &table.devices[0]);
         let legal: Vec<_> = instance.space.completions(&[]).unwrap().iter().collect();
-        let log = chain.log(featurizer, &instance, &[], &legal).unwrap();
+        let log = chain
+            .log(featurizer, (&instance, &featurizer.quantities(&instance, Objective::Time)), &[], &legal)
+            .unwrap();
         assert!((log.iter().map(|l| l.exp()).sum::<f64>() - 1.0).abs() < 1e-6, "{log:?}");
         let best = (0..legal.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap();
         right += (legal[best] == tuned.0[0]) as usize;

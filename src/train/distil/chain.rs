@@ -1,7 +1,7 @@
 //! Boosted trees beside the networks of tuned configs: how probable each legal value of a parameter is after those before it.
 //!
 //! A forest for each parameter gives every legal value a score by problem, prefix and what the value decides; the softmax over the values is fitted
-//! to what was tuned (ListNet, Cao et al. 2007). Of ten thousands of problems trees and networks together are surer than either (LOG.md).
+//! to what was tuned (ListNet, Cao et al. 2007). Of some ten thousand problems trees and networks together need fewer nats than either (LOG.md).
 
 use crate::gbdt::fit_lists;
 use seqtune_data::Table;
@@ -49,18 +49,17 @@ impl Chain {
         Ok(Chain { forests })
     }
 
-    /// Natural logarithms of the probabilities of `choices` after a prefix; `None` where the trees saw no choice.
+    /// Natural logarithms of the probabilities of `choices` after a prefix, of a problem with these quantities; `None` where the trees saw no choice.
     pub fn log(
         &self,
         featurizer: &Featurizer,
-        instance: &Instance,
+        (instance, quantities): (&Instance, &[f32]),
         prefix: &[Choice],
         choices: &[Choice],
     ) -> Option<Vec<f64>> {
         let forest = self.forests[prefix.len()].as_ref()?;
-        let quantities = featurizer.quantities(instance, Objective::Time);
         let mut rows = Vec::new();
-        choices.iter().for_each(|choice| row(featurizer, instance, &quantities, (prefix, *choice), &mut rows));
+        choices.iter().for_each(|choice| row(featurizer, instance, quantities, (prefix, *choice), &mut rows));
         let scores: Vec<f64> = forest.predict(&rows, rows.len() / choices.len()).into_iter().map(f64::from).collect();
         Some(softmax(&scores, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect())
     }

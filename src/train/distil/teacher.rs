@@ -201,8 +201,9 @@ impl Teacher<'_> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         said.retain(|asked| asked.log_probability >= LEAST.ln());
         // trees of all devices know no more of one with few records than networks of all
-        if !self.whole.is_refined_on(device) {
-            said.iter_mut().for_each(|asked| self.with_trees(&instance, asked));
+        if let Some(chain) = self.chain.filter(|_| !self.whole.is_refined_on(device)) {
+            let quantities = self.featurizer.quantities(&instance, self.objective);
+            said.iter_mut().for_each(|asked| self.with_trees(chain, (&instance, &quantities), asked));
         }
         let Some(last) = said.iter().max_by_key(|asked| asked.prefix.len()) else { return Ok(None) };
         let tuned = measured.and_then(MeasuredProblem::tuned);
@@ -217,11 +218,9 @@ impl Teacher<'_> {
     }
 
     /// Takes the geometric mean of what networks and trees say behind a prefix.
-    fn with_trees(&self, instance: &Instance, asked: &mut AskedPrefix) {
+    fn with_trees(&self, chain: &Chain, problem: (&Instance, &[f32]), asked: &mut AskedPrefix) {
         let AskedPrefix { prefix, choices, log, .. } = &*asked;
-        let Some(trees) = self.chain.and_then(|c| c.log(self.featurizer, instance, prefix, choices)) else {
-            return;
-        };
+        let Some(trees) = chain.log(self.featurizer, problem, prefix, choices) else { return };
         let both: Vec<f64> = log.iter().zip(trees).map(|(network, trees)| 0.5 * (network + trees)).collect();
         asked.log = softmax(&both, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect();
     }

@@ -55,7 +55,7 @@ impl Whole {
 
     /// Problems, divided by what answers them.
     pub fn divided<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<(&'w Predictor, Vec<usize>)> {
-        let is_refined = |i: &usize| self.refined_on(&table.devices[table.tried[*i].device]).is_some();
+        let is_refined = |i: &usize| self.is_refined_on(&table.devices[table.tried[*i].device]);
         let (refined, rest): (Vec<usize>, Vec<usize>) = indices.iter().partition(|i| is_refined(i));
         let refined = self.refined.as_ref().map(|(predictor, _)| (predictor, refined));
         [Some((&self.of_all, rest)), refined].into_iter().flatten().collect()
