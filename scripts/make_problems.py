@@ -9,8 +9,8 @@ hpl.txt, hpl_held_out.txt: numbers of equations, drawn log-uniformly, for a swee
 clblast.txt, clblast_held_out.txt: the same for CLBlast's matrix products; clblast_padded.txt, clblast_padded_held_out.txt: of whole tiles, for its
 indirect kernel.
 
-histogram_more.txt, norm_more.txt, reduction_more.txt, transpose_more.txt: drawn log-uniformly within the sizes of histogram.txt and so on, none of which
-comes again.
+batched_gemm_more.txt, depthwise_more.txt, histogram_more.txt, norm_more.txt, reduction_more.txt, spmv_more.txt, transpose_more.txt: drawn log-uniformly
+within the sizes of batched_gemm.txt and so on, none of which comes again.
 
 conv2d.txt: layers drawn from what convolutional networks have (filters, planes, channels, strides, groups), small enough for a CPU.
 
@@ -216,6 +216,39 @@ def segments(rng):
     return f"n={n},batch={batch},bins={bins}" + (f",narrow={narrow}" if narrow else "")
 
 
+def small_products(rng):
+    """Draws a batch of matrix products."""
+    batch, m, n, k = size(rng, 3, 229_376), size(rng, 1, 256), size(rng, 1, 256), size(rng, 1, 256)
+    return f"batch={batch},M={m},N={n},K={k}" if 1e5 <= 2 * batch * m * n * k <= 2e7 else None
+
+
+def planes(rng):
+    """Draws a depthwise convolution, of images or of sequences."""
+    r, s = rng.choices([(3, 3), (5, 5), (7, 7), (4, 4), (9, 9), (1, 4), (1, 7), (1, 15), (1, 31)], [80, 40, 16, 4, 2, 11, 6, 6, 10])[0]
+    wide = size(rng, 7, 256) if r > 1 else size(rng, 16, 1_600)
+    high = 1 if r == 1 else wide if rng.random() < 0.8 else size(rng, 7, 256)
+    n, c = rng.choice([1, 1, 1, 2, 4, 8]), size(rng, 3, 2_048)
+    if not 1e5 <= 2 * n * c * high * wide * r * s <= 5.3e7 or high < r or wide < s:
+        return None
+    step = ",stride=2" if r > 1 and rng.random() < 0.25 else ""
+    pads = "".join(f",pad_{name}={(x - 1) // 2}" for name, x in (("h", r), ("w", s)) if x > 2)
+    return f"N={n},C={c},H={high},W={wide},R={r},S={s}{step}{pads}"
+
+
+def sparse(rng):
+    """Draws a sparse matrix: most are square, two rows in three unequal, one band in three all columns."""
+    rows = size(rng, 180, 2_000_000)
+    columns = rows if rng.random() < 0.8 else size(rng, 450, 2_000_000)
+    mean = math.exp(rng.uniform(math.log(2.4), math.log(300)))
+    nonzeros = round(rows * mean)
+    band = columns if rng.random() < 0.33 else round(columns * math.exp(rng.uniform(math.log(0.002), 0)))
+    if not 20_000 <= nonzeros <= 4_000_000 or band < 2 * mean:
+        return None
+    spread = f",spread={rng.randint(2, 75)}" if rng.random() < 0.67 else ""
+    run = f",run={rng.choice([2, 3, 4, 8, 16])}" if rng.random() < 0.4 and band >= 16 else ""
+    return f"rows={rows},columns={columns},nonzeros={nonzeros}{spread},band={band}{run}"
+
+
 def conv_gpu(shapes, rng, counts=(70, 40, 60), flops=(1e7, 5e10), without=()):
     def numbers(r, names):
         return [int(r[name]) for name in names.split()]
@@ -264,6 +297,10 @@ write("norm_more.txt", more("norm", 150, 33, matrix((3, 5_000), (32, 16_384), (1
 write("reduction_more.txt", more("reduction", 300, 34, matrix((1, 1_000_000), (1, 500_000), (50_000, 2_000_000)), [("axis=rows", 45), half]))
 write("transpose_more.txt", more("transpose", 300, 35, matrix((2, 262_144), (3, 262_144), (16_000, 1_600_000), 128), [half]))
 write("histogram_more.txt", more("histogram", 300, 36, segments, [half]))
+options = [("transB=T", 33), ("transA=T", 8), ("shared_b=yes", 13), ("beta=1", 31), half]
+write("batched_gemm_more.txt", more("batched_gemm", 150, 37, small_products, options))
+write("depthwise_more.txt", more("depthwise", 150, 38, planes, [half]))
+write("spmv_more.txt", more("spmv", 150, 39, sparse, []))
 if len(sys.argv) > 1:
     shapes = pathlib.Path(sys.argv[1])
     write("gemm_gpu.txt", gemm_gpu(shapes, random.Random(4)))
