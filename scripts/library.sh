@@ -2,7 +2,8 @@
 # Sweeps the kernels of the library on this machine's processor through OpenCL and trains a model of each; goes on where it was stopped.
 #
 #   scripts/library.sh sweep AS [KERNEL...] 150 problems of each by 60 configs, into datasets/KERNEL/AS.sqt (some minutes each, on a quiet machine);
-#                                           with LIST=more those of datasets/problems/KERNEL_more.txt
+#                                           with LIST=more those of datasets/problems/KERNEL_more.txt, into datasets/KERNEL/AS-more.sqt,
+#                                           by the configs of AS.sqt where that is there
 #   scripts/library.sh train [KERNEL...]    models of all sweeps datasets/KERNEL/cpu-*.sqt, into target/library/KERNEL (needs seqtune-train)
 #   scripts/library.sh judge [KERNEL...]    prints how good they are on the shapes that they held out
 #   scripts/library.sh ship [KERNEL...]     puts them where they are shipped: models/KERNEL-cpu
@@ -30,16 +31,20 @@ library=(conv2d softmax gemv transpose reduction norm stencil2d spmv histogram s
 
 sweep() {
     # the end of a kernel's first list is for judging, of another list all are swept
-    local list=$1 count=150
-    [ -z "${LIST:-}" ] || list=$1_$LIST count=-0
+    local list=$1 count=150 to=datasets/$1/$as.sqt pool=()
+    if [ -n "${LIST:-}" ]; then
+        # further problems compare with the first ones by the same configs
+        [ ! -e "$to" ] || pool=(--pool-of "$to")
+        list=$1_$LIST count=-0 to=datasets/$1/$as-$LIST.sqt
+    fi
     if [ ! -e "datasets/problems/$list.txt" ]; then
         echo "library: no list of problems datasets/problems/$list.txt" >&2
         exit 2
     fi
     grep -v '^#' "datasets/problems/$list.txt" | head -n $count > "$out/$list.txt"
-    "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
+    "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 "${pool[@]}" --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
     mkdir -p "datasets/$1"
-    "$program" convert "$out/$list.jsonl" -o "datasets/$1/$as.sqt" --overwrite
+    "$program" convert "$out/$list.jsonl" -o "$to" --overwrite
 }
 
 ship() {

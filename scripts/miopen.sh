@@ -6,6 +6,7 @@
 # usage: scripts/miopen.sh FOLDER [SOLVER...]    FOLDER: of gfx906_60.db.bz2, gfx900_56.db.bz2, gfx906_60.HIP.fdb.txt.bz2,
 #                                                gfx1030_36.db.bz2, gfx942130_2024-12.db.txt.bz2
 #                                                SOLVER: trains these, and leaves the others as they are
+# MEMBERS=6 trains six networks for each.
 set -euo pipefail
 databases=$(realpath "${1:?usage: scripts/miopen.sh FOLDER [SOLVER...]}")
 shift
@@ -26,7 +27,7 @@ make_one() { # SOLVER; on one thread, beside another
     if [ ! -e "$work/whole/$solver/model.safetensors" ]; then
         # of many records eight passes do what twelve do (docs/log/2026-11.md)
         [ "$(awk -v s="$solver" '$NF == s { n += $1 } END { print n }' "$work/import.txt")" -lt 20000 ] || passes=(--epochs 8)
-        "$work/seqtune" train "$work"/tuned/*-"$solver".sqt -o "$work/whole/$solver" --members 3 "${passes[@]}" --json > "$work/log/$solver.train.json" 2> "$work/log/$solver.train"
+        "$work/seqtune" train "$work"/tuned/*-"$solver".sqt -o "$work/whole/$solver" --members "${MEMBERS:-3}" "${passes[@]}" --json > "$work/log/$solver.train.json" 2> "$work/log/$solver.train"
         echo "$solver: trained in $(((SECONDS - began) / 60)) minutes"
     fi
     few=$work/tuned/RX_6800_XT-$solver.sqt

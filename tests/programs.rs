@@ -191,6 +191,21 @@ fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_b
     assert!((before + 2..=before + 3).contains(&programs()), "the first choice and the default were there: {out}");
 }
 
+#[test]
+fn further_problems_of_a_sweep_need_no_program_that_its_configs_have_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |pool: &str| {
+        let words = ["sweep", "softmax", "--problems", "rows=999,columns=777", "--sample", "8", "--fresh", "0", "--pool-of", pool];
+        let mut command = seqtune(&[&words[..], &["--device", "H200", "--compile-only"]].concat());
+        text(command.env("SEQTUNE_CACHE", folder.path()).output().unwrap())
+    };
+    let (out, err, code) = of("datasets/softmax/h200.sqt");
+    assert!(code == 0 && out.contains("8 programs for 8 measurements"), "{out}{err}");
+    let (_, err, code) = of("datasets/norm/h200.sqt");
+    assert_eq!(code, 2);
+    assert_eq!(err.trim(), "seqtune: --pool-of datasets/norm/h200.sqt: holds kernel norm, not softmax");
+}
+
 /// Counts what it is asked for.
 struct Counting(AtomicUsize);
 

@@ -8,7 +8,7 @@ use crate::cli::shards;
 use crate::cli::signals::stop_at_signal;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
-use seqtune_data::{Dataset, Header, Journal, Outcome};
+use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
 use seqtune_measure::registry::{device_for, open};
 use seqtune_measure::sweep::plan::{Choice, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
@@ -67,6 +67,10 @@ pub struct Args {
     /// the model holds best for most of the problems, so that few programs are compiled]
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     pool: Option<usize>,
+    /// Takes the configs of an earlier sweep as the pool, for problems that share programs with its problems: further problems of a dataset
+    /// cost no more programs, and compare with the others
+    #[arg(long, value_name = "DATASET", conflicts_with_all = ["exhaustive", "guided"])]
+    pool_of: Option<PathBuf>,
     /// Share of a problem's configs drawn for it alone, 0 to 1
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = crate::cli::words::real(0.0..=1.0))]
     fresh: f64,
@@ -244,8 +248,9 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
 
 /// How configs are chosen, for the hash of a plan.
 fn choice(args: &Args) -> String {
-    let Args { sample, exhaustive, guided, pool, fresh, seed, .. } = args;
-    format!("{sample} {exhaustive} {guided:?} {pool:?} {fresh} {seed}")
+    let Args { sample, exhaustive, guided, pool, pool_of, fresh, seed, .. } = args;
+    let pool_of = pool_of.as_ref().map_or(String::new(), |path| format!(" {}", path.display()));
+    format!("{sample} {exhaustive} {guided:?} {pool:?} {fresh} {seed}{pool_of}")
 }
 
 /// The device, and the batches whose programs are compiled ahead.
@@ -273,14 +278,21 @@ fn policy(args: &Args, kernel: &Kernel, device: &Device) -> Policy {
 
 /// The configs to measure for each problem.
 fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<(Problem, Vec<Config>)>> {
+    let swept = args.pool_of.as_ref().map_or(Ok(Vec::new()), |path| swept(kernel, path))?;
+    let pool = args.pool.unwrap_or(2 * args.sample);
     let choice = match args.exhaustive {
         true => Choice::Exhaustive,
-        false => Choice::Sample { configs: args.sample, pool: args.pool.unwrap_or(2 * args.sample), fresh: args.fresh },
+        false => Choice::Sample { configs: args.sample, pool, swept: &swept, fresh: args.fresh },
     };
     match &args.guided {
         Some(model) => guided(args, model, kernel, device, problems),
         None => plan(kernel, device, problems, choice, args.seed),
     }
+}
+
+/// The problems of an earlier sweep of the kernel.
+fn swept(kernel: &Kernel, path: &Path) -> Result<Vec<MeasuredProblem>> {
+    Ok(Table::new(kernel, &[(format!("--pool-of {}", path.display()), Dataset::load(path)?)])?.tried)
 }
 
 /// Shows what the sweep brought; the journal held the first `before` records already.

@@ -3,14 +3,15 @@
 use crate::batch::ProgramKey;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
+use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::threads::{cores, on_threads};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Which configs of each problem to measure.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Choice {
+#[derive(Clone, Copy, Debug)]
+pub enum Choice<'a> {
     /// Every legal config.
     Exhaustive,
     /// So many per problem: the default, then configs of a pool that problems share (so that compiling is paid once), a
@@ -20,6 +21,8 @@ pub enum Choice {
         configs: usize,
         /// Configs of the pool.
         pool: usize,
+        /// Problems that were swept before: those that share programs with them take what they had as their pool.
+        swept: &'a [MeasuredProblem],
         /// Share of a problem's configs drawn for it alone, 0 to 1.
         fresh: f64,
     },
@@ -54,9 +57,9 @@ pub fn plan(
             }
             on_threads(problems, cores(), |p| Ok((p.clone(), planner.all(p)?)))
         }
-        Choice::Sample { configs, pool, fresh } => {
+        Choice::Sample { configs, pool, swept, fresh } => {
             check((configs.max(pool) * problems.len()) as f64)?;
-            let pools = planner.pools(problems, pool, configs)?;
+            let pools = planner.pools(problems, pool, (swept, configs))?;
             let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
             on_threads(problems, cores(), |p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?)))
         }
@@ -116,7 +119,17 @@ impl Planner<'_> {
     }
 
     /// Pools of about `size` configs, each for the problems that share programs; larger where a problem would not find `count` legal ones.
-    fn pools(&self, problems: &[Problem], size: usize, count: usize) -> Result<HashMap<ProgramKey, Vec<Config>>> {
+    fn pools(
+        &self,
+        problems: &[Problem],
+        size: usize,
+        (swept, count): (&[MeasuredProblem], usize),
+    ) -> Result<HashMap<ProgramKey, Vec<Config>>> {
+        let mut known: HashMap<ProgramKey, BTreeSet<&Config>> = HashMap::new();
+        for tried in swept {
+            let configs = tried.results.iter().map(|(config, _)| config);
+            known.entry(ProgramKey::variant(self.kernel, &tried.problem)).or_default().extend(configs);
+        }
         let mut members: Vec<(ProgramKey, Vec<&Problem>)> = Vec::new();
         for problem in problems {
             let variant = ProgramKey::variant(self.kernel, problem);
@@ -128,13 +141,18 @@ impl Planner<'_> {
         let pools = on_threads(&members, cores(), |(variant, list)| {
             // of its own: a pool does not depend on other variants
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-            Ok((variant.clone(), self.pool(list, size, count, &mut rng)?))
+            let mut pool = match known.get(variant) {
+                Some(known) => known.iter().copied().cloned().collect(),
+                None => self.drawn(list, size, &mut rng)?,
+            };
+            self.fill(&mut pool, list, count, &mut rng)?;
+            Ok((variant.clone(), pool))
         })?;
         Ok(pools.into_iter().collect())
     }
 
-    fn pool(&self, problems: &[&Problem], size: usize, count: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Config>> {
-        // drawn from the space of a few members each, as spaces may differ between problems
+    /// About `size` configs, drawn from the space of a few members each, as spaces may differ between problems.
+    fn drawn(&self, problems: &[&Problem], size: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Config>> {
         let sources = problems.len().min(8);
         let mut pool = Vec::new();
         for i in 0..sources {
@@ -144,7 +162,11 @@ impl Planner<'_> {
         pool.sort();
         pool.dedup();
         pool.shuffle(rng);
-        // what a problem lacks, the next ones like it find there, so that it is compiled once
+        Ok(pool)
+    }
+
+    /// Adds what a problem lacks: the next ones like it find it there, so that it is compiled once.
+    fn fill(&self, pool: &mut Vec<Config>, problems: &[&Problem], count: usize, rng: &mut ChaCha8Rng) -> Result<()> {
         for problem in problems {
             let space = self.space(problem);
             let found = pool.iter().filter(|config| space.is_legal(config)).count();
@@ -156,7 +178,7 @@ impl Planner<'_> {
                 pool.extend(more);
             }
         }
-        Ok(pool)
+        Ok(())
     }
 
     /// The default, a share of `fresh` configs, then those of the pool, `count` in all as far as there are so many.
@@ -194,6 +216,7 @@ impl Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seqtune_data::{InvalidityKind, Outcome};
 
     #[test]
     fn what_small_problems_lack_of_the_pool_is_drawn_once_for_all_of_them() {
@@ -203,11 +226,38 @@ mod tests {
         let small = |i: usize| kernel.problem(&format!("rows={},columns={}", 64 + i, 2 + i % 3)).unwrap();
         let problems: Vec<Problem> =
             (0..60).map(small).chain([kernel.problem("rows=64,columns=4096").unwrap()]).collect();
-        let choice = Choice::Sample { configs: 40, pool: 50, fresh: 0.0 };
+        let choice = Choice::Sample { configs: 40, pool: 50, swept: &[], fresh: 0.0 };
         let planned = plan(&kernel, &device, &problems, choice, 1).unwrap();
         assert!(planned.iter().all(|(_, configs)| configs.len() == 40));
         let configs: HashSet<_> = planned.iter().flat_map(|(_, configs)| configs).collect();
         assert!(configs.len() < 150, "{} programs for {} measurements", configs.len(), 61 * 40);
+    }
+
+    #[test]
+    fn further_problems_of_a_sweep_are_measured_with_its_configs_where_they_share_programs() {
+        let device = Device::described("H100").unwrap();
+        let kernel = Kernel::open("softmax").unwrap();
+        let problem = |text: &str| kernel.problem(text).unwrap();
+        let choice = |swept| Choice::Sample { configs: 10, pool: 20, swept, fresh: 0.0 };
+        let before: Vec<Problem> = (0..40).map(|i| problem(&format!("rows={},columns=4096", 64 + i))).collect();
+        let before = plan(&kernel, &device, &before, choice(&[]), 1).unwrap();
+        let known: HashSet<Config> = before.iter().flat_map(|(_, configs)| configs.clone()).collect();
+        let failed = Outcome::invalid(InvalidityKind::Compile, "");
+        let swept: Vec<MeasuredProblem> = before
+            .into_iter()
+            .map(|(problem, configs)| {
+                let results = configs.into_iter().map(|config| (config, failed.clone())).collect();
+                MeasuredProblem { problem, device: 0, dataset: 0, results, library_us: None }
+            })
+            .collect();
+        let further = [problem("rows=999,columns=2048"), problem("rows=999,columns=2048,dtype=f16")];
+        let shared = |swept| {
+            let planned = plan(&kernel, &device, &further, choice(swept), 2).unwrap();
+            [0, 1].map(|at| planned[at].1.iter().filter(|config| known.contains(config)).count())
+        };
+        let [alike, other] = shared(&swept);
+        assert_eq!(alike, 10);
+        assert!(other < 8 && shared(&[])[0] < 8, "another data type has other programs: {other}");
     }
 
     #[test]
