@@ -195,8 +195,9 @@ fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_b
 fn further_problems_of_a_sweep_need_no_program_that_its_configs_have_not() {
     let folder = tempfile::tempdir().unwrap();
     let of = |pool: &str| {
-        let words = ["sweep", "softmax", "--problems", "rows=999,columns=777", "--sample", "8", "--fresh", "0", "--pool-of", pool];
-        let mut command = seqtune(&[&words[..], &["--device", "H200", "--compile-only"]].concat());
+        let line = format!("sweep softmax --problems rows=999,columns=777 --sample 8 --fresh 0 --pool-of {pool}");
+        let words: Vec<&str> = line.split(' ').chain(["--device", "H200", "--compile-only"]).collect();
+        let mut command = seqtune(&words);
         text(command.env("SEQTUNE_CACHE", folder.path()).output().unwrap())
     };
     let (out, err, code) = of("datasets/softmax/h200.sqt");
