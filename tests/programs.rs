@@ -193,6 +193,9 @@ fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_b
 
 #[test]
 fn further_problems_of_a_sweep_need_no_program_that_its_configs_have_not() {
+    if !nvrtc_or_skip() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let of = |pool: &str| {
         let line = format!("sweep softmax --problems rows=999,columns=777 --sample 8 --fresh 0 --pool-of {pool}");
