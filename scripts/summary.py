@@ -41,7 +41,8 @@ column = {name: header.index(name) for name in ["test", "neighbour", "trees", "s
 top = lambda row, method: float(row[column[method]].split(" / ")[0])
 stated = re.search(r"Mean over (\d+) solvers: top-1 seqtune ([\d.]+), trees ([\d.]+);", "\n".join(lines))
 mean = {method: sum(top(row, method) for row in solvers) / len(solvers) for method in ["neighbour", "trees", "seqtune"]}
-if [share(mean["seqtune"]), share(mean["trees"])] != [stated[2], stated[3]]:
+# the table's shares are rounded, so that their mean may be off by as much
+if max(abs(mean["seqtune"] - float(stated[2])), abs(mean["trees"] - float(stated[3]))) > 0.1:
     sys.exit(f"docs/results.md: the means {mean} are not those stated: {stated[0]}")
 difference = f"{float(stated[2]) - float(stated[3]):+.1f}"
 table.append(f"| MIOpen, mean of {stated[1]} solvers: exact | {stated[2]} | {stated[3]} | {difference} | {share(mean['neighbour'])} |")
