@@ -249,6 +249,7 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
 /// How configs are chosen, for the hash of a plan.
 fn choice(args: &Args) -> String {
     let Args { sample, exhaustive, guided, pool, pool_of, fresh, seed, .. } = args;
+    // a plan without it keeps its hash: shards that are begun go on
     let pool_of = pool_of.as_ref().map_or(String::new(), |path| format!(" {}", path.display()));
     format!("{sample} {exhaustive} {guided:?} {pool:?} {fresh} {seed}{pool_of}")
 }

@@ -184,8 +184,8 @@ impl Teacher<'_> {
         Lesson::new(self.featurizer, instance, self.objective, wanted.collect()).map(Some)
     }
 
-    /// What the networks of tuned configs, and trees beside them, say behind the prefixes of the networks' beam: their likelihood alone ranks, and it is a product of such
-    /// steps. The problems are of one device.
+    /// What the networks of tuned configs, and trees beside them, say behind the prefixes of the networks' beam: their likelihood alone ranks,
+    /// and it is a product of such steps. The problems are of one device.
     fn prefixes(&self, asked: &[Asked]) -> Result<Vec<Lesson>> {
         let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
         let Some(Asked { device, .. }) = asked.first() else { return Ok(Vec::new()) };
