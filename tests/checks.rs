@@ -68,6 +68,10 @@ fn a_reference_that_writes_nothing_or_an_input_or_is_launched_wrongly_ends_the_r
     let swapped = format!("__kernel void twice(__global float *y, __global const float *x) {body}");
     let both = in_order.replace("const float", "float").replace("{ y", "{ x[0] = 7; y");
     let groups = VECTORS.replace("global = [\"n\"], local = []", "global = [\"n\"], local = [\"64\"]");
+    let beyond = VECTORS.replace(
+        "reference = { file = \"k.cl\", entry = \"twice\", global = [\"n\"]",
+        "reference = { file = \"k.cl\", entry = \"twice\", global = [\"n + 8\"]",
+    );
     let odd = VECTORS.replacen("element = \"4\"", "element = \"3\"", 1);
     let huge = VECTORS.replacen("length = \"n\"", "length = \"n * 1e30\"", 1);
     let third = VECTORS.replace("argument = [", "argument = [{ name = \"z\", kind = \"int\", value = \"n / 3\" }, ");
@@ -75,11 +79,12 @@ fn a_reference_that_writes_nothing_or_an_input_or_is_launched_wrongly_ends_the_r
         (&in_order, VECTORS, ""),
         (&in_order, &odd, "argument `x` of kernel vectors: elements of 3 bytes; there are 4 (f32) and 2"),
         (&in_order, &huge, "argument `x` of kernel vectors: a length of 1"),
-        (&in_order, &third, "argument `z` of kernel vectors: its value 0.33"),
+        (&in_order, &third, "argument `z` of kernel vectors: its value 33.3"),
         (&swapped, VECTORS, "the reference of kernel vectors writes `x`, which is of kind \"in\""),
         (&in_order.replace(body, "{ float z = x[get_global_id(0)]; }"), VECTORS, "leaves `y` as it was"),
         (&both, VECTORS, "writes `x`"),
         (&in_order.replace("twice", "thrice"), VECTORS, "the source has the kernels `thrice`"),
+        (&in_order, &beyond, "the reference of kernel vectors writes past the end of `y`"),
         (&in_order, &groups, "are no multiples of the local ones [64]"),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -93,6 +98,29 @@ fn a_reference_that_writes_nothing_or_an_input_or_is_launched_wrongly_ends_the_r
             Ok(outcome) => panic!("{outcome:?}"),
             Err(err) => assert!(!expected.is_empty() && err.contains(expected), "{err} {source}"),
         }
+    }
+}
+
+#[test]
+fn configs_are_judged_on_the_problem_that_was_asked_for_not_on_the_smallest() {
+    if !opencl_or_skip() {
+        return;
+    }
+    // no config is legal for n = 1, for which programs are made ready; without `min` the smallest problem has nothing to launch
+    let four = "constraint = [{ expr = \"n % (4 * V) == 0\", reason = \"no bounds are checked\" }]\nargument";
+    let toml = VECTORS
+        .replace("argument", four)
+        .replace("global = [\"n\"], local = [] }\nreference", "global = [\"n / V\"], local = [\"4\"] }\nreference");
+    let body = "{ for (int i = 0; i < V; i++) y[get_global_id(0) * V + i] = 2 * x[get_global_id(0) * V + i]; }";
+    let source = format!(
+        "#ifndef V\n#define V 1\n#endif\n__kernel void twice(__global const float *x, __global float *y) {body}"
+    );
+    for toml in [toml.clone(), toml.replace("min = 1, ", "")] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("kernel.toml"), &toml).unwrap();
+        std::fs::write(folder.path().join("k.cl"), &source).unwrap();
+        let found = sweep(&folder.path().display().to_string(), "n=96");
+        assert!(matches!(found, Ok(Outcome::Measured(_))), "{found:?}");
     }
 }
 

@@ -25,9 +25,14 @@ const PROBLEMS: [(&str, &[&str]); 14] = [
     ("transpose", &["rows=5,columns=7", "rows=40,columns=33,batch=2", "rows=64,columns=32,dtype=f16"]),
 ];
 
+/// The three kernels of the article about Triton, and odd problems of theirs.
+const ARTICLE: [&str; 3] =
+    ["examples/triton-article/naive", "examples/triton-article/transposed", "examples/triton-article/tiled"];
+const PRODUCTS: [&str; 3] = ["M=3,N=34,K=5", "M=17,N=33,K=9", "M=70,N=5,K=41"];
+
 /// Sweeps so many configs of every kernel's problems, each of which must be right.
 fn assert_right(device: &str, sample: usize, driver: Option<&Path>) {
-    for (kernel, problems) in PROBLEMS {
+    for (kernel, problems) in PROBLEMS.into_iter().chain(ARTICLE.map(|kernel| (kernel, &PRODUCTS[..]))) {
         let records = swept(kernel, problems, &sample.to_string(), device, driver);
         assert_measured(kernel, &records);
         assert_eq!(records.len(), problems.len() * sample, "{kernel}");

@@ -7,6 +7,9 @@ use crate::clocks::setter::ClockSetter;
 use seqtune_predict::error::{Error, Result, input};
 use std::io::Read;
 
+/// Where drivers show their devices: files elsewhere are none of a GPU's.
+const DRIVERS: &str = "/sys/";
+
 /// Waits for the end of standard input, then gives the clocks of the device at `address` back to its driver.
 ///
 /// # Errors
@@ -14,7 +17,9 @@ use std::io::Read;
 pub fn restore(address: &[String]) -> Result<()> {
     let mut setter: Box<dyn ClockSetter> = match address {
         [api, bus] if api == nvml::ADDRESS => Box::new(nvml::Gpu::at(bus).map_err(Error::Unavailable)?),
-        [api, folder] if api == dpm::ADDRESS => Box::new(Dpm::in_folder(folder.as_ref())),
+        [api, folder] if api == dpm::ADDRESS && folder.starts_with(DRIVERS) => {
+            Box::new(Dpm::in_folder(folder.as_ref()))
+        }
         _ => return input(format!("{VERB}: name `{} BUS` or `{} FOLDER`", nvml::ADDRESS, dpm::ADDRESS)),
     };
     let mut byte = [0];

@@ -11,7 +11,7 @@ use crate::verify::on_device::DeviceComparison;
 use crate::verify::workload::{SEED, Workload, geometry, load};
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Clocks, Config, Kernel, Problem, Source};
+use seqtune_predict::kernel::{Checker, Clocks, Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -60,6 +60,14 @@ impl OnDevice {
         Ok(program)
     }
 
+    /// Whether a problem keeps the kernel's rules, and a config is legal for it.
+    fn serves(&self, problem: &Problem, config: &Config) -> bool {
+        let checker = Checker::new(&self.kernel);
+        let device = self.executor.device();
+        checker.broken_rule(&self.kernel.env(problem, None)).is_none()
+            && checker.broken_constraint(&self.kernel.env_of(problem, Some(device), config)).is_none()
+    }
+
     fn geometry(&self, problem: &Problem, config: &Config) -> LaunchDims {
         geometry(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
     }
@@ -73,7 +81,8 @@ fn nothing_loaded() -> Error {
 impl Subject for OnDevice {
     type Work = Work;
 
-    /// Compiles a config into the cache on disk, where needed by a launch on a smallest problem.
+    /// Compiles a config into the cache on disk, where needed by a launch: on the smallest problem where the kernel serves that with this
+    /// config, else on the problem itself. What fails at that launch is judged when the config is measured, on the problem that was asked for.
     fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {
         self.make_room();
         let program = match self.program(problem, config) {
@@ -84,13 +93,22 @@ impl Subject for OnDevice {
             return Ok(None);
         }
         let smallest = self.kernel.smallest(problem);
-        if self.workload.as_ref().is_none_or(|l| l.problem != smallest) {
+        let served = self.serves(&smallest, config);
+        let problem = if served { &smallest } else { problem };
+        if self.workload.as_ref().is_none_or(|l| l.problem != *problem) {
             self.workload = None;
-            self.workload = Some(load(self.executor.as_mut(), &self.kernel, &smallest, SEED, None)?);
+            self.workload = load(self.executor.as_mut(), &self.kernel, problem, SEED, None).ok();
         }
-        let geometry = self.geometry(&smallest, config);
-        let values = self.workload.as_ref().map_or(Vec::new(), |l| l.values.clone());
-        Ok(self.executor.launch(program, &values, &geometry, 1, Timing::Warm).err())
+        let Some(workload) = &self.workload else { return Ok(None) };
+        let (values, geometry) = (workload.values.clone(), self.geometry(problem, config));
+        let launched = self.executor.launch(program, &values, &geometry, 1, Timing::Warm);
+        if let Err(fault) = launched {
+            tracing::debug!(
+                "a launch for its code alone fails, and the config is measured all the same: {}",
+                fault.detail
+            );
+        }
+        Ok(None)
     }
 
     /// Loads random data of `seed` and computes the expected results.

@@ -185,6 +185,14 @@ fn expect(
                 kernel.name
             )));
         }
+        let end = output.before.len() - canary().len();
+        if executor.computes() && result[end..] != output.before[end..] {
+            let name = &source.arguments[output.argument].name;
+            return Err(Error::Failed(format!(
+                "the reference of kernel {} writes past the end of `{name}`: compare its `global` in [reference] with the argument's length",
+                kernel.name
+            )));
+        }
         let own = known.as_ref().filter(|s| s.output == output.argument);
         if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, workload.tolerance)) {
             let hint = if workload.tolerance == 0.0 { "; [work] states no tolerance" } else { "" };

@@ -3,7 +3,7 @@
 
 use crate::clocks::setter::{ClockSetter, Refusal};
 use seqtune_predict::kernel::Clocks;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Level that holds the clocks, and the files of levels and of states of the clocks.
@@ -34,7 +34,9 @@ impl Dpm {
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), String> {
-        std::fs::write(self.folder.join(file), text).map_err(|e| match e.kind() {
+        // the driver's files are there; none is made
+        let opened = std::fs::OpenOptions::new().write(true).truncate(true).open(self.folder.join(file));
+        opened.and_then(|mut opened| opened.write_all(text.as_bytes())).map_err(|e| match e.kind() {
             ErrorKind::PermissionDenied => format!("{}: only root may write it", self.folder.join(file).display()),
             _ => format!("{}: {e}", self.folder.join(file).display()),
         })
