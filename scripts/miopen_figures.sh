@@ -22,7 +22,7 @@ evaluate() { # FILE OPTION...
 }
 judge() { # DEVICE
     local device=$1 data=() networks=(--beside "$work/whole")
-    local name=${device// /-} files=() folder solver file
+    local name=${device// /-} files=() said=() folder solver file
     mkdir -p "$work/figures/$name"
     for folder in models/miopen/*/; do
         solver=$(basename "$folder")
@@ -42,11 +42,14 @@ judge() { # DEVICE
             [ "$file" -nt "models/miopen/$solver/distilled.safetensors" ] \
                 || evaluate "$file" "$work/tuned/MI300X-$solver.sqt" --device "$device" "${whole[@]}" --ktn "$databases/ktn" "${networks[@]}"
         done
+        # what probabilities are worth, of all solvers together
+        said=(--said "$work/figures/$name/said")
+        evaluate "${said[1]}" "$work"/tuned/MI300X-*.sqt --device "$device" --no-trees
     else
         files=("$work/figures/$name/all.md")
         evaluate "${files[0]}" "${data[@]}" --device "$device" "${networks[@]}"
     fi
-    scripts/miopen_table.py "${files[@]}" > "$work/figures/$name.table"
+    scripts/miopen_table.py "${said[@]}" "${files[@]}" > "$work/figures/$name.table"
     scripts/put_figures.py "miopen_figures.sh $name" "$work/figures/$name.table" docs/results.md models/miopen/README.md
 }
 for device in "${devices[@]}"; do judge "$device"; done

@@ -43,9 +43,15 @@ def words():
     parser.add_argument("--system", default="/opt/rocm/share/miopen/db", type=pathlib.Path)
     parser.add_argument("--seqtune", default="target/release/seqtune")
     parser.add_argument("--models", default="models/miopen")
-    if len(sys.argv) < 2 or {"-h", "--help"} & set(sys.argv):
+    if {"-h", "--help"} & set(sys.argv):
+        print(__doc__)
+        sys.exit()
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
-    return parser.parse_args()
+    ask = parser.parse_args()
+    if ask.rounds < 1:
+        sys.exit(f"miopen_measure.py: --rounds {ask.rounds}: at least one round is measured")
+    return ask
 
 
 def predicted(ask, command):
@@ -56,6 +62,9 @@ def predicted(ask, command):
         done = subprocess.run([str(word) for word in export], input=command + "\n", capture_output=True, text=True)
     except OSError as error:
         sys.exit(f"miopen_measure.py: {ask.seqtune}: {error.strerror}; build it (cargo build --release), or name it with --seqtune")
+    # what is wrong with the command alone leaves the others to be measured
+    if done.returncode and not ("line 1" in done.stderr or "none of the convolutions" in done.stderr):
+        sys.exit(f"miopen_measure.py: {done.stderr.strip()}")
     if done.returncode:
         print(f"left out: `{command}`: {done.stderr.strip()}", file=sys.stderr)
         return
@@ -138,17 +147,35 @@ def table(times, failed):
     print(f"\nShare of the speed of what MIOpen's search found here, in percent, geometric mean. {failed} runs failed.")
 
 
+def known(journal):
+    """Times that were measured before: which run, milliseconds. A last line that was cut off by a kill is removed."""
+    text = journal.read_text() if journal.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        journal.write_text(whole)
+    for number, line in enumerate(whole.splitlines(), 1):
+        try:
+            record = json.loads(line)
+            yield record["of"], float(record["ms"])
+        except (ValueError, KeyError, TypeError):
+            sys.exit(f"miopen_measure.py: {journal}: line {number} is damaged; remove it, and its run is measured again")
+
+
 def main():
     ask = words()
     sources = [source for source in SOURCES if source != "tuned" or not ask.no_search]
     try:
         lines = pathlib.Path(ask.network).read_text().splitlines()
-    except OSError as error:
-        sys.exit(f"miopen_measure.py: {ask.network}: {error.strerror}")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "is no text"
+        sys.exit(f"miopen_measure.py: {ask.network}: {why}; name a file of MIOpenDriver commands, as MIOPEN_ENABLE_LOGGING_CMD=1 writes them")
     commands = [line.strip() for line in lines if "MIOpenDriver" in line]
     if not commands:
         sys.exit(f"miopen_measure.py: {ask.network} holds no MIOpenDriver command; MIOPEN_ENABLE_LOGGING_CMD=1 writes them")
-    ask.out.mkdir(parents=True, exist_ok=True)
+    try:
+        ask.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"miopen_measure.py: --out {ask.out}: {error.strerror}; name a folder that can be written")
     rows = [(command, *row) for command in commands for row in predicted(ask, command)]
     plan = [(command, direction, solver) for command, direction, solvers, _ in rows for solver in solvers]
     if not plan:
@@ -157,9 +184,8 @@ def main():
     database.write_text("".join(row + "\n" for *_, row in rows))
     journal = ask.out / "times.jsonl"
     times, failed = defaultdict(list), 0
-    for line in journal.read_text().splitlines() if journal.exists() else ():
-        record = json.loads(line)
-        times[tuple(record["of"])].append(record["ms"])
+    for of, ms in known(journal):
+        times[tuple(of)].append(ms)
     wanted = [(at, *of, source) for at in range(ask.rounds) for of in plan for source in sources]
     print(f"{len(wanted)} runs of {len(plan)} pairs of convolution and solver; predictions in {database}", file=sys.stderr)
     for done, (at, *of) in enumerate(wanted):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the main columns of an evaluation of MIOpen's solvers, and what follows its tables by solver.
 
-usage: scripts/miopen_table.py EVALUATION.md...    of one, what is said of all solvers together follows
+usage: scripts/miopen_table.py [--said FILE] EVALUATION.md...    of one, or of FILE, what is said of all solvers together follows
 """
 import sys
 
@@ -25,7 +25,10 @@ COLUMNS = {
 
 
 lines, by_solver, beside, ktn = [], {}, [], []
-for path in sys.argv[1:]:
+paths, said = sys.argv[1:], None
+if paths[0] == "--said":
+    _, said, *paths = paths
+for path in paths:
     header = None
     with open(path) as file:
         text = file.read().splitlines()
@@ -52,8 +55,11 @@ print("| solver | " + " | ".join(COLUMNS[name] for name in shown) + " |")
 print("|---" * (len(shown) + 1) + "|")
 for solver in order:
     print(f"| {solver} | " + " | ".join(by_solver[solver].get(name, "-") for name in shown) + " |")
-if len(sys.argv) == 2:
+if said:
+    with open(said) as file:
+        lines = [line for line in file.read().splitlines() if not line.startswith(("Mean over", "All "))]
+if said or len(paths) == 1:
     print("", *(line for line in lines if line.startswith(("Mean over", "All ", "First choices", "Sets ", "Of "))), sep="\n")
-for part, title in ((beside, "Beside the networks that they were distilled from:"), (ktn, "Beside KernelTuningNet, on the problems of the data types that it serves:")):
+for part, title in ((beside, "Beside the networks that they were distilled from:"), (ktn, "Beside KernelTuningNet, which may have learned from these problems, on those of the data types that it serves (FP32, FP16):")):
     if part:
         print("", title, "", *part, sep="\n")

@@ -83,6 +83,16 @@ fn rows_that_make_no_sense_are_left_out_and_counted_and_what_is_missing_is_named
     refused(&[&file, "-o", &out, "--overwrite", "--strict"], "strict");
     refused(&[&file, "-o", &out, "--overwrite", "--only", "z"], "no program is called z");
     refused(&[&file, "-o", &out, "--overwrite", "--measured", "3"], "--measured");
+    for (columns, what) in [
+        ("celsius", "the column celsius is no count of an instruction"),
+        ("add_s32,add_s32", "has two columns add_s32"),
+        ("", "has no column that counts an instruction"),
+    ] {
+        let more = if columns.is_empty() { String::new() } else { format!(",{columns}") };
+        let text = format!("program,memory_mhz,core_mhz,ms,watts,millijoules{more}\n");
+        let file = write(folder.path(), "columns.csv", text.as_bytes());
+        refused(&[&file, "-o", &out, "--overwrite"], what);
+    }
     let other = write(folder.path(), "other.csv", b"program,ms\na,1\n");
     refused(&[&other, "-o", &out, "--overwrite"], "has no column memory_mhz");
 }

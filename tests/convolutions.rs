@@ -28,10 +28,21 @@ fn a_driver_command_a_key_and_pairs_name_the_same_convolution() {
     for (line, expected) in [
         ("MIOpenDriver pool -n 1", "`pool` is not conv"),
         ("MIOpenDriver conv -H x", "-H `x` is not a number"),
-        ("MIOpenDriver conv -m trans", "only the mode conv"),
+        ("MIOpenDriver conv -m trans", "-m trans is not described, only conv"),
+        ("MIOpenDriver conv -z same", "-z same is not described, only default"),
+        ("MIOpenDriver conv --in_layout NHWC --fil_layout NCHW", "layouts NHWC and NCHW in one convolution"),
+        ("MIOpenDriver conv -wombat 3", "`-wombat` is not an option of MIOpenDriver"),
+        ("MIOpenDriver conv -n 1 -t", "-t has no value"),
+        ("MIOpenDriver conv -F 8", "-F 8 names no direction"),
+        ("MIOpenDriver conv -c 64 -k 64 -g 3", "3 groups do not divide 64 and 64 channels"),
+        ("MIOpenDriver conv -u 0", "stride_h is 0"),
+        ("direction=F,N=1,C=8,H=8,W=8,K=8,R=99,S=1", "the filter does not fit"),
+        ("direction=B,N=1,C=8,H=1,W=8,K=8,R=1,S=1,pad_h=4", "the filter does not fit"),
+        ("hello world", "is no MIOpenDriver command, no name=value pairs and no key"),
+        ("2x64x8x8x1x1x1x1x64x2x0x0x0x1x1x0x1x1x0xNCHWxFP32xF", "has 22 parts between x, not 24"),
         ("MIOpenDriver conv -H 2 -W 2 -y 5 -x 5", "does not fit"),
         ("direction=F,N=1", "C= is missing"),
-        ("64-56", "has 2 parts"),
+        ("64-56-56-1x1-64", "has 5 parts"),
     ] {
         let error = convolutions_of_lines(line).unwrap_err().to_string();
         assert!(error.starts_with("line 1: ") && error.contains(expected), "{line}: {error}");
@@ -102,11 +113,17 @@ fn a_table_of_layers_means_the_same_as_commands() {
                   conv,8,64,28,28,64,3,3,2,2,1,1,2,2,64,FP16\ntrans,8,64,28,28,64,3,3,2,2,1,1,2,2,64,FP16\n";
     let command = "MIOpenDriver convfp16 -n 8 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 2 -q 2 -l 2 -j 2 -g 64";
     assert_eq!(convolutions_of_lines(models).unwrap(), convolutions_of_command(command).unwrap());
+    let square =
+        "layer,batch,in_channels,height,width,out_channels,kernel_size,stride,padding\nconv1,8,64,28,28,64,3,2,1\n";
+    let command = "MIOpenDriver conv -n 8 -c 64 -H 28 -W 28 -k 64 -y 3 -x 3 -p 1 -q 1 -u 2 -v 2";
+    assert_eq!(convolutions_of_lines(square).unwrap(), convolutions_of_command(command).unwrap());
     for (table, expected) in [
         (
             "n,c,h,w,k,fh,ph,pw\n1,1,1,1,1,1,0,0\n",
             "the table has no column for S; its first line names n,c,h,w,k,fh,ph,pw",
         ),
+        ("n,c,h,w,k,fh,fw,strride\n1,8,8,8,8,1,1,2\n", "the table's column `strride` is unknown"),
+        ("n,c,h,w,k,kernel,fw\n1,8,8,8,8,1,1\n", "the table has two columns for S"),
         ("n,c,h,w,k,fh,fw\n1,8,8,8,8,1\n", "line 2: has 6 cells, not 7 as the first line"),
         ("n,c,h,w,k,fh,fw\n\n1,8,8,-8,8,1,1\n", "line 3: W `-8` is not a number up to 1048576"),
         ("n,c,h,w,k,fh,fw\n1,8,8,8,8,9,1\n", "line 2: the filter does not fit into the padded image"),

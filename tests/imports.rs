@@ -231,3 +231,24 @@ fn a_file_of_which_most_rows_are_bad_is_refused_with_what_is_probably_wrong() {
     assert!(code == 2 && err.contains("2 of 3 rows cannot be read, most because has no"), "{err}");
     assert!(err.contains("line 2") && !Path::new(&out).exists(), "{err}");
 }
+
+#[test]
+fn an_import_tells_of_each_rule_how_many_records_keep_it_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    // the second row is of a solver that is for another direction
+    let text = "96-40-40-1x1-48-40-40-24-0x0-1x1-1x1-0-NCHW-FP32-F=ConvAsm1x1U:1,16,1,64,2,1,1,2;ConvMlirIgemmFwd:128,64,64,8,4,4\n\
+                80-20-24-1x1-160-20-24-12-0x0-1x1-1x1-0-NCHW-FP32-W=ConvMlirIgemmFwd:128,64,64,8,4,4\n";
+    let path = write(folder.path(), "gfx906_60.db.txt", text.as_bytes());
+    let (told, err, code) = run(&["import", "miopen", &path, "-o", &out, "--rules"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(told.contains("of which 1 are not kept by all records"), "{told}");
+    let rule = told.lines().find(|line| line.contains(" of ") && line.contains("forward direction"));
+    assert!(rule.is_some_and(|line| line.trim_start().starts_with("1 of        2")), "{told}");
+    let (json, _, code) = run(&["import", "miopen", &path, "-o", &out, "--rules", "--overwrite", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(
+        code == 0 && json["rules"][0]["solver"] == "ConvAsm1x1U" && json["rules"][0]["rules"][0]["kept"] == 1,
+        "{json}"
+    );
+}

@@ -26,7 +26,7 @@ fn the_networks_of_kernel_tuning_net_give_what_their_files_say_and_choose_as_oft
         // opening holds each network against the test in its file
         let ktn = Ktn::open(&folder.join("ktn"), &kernel, &device.architecture).unwrap().unwrap();
         let own: Vec<Row> = rows.iter().filter(|row| row.is_of(solver)).step_by(46).cloned().collect();
-        let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
+        let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
         let imported = miopen::import(&[("rows".into(), device.clone(), own)], &ask, &mut |_| {}).unwrap();
         let dataset = imported.datasets.into_values().next().unwrap();
         let (mut served, mut right) = (0.0, 0.0);

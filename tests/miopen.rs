@@ -182,7 +182,7 @@ fn configs_that_are_names_of_instances_are_read_and_written_back() {
     let import = |params: &str| {
         let solver = kernel.name.clone();
         let rows = vec![Row { convolution: convolution.clone(), solver, params: params.into() }];
-        let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
+        let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
         miopen::import(&[("rows".into(), device.clone(), rows)], &ask, &mut |_| {}).unwrap()
     };
     for config in drawn {
@@ -235,7 +235,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
         solver: kernel.name.clone(),
         params: format!("{},{index}", params.rsplit_once(',').unwrap().0),
     };
-    let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
+    let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     for index in ["0", "57"] {
         let database = [("test".to_string(), device.clone(), vec![row(index)])];
         let imported = miopen::import(&database, &ask, &mut |_| {}).unwrap();
@@ -267,7 +267,7 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
             miopen::read(&folder.join(file)).unwrap().rows,
         ));
     }
-    let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
+    let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     let imported = miopen::import(&databases, &ask, &mut |_| {}).unwrap();
     assert_eq!(imported.rows, 288_605);
     assert_eq!(imported.datasets.values().map(|d| d.records.len()).sum::<usize>(), 288_560);
@@ -297,7 +297,7 @@ fn amds_own_database_is_written_back_byte_by_byte_but_for_the_index_of_a_table()
         for (solver, params) in entries.split(';').map(|entry| entry.split_once(':').unwrap()) {
             let kernel = kernels.entry(solver.into()).or_insert_with(|| Kernel::open(solver).unwrap());
             let row = Row { convolution: convolution.clone(), solver: solver.into(), params: params.into() };
-            let ask = Import { solvers: &[], times: &BTreeMap::new(), command: String::new() };
+            let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
             let imported = miopen::import(&[("test".into(), device.clone(), vec![row])], &ask, &mut |_| {}).unwrap();
             let record = &imported.datasets.values().next().unwrap_or_else(|| panic!("{line}")).records[0];
             let (problem, config) = (kernel.problem(&record.problem).unwrap(), kernel.config(&record.config).unwrap());

@@ -46,6 +46,28 @@ fn a_dry_run_writes_the_predicted_database_and_prints_each_command() {
 }
 
 #[test]
+fn what_is_wrong_is_said_in_a_sentence_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("out")).unwrap();
+    std::fs::write(folder.path().join("out/times.jsonl"), "{\"of\": [\"a\"]\n").unwrap();
+    for (more, expected) in [
+        (&["--rounds", "0"][..], "--rounds 0: at least one round"),
+        (&["--out", "network.txt"], "--out network.txt: File exists"),
+        (&["--device", "nope", "--dry-run"], "no device `nope`"),
+        (&["--out", "out", "--dry-run"], "times.jsonl: line 1 is damaged"),
+    ] {
+        let Some(done) = measure(folder.path(), more) else { return };
+        let said = text(&done.stderr);
+        let last = said.lines().last().unwrap_or_default();
+        assert!(!done.status.success() && last.contains(expected) && last.starts_with("miopen_measure.py: "), "{said}");
+    }
+    // a line that a kill cut off is measured again
+    std::fs::write(folder.path().join("out/times.jsonl"), "{\"of\": [\"a\"").unwrap();
+    let done = measure(folder.path(), &["--out", "out", "--dry-run"]).unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+}
+
+#[test]
 fn times_are_kept_resumed_and_judged_against_the_search() {
     let folder = tempfile::tempdir().unwrap();
     let driver = root().join("tests/doubles/miopen_driver.py").display().to_string();

@@ -169,7 +169,11 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
             let checker = Checker::new(kernel);
             let mut found = Vec::new();
             let argument = kernel.database.argument.as_ref().map_or(String::new(), |a| format!(",{a}=4"));
-            for direction in ["F", "B", "W"] {
+            // the other layout where the first is not served
+            for (direction, layout) in ["", ",layout=NHWC"].into_iter().flat_map(|l| ["F", "B", "W"].map(|d| (d, l))) {
+                if !layout.is_empty() && !found.is_empty() {
+                    break;
+                }
                 for shape in [
                     "N=32,C=64,H=28,W=28,K=128,R=1,S=1",
                     "N=16,C=64,H=17,W=19,K=192,R=3,S=3,pad_h=1,pad_w=1",
@@ -178,7 +182,7 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
                 ] {
                     for dtype in ["FP32", "FP16"] {
                         let depth = if kernel.fields.iter().any(|f| f.name == "D") { ",D=8,T=1" } else { "" };
-                        let text = format!("direction={direction},dtype={dtype},{shape}{argument}{depth}");
+                        let text = format!("direction={direction},dtype={dtype},{shape}{argument}{depth}{layout}");
                         let Ok(problem) = kernel.problem(&text) else { continue };
                         assert!(checker.broken_rule(&kernel.env(&problem, None)).is_none());
                         found.push(problem);

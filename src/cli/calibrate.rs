@@ -1,6 +1,6 @@
 //! `seqtune calibrate`
 
-use crate::cli::answer::{answer, answer_json};
+use crate::cli::answer::{answer, answer_json, warn};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{Said, said, trust_in_seen};
@@ -11,7 +11,7 @@ use seqtune_predict::split::{Part, Split};
 use seqtune_predict::threads::cores;
 use seqtune_predict::trust::Line;
 use seqtune_predict::{Meta, Model, Predictor, Quality};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Learns what a model's probabilities are worth on a device that it never saw, from a few problems of it; or how an older model's errors go together
@@ -117,6 +117,13 @@ fn show(args: &Args, facts: &serde_json::Value) -> Result<()> {
 
 /// Learns what the probabilities of a model of tuned configs are worth on its own devices, as training does.
 fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut model: Model) -> Result<()> {
+    if !table.hashes.iter().all(|hash| model.meta.data.contains(hash)) {
+        warn(&format!(
+            "{}: learned from other data of {}; shapes that it knows may be among these",
+            file.display(),
+            names(table)
+        ));
+    }
     let validation = table.tuned_part(kernel, &held_out(table, &model), Part::Validation);
     let predictor = Predictor::new(kernel, &model)?.uncorrected();
     let said = said(&predictor, table, &validation, args.objective, cores())?;
@@ -124,6 +131,10 @@ fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut mod
         return input(format!("{}: no tuned config of what chose the model's weights to learn from", file.display()));
     };
     let before = model.meta.trust.seen.replace(line).unwrap_or(Line::SAME);
+    if table.hashes.iter().collect::<BTreeSet<_>>() == model.meta.data.iter().collect() {
+        // all that it learned from: no other device had times
+        model.meta.trust.timed = Some(table.timed());
+    }
     model.rewrite(file)?;
     show(args, &facts(file, &names(table), &said, [before, line]))
 }

@@ -194,8 +194,9 @@ fn model(args: &Args, kernel: &Kernel, table: &Table) -> Result<Model> {
         return Ok(model);
     }
     if !unknown.is_empty() {
+        let way_out = if table.is_tuned() { "" } else { "; --whole judges by all that it never saw" };
         warn(&format!(
-            "the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest; --whole judges by all that it never saw",
+            "the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest{way_out}",
             kernel.name,
             unknown.len(),
             table.hashes.len()
@@ -232,6 +233,10 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         [] => Vec::new(),
         paths => crate::cli::inputs::tables(paths, args.kernel.as_deref())?,
     };
+    let is_judged = |of: &Kernel| corpus.iter().any(|(kernel, _)| kernel.name == of.name);
+    if let Some((other, _)) = retuned.iter().find(|(kernel, _)| !is_judged(kernel)) {
+        return input(format!("--retuned: holds problems of {}, which no other dataset here is of", other.name));
+    }
     let ask = tuned::Options {
         device: device.as_ref(),
         part: args.part.unwrap_or(Part::Test),

@@ -2,24 +2,20 @@
 
 mod clblast;
 mod clocks;
+mod miopen;
 mod options;
 mod triton;
 
-use crate::cli::outputs::{Kind, Replace, claim, file_name};
-use crate::cli::progress::Bar;
+use crate::cli::outputs::{Kind, Replace, claim};
 use clap::Subcommand;
 use options::{Strictness, Target, left_behind, pair};
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
-use seqtune_data::formats::miopen;
-use seqtune_data::formats::miopen::{Import, Imported, Row, Times};
-use seqtune_data::{BadRows, Counts};
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::{open_regular, read, read_text, text, unpack};
 use seqtune_predict::kernel::{Device, Kernel};
 use seqtune_predict::limits;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Makes datasets of what others have tuned or measured
@@ -31,7 +27,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum From {
-    Miopen(MiopenArgs),
+    Miopen(miopen::MiopenArgs),
     #[command(name = "autoheuristic")]
     AutoHeuristic(AutoHeuristicArgs),
     /// Cache files of Kernel Tuner's, each the sweep of one problem
@@ -85,39 +81,9 @@ struct AutoHeuristicArgs {
     json: bool,
 }
 
-/// Performance databases of MIOpen: one dataset per device and solver
-#[derive(clap::Args)]
-struct MiopenArgs {
-    /// Databases: SQLite (.db) or text (.db.txt), each also .bz2
-    #[arg(required = true)]
-    databases: Vec<PathBuf>,
-    /// Folder of the datasets
-    #[arg(short, long, value_name = "DATASET")]
-    output: PathBuf,
-    /// Folder of what problems were tuned to before, where a later row took its place: for `evaluate --retuned`
-    #[arg(long, value_name = "FOLDER")]
-    earlier: Option<PathBuf>,
-    /// Solvers to import, separated by commas [default: all that have a kernel]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    solver: Vec<String>,
-    /// Find databases (.fdb.txt, also .bz2) with the measured times, for the databases of the same device
-    #[arg(long, value_delimiter = ',', value_name = "FILES")]
-    find_db: Vec<PathBuf>,
-    /// Device that the databases were made on [default: each file's name says it, as in gfx906_60.db]
-    #[arg(long)]
-    device: Option<String>,
-    #[command(flatten)]
-    strictness: Strictness,
-    #[command(flatten)]
-    replace: Replace,
-    /// The counts as one JSON object
-    #[arg(long)]
-    json: bool,
-}
-
 pub fn run(args: Args) -> Result<()> {
     match args.from {
-        From::Miopen(args) => miopen(args),
+        From::Miopen(args) => miopen::run(args),
         From::AutoHeuristic(args) => autoheuristic(args),
         From::KernelTuner(args) => sweep(args, kernel_tuner::read_cache),
         From::T4(args) => sweep(args, kernel_tuner::read_t4),
@@ -125,102 +91,6 @@ pub fn run(args: Args) -> Result<()> {
         From::Clblast(args) => clblast::run(args),
         From::Clocks(args) => clocks::run(args),
     }
-}
-
-/// The device that a database is named after: what stands before the first dot of the file's name, with or without what follows an
-/// underscore, such as a date.
-fn device_of(path: &Path) -> Result<Device> {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
-    let shorter = stem.rsplit_once('_').map_or(stem, |(name, _)| name);
-    Device::described(stem).or_else(|_| Device::described(shorter)).map_err(|_| {
-        seqtune_predict::error::Error::Input(format!(
-            "{}: no described device is called `{stem}`; name the device that it was made on with --device",
-            path.display()
-        ))
-    })
-}
-
-fn miopen(args: MiopenArgs) -> Result<()> {
-    let device = |path: &Path| match &args.device {
-        Some(name) => crate::cli::inputs::device(name),
-        None => device_of(path),
-    };
-    let mut times: BTreeMap<String, Times> = BTreeMap::new();
-    let mut bad = BadRows::default();
-    let mut check = |path: &Path, found: BadRows, rows: usize| {
-        let checked = found.check(rows, args.strictness.strict).map_err(|e| e.at(path.display()));
-        bad.extend(found);
-        checked
-    };
-    for path in &args.find_db {
-        let (entries, found) = miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
-        check(path, found, entries)?;
-    }
-    let mut databases: Vec<(String, Device, Vec<Row>)> = Vec::new();
-    for path in &args.databases {
-        let device = device(path)?;
-        let place = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let miopen::Rows { rows, bad: found } = miopen::read(path)?;
-        let all = rows.len() + found.rows();
-        check(path, found, all)?;
-        databases.push((place, device, rows));
-    }
-    let known = |solver: &String| databases.iter().flat_map(|(_, _, rows)| rows).any(|r| r.is_of(solver));
-    if let Some(unknown) = args.solver.iter().find(|s| !known(s)) {
-        return input(format!("--solver {unknown}: the databases hold no row of it"));
-    }
-    let rows: usize = databases.iter().map(|(_, _, rows)| rows.len()).sum();
-    let mut bar = Bar::new("import", rows as u64);
-    let ask = Import { solvers: &args.solver, times: &times, command: crate::cli::outputs::command_line() };
-    let mut imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
-    bar.end();
-    imported.bad.extend(bad);
-    if imported.datasets.is_empty() {
-        report(&args, &imported)?;
-        return input("no row could be imported");
-    }
-    let mut files = Vec::new();
-    let folders = [(Some(&args.output), &imported.datasets), (args.earlier.as_ref(), &imported.earlier)];
-    for (folder, datasets) in folders {
-        let Some(folder) = folder else { continue };
-        for ((device, solver), dataset) in datasets {
-            files.push((folder.join(format!("{}-{}.sqt", file_name(device)?, file_name(solver)?)), dataset));
-        }
-    }
-    files.iter().try_for_each(|(file, _)| claim(file, Kind::Dataset, args.replace, &args.databases))?;
-    files.iter().try_for_each(|(file, dataset)| dataset.save_packed(file))?;
-    report(&args, &imported)
-}
-
-fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
-    let records: usize = imported.datasets.values().map(|d| d.records.len()).sum();
-    if args.json {
-        let of = |((device, solver), d): (&(String, String), &seqtune_data::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
-        let left_out = |((solver, reason), c): (&(String, String), &Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
-        return crate::cli::answer::answer_json(&serde_json::json!({
-            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced,
-            "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
-            "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(), "bad": imported.bad,
-        }));
-    }
-    let mut text = format!(
-        "{}: {records} records of {} rows, {} with a time\n",
-        args.output.display(),
-        imported.rows,
-        imported.timed
-    );
-    for ((device, solver), dataset) in &imported.datasets {
-        text += &format!("  {:>8}  {device}  {solver}\n", dataset.records.len());
-    }
-    let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
-    text += &format!("replaced by later rows of the same problem: {}\nleft out: {left_out} rows\n", imported.replaced);
-    for ((solver, reason), counts) in &imported.left_out {
-        text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
-    }
-    text = text.trim_end().to_string() + &imported.bad.text();
-    crate::cli::answer::answer(text.trim_end());
-    Ok(())
 }
 
 /// The texts of a file, or of everything that a .zip holds.

@@ -28,6 +28,10 @@ pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     for word in words {
         if word != STANDARD_INPUT && (word.contains('=') || word.trim_start().starts_with('{')) {
             problems.push(kernel.problem(word)?);
+        } else if word.contains("MIOpenDriver") {
+            return input(
+                "a problem is written as name=value pairs; `seqtune export miopen` reads MIOpenDriver commands",
+            );
         } else {
             let text = read_stream(Path::new(word), limits::LIST)?;
             let place = if word == STANDARD_INPUT { "standard input" } else { word };

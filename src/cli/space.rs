@@ -123,6 +123,7 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     let problem = kernel.problem(&args.problem)?;
     let device = crate::cli::inputs::device(&args.device)?;
+    kernel.check_device(&device)?;
     let shown = Shown { kernel: &kernel, problem: &problem, device: &device, args: &args };
     if let Some(text) = &args.check {
         shown.check(&kernel.config(text)?)

@@ -6,6 +6,8 @@ use crate::record::Record;
 use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::{beside, open_regular, sync_folder, target};
 use seqtune_predict::limits;
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -146,12 +148,14 @@ fn whole_lines(bytes: &[u8]) -> usize {
 
 /// In what a journal's header is not the one of the sweep that is to go on in it.
 fn differs(old: &Header, new: &Header) -> Option<String> {
+    let recipe = |header: &Header| serde_json::to_value(&header.provenance).unwrap_or_default();
+    let [old_recipe, new_recipe] = difference(&recipe(old), &recipe(new), "");
     [
         ("kernel", &old.kernel, &new.kernel),
         ("space", &old.space, &new.space),
         ("device", &old.device.name, &new.device.name),
         ("driver", &old.device.driver, &new.device.driver),
-        ("recipe", &recipe(old), &recipe(new)),
+        ("recipe", &old_recipe, &new_recipe),
         ("seed", &old.seed.to_string(), &new.seed.to_string()),
         ("shard", &shard(old), &shard(new)),
     ]
@@ -181,9 +185,18 @@ fn shard(header: &Header) -> String {
     header.shard.as_ref().map_or("none".into(), |shard| format!("{shard} (plan {})", shard.plan))
 }
 
-/// Provenance as JSON, for error messages.
-fn recipe(header: &Header) -> String {
-    line(&header.provenance).trim_end().to_string()
+/// The first value in which two recipes differ, by its name, in the one and in the other; empty where they do not.
+fn difference(old: &Value, new: &Value, name: &str) -> [String; 2] {
+    if let (Value::Object(a), Value::Object(b)) = (old, new) {
+        let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+        let of = |all: &serde_json::Map<String, Value>, name: &String| all.get(name).cloned().unwrap_or_default();
+        let each = names.into_iter().map(|name| difference(&of(a, name), &of(b, name), name));
+        return each.into_iter().find(|[old, new]| old != new).unwrap_or_default();
+    }
+    match old == new {
+        true => Default::default(),
+        false => [format!("{name} {old}"), format!("{name} {new}")],
+    }
 }
 
 /// Encodes a dataset as a journal.

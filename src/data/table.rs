@@ -162,6 +162,15 @@ impl Table {
         self.tried.iter().all(|t| t.tuned().is_some())
     }
 
+    /// Names of the devices of which a tuner's choice has a time.
+    pub fn timed(&self) -> Vec<String> {
+        let timed = |at: usize| {
+            let mut of_device = self.tried.iter().filter(|t| t.device == at);
+            of_device.any(|t| t.tuned().is_some_and(|(_, outcome)| outcome.time_us().is_some()))
+        };
+        (0..self.devices.len()).filter(|at| timed(*at)).map(|at| self.devices[at].name.clone()).collect()
+    }
+
     /// Indices of the problems in `part` of the split that have a tuner's choice.
     pub fn tuned_part(&self, kernel: &Kernel, split: &Split, part: Part) -> Vec<usize> {
         let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();

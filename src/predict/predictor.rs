@@ -95,8 +95,9 @@ impl Predictor {
     ///
     /// # Errors
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
-    /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead.
+    /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead, or the kernel does not exist for the device.
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+        self.kernel().check_device(query.device)?;
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
         let began = Instant::now();
         let answers = match &self.engine {
@@ -117,8 +118,7 @@ impl Predictor {
             query.threads,
             1e3 * began.elapsed().as_secs_f64()
         );
-        let line = self.line(query.device);
-        Ok(answers.into_iter().flatten().map(|answer| corrected(answer, line)).collect())
+        Ok(answers.into_iter().flatten().map(|answer| self.told(answer, query.device)).collect())
     }
 
     /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that
@@ -173,7 +173,7 @@ impl Predictor {
                 self.small(network).rank(&instance, query.objective, configs, query.top)?
             }
         };
-        Ok(corrected(answer, self.line(query.device)))
+        Ok(self.told(answer, query.device))
     }
 
     /// Of each problem, the prefixes that a beam asks about, with what the networks say may follow: what a small decoder learns of a model of
@@ -299,6 +299,15 @@ impl Predictor {
     /// What the probabilities that the model states are worth on a device.
     pub(crate) fn line(&self, device: &Device) -> Line {
         self.trust.as_ref().map_or(Line::SAME, |trust| trust.line(device, &self.devices))
+    }
+
+    /// An answer with what the model may say on a device: probabilities as they turn out there, times where it learned from times of it.
+    fn told(&self, answer: Vec<Candidate>, device: &Device) -> Vec<Candidate> {
+        let mut answer = corrected(answer, self.line(device));
+        if self.trust.as_ref().is_some_and(|trust| !trust.tells_times(device)) {
+            answer.iter_mut().for_each(|candidate| candidate.time_us = f64::NAN);
+        }
+        answer
     }
 
     /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.

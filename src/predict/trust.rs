@@ -149,12 +149,20 @@ pub struct Trust {
     /// On devices of which problems were measured since, or that a few problems were learned of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<Measured>,
+    /// Names of the devices whose times it learned from, of tuned configs, which have times of some devices only; `None` of sweeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed: Option<Vec<String>>,
 }
 
 impl Trust {
     /// What is known of nothing.
     pub fn is_empty(&self) -> bool {
-        self.seen.is_none() && self.measured.is_empty()
+        self.seen.is_none() && self.measured.is_empty() && self.timed.is_none()
+    }
+
+    /// Whether predicted times of a device rest on times: a model of tuned configs that saw none of it would tell those of another.
+    pub fn tells_times(&self, device: &Device) -> bool {
+        self.timed.as_ref().is_none_or(|names| names.iter().any(|name| device.is_called(name)))
     }
 
     /// What probabilities are worth on a device, of a model that was trained on `devices`.
@@ -240,6 +248,14 @@ mod tests {
         assert!((1.0..1.5).contains(&distance(&a100, &h100)));
         assert!(distance(&a100, &mi50) > 2.0);
         assert_eq!(distance(&rx, &mi50), distance(&mi50, &rx));
+    }
+
+    #[test]
+    fn times_are_told_where_some_were_learned_from() {
+        let (mi50, mi300x) = (device("MI50"), device("MI300X"));
+        assert!(Trust::default().tells_times(&mi300x), "of sweeps, whose every config has a time");
+        let trust = Trust { timed: Some(vec!["MI50".into()]), ..Trust::default() };
+        assert!(trust.tells_times(&mi50) && !trust.tells_times(&mi300x) && !trust.is_empty());
     }
 
     #[test]

@@ -112,6 +112,13 @@ fn fit(
     model.meta.likeness = likeness(&model, &plan)?;
     if let (Some(parent), true) = (from, plan.tuned) {
         model.meta.trust.measured = measured(parent, &plan)?;
+        // what was learned of other devices' times is still there
+        model.meta.trust.timed = parent.meta.trust.timed.clone().map(|mut timed| {
+            timed.extend(model.meta.trust.timed.take().unwrap_or_default());
+            timed.sort();
+            timed.dedup();
+            timed
+        });
     }
     model.save(folder)?;
     checkpoints.iter().try_for_each(Checkpoint::remove)?;
@@ -163,7 +170,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         if best.divergence == f64::MAX {
             return Err(Error::Failed("training diverged: no epoch gave numbers; give a lower --rate".into()));
         }
-        scores.extend(named_scores(&best, plan.tuned, (member, settings.members)));
+        scores.extend(named_scores(&best, plan, (member, settings.members)));
         weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
     }
     let mut devices: Vec<Device> = Vec::new();
@@ -201,12 +208,13 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
 }
 
 /// Validation scores by the names that people read.
-fn named_scores(best: &Score, tuned: bool, (member, members): (usize, usize)) -> Vec<(String, f64)> {
+fn named_scores(best: &Score, plan: &Plan, (member, members): (usize, usize)) -> Vec<(String, f64)> {
+    let of = if plan.nothing_held_out { "on what was learned:" } else { "validation" };
     let name = |what: &str| match members {
-        1 => format!("validation {what}"),
-        _ => format!("validation {what}, network {}", member + 1),
+        1 => format!("{of} {what}"),
+        _ => format!("{of} {what}, network {}", member + 1),
     };
-    let share = if tuned { "greedy exact" } else { "share of best, by likelihood" };
+    let share = if plan.tuned { "greedy exact" } else { "share of best, by likelihood" };
     let mut scores = vec![(name("divergence (nats)"), best.divergence), (name(share), best.share)];
     scores.extend(best.time_error.map(|error| (name("time error (ln)"), error)));
     scores.extend(best.energy_error.map(|error| (name("energy error (ln)"), error)));
@@ -282,10 +290,13 @@ fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
         // calibrated already
         return Ok(Trust::default());
     }
-    let mut all = Vec::new();
+    let (mut all, mut timed) = (Vec::new(), Vec::new());
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+        timed.extend(table.timed());
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
         all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
-    Ok(Trust { seen: trust_in_seen(&all), ..Trust::default() })
+    timed.sort();
+    timed.dedup();
+    Ok(Trust { seen: trust_in_seen(&all), timed: Some(timed), ..Trust::default() })
 }

@@ -17,7 +17,7 @@ use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A user database of MIOpen 3.2 or newer: for each convolution a line with the predicted config of every solver that serves it
 ///
@@ -33,7 +33,7 @@ pub struct MiopenArgs {
     /// The user database
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
+    /// Device: a described device's name, MIOpen's name of it such as gfx942130, or a .toml file [default: the first that the model was trained on]
     #[arg(long)]
     device: Option<String>,
     /// Solvers to export, separated by commas [default: all that were trained on the device]
@@ -69,9 +69,11 @@ fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
         all.extend(convolutions_of_lines(&text, &unsaid).map_err(|e| e.at(path.display()))?);
     }
     if !args.range.is_empty() {
-        let (made, too_small) = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;
-        if too_small > 0 {
-            warn(&format!("{too_small} combinations of sizes leave no room for the filter; they are left out"));
+        let (made, impossible) = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;
+        if impossible > 0 {
+            warn(&format!(
+                "{impossible} combinations of sizes leave no room for the filter, or their groups do not divide the channels; they are left out"
+            ));
         }
         all = made;
     }
@@ -101,7 +103,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
     let known = Model::kernels_in(&args.model)?;
     if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
-        return input(format!("--solver {unknown}: the model knows {}", known.join(", ")));
+        return input(format!("--solver `{unknown}`: the model knows {}", known.join(", ")));
     }
     let (wanted, device) = wanted(&args, known)?;
     let convolutions = convolutions(&args)?;
@@ -133,18 +135,42 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     if entries == 0 {
         return input("none of the convolutions is served by a solver of the model; nothing is written");
     }
-    let unserved = found.iter().filter(|configs| configs.is_empty()).count();
-    if unserved > 0 {
-        warn(&format!("{unserved} of {} convolutions are served by no solver of the model", found.len()));
+    let mut unserved = convolutions.iter().zip(&found).filter(|(_, configs)| configs.is_empty());
+    let first = unserved.next().map(|(convolution, _)| convolution.key());
+    let unserved = usize::from(first.is_some()) + unserved.count();
+    if let Some(first) = first {
+        warn(&format!(
+            "{unserved} of {} convolutions are served by no solver of the model on {}, first {first}",
+            found.len(),
+            device.name
+        ));
     }
     write_whole(&args.output, export.text().as_bytes())?;
     let name = device_name(&device).unwrap_or_else(|| device.name.clone());
+    warn_of_name(&args.output, &device, &name);
     answer(&format!(
         "{}: {entries} configs for {} convolutions, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt",
         args.output.display(),
         found.len() - unserved
     ));
     Ok(())
+}
+
+/// Warns where the file's name says another device than its rows are for.
+fn warn_of_name(output: &Path, device: &Device, name: &str) {
+    let stem = output.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = stem.split('.').next().unwrap_or_default();
+    if let Ok(other) = Device::described(stem)
+        && other.name != device.name
+    {
+        warn(&format!(
+            "{}: is named after {}, but its rows are for {} ({name}); --device \"{}\" makes those of {stem}",
+            output.display(),
+            other.name,
+            device.name,
+            other.name
+        ));
+    }
 }
 
 /// The solvers that are asked, of those that the model knows, and the device.
@@ -165,6 +191,7 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
     let trained: Vec<bool> = wanted.iter().map(trained).collect::<Result<_>>()?;
     if !args.solver.is_empty() {
         if let Some(at) = trained.iter().position(|trained| !trained) {
+            wanted.iter().try_for_each(|solver| Kernel::open(solver)?.check_device(&device))?;
             let (solver, device) = (&wanted[at], &device.name);
             warn(&format!(
                 "the model of {solver} never saw {device}; its configs are legal there, its ranking is a guess"

@@ -39,7 +39,11 @@ impl Signature {
             let behind = &rest[at + "kernel".len()..];
             rest = behind;
             let is_word = begins_word && behind.starts_with(char::is_whitespace);
-            let Some((head, after)) = behind.split_once('(').filter(|_| is_word) else { continue };
+            if !is_word {
+                continue;
+            }
+            let declared = without_attributes(behind);
+            let Some((head, after)) = declared.split_once('(') else { continue };
             let words: Vec<&str> = head.split_whitespace().collect();
             let (Some(name), true) = (words.last(), words.contains(&"void")) else { continue };
             let inside = after.split_once(')').map_or("", |(inside, _)| inside);
@@ -88,6 +92,23 @@ fn argument(text: &str) -> Result<Argument> {
     Ok(Argument { name, kind })
 }
 
+/// A declaration without `__attribute__((…))`, which may stand before its name.
+fn without_attributes(declared: &str) -> String {
+    let (mut made, mut rest) = (String::new(), declared);
+    // those behind the declaration are of what follows
+    while let Some(at) = rest.find("__attribute__").filter(|at| !rest[..*at].contains('{')) {
+        made += &rest[..at];
+        rest = &rest[at + "__attribute__".len()..];
+        let mut open = 0;
+        let end = rest.find(|c: char| {
+            open += (c == '(') as i32 - (c == ')') as i32;
+            c == ')' && open == 0
+        });
+        rest = end.map_or("", |end| &rest[end + 1..]);
+    }
+    made + rest
+}
+
 fn without_comments(code: &str) -> String {
     let (mut made, mut rest) = (String::new(), code);
     while let Some(at) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
@@ -111,6 +132,8 @@ mod tests {
         let kinds: Vec<(&str, Kind)> = found.arguments.iter().map(|a| (a.name.as_str(), a.kind)).collect();
         assert_eq!(kinds, [("n", Kind::Int), ("x", Kind::In(4)), ("y", Kind::Out(2)), ("a", Kind::Float)]);
         assert_eq!(found.entry, "scale");
+        let sized = "__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void scale(__global float *y) { }";
+        assert_eq!(Signature::find(sized, None).unwrap().entry, "scale");
         let two = "kernel void a(int n) {} kernel void b(int n) {}";
         assert!(Signature::find(two, None).err().unwrap().to_string().contains("one of a, b"));
         assert!(Signature::find("kernel void a(image2d_t x) {}", None).is_err());

@@ -39,6 +39,9 @@ pub struct Choice<'a> {
 /// Columns that are no counts.
 const NAMED: [&str; 7] = ["set", "program", "memory_mhz", "core_mhz", "ms", "watts", "millijoules"];
 
+/// Instructions of a kind that are counted, at most: numbers up to it are exact in double precision.
+const MOST: u64 = 1 << 53;
+
 /// What a program needed at a pair of clocks.
 #[derive(Clone, Copy)]
 struct At {
@@ -54,6 +57,14 @@ struct Program {
     name: String,
     counts: BTreeMap<&'static str, u64>,
     at: Vec<At>,
+}
+
+/// Whether a column is called like an instruction: by a type at its end, or one of those that have none.
+fn is_instruction(column: &str) -> bool {
+    let last = column.rsplit('_').next().unwrap_or_default();
+    let (kind, bits) = last.split_at(last.find(|c: char| c.is_ascii_digit()).unwrap_or(last.len()));
+    let typed = ["s", "u", "f", "b", "bf"].contains(&kind) && ["8", "16", "32", "64", "128"].contains(&bits);
+    (typed && column != last) || last == "pred" || ["bar", "bra", "call", "ret", "exit", "membar"].contains(&column)
 }
 
 /// Field that counts instructions of a column, as `ld_global_f32`: opcode, state space, type.
@@ -128,21 +139,57 @@ pub fn import(
         }
         imported.programs += 1;
         for told in choice.measured {
-            let known = told_of(program, *told);
-            records(kernel, device, program, &format!("{plain}{known}"), &mut imported)?;
+            match told_of(kernel, program, *told) {
+                Some(known) => records(kernel, device, program, &format!("{plain}{known}"), &mut imported)?,
+                None => {
+                    let why = "its program was not measured at the pairs of clocks that --measured tells".to_string();
+                    *imported.left_out.entry(why).or_default() += program.at.len();
+                }
+            }
         }
     }
     Ok(imported)
 }
 
-/// The fields that tell what was measured, of the first `told` pairs: the highest clocks, then the lowest memory clock.
-fn told_of(program: &Program, told: usize) -> String {
-    let rank = |a: &&At, b: &&At| a.memory.total_cmp(&b.memory).then(a.core.total_cmp(&b.core));
-    let least = program.at.iter().map(|at| at.memory).fold(f64::INFINITY, f64::min);
-    let top = program.at.iter().max_by(rank).map(|at| ("top", at));
-    let low = program.at.iter().filter(|at| at.memory == least).max_by(rank).map(|at| ("low", at));
-    let tell = |(name, At { us, watts, .. }): (&str, &At)| format!(",us_{name}={us:.3},watts_{name}={watts:.3}");
-    top.into_iter().chain(low).take(told).map(tell).collect()
+/// The fields that tell what was measured, of the first `told` pairs: the kernel's highest clocks, then its lowest memory clock with the highest
+/// core clock. `None` where the program was not measured at one of them.
+fn told_of(kernel: &Kernel, program: &Program, told: usize) -> Option<String> {
+    let clocks = |name: &str| {
+        let values = kernel.parameters.iter().find(|p| p.name == name).map_or(&[][..], |p| &p.values);
+        values.iter().map(|mhz| *mhz as f64).collect::<Vec<f64>>()
+    };
+    let [memory, core] = ["MEMORY", "CORE"].map(clocks);
+    let highest = |all: &[f64]| all.iter().copied().fold(0.0, f64::max);
+    let lowest = memory.iter().copied().fold(f64::INFINITY, f64::min);
+    let pairs = [("top", highest(&memory)), ("low", lowest)];
+    let tell = |(name, memory): (&str, f64)| {
+        let At { us, watts, .. } = program.at.iter().find(|at| at.memory == memory && at.core == highest(&core))?;
+        Some(format!(",us_{name}={us:.3},watts_{name}={watts:.3}"))
+    };
+    pairs.into_iter().take(told).map(tell).collect()
+}
+
+/// Where a table has its program, clocks, time, power and energy, and which columns are counts.
+fn places(columns: &[String]) -> Result<([usize; 6], Vec<usize>)> {
+    let at = |name: &str| match columns.iter().position(|column| column == name) {
+        Some(at) => Ok(at),
+        None => input(format!("has no column {name}: a table of clocks has {}", NAMED[1..].join(", "))),
+    };
+    let places = [at("program")?, at("memory_mhz")?, at("core_mhz")?, at("ms")?, at("watts")?, at("millijoules")?];
+    let counted: Vec<usize> = (0..columns.len()).filter(|at| !NAMED.contains(&columns[*at].as_str())).collect();
+    if let Some(twice) = (1..columns.len()).find(|at| columns[..*at].contains(&columns[*at])) {
+        return input(format!("has two columns {}", quoted(&columns[twice])));
+    }
+    if let Some(other) = counted.iter().find(|at| !is_instruction(&columns[**at])) {
+        return input(format!(
+            "the column {} is no count of an instruction, which is called by opcode, state space and type of PTX: ld_global_f32",
+            quoted(&columns[*other])
+        ));
+    }
+    match counted.is_empty() {
+        true => input("has no column that counts an instruction, such as ld_global_f32"),
+        false => Ok((places, counted)),
+    }
 }
 
 /// Reads the programs of a file.
@@ -150,12 +197,7 @@ fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut Imp
     let failed = |e: csv::Error| Error::Input(format!("is no CSV: {e}"));
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let columns: Vec<String> = reader.headers().map_err(failed)?.iter().map(str::to_string).collect();
-    let at = |name: &str| match columns.iter().position(|column| column == name) {
-        Some(at) => Ok(at),
-        None => input(format!("has no column {name}: a table of clocks has {}", NAMED[1..].join(", "))),
-    };
-    let places = [at("program")?, at("memory_mhz")?, at("core_mhz")?, at("ms")?, at("watts")?, at("millijoules")?];
-    let counted: Vec<usize> = (0..columns.len()).filter(|at| !NAMED.contains(&columns[*at].as_str())).collect();
+    let (places, counted) = places(&columns)?;
     let first = programs.len();
     for (line, row) in reader.records().enumerate() {
         imported.rows += 1;
@@ -175,20 +217,28 @@ fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut Imp
             continue;
         };
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
-        let sound = counted.iter().all(|at| match row[*at].trim().parse::<u64>() {
-            Ok(count) => {
-                *counts.entry(field(&columns[*at])).or_default() += count;
-                true
-            }
-            Err(_) => false,
+        let unsound = counted.iter().find(|at| {
+            let sum = counts.entry(field(&columns[**at])).or_default();
+            let count = row[**at].trim().parse::<u64>().ok();
+            let added = count.and_then(|count| sum.checked_add(count)).filter(|sum| *sum <= MOST);
+            added.map(|all| *sum = all).is_none()
         });
-        if !sound {
-            imported.bad.add("a count is no whole number", &place);
+        if let Some(at) = unsound {
+            imported
+                .bad
+                .add(&format!("{} is no whole number, or counts add up to more than {MOST}", columns[*at]), &place);
+            continue;
+        }
+        let name = row[places[0]].trim();
+        if name.is_empty() {
+            imported.bad.add("the program has no name", &place);
             continue;
         }
         let at = At { memory, core, us: 1e3 * ms, watts, joules: 1e-3 * millijoules };
-        let name = &row[places[0]];
         match programs[first..].iter_mut().find(|program| program.name == name) {
+            Some(program) if program.at.iter().any(|a| (a.memory, a.core) == (memory, core)) => {
+                imported.bad.add("its pair of clocks was there before", &place);
+            }
             Some(program) if program.counts == counts => program.at.push(at),
             Some(_) => imported.bad.add("has other counts than the program's first row", &place),
             None => programs.push(Program { name: name.to_string(), counts, at: vec![at] }),
@@ -201,24 +251,19 @@ fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut Imp
 fn records(kernel: &Kernel, device: &Device, program: &Program, text: &str, imported: &mut Imported) -> Result<()> {
     let problem = kernel.problem(text).map_err(|e| e.at(format!("program {}", quoted(&program.name))))?;
     let (space, shown) = (ConfigSpace::new(kernel, &problem, device), kernel.show_problem(&problem));
-    let mut seen = Vec::new();
     for at in &program.at {
         let config = match kernel.config(&format!("MEMORY={},CORE={}", at.memory, at.core)) {
             Ok(config) if space.violation(&config).is_none() => config,
             _ => {
-                *imported.left_out.entry("the kernel has no such pair of clocks".into()).or_default() += 1;
+                let why = format!("kernel {} has no such pair of clocks", kernel.name);
+                *imported.left_out.entry(why).or_default() += 1;
                 continue;
             }
         };
-        if seen.contains(&config) {
-            *imported.left_out.entry("the pair was there before".into()).or_default() += 1;
-            continue;
-        }
         let energy = Energy { joules: at.joules, half_width: 0.0, idle_watts: 0.0 };
         let outcome = Outcome::Measured(Measurement { samples_us: vec![at.us as f32], energy: Some(energy) });
         let (problem, text) = (shown.as_str().into(), kernel.show_config(&config).into());
         imported.dataset.records.push(Record { problem, config: text, outcome, observed: Default::default() });
-        seen.push(config);
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ use seqtune_predict::predictor::Predictor;
 use seqtune_predict::split::Part;
 use seqtune_predict::threads::on_threads;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -320,15 +320,25 @@ pub fn judge(asked: &TestSet, method: Method, answers: &[Answer]) -> Row {
     }
 }
 
-/// The most frequent configs of the training problems that are legal for each test problem.
+/// The most frequent configs of the training problems that are legal for each test problem: those of its device first, then those of others.
 pub fn majority(asked: &TestSet) -> Vec<Answer> {
-    let mut counts: HashMap<&Config, usize> = HashMap::new();
-    asked.train.iter().for_each(|t| *counts.entry(tuned(t)).or_default() += 1);
-    let mut frequent: Vec<(&Config, usize)> = counts.into_iter().collect();
-    frequent.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    // by device; a config counts first on the device, then on all
+    let devices: BTreeSet<usize> = asked.judged.iter().map(|tried| tried.device).collect();
+    let frequent = |device: usize| {
+        let mut counts: HashMap<&Config, [usize; 2]> = HashMap::new();
+        for tried in &asked.train {
+            let [here, all] = counts.entry(tuned(tried)).or_default();
+            *here += usize::from(tried.device == device);
+            *all += 1;
+        }
+        let mut frequent: Vec<(&Config, [usize; 2])> = counts.into_iter().collect();
+        frequent.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        frequent
+    };
+    let frequent: BTreeMap<usize, _> = devices.into_iter().map(|device| (device, frequent(device))).collect();
     let answer = |tried: &&MeasuredProblem| {
         let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
-        let legal = frequent.iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
+        let legal = frequent[&tried.device].iter().filter(|(c, _)| space.is_legal(c)).take(TOPS[TOPS.len() - 1]);
         Answer {
             ranking: legal.map(|(c, _)| (*c).clone()).collect(),
             log_probability: None,

@@ -34,10 +34,21 @@ impl Checker {
         self.rules.iter().filter(|code| code.eval(env) != 1.0).count()
     }
 
+    /// Of each rule and then of each constraint, whether a problem and a config of it keep it; `problem` is [`Kernel::env`], `config`
+    /// [`Kernel::env_of`].
+    pub fn kept(&self, problem: &[f64], config: &[f64]) -> Vec<bool> {
+        let rules = self.rules.iter().map(|code| code.eval(problem) == 1.0);
+        rules.chain(self.constraints.iter().map(|constraint| keeps(constraint, config))).collect()
+    }
+
     /// The first constraint that a config breaks; `env` is [`Kernel::env_of`].
     pub fn broken_constraint(&self, env: &[f64]) -> Option<&Constraint> {
-        let breaks =
-            |(code, slots): &(Expr, Vec<usize>)| code.eval(env) != 1.0 && !slots.iter().any(|s| env[*s].is_nan());
-        Some(&self.kernel.constraints[self.constraints.iter().position(breaks)?])
+        let at = self.constraints.iter().position(|constraint| !keeps(constraint, env))?;
+        Some(&self.kernel.constraints[at])
     }
+}
+
+/// Whether a config keeps a constraint; one that reads an unknown limit is kept.
+fn keeps((code, slots): &(Expr, Vec<usize>), env: &[f64]) -> bool {
+    code.eval(env) == 1.0 || slots.iter().any(|s| env[*s].is_nan())
 }

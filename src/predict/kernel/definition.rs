@@ -167,6 +167,8 @@ pub struct Definition {
     pub name: String,
     /// Meaning in words.
     pub meaning: String,
+    /// Architectures of the devices that it exists for; all where it names none.
+    pub architectures: Vec<String>,
     /// Fields of a problem, in their order.
     pub fields: Vec<Field>,
     /// Tuning parameters, in the order of decoding.
@@ -225,6 +227,24 @@ impl Kernel {
             *slot = choice as f64;
         }
         env
+    }
+
+    /// Refuses a device of another architecture than the kernel exists for; one that states none is taken.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::Error::Input) that names both.
+    pub fn check_device(&self, device: &Device) -> Result<()> {
+        // a live device tells features behind a colon
+        let own = device.architecture.split(':').next().unwrap_or_default();
+        match self.architectures.is_empty() || own.is_empty() || self.architectures.iter().any(|known| known == own) {
+            true => Ok(()),
+            false => input(format!(
+                "kernel {} exists for {}, not for {} ({own})",
+                self.name,
+                self.architectures.join(", "),
+                device.name
+            )),
+        }
     }
 
     /// Floating-point operations of a problem.

@@ -142,15 +142,20 @@ fn named(files: &BTreeMap<String, String>) -> Vec<String> {
     bases.into_iter().chain(instances).chain(sources).chain(of_run).map(String::from).collect()
 }
 
-fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
-    check(&spec, &base)?;
-    let (mut fields, mut define) = (base.field, base.define);
-    fields.extend(spec.field);
-    for (name, text) in spec.define {
-        if define.insert(name.clone(), text).is_some() {
+/// The definitions of a base and of the kernel itself.
+fn defined(mut base: BTreeMap<String, String>, own: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+    for (name, text) in own {
+        if base.insert(name.clone(), text).is_some() {
             return input(format!("definition `{name}` is already made by the base"));
         }
     }
+    Ok(base)
+}
+
+fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
+    check(&spec, &base)?;
+    let fields: Vec<Field> = base.field.into_iter().chain(spec.field).collect();
+    let define = defined(base.define, spec.define)?;
     let unstated = spec.run.as_ref().map(|_| WorkSpec::default());
     let Some(work) = spec.work.or(base.work).or(unstated) else { return input("there is no [work] table") };
     let parameters = spec.parameter.into_iter().map(parameter).collect::<Vec<_>>();
@@ -186,6 +191,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         whole_space: space(whole),
         name: spec.name,
         meaning: spec.meaning,
+        architectures: spec.architectures,
         rules: load_constraints(&names, base.rule.into_iter().chain(spec.rule).collect())?,
         constraints,
         instances: instances.map(|(instances, _)| instances),

@@ -343,6 +343,9 @@ pub struct KernelSpec {
     pub shape: Vec<String>,
     /// Table of the configs that there are, in a file of the kernel's folder.
     pub instances: Option<String>,
+    /// Architectures of the devices that the kernel exists for; all where it names none.
+    #[serde(default)]
+    pub architectures: Vec<String>,
     /// Fields of a problem.
     #[serde(default)]
     pub field: Vec<Field>,

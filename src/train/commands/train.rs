@@ -15,18 +15,21 @@ use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::settings::{Hparams, Settings, Target};
 use seqtune_predict::split::{Part, Split};
-use seqtune_predict::{Meta, Model};
-use std::path::PathBuf;
+use seqtune_predict::{Meta, Model, Quality};
+use std::path::{Path, PathBuf};
 
 /// Runs `seqtune train`.
 ///
 /// # Errors
 /// `Error::Input` where the options or the datasets allow no training, `Error::Failed` where it diverges.
 pub fn run(args: Args) -> Result<()> {
+    if args.output.is_file() {
+        return input(format!("-o {}: is a file; name a folder for the model", args.output.display()));
+    }
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
     let tuned = is_tuned(&corpus)?;
     let from = match (&args.from, &corpus[..]) {
-        (Some(from), [(kernel, _), ..]) => Some(Model::load_for(from, &kernel.name)?),
+        (Some(from), [(kernel, _), ..]) => Some(whole(from, &kernel.name)?),
         _ => None,
     };
     let settings = settings(&args, from.as_ref(), tuned)?;
@@ -45,6 +48,21 @@ pub fn run(args: Args) -> Result<()> {
         std::fs::remove_file(file).map_err(io(file))?;
     }
     show(&args, &groups, &models)
+}
+
+/// The model to go on from.
+///
+/// # Errors
+/// `Error::Input` where the folder holds a small decoder alone, else as loading.
+fn whole(from: &Path, kernel: &str) -> Result<Model> {
+    let small = Model::file_for(from, Some(kernel), Quality::Auto)?;
+    match Model::file_for(from, Some(kernel), Quality::Best) {
+        Err(_) if small.is_file() => input(format!(
+            "--from {}: holds the small decoder alone; training goes on from the networks that it was distilled from",
+            from.display()
+        )),
+        whole => Model::load(&whole?),
+    }
 }
 
 /// Numbers of problems in the training, validation and test parts.

@@ -310,6 +310,7 @@ impl Distillation<'_> {
                     all.extend(own);
                 }
                 small.meta.trust.seen = trust_in_seen(&all);
+                small.meta.trust.timed = Some(self.table.timed());
             }
             false => {
                 let mut all = Vec::new();

@@ -85,6 +85,36 @@ pub(crate) fn output_along(axis: [u32; 5]) -> Option<u32> {
     u32::try_from(span.checked_div(stride)? + 1).ok()
 }
 
+/// The smallest image along an axis of which so many outputs are made; below 1 where padding alone makes them.
+fn image_along(axis: [u32; 5]) -> i64 {
+    let [x, taps, pad, stride, dilation] = axis.map(i64::from);
+    (x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1
+}
+
+/// What is said where an output would have no element.
+pub(crate) const NO_ROOM: &str = "the filter does not fit into the padded image";
+
+/// Refuses groups that do not divide the channels, and what [`check_range`] refuses.
+pub(crate) fn check_sizes(sizes: &Sizes) -> Result<()> {
+    check_range(sizes)?;
+    let [c, k, groups] = ["C", "K", "groups"].map(|name| place_of(name).map_or(1, |at| sizes[at]));
+    match c % groups == 0 && k % groups == 0 {
+        true => Ok(()),
+        false => input(format!("{groups} groups do not divide {c} and {k} channels")),
+    }
+}
+
+/// Refuses sizes that are out of range.
+pub(crate) fn check_range(sizes: &Sizes) -> Result<()> {
+    for (name, size) in SIZES.iter().zip(sizes) {
+        let least = !name.starts_with("pad") as u32;
+        if !(least..=MOST).contains(size) {
+            return input(format!("{name} is {size}, not {least} to {MOST}"));
+        }
+    }
+    Ok(())
+}
+
 /// Directions: forward, backward data, backward weights.
 pub const DIRECTIONS: [&str; 3] = ["F", "B", "W"];
 
@@ -117,15 +147,28 @@ impl Convolution {
         known("direction", &self.direction, &DIRECTIONS)?;
         known("data type", &self.dtype, &DTYPES)?;
         known("layout", &self.layout, &LAYOUTS[usize::from(self.dimensions == 3)])?;
-        for (name, size) in SIZES.iter().zip(self.sizes) {
-            let least = !name.starts_with("pad") as u32;
-            if !(least..=MOST).contains(&size) {
-                return input(format!("{name} is {size}, not {least} to {MOST}"));
-            }
-        }
+        check_sizes(&self.sizes)?;
         match self.beyond.is_empty() {
             true => Ok(()),
             false => input(format!("a convolution with {} is not described", self.beyond)),
+        }
+    }
+
+    /// As [`Convolution::check`], and that the filter fits into the padded image. Databases hold a few convolutions whose filter does not: their
+    /// keys are taken as they are.
+    ///
+    /// # Errors
+    /// As [`Convolution::check`].
+    pub fn check_fit(&self) -> Result<()> {
+        self.check()?;
+        let fits = |axis: [u32; 5]| match self.direction.as_str() {
+            "F" => output_along(axis).is_some(),
+            // the largest image whose output is dy: what a stride leaves over is not known
+            _ => image_along(axis) + i64::from(axis[3]) > 1,
+        };
+        match self.axes().into_iter().all(fits) {
+            true => Ok(()),
+            false => input(NO_ROOM),
         }
     }
 
@@ -170,10 +213,9 @@ impl Convolution {
     /// Depth, rows and columns of the output: exact for a forward convolution, else of the smallest image that fits.
     pub(crate) fn smallest_output(&self) -> [u32; 3] {
         self.axes().map(|axis| {
-            let [x, taps, pad, stride, dilation] = axis.map(i64::from);
             let size = match self.direction.as_str() {
                 "F" => output_along(axis),
-                _ => u32::try_from((x - 1) * stride - 2 * pad + dilation * (taps - 1) + 1).ok(),
+                _ => u32::try_from(image_along(axis)).ok(),
             };
             size.unwrap_or(1).max(1)
         })

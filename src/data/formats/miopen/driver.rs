@@ -30,6 +30,43 @@ const OPTIONS: [(&str, &str, u32); 20] = [
     ("-^", "--dilation_d", 1),
 ];
 
+/// Options that leave the convolution as it is: what is printed, timed, checked or read from files. Each takes a value.
+const SILENT: [(&str, &str); 18] = [
+    ("-i", "--iter"),
+    ("-V", "--verify"),
+    ("-C", "--verification_cache"),
+    ("-t", "--time"),
+    ("-w", "--wall"),
+    ("-s", "--search"),
+    ("-P", "--printconv"),
+    ("-o", "--dump_output"),
+    ("-d", "--in_data"),
+    ("-e", "--weights"),
+    ("-b", "--bias"),
+    ("-a", "--in_bias"),
+    ("-D", "--dout_data"),
+    ("-S", "--solution"),
+    ("-G", "--gpualloc"),
+    ("-Y", "--trans_output_pad_h"),
+    ("-X", "--trans_output_pad_w"),
+    ("-%", "--trans_output_pad_d"),
+];
+
+/// Options of which one value alone is described.
+const FIXED: [(&str, &str, &str); 8] = [
+    ("-m", "--mode", "conv"),
+    ("-z", "--pad_mode", "default"),
+    ("-r", "--pad_val", "0"),
+    ("-Z", "--tensor_vect", "0"),
+    ("-L", "--vector_length", "1"),
+    ("-U", "--in_cast_type", "-1"),
+    ("-R", "--wei_cast_type", "-1"),
+    ("-T", "--out_cast_type", "-1"),
+];
+
+/// Options of the layouts of input, filter and output.
+const LAYOUT_OPTIONS: [(&str, &str); 3] = [("-I", "--in_layout"), ("-f", "--fil_layout"), ("-O", "--out_layout")];
+
 /// The options of a command line.
 struct Options<'a> {
     values: [u32; OPTIONS.len()],
@@ -38,7 +75,7 @@ struct Options<'a> {
 }
 
 /// The convolutions that `MIOpenDriver conv… options` stands for: one per direction that `-F` asks for (1 forward, 2 backward
-/// data, 4 backward weights, 0 all). Options that do not change the convolution are passed over.
+/// data, 4 backward weights, 0 all, or a sum). Options that do not change the convolution are passed over.
 ///
 /// # Errors
 /// [`Error::Input`] where the line is no such command, or describes another kind of convolution.
@@ -61,10 +98,12 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     let depth = if dimensions == 3 { depth } else { FLAT_DEPTH };
     let flat = [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups];
     let layer = Layer { dimensions, dtype: dtype.into(), layout: layout.into(), sizes: sizes_of(flat, depth) };
-    let convolution = |direction: &str| {
-        let made = layer.in_direction(direction);
-        made.ok_or_else(|| bad("the filter does not fit into the padded image".into()))
-    };
+    if directions > 7 {
+        return Err(bad(format!(
+            "-F {directions} names no direction: 1 forward, 2 backward data, 4 weights, 0 all, or sums"
+        )));
+    }
+    let convolution = |direction: &str| layer.in_direction(direction).map_err(|e| bad(e.to_string()));
     let asked = |(_, bit): &(&str, u32)| directions == 0 || directions & bit != 0;
     [("F", 1), ("B", 2), ("W", 4)].into_iter().filter(asked).map(|(d, _)| convolution(d)).collect()
 }
@@ -72,38 +111,42 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
 /// Reads the options behind the driver's name; the sentence where one cannot be read.
 fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
     let mut values = OPTIONS.map(|(_, _, default)| default);
-    let (mut layout, mut dimensions) = (None, 2);
+    let (mut layouts, mut dimensions) = ([None; 3], 2);
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         // both `--in_h 32` and `--in_h=32`
         let (name, joined) = word.split_once('=').map_or((*word, None), |(n, v)| (n, Some(v)));
-        let mut value = || joined.or_else(|| rest.next().copied()).unwrap_or_default();
-        match name {
-            "-m" | "--mode" if value() != "conv" => return Err("only the mode conv is described".into()),
-            "-m" | "--mode" => {}
-            "-_" | "--spatial_dim" => match value() {
-                "2" => dimensions = 2,
-                "3" => dimensions = 3,
-                _ => return Err("only 2 or 3 dimensions are described".into()),
-            },
-            "-I" | "--in_layout" => layout = Some(value()),
-            _ => match OPTIONS.iter().position(|(short, long, _)| *short == name || *long == name) {
-                Some(i) => {
-                    let text = value();
-                    let number = text.parse().ok().filter(|n| *n <= MOST);
-                    values[i] = number.ok_or_else(|| format!("{name} `{text}` is not a number up to {MOST}"))?;
-                }
-                // every option of the driver takes a value
-                None if name.starts_with('-') => drop(value()),
-                None => return Err(format!("`{name}` is not an option")),
-            },
+        let is = |(short, long): (&str, &str)| short == name || long == name;
+        let fixed = FIXED.iter().find(|(short, long, _)| is((short, long)));
+        let size = OPTIONS.iter().position(|(short, long, _)| is((short, long)));
+        let layout = LAYOUT_OPTIONS.iter().position(|names| is(*names));
+        let dimension = is(("-_", "--spatial_dim"));
+        if fixed.is_none() && size.is_none() && layout.is_none() && !dimension && !SILENT.into_iter().any(is) {
+            return Err(format!("`{name}` is not an option of MIOpenDriver"));
+        }
+        let Some(text) = joined.or_else(|| rest.next().copied()) else {
+            return Err(format!("{name} has no value"));
+        };
+        if let Some(at) = size {
+            let number = text.parse().ok().filter(|n| *n <= MOST);
+            values[at] = number.ok_or_else(|| format!("{name} `{text}` is not a number up to {MOST}"))?;
+        } else if let Some(at) = layout {
+            layouts[at] = Some(text);
+        } else if dimension {
+            let number = text.parse().ok().filter(|n| (2..=3).contains(n));
+            dimensions = number.ok_or("only 2 or 3 dimensions are described")?;
+        } else if let Some((_, _, only)) = fixed.filter(|(_, _, only)| *only != text) {
+            return Err(format!("{name} {text} is not described, only {only}"));
         }
     }
-    let layouts = LAYOUTS[usize::from(dimensions == 3)];
-    let layout = layout.unwrap_or(layouts[0]);
-    match layouts.contains(&layout) {
-        true => Ok(Options { values, dimensions, layout }),
-        false => Err(format!("layout `{layout}` is not {} or {}", layouts[0], layouts[1])),
+    let known = LAYOUTS[usize::from(dimensions == 3)];
+    let layout = layouts[0].unwrap_or(known[0]);
+    if !known.contains(&layout) {
+        return Err(format!("layout `{layout}` is not {} or {}", known[0], known[1]));
+    }
+    match layouts.into_iter().flatten().find(|other| *other != layout) {
+        Some(other) => Err(format!("layouts {layout} and {other} in one convolution are not described")),
+        None => Ok(Options { values, dimensions, layout }),
     }
 }
 
@@ -166,7 +209,7 @@ fn of_pairs(line: &str) -> Result<Convolution> {
             let layout = layout.unwrap_or_else(|| LAYOUTS[usize::from(dimensions == 3)][0].into());
             let convolution =
                 Convolution { direction, dtype, layout, dimensions, sizes, output: None, beyond: String::new() };
-            convolution.check()?;
+            convolution.check_fit()?;
             Ok(Convolution { output: Some(convolution.smallest_output()), ..convolution })
         }
     }

@@ -18,6 +18,8 @@ pub struct Import<'a> {
     pub solvers: &'a [String],
     /// By the name of the device that they were measured on.
     pub times: &'a BTreeMap<String, Times>,
+    /// Whether it is counted how many records keep each rule.
+    pub rules: bool,
     /// Command line, kept with the datasets.
     pub command: String,
 }
@@ -39,6 +41,35 @@ pub struct Imported {
     pub left_out: BTreeMap<(String, String), Counts>,
     /// Times that cannot be stored.
     pub bad: BadRows,
+    /// By device and solver, its rules and constraints; empty unless they were asked for.
+    pub rules: BTreeMap<(String, String), Vec<Kept>>,
+}
+
+/// A rule or a constraint of a solver, and how many records of a device keep it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Kept {
+    /// Its expression, and why it is there.
+    pub rule: String,
+    /// Records that keep it.
+    pub kept: usize,
+    /// Records whose problem and config can be read.
+    pub records: usize,
+}
+
+impl Imported {
+    fn count(&mut self, solver: &Solver, (row, argument): (&Row, Option<&str>), device: &Device) {
+        let Some(kept) = solver.kept(row, argument, device) else { return };
+        let new = || {
+            let rules = solver.kernel.rules.iter().chain(&solver.kernel.constraints);
+            rules.map(|rule| Kept { rule: rule.to_string(), kept: 0, records: 0 }).collect()
+        };
+        let counts: &mut Vec<Kept> =
+            self.rules.entry((device.name.clone(), solver.kernel.name.clone())).or_insert_with(new);
+        for (count, kept) in counts.iter_mut().zip(kept) {
+            count.records += 1;
+            count.kept += usize::from(kept);
+        }
+    }
 }
 
 struct Solver<'k> {
@@ -146,6 +177,9 @@ impl Importer<'_> {
             return;
         }
         imported.rows += 1;
+        if let (true, Some(solver)) = (ask.rules, solvers.get(name)) {
+            imported.count(solver, (row, argument), database.device);
+        }
         let found = match solvers.get(name) {
             Some(solver) => solver.read(row, argument, database.device).map(|found| (solver.kernel, found)),
             None => Err("no kernel describes this solver".into()),
@@ -214,6 +248,7 @@ impl Solver<'_> {
         if !row.convolution.beyond.is_empty() {
             return Err(format!("a convolution with {}", row.convolution.beyond));
         }
+        self.kernel.check_device(device).map_err(|e| e.to_string())?;
         let problem = row.convolution.problem(self.kernel, argument).map_err(|e| e.to_string())?;
         if let Some(rule) = self.checker.broken_rule(&self.kernel.env(&problem, None)) {
             return Err(rule.to_string());
@@ -223,5 +258,13 @@ impl Solver<'_> {
             Some(constraint) => Err(constraint.to_string()),
             None => Ok((problem, config)),
         }
+    }
+
+    /// Whether each rule and each constraint is kept by a row whose problem and config can be read; `None` of another row.
+    fn kept(&self, row: &Row, argument: Option<&str>, device: &Device) -> Option<Vec<bool>> {
+        let problem = row.convolution.problem(self.kernel, argument).ok()?;
+        let config = self.columns.read(&problem, &row.params).ok()?;
+        let envs = [self.kernel.env(&problem, None), self.kernel.env_of(&problem, Some(device), &config)];
+        Some(self.checker.kept(&envs[0], &envs[1]))
     }
 }

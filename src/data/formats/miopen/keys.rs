@@ -28,6 +28,9 @@ const CROSSED: [&str; 18] = [
 /// Parts of such a key: around the sizes its dimensions, bias, groups, layout, data type and direction.
 const PARTS: usize = CROSSED.len() + 6;
 
+/// Dashes from which on a key is one of the first generation.
+const DASHES: usize = 4;
+
 impl Convolution {
     /// Parses a key of either generation: `C-H-W-RxS-K-OH-OW-N-padHxW-strideHxW-dilationHxW-bias-layout-dtype-direction`, with `_gG` for
     /// groups and the depth before rows where there is one; or 24 parts between `x`, from the number of dimensions to the direction, as MIOpen
@@ -38,9 +41,12 @@ impl Convolution {
     pub fn parse(key: &str) -> Result<Convolution> {
         let crossed: Vec<&str> = key.split('x').collect();
         let told = |what: String| Error::Input(format!("key `{key}`: {what}"));
-        match crossed.len() == PARTS && !key.contains('_') {
-            true => of_crossed(&crossed).map_err(told),
-            false => of_dashed(key).map_err(told),
+        // a key of the first generation has a cross between rows and columns alone
+        match (key.matches('-').count() < DASHES, crossed.len()) {
+            (true, PARTS) => of_crossed(&crossed).map_err(told),
+            (true, 1) => Err(told("is no MIOpenDriver command, no name=value pairs and no key of a database".into())),
+            (true, parts) => Err(told(format!("has {parts} parts between x, not {PARTS}"))),
+            (false, _) => of_dashed(key).map_err(told),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Convolutions as their users see them: sizes of the image, whatever the direction.
 
-use crate::formats::miopen::convolution::{AXES, Convolution, Sizes, output_along, place_of};
+use crate::formats::miopen::convolution::{AXES, Convolution, NO_ROOM, Sizes, check_sizes, output_along, place_of};
+use seqtune_predict::error::{Result, input};
 
 /// A convolution's layer: `C`, `H` and `W` are those of its input and `K` of its output, in all directions.
 #[derive(Clone, Debug)]
@@ -40,9 +41,14 @@ impl Layer {
         Some(output)
     }
 
-    /// The convolution of a direction, kernel-side as databases have it; `None` where the filter does not fit into the padded image.
-    pub fn in_direction(&self, direction: &str) -> Option<Convolution> {
-        let output = self.output()?;
+    /// The convolution of a direction, kernel-side as databases have it.
+    ///
+    /// # Errors
+    /// [`Error::Input`](seqtune_predict::Error::Input) where a size is out of range, the groups do not divide the channels, or the filter does
+    /// not fit into the padded image.
+    pub fn in_direction(&self, direction: &str) -> Result<Convolution> {
+        check_sizes(&self.sizes)?;
+        let Some(output) = self.output() else { return input(NO_ROOM) };
         let mut sizes = self.sizes;
         let mut result = output;
         if direction != "F" {
@@ -52,7 +58,7 @@ impl Layer {
                 sizes[index(size)] = output[at];
             }
         }
-        Some(Convolution {
+        Ok(Convolution {
             direction: direction.into(),
             dtype: self.dtype.clone(),
             layout: self.layout.clone(),

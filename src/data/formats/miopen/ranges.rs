@@ -1,6 +1,6 @@
 //! The same convolutions with a range of sizes.
 
-use crate::formats::miopen::convolution::{Convolution, FLAT, SIZES, place_of};
+use crate::formats::miopen::convolution::{Convolution, FLAT, SIZES, check_range, place_of};
 use crate::formats::miopen::layer::Layer;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::limits;
@@ -56,7 +56,8 @@ fn values_of(text: &str) -> Option<Vec<u32>> {
     Some(values)
 }
 
-/// Every convolution with every combination of the sizes, and how many combinations leave no room for a filter.
+/// Every convolution with every combination of the sizes, and how many combinations are none: they leave no room for a
+/// filter, or their groups do not divide the channels.
 ///
 /// # Errors
 /// [`Error::Input`] where they are more than [`limits::CONVOLUTIONS`], or a size is out of range.
@@ -70,7 +71,7 @@ pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(
     if let (Some(place), true) = (deep, convolutions.iter().any(|c| c.dimensions == 2)) {
         return input(format!("{} is a size of three dimensions, and a convolution has two", SIZES[*place]));
     }
-    let (mut all, mut too_small) = (Vec::new(), 0);
+    let (mut all, mut impossible) = (Vec::new(), 0);
     for convolution in convolutions {
         let mut layers = vec![Layer::of(convolution)];
         for SizeRange { places, values } in ranges {
@@ -86,14 +87,15 @@ pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(
                 .collect();
         }
         for layer in layers {
+            check_range(&layer.sizes)?;
             match layer.in_direction(&convolution.direction) {
-                Some(made) => {
+                Ok(made) => {
                     made.check()?;
                     all.push(made);
                 }
-                None => too_small += 1,
+                Err(_) => impossible += 1,
             }
         }
     }
-    Ok((all, too_small))
+    Ok((all, impossible))
 }

@@ -23,46 +23,34 @@ impl Default for Unsaid {
     }
 }
 
-/// Names of columns in others' tables, in lower case and without `_`, and ours.
-const NAMES: [(&str, &str); 38] = [
-    ("n", "N"),
-    ("batch", "N"),
-    ("batchsize", "N"),
-    ("c", "C"),
-    ("inchannels", "C"),
-    ("h", "H"),
-    ("inh", "H"),
-    ("w", "W"),
-    ("inw", "W"),
-    ("k", "K"),
-    ("outchannels", "K"),
-    ("fh", "R"),
-    ("r", "R"),
-    ("filh", "R"),
-    ("filterh", "R"),
-    ("fw", "S"),
-    ("s", "S"),
-    ("filw", "S"),
-    ("filterw", "S"),
-    ("ph", "pad_h"),
-    ("padh", "pad_h"),
-    ("pw", "pad_w"),
-    ("padw", "pad_w"),
-    ("sh", "stride_h"),
-    ("strideh", "stride_h"),
-    ("hstride", "stride_h"),
-    ("sw", "stride_w"),
-    ("stridew", "stride_w"),
-    ("wstride", "stride_w"),
-    ("dh", "dilation_h"),
-    ("dilationh", "dilation_h"),
-    ("dw", "dilation_w"),
-    ("dilationw", "dilation_w"),
-    ("g", "groups"),
-    ("groups", "groups"),
-    ("direction", "direction"),
-    ("dtype", "dtype"),
-    ("layout", "layout"),
+/// Names of columns in others' tables, in lower case and without `_`, and ours: both of an axis where one number stands for rows and columns.
+const NAMES: [(&str, &[&str]); 24] = [
+    ("n batch batchsize", &["N"]),
+    ("c inchannels", &["C"]),
+    ("h inh height", &["H"]),
+    ("w inw width", &["W"]),
+    ("k outchannels", &["K"]),
+    ("fh r filh filterh kernelh", &["R"]),
+    ("fw s filw filterw kernelw", &["S"]),
+    ("filter kernel filtersize kernelsize", &["R", "S"]),
+    ("ph padh paddingh", &["pad_h"]),
+    ("pw padw paddingw", &["pad_w"]),
+    ("pad padding", &["pad_h", "pad_w"]),
+    ("sh strideh hstride convstrideh", &["stride_h"]),
+    ("sw stridew wstride convstridew", &["stride_w"]),
+    ("stride", &["stride_h", "stride_w"]),
+    ("dh dilationh", &["dilation_h"]),
+    ("dw dilationw", &["dilation_w"]),
+    ("dilation", &["dilation_h", "dilation_w"]),
+    ("g groups groupcount", &["groups"]),
+    ("direction", &["direction"]),
+    ("dtype", &["dtype"]),
+    ("layout", &["layout"]),
+    // which rows are convolutions
+    ("op", &[]),
+    // what layers are called and how often they are there
+    ("name layer model network id", &[]),
+    ("count occurrences", &[]),
 ];
 
 /// Sizes that a table must have.
@@ -70,24 +58,37 @@ const NEEDED: [&str; 7] = ["N", "C", "H", "W", "K", "R", "S"];
 
 /// Checks whether a line names columns.
 pub(crate) fn is_head(line: &str) -> bool {
-    let names: Vec<Option<&str>> = line.split(',').map(ours).collect();
-    names.len() >= NEEDED.len() && names.contains(&Some("N")) && names.contains(&Some("K"))
+    let names: Vec<&str> = line.split(',').filter_map(ours).flatten().copied().collect();
+    line.split(',').count() >= 4 && names.contains(&"N") && names.contains(&"K")
 }
 
-fn ours(name: &str) -> Option<&'static str> {
+/// The fields that a column of this name sets; `None` where the name is unknown.
+fn ours(name: &str) -> Option<&'static [&'static str]> {
     let plain = name.trim().to_lowercase().replace('_', "");
-    NAMES.iter().find(|(theirs, _)| *theirs == plain).map(|(_, ours)| *ours)
+    NAMES.iter().find(|(theirs, _)| theirs.split(' ').any(|known| known == plain)).map(|(_, ours)| *ours)
 }
 
-/// The convolutions of a table's rows, each with its line's index, under the line of names. A column `op` may name other operations than `conv`, whose rows are passed over; other columns of
-/// unknown names are too.
+/// The convolutions of a table's rows, each with its line's index, under the line of names. A column `op` may name other operations than `conv`,
+/// whose rows are passed over.
 ///
 /// # Errors
-/// [`Error::Input`] where a column is missing, with the number of the line where a row is no layer.
+/// [`Error::Input`] where a column is missing, unknown or there twice, with the number of the line where a row is no layer.
 pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: &Unsaid) -> Result<Vec<Convolution>> {
-    let columns: Vec<Option<&str>> = head.split(',').map(ours).collect();
+    let mut columns: Vec<&[&str]> = Vec::new();
+    for name in head.split(',') {
+        let Some(fields) = ours(name) else {
+            return Err(Error::Input(format!(
+                "the table's column `{}` is unknown; name it as docs/miopen.md has it, or leave it out",
+                name.trim()
+            )));
+        };
+        if let Some(twice) = fields.iter().find(|field| columns.iter().any(|others| others.contains(field))) {
+            return Err(Error::Input(format!("the table has two columns for {twice}; its first line names {head}")));
+        }
+        columns.push(fields);
+    }
     let op = head.split(',').position(|name| name.trim() == "op");
-    if let Some(missing) = NEEDED.iter().find(|name| !columns.contains(&Some(**name))) {
+    if let Some(missing) = NEEDED.iter().find(|name| !columns.iter().any(|fields| fields.contains(*name))) {
         return Err(Error::Input(format!("the table has no column for {missing}; its first line names {head}")));
     }
     let mut all = Vec::new();
@@ -101,33 +102,32 @@ pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: 
     Ok(all)
 }
 
-fn of_row(columns: &[Option<&str>], cells: &[&str], unsaid: &Unsaid) -> Result<Vec<Convolution>> {
+fn of_row(columns: &[&[&str]], cells: &[&str], unsaid: &Unsaid) -> Result<Vec<Convolution>> {
     if cells.len() != columns.len() {
         return Err(Error::Input(format!("has {} cells, not {} as the first line", cells.len(), columns.len())));
     }
     let mut sizes = SIZES.map(|name| u32::from(!name.starts_with("pad")));
     let (mut directions, mut dtypes, mut layout) = (unsaid.directions.clone(), unsaid.dtypes.clone(), &*unsaid.layout);
-    for (column, cell) in columns.iter().zip(cells) {
-        match column {
-            Some("direction") => directions = vec![cell.to_string()],
-            Some("dtype") => dtypes = vec![cell.to_string()],
-            Some("layout") => layout = cell,
-            Some(name) => {
+    let fields = columns.iter().zip(cells).flat_map(|(fields, cell)| fields.iter().map(move |field| (*field, *cell)));
+    for (field, cell) in fields {
+        match field {
+            "direction" => directions = vec![cell.to_string()],
+            "dtype" => dtypes = vec![cell.to_string()],
+            "layout" => layout = cell,
+            name => {
                 let number = cell.parse().ok().filter(|n| *n <= MOST);
                 let wrong = || Error::Input(format!("{name} `{cell}` is not a number up to {MOST}"));
                 if let Some(at) = place_of(name) {
                     sizes[at] = number.ok_or_else(wrong)?;
                 }
             }
-            None => {}
         }
     }
     let mut all = Vec::new();
     for dtype in dtypes {
         let layer = Layer { dimensions: 2, dtype, layout: layout.into(), sizes };
         for direction in &directions {
-            let room = || Error::Input("the filter does not fit into the padded image".into());
-            all.push(layer.in_direction(direction).ok_or_else(room)?);
+            all.push(layer.in_direction(direction)?);
         }
     }
     all.iter().try_for_each(Convolution::check)?;

@@ -1,0 +1,175 @@
+//! `seqtune import miopen`
+
+use crate::cli::answer::warn;
+use crate::cli::import::options::Strictness;
+use crate::cli::outputs::{Kind, Replace, claim, file_name};
+use crate::cli::progress::Bar;
+use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
+use seqtune_data::{BadRows, Counts};
+use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::files::open_regular;
+use seqtune_predict::kernel::Device;
+use seqtune_predict::limits;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Performance databases of MIOpen: one dataset per device and solver
+#[derive(clap::Args)]
+pub struct MiopenArgs {
+    /// Databases: SQLite (.db) or text (.db.txt), each also .bz2
+    #[arg(required = true)]
+    databases: Vec<PathBuf>,
+    /// Folder of the datasets
+    #[arg(short, long, value_name = "DATASET")]
+    output: PathBuf,
+    /// Folder of what problems were tuned to before, where a later row took its place: for `evaluate --retuned`
+    #[arg(long, value_name = "FOLDER")]
+    earlier: Option<PathBuf>,
+    /// Tells of each solver's rules and constraints how many records of a device keep it
+    #[arg(long)]
+    rules: bool,
+    /// Solvers to import, separated by commas [default: all that have a kernel]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    solver: Vec<String>,
+    /// Find databases (.fdb.txt, also .bz2) with the measured times, for the databases of the same device
+    #[arg(long, value_delimiter = ',', value_name = "FILES")]
+    find_db: Vec<PathBuf>,
+    /// Device that the databases were made on [default: each file's name says it, as in gfx906_60.db]
+    #[arg(long)]
+    device: Option<String>,
+    #[command(flatten)]
+    strictness: Strictness,
+    #[command(flatten)]
+    replace: Replace,
+    /// The counts as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The device that a database is named after: what stands before the first dot of the file's name, with or without what follows an
+/// underscore, such as a date.
+fn device_of(path: &Path) -> Result<Device> {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    let shorter = stem.rsplit_once('_').map_or(stem, |(name, _)| name);
+    Device::described(stem).or_else(|_| Device::described(shorter)).map_err(|_| {
+        Error::Input(format!(
+            "{}: no described device is called `{stem}`; name the device that it was made on with --device",
+            path.display()
+        ))
+    })
+}
+
+/// The device of a database: the one named for all of them, else the one that its file is named after.
+fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
+    // a file that is not there has no device either
+    open_regular(path, limits::FOREIGN)?;
+    let Some(named) = named else { return device_of(path) };
+    let device = crate::cli::inputs::device(named)?;
+    if let Some(other) = device_of(path).ok().filter(|other| other.name != device.name) {
+        warn(&format!("{} is named after {}, not {}", path.display(), other.name, device.name));
+    }
+    Ok(device)
+}
+
+pub fn run(args: MiopenArgs) -> Result<()> {
+    let device = |path: &Path| named_device(path, args.device.as_deref());
+    let mut times: BTreeMap<String, Times> = BTreeMap::new();
+    let mut bad = BadRows::default();
+    let mut check = |path: &Path, found: BadRows, rows: usize| {
+        let checked = found.check(rows, args.strictness.strict).map_err(|e| e.at(path.display()));
+        bad.extend(found);
+        checked
+    };
+    for path in &args.find_db {
+        let (entries, found) = miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
+        check(path, found, entries)?;
+    }
+    let mut databases: Vec<(String, Device, Vec<Row>)> = Vec::new();
+    for path in &args.databases {
+        let device = device(path)?;
+        let place = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let miopen::Rows { rows, bad: found } = miopen::read(path)?;
+        let all = rows.len() + found.rows();
+        check(path, found, all)?;
+        databases.push((place, device, rows));
+    }
+    let known = |solver: &String| databases.iter().flat_map(|(_, _, rows)| rows).any(|r| r.is_of(solver));
+    if let Some(unknown) = args.solver.iter().find(|s| !known(s)) {
+        return input(format!("--solver {unknown}: the databases hold no row of it"));
+    }
+    let rows: usize = databases.iter().map(|(_, _, rows)| rows.len()).sum();
+    let mut bar = Bar::new("import", rows as u64);
+    let (command, rules) = (crate::cli::outputs::command_line(), args.rules);
+    let ask = Import { solvers: &args.solver, times: &times, rules, command };
+    let mut imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
+    bar.end();
+    imported.bad.extend(bad);
+    if imported.datasets.is_empty() {
+        report(&args, &imported)?;
+        return input("no row could be imported");
+    }
+    let mut files = Vec::new();
+    let folders = [(Some(&args.output), &imported.datasets), (args.earlier.as_ref(), &imported.earlier)];
+    for (folder, datasets) in folders {
+        let Some(folder) = folder else { continue };
+        for ((device, solver), dataset) in datasets {
+            files.push((folder.join(format!("{}-{}.sqt", file_name(device)?, file_name(solver)?)), dataset));
+        }
+    }
+    files.iter().try_for_each(|(file, _)| claim(file, Kind::Dataset, args.replace, &args.databases))?;
+    files.iter().try_for_each(|(file, dataset)| dataset.save_packed(file))?;
+    report(&args, &imported)
+}
+
+fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
+    let records: usize = imported.datasets.values().map(|d| d.records.len()).sum();
+    if args.json {
+        let of = |((device, solver), d): (&(String, String), &seqtune_data::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
+        let left_out = |((solver, reason), c): (&(String, String), &Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
+        let rules = |((device, solver), rules): (&(String, String), &Vec<Kept>)| serde_json::json!({ "device": device, "solver": solver, "rules": rules });
+        return crate::cli::answer::answer_json(&serde_json::json!({
+            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced,
+            "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
+            "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(), "bad": imported.bad,
+            "rules": imported.rules.iter().map(rules).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = format!(
+        "{}: {records} records of {} rows, {} with a time\n",
+        args.output.display(),
+        imported.rows,
+        imported.timed
+    );
+    for ((device, solver), dataset) in &imported.datasets {
+        text += &format!("  {:>8}  {device}  {solver}\n", dataset.records.len());
+    }
+    let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
+    text += &format!("replaced by later rows of the same problem: {}\nleft out: {left_out} rows\n", imported.replaced);
+    for ((solver, reason), counts) in &imported.left_out {
+        text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
+    }
+    text = text.trim_end().to_string() + &imported.bad.text();
+    text = text.trim_end().to_string() + &rules_text(&imported.rules);
+    crate::cli::answer::answer(text.trim_end());
+    Ok(())
+}
+
+/// A line for each rule and constraint of a device's solvers, behind the line that sums them up; nothing where they were not counted.
+fn rules_text(counted: &BTreeMap<(String, String), Vec<Kept>>) -> String {
+    if counted.is_empty() {
+        return String::new();
+    }
+    let all = counted.values().flatten().count();
+    let broken = counted.values().flatten().filter(|rule| rule.kept < rule.records).count();
+    let mut text = format!(
+        "\nrules and constraints of each device's solvers: {all}, of which {broken} are not kept by all records\n"
+    );
+    for ((device, solver), rules) in counted {
+        text += &format!("{device}  {solver}\n");
+        for Kept { rule, kept, records } in rules {
+            text += &format!("  {kept:>8} of {records:>8}  {rule}\n");
+        }
+    }
+    text
+}
