@@ -84,3 +84,26 @@ fn data_without_the_problem_and_objectives_that_were_not_learned_are_told_in_a_s
     let err = ask(&problem, &["--objective", "energy"]);
     assert!(err.contains("energy"), "{err}");
 }
+
+#[test]
+fn measured_configs_correct_the_front_of_time_and_energy() {
+    let (problem, metered) = ("M=256,N=256,K=256", "datasets/gemm/h200-energy.sqt");
+    let args = ["predict", "models/gemm-h200", "gemm", problem, "--pareto", "--json", "--measured", metered];
+    let (out, err, code) = run(&args);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let front: Vec<[f64; 2]> = answer["predictions"].as_array().unwrap().iter().map(costs).collect();
+    assert!(front.windows(2).all(|pair| pair[0][0] <= pair[1][0] && pair[0][1] > pair[1][1]), "{front:?}");
+    // what was measured is told as measured, and none of it beats the front
+    for record in Dataset::load(metered.as_ref()).unwrap().records {
+        let (Some(us), Some(joules)) = (record.outcome.time_us(), record.outcome.joules()) else { continue };
+        if record.problem.starts_with("M=256,N=256,K=256,transA=N,transB=N") {
+            let beats = |point: &[f64; 2]| us < 0.999 * point[0] && joules < 0.999 * point[1];
+            assert!(!front.iter().any(beats), "{us} us and {joules} J");
+        }
+    }
+}
+
+fn costs(prediction: &serde_json::Value) -> [f64; 2] {
+    ["predicted_us", "predicted_joules"].map(|name| prediction[name].as_f64().unwrap())
+}

@@ -35,11 +35,16 @@ pub fn run(mut args: Args) -> Result<()> {
     if args.parameter.is_empty() || args.field.is_empty() {
         return input("name at least one --field of a problem and one --parameter with its values");
     }
+    let is_new = !args.folder.exists();
     std::fs::create_dir_all(&args.folder).map_err(|e| Error::File(format!("{}: {e}", args.folder.display())))?;
     let (text, reference) = match &args.source {
         Some(source) => {
             let path = args.folder.join(source);
-            let code = read_text(&path, limits::TEXT)?;
+            let code = read_text(&path, limits::TEXT).inspect_err(|_| {
+                if is_new {
+                    let _ = std::fs::remove_dir(&args.folder);
+                }
+            })?;
             text::of_source(&args, &code).map_err(|e| e.at(path.display()))?
         }
         None => (text::of_program(&args)?, None),

@@ -48,7 +48,7 @@ pub struct Args {
     fallback: Vec<PathBuf>,
     /// Datasets with what was already measured of the very problems, as `sweep` and `validate --learn` write them: these configs show how
     /// far the model is off there, and so what the others take
-    #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["cover", "pareto", "fallback"])]
+    #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["cover", "fallback"])]
     measured: Vec<PathBuf>,
     /// Threads for many problems, 1 to 1,024 [default: all cores]
     #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
@@ -93,10 +93,13 @@ pub fn run(args: Args) -> Result<()> {
     if args.pareto {
         for problem in &problems {
             let candidates = predictor.pareto(problem, &query)?;
-            // as sure as of the fastest: along the front no config is the one best
-            let one = std::slice::from_ref(problem);
-            let fastest = predictor.predict(one, &Query { top: 1, objective: Objective::Time, ..query })?;
-            let unsure = fastest.iter().any(|candidates| predictor.is_unsure(&device, candidates));
+            // as sure as of the best by each objective: along the front no config is the one best
+            let doubts = |objective: &Objective| {
+                let one = std::slice::from_ref(problem);
+                let best = predictor.predict(one, &Query { top: 1, objective: *objective, ..query })?;
+                Ok(best.iter().any(|candidates| predictor.is_unsure(&device, candidates)))
+            };
+            let unsure = Objective::ALL.iter().map(doubts).collect::<Result<Vec<bool>>>()?.contains(&true);
             let nearest = if unsure { say.nearest(problem, &learned, 1) } else { Vec::new() };
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
@@ -138,12 +141,18 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
     for (problem, known) in problems.iter().zip(&known) {
         let (candidates, unsure) = match known.is_empty() {
             true => {
-                let found = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
+                let found = match args.pareto {
+                    true => predictor.pareto(problem, query)?,
+                    false => predictor.predict(std::slice::from_ref(problem), query)?.remove(0),
+                };
                 let unsure = predictor.is_unsure(query.device, &found);
                 (found, unsure)
             }
             false => {
-                let informed = predictor.predict_measured(problem, query, known)?;
+                let informed = match args.pareto {
+                    true => predictor.pareto_measured(problem, query, known)?,
+                    false => predictor.predict_measured(problem, query, known)?,
+                };
                 (informed.candidates, informed.unsure)
             }
         };

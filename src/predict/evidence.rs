@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// Legal configs that are all considered; of larger spaces, those that a beam of at least [`BEAM`] finds.
 const WHOLE: u64 = 4_000;
-const BEAM: usize = 256;
+pub(crate) const BEAM: usize = 256;
 
 /// Draws of all costs, and their seed.
 const DRAWS: usize = 1_000;

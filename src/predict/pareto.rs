@@ -2,6 +2,7 @@
 
 use crate::candidate::Candidate;
 use crate::error::Result;
+use crate::evidence::{BEAM, Informed, Known};
 use crate::kernel::Objective;
 use crate::kernel::{Config, Problem};
 use crate::predictor::Predictor;
@@ -30,6 +31,23 @@ impl Predictor {
             (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
         }
         Ok(front(found))
+    }
+
+    /// As [`Predictor::pareto`], of a problem of which some configs were measured; as sure as of the best in time, in energy and in their product.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_measured`].
+    pub fn pareto_measured(&self, problem: &Problem, query: &Query, known: &[Known]) -> Result<Informed> {
+        let (mut found, mut unsure): (Vec<Candidate>, bool) = (Vec::new(), false);
+        for objective in Objective::ALL {
+            let wide = Query { objective, top: query.width.max(BEAM), ..*query };
+            let informed = self.predict_measured(problem, &wide, known)?;
+            unsure |= informed.unsure;
+            let is_new = |c: &Candidate| !found.iter().any(|other| other.config == c.config);
+            let new: Vec<Candidate> = informed.candidates.into_iter().filter(is_new).collect();
+            found.extend(new);
+        }
+        Ok(Informed { candidates: front(found), unsure })
     }
 }
 

@@ -98,6 +98,9 @@ fn parameter(p: &ParameterSpec) -> Result<()> {
     if !p.texts.is_empty() {
         return fault("`texts` are what templates write for `labels`, of which there are none".into());
     }
+    if p.values.is_empty() {
+        return fault("it has neither `values` nor `labels`".into());
+    }
     let distinct: BTreeSet<i64> = p.values.iter().copied().collect();
     if p.values.len() > MOST_VALUES {
         return fault(format!("it has {} values; {MOST_VALUES} are the most", p.values.len()));

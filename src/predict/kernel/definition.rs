@@ -330,7 +330,7 @@ impl Kernel {
             (Some(source), _) => Ok(source),
             (None, Some(_)) => input(format!("kernel {} is a program ([run]) and has no source to compile", self.name)),
             (None, None) => input(format!(
-                "kernel {} belongs to another library and has no source here: its configs can be predicted and exported, not run",
+                "kernel {} describes a space and has no source here: its configs can be predicted and exported, not run",
                 self.name
             )),
         }
