@@ -11,6 +11,7 @@ use crate::verify::on_device::DeviceComparison;
 use crate::verify::workload::{SEED, Workload, geometry, load};
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
 use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::kernel::{Checker, Clocks, Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::time::Instant;
@@ -21,6 +22,7 @@ const PROGRAMS: usize = 1_024;
 /// Device with the data of one problem and compiled programs.
 pub struct OnDevice {
     kernel: Kernel,
+    checker: Checker,
     source: Source,
     executor: Box<dyn Executor>,
     programs: HashMap<ProgramKey, ProgramId>,
@@ -45,7 +47,8 @@ impl OnDevice {
     /// `Error::Input` where the kernel has no source.
     pub fn new(kernel: &Kernel, executor: Box<dyn Executor>) -> Result<OnDevice> {
         let (source, programs, agree) = (kernel.source()?.clone(), HashMap::new(), DeviceComparison::default());
-        Ok(OnDevice { kernel: kernel.clone(), source, executor, programs, workload: None, clocks: None, agree })
+        let (kernel, checker) = (kernel.clone(), Checker::new(kernel));
+        Ok(OnDevice { kernel, checker, source, executor, programs, workload: None, clocks: None, agree })
     }
 
     /// Compiled program of `config` for the data type and layout of `problem`.
@@ -62,10 +65,27 @@ impl OnDevice {
 
     /// Whether a problem keeps the kernel's rules, and a config is legal for it.
     fn serves(&self, problem: &Problem, config: &Config) -> bool {
-        let checker = Checker::new(&self.kernel);
         let device = self.executor.device();
-        checker.broken_rule(&self.kernel.env(problem, None)).is_none()
-            && checker.broken_constraint(&self.kernel.env_of(problem, Some(device), config)).is_none()
+        self.checker.broken_rule(&self.kernel.env(problem, None)).is_none()
+            && self.checker.broken_constraint(&self.kernel.env_of(problem, Some(device), config)).is_none()
+    }
+
+    /// A small problem that the same program serves: one size after the other is the least of 1, 2, 4 and so on, from its minimum, for which the
+    /// config is legal beside the others.
+    fn small(&self, problem: &Problem, config: &Config) -> Problem {
+        let mut small = problem.clone();
+        for (at, field) in self.kernel.fields.iter().enumerate().filter(|(_, field)| field.kind == FieldKind::Size) {
+            let (own, mut size) = (small.values[at], field.min.max(1) as f64);
+            while size < own {
+                small.values[at] = size;
+                if self.serves(&small, config) {
+                    break;
+                }
+                size *= 2.0;
+            }
+            small.values[at] = size.min(own);
+        }
+        small
     }
 
     fn geometry(&self, problem: &Problem, config: &Config) -> LaunchDims {
@@ -81,8 +101,8 @@ fn nothing_loaded() -> Error {
 impl Subject for OnDevice {
     type Work = Work;
 
-    /// Compiles a config into the cache on disk, where needed by a launch: on the smallest problem where the kernel serves that with this
-    /// config, else on the problem itself. What fails at that launch is judged when the config is measured, on the problem that was asked for.
+    /// Compiles a config into the cache on disk, where needed by a launch on a small problem. What fails at that launch is judged when the config
+    /// is measured, on the problem that was asked for.
     fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {
         self.make_room();
         let program = match self.program(problem, config) {
@@ -92,15 +112,13 @@ impl Subject for OnDevice {
         if !self.executor.finishes_at_launch() {
             return Ok(None);
         }
-        let smallest = self.kernel.smallest(problem);
-        let served = self.serves(&smallest, config);
-        let problem = if served { &smallest } else { problem };
-        if self.workload.as_ref().is_none_or(|l| l.problem != *problem) {
+        let small = self.small(problem, config);
+        if self.workload.as_ref().is_none_or(|l| l.problem != small) {
             self.workload = None;
-            self.workload = load(self.executor.as_mut(), &self.kernel, problem, SEED, None).ok();
+            self.workload = load(self.executor.as_mut(), &self.kernel, &small, SEED, None).ok();
         }
         let Some(workload) = &self.workload else { return Ok(None) };
-        let (values, geometry) = (workload.values.clone(), self.geometry(problem, config));
+        let (values, geometry) = (workload.values.clone(), self.geometry(&small, config));
         let launched = self.executor.launch(program, &values, &geometry, 1, Timing::Warm);
         if let Err(fault) = launched {
             tracing::debug!(

@@ -163,15 +163,6 @@ fn json_pairs(text: &str) -> Result<Vec<(String, String)>> {
 }
 
 impl Kernel {
-    /// The smallest problem that the same programs serve: every size at its minimum, choices and numbers as they are.
-    pub fn smallest(&self, problem: &Problem) -> Problem {
-        let value =
-            |(field, value): (&Field, &f64)| if field.kind == FieldKind::Size { field.min as f64 } else { *value };
-        Problem { values: std::iter::zip(&self.fields, &problem.values).map(value).collect() }
-    }
-}
-
-impl Kernel {
     /// Reads a config; every parameter must be named once with one of its values.
     ///
     /// # Errors
