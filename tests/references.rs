@@ -8,6 +8,9 @@ use seqtune_measure::registry::open;
 use seqtune_measure::verify::on_device::DeviceComparison;
 use seqtune_measure::verify::workload::{SEED, load};
 use seqtune_predict::kernel::Kernel;
+use std::sync::{Mutex, PoisonError};
+
+static OPENING: Mutex<()> = Mutex::new(());
 
 /// Buffers of a problem in the order of the arguments, as bits of 32: inputs, and outputs as the reference left them.
 struct Data {
@@ -18,6 +21,8 @@ struct Data {
 
 impl Data {
     fn of(kernel: &str, text: &str) -> Data {
+        // OpenCL's loader finds no platform where two threads call it first
+        let _one_by_one = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let kernel = Kernel::open(kernel).unwrap();
         let problem = kernel.problem(text).unwrap();
         let mut executor = open("opencl:0").unwrap();

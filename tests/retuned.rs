@@ -18,7 +18,7 @@ fn a_problem_tuned_twice_keeps_its_later_result_and_tells_how_far_tuning_again_a
         "models/miopen",
         &line,
         "--range",
-        "N=1..2",
+        "N=1..6",
         "--range",
         "C,K=64..256+8",
         "--solver",

@@ -5,7 +5,7 @@ use seqtune_predict::kernel::spec::Field;
 use seqtune_predict::{Device, Kernel, Problem};
 
 /// One of these suits every shipped kernel: the first that the kernel takes and has configs for.
-const USUAL: [&str; 16] = [
+const USUAL: [&str; 17] = [
     "M=300,N=200,K=100",
     "N=16,C=64,H=28,W=28,K=64,R=3,S=3,pad_h=1,pad_w=1",
     "width=4096,height=4096",
@@ -18,6 +18,7 @@ const USUAL: [&str; 16] = [
     "direction=W,N=16,C=64,H=28,W=28,K=128,R=3,S=3,pad_h=1,pad_w=1",
     "direction=W,N=12,C=72,H=30,W=30,K=144,R=5,S=5,pad_h=2,pad_w=2,batch_loops=4",
     "direction=F,dtype=FP16,layout=NHWC,N=16,C=64,H=28,W=28,K=128,R=3,S=3,pad_h=1,pad_w=1",
+    "direction=B,dtype=FP16,layout=NHWC,N=16,C=64,H=28,W=28,K=128,R=3,S=3,pad_h=1,pad_w=1",
     "direction=F,dtype=INT8,N=16,C=64,H=28,W=28,K=128,R=3,S=3,pad_h=1,pad_w=1",
     "direction=F,dtype=FP16,N=4,C=64,H=28,W=28,D=8,K=128,R=3,S=3,T=3,pad_h=1,pad_w=1,pad_d=1",
     "direction=B,dtype=FP16,N=4,C=64,H=28,W=28,D=8,K=128,R=3,S=3,T=3,pad_h=1,pad_w=1,pad_d=1",
