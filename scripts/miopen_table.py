@@ -55,11 +55,14 @@ print("| solver | " + " | ".join(COLUMNS[name] for name in shown) + " |")
 print("|---" * (len(shown) + 1) + "|")
 for solver in order:
     print(f"| {solver} | " + " | ".join(by_solver[solver].get(name, "-") for name in shown) + " |")
+told = ("Mean over", "All ", "First choices", "Sets ", "Of ")
 if said:
+    # without trees beside it there is nothing to compare with
+    told = ("First choices", "Sets ", "Of ")
     with open(said) as file:
-        lines = [line for line in file.read().splitlines() if not line.startswith(("Mean over", "All "))]
+        lines = file.read().splitlines()
 if said or len(paths) == 1:
-    print("", *(line for line in lines if line.startswith(("Mean over", "All ", "First choices", "Sets ", "Of "))), sep="\n")
+    print("", *(line for line in lines if line.startswith(told)), sep="\n")
 for part, title in ((beside, "Beside the networks that they were distilled from:"), (ktn, "Beside KernelTuningNet, which may have learned from these problems, on those of the data types that it serves (FP32, FP16):")):
     if part:
         print("", title, "", *part, sep="\n")

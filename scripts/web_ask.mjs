@@ -40,8 +40,9 @@ for (const { name } of about.kernels) {
     const kernel = module.ask({ ask: "kernel", kernel: name });
     const problem = Object.fromEntries(kernel.fields.map((f) => [f.name, f.begin]));
     const text = Object.entries(problem).map(([k, v]) => `${k}=${v}`).join(",");
-    // some exist for AMD's matrix cores alone, and the program refuses another device
-    const device = name.includes("Xdlops") ? "MI300X" : about.devices[0].name;
+    // the program refuses a device that the kernel does not exist for
+    const { architectures } = kernel;
+    const device = about.devices.find((d) => !architectures.length || architectures.includes(d.architecture)).name;
     const told = seqtune("space", name, text, "--device", device);
     const found = module.ask({ ask: "space", kernel: name, problem, device });
     same(`${name}, legal`, [found.exact ? found.legal : null, found.combinations], [told.legal, told.combinations]);

@@ -11,7 +11,7 @@ use seqtune_predict::split::{Part, Split};
 use seqtune_predict::threads::cores;
 use seqtune_predict::trust::Line;
 use seqtune_predict::{Meta, Model, Predictor, Quality};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Learns what a model's probabilities are worth on a device that it never saw, from a few problems of it; or how an older model's errors go together
@@ -117,7 +117,7 @@ fn show(args: &Args, facts: &serde_json::Value) -> Result<()> {
 
 /// Learns what the probabilities of a model of tuned configs are worth on its own devices, as training does.
 fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut model: Model) -> Result<()> {
-    if !table.hashes.iter().all(|hash| model.meta.data.contains(hash)) {
+    if !is_own(table, &model) {
         warn(&format!(
             "{}: learned from other data of {}; shapes that it knows may be among these",
             file.display(),
@@ -131,7 +131,7 @@ fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut mod
         return input(format!("{}: no tuned config of what chose the model's weights to learn from", file.display()));
     };
     let before = model.meta.trust.seen.replace(line).unwrap_or(Line::SAME);
-    if table.hashes.iter().collect::<BTreeSet<_>>() == model.meta.data.iter().collect() {
+    if table.is_exactly(&model.meta.data) {
         // all that it learned from: no other device had times
         model.meta.trust.timed = Some(table.timed());
     }
@@ -143,9 +143,14 @@ fn names(table: &Table) -> String {
     table.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether a model learned from all of these data.
+fn is_own(table: &Table, model: &Model) -> bool {
+    table.hashes.iter().all(|hash| model.meta.data.contains(hash))
+}
+
 /// The split by which a model's own data were divided; data that it did not learn from are new to it as a whole.
 fn held_out(table: &Table, model: &Model) -> Split {
-    match table.hashes.iter().all(|hash| model.meta.data.contains(hash)) {
+    match is_own(table, model) {
         true => model.meta.split,
         false => Split { test: 0.0, validation: 1.0, ..model.meta.split },
     }

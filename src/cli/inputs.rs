@@ -19,6 +19,19 @@ pub fn device(name: &str) -> Result<Device> {
     if is_live(name) { live_device(name) } else { Device::described(name) }
 }
 
+/// What stands before the first dot of a file's name: MIOpen's databases are named after their device.
+pub fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    name.split('.').next().unwrap_or_default().into()
+}
+
+/// The described device that a file is named after, with or without what follows an underscore, such as a date.
+pub fn named_after(path: &Path) -> Option<Device> {
+    let stem = stem(path);
+    let shorter = stem.rsplit_once('_').map_or(stem.as_str(), |(name, _)| name);
+    Device::described(&stem).or_else(|_| Device::described(shorter)).ok()
+}
+
 /// Problems given as words, as files of lines, or on standard input (`-`).
 ///
 /// # Errors

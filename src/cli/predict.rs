@@ -5,7 +5,7 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::evidence::Known;
+use seqtune_predict::evidence::{Informed, Known};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::limits;
@@ -92,14 +92,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if args.pareto {
         for problem in &problems {
-            let candidates = predictor.pareto(problem, &query)?;
-            // as sure as of the best by each objective: along the front no config is the one best
-            let doubts = |objective: &Objective| {
-                let one = std::slice::from_ref(problem);
-                let best = predictor.predict(one, &Query { top: 1, objective: *objective, ..query })?;
-                Ok(best.iter().any(|candidates| predictor.is_unsure(&device, candidates)))
-            };
-            let unsure = Objective::ALL.iter().map(doubts).collect::<Result<Vec<bool>>>()?.contains(&true);
+            let Informed { candidates, unsure } = predictor.pareto(problem, &query)?;
             let nearest = if unsure { say.nearest(problem, &learned, 1) } else { Vec::new() };
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
@@ -139,22 +132,15 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
         return input("--measured: the datasets hold no working config of these problems");
     }
     for (problem, known) in problems.iter().zip(&known) {
-        let (candidates, unsure) = match known.is_empty() {
-            true => {
-                let found = match args.pareto {
-                    true => predictor.pareto(problem, query)?,
-                    false => predictor.predict(std::slice::from_ref(problem), query)?.remove(0),
-                };
-                let unsure = predictor.is_unsure(query.device, &found);
-                (found, unsure)
+        let Informed { candidates, unsure } = match (known.is_empty(), args.pareto) {
+            (true, true) => predictor.pareto(problem, query)?,
+            (true, false) => {
+                let candidates = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
+                let unsure = predictor.is_unsure(query.device, &candidates);
+                Informed { candidates, unsure }
             }
-            false => {
-                let informed = match args.pareto {
-                    true => predictor.pareto_measured(problem, query, known)?,
-                    false => predictor.predict_measured(problem, query, known)?,
-                };
-                (informed.candidates, informed.unsure)
-            }
+            (false, true) => predictor.pareto_measured(problem, query, known)?,
+            (false, false) => predictor.predict_measured(problem, query, known)?,
         };
         say.answer(problem, &candidates, unsure, &[])?;
     }

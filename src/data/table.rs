@@ -163,12 +163,15 @@ impl Table {
     }
 
     /// Names of the devices of which a tuner's choice has a time.
-    pub fn timed(&self) -> Vec<String> {
-        let timed = |at: usize| {
-            let mut of_device = self.tried.iter().filter(|t| t.device == at);
-            of_device.any(|t| t.tuned().is_some_and(|(_, outcome)| outcome.time_us().is_some()))
-        };
-        (0..self.devices.len()).filter(|at| timed(*at)).map(|at| self.devices[at].name.clone()).collect()
+    pub fn timed(&self) -> BTreeSet<String> {
+        let has_time = |t: &&MeasuredProblem| t.tuned().is_some_and(|(_, outcome)| outcome.time_us().is_some());
+        let devices: BTreeSet<usize> = self.tried.iter().filter(has_time).map(|t| t.device).collect();
+        devices.into_iter().map(|at| self.devices[at].name.clone()).collect()
+    }
+
+    /// Whether it holds all datasets of these hashes, and no other.
+    pub fn is_exactly(&self, hashes: &[String]) -> bool {
+        self.hashes.iter().collect::<BTreeSet<_>>() == hashes.iter().collect()
     }
 
     /// Indices of the problems in `part` of the split that have a tuner's choice.

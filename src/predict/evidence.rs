@@ -41,7 +41,7 @@ impl Known {
     }
 }
 
-/// An answer for which some configs were measured.
+/// An answer, measured configs among it where there are some, and how sure it is.
 pub struct Informed {
     /// The best, best first; measured ones with what was measured.
     pub candidates: Vec<Candidate>,

@@ -10,19 +10,17 @@ use crate::query::Query;
 
 impl Predictor {
     /// The Pareto front of predicted time against predicted energy, fastest first: of all that a beam finds for each objective,
-    /// the configs that no other is predicted to beat in both. `query.top` and `query.objective` are not used.
+    /// the configs that no other is predicted to beat in both; as sure as of the best by each. `query.top` and `query.objective` are not used.
     ///
     /// # Errors
     /// As [`Predictor::predict`].
-    pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Vec<Candidate>> {
+    pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Informed> {
         let problems = std::slice::from_ref(problem);
-        let mut found: Vec<Candidate> = Vec::new();
+        let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
-            for candidate in self.predict(problems, &Query { objective, top: query.width, ..*query })?.remove(0) {
-                if !found.iter().any(|c| c.config == candidate.config) {
-                    found.push(candidate);
-                }
-            }
+            let candidates = self.predict(problems, &Query { objective, top: query.width, ..*query })?.remove(0);
+            unsure |= self.is_unsure(query.device, &candidates);
+            join(&mut found, candidates);
         }
         // what is compared is predicted in one go: the re-ranker's scores of a config differ a little with what is asked for
         let configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
@@ -30,24 +28,31 @@ impl Predictor {
         for (candidate, scored) in found.iter_mut().zip(&scored) {
             (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
         }
-        Ok(front(found))
+        Ok(Informed { candidates: front(found), unsure })
     }
 
-    /// As [`Predictor::pareto`], of a problem of which some configs were measured; as sure as of the best in time, in energy and in their product.
+    /// As [`Predictor::pareto`], of a problem of which some configs were measured.
     ///
     /// # Errors
     /// As [`Predictor::predict_measured`].
     pub fn pareto_measured(&self, problem: &Problem, query: &Query, known: &[Known]) -> Result<Informed> {
-        let (mut found, mut unsure): (Vec<Candidate>, bool) = (Vec::new(), false);
+        let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
             let wide = Query { objective, top: query.width.max(BEAM), ..*query };
             let informed = self.predict_measured(problem, &wide, known)?;
             unsure |= informed.unsure;
-            let is_new = |c: &Candidate| !found.iter().any(|other| other.config == c.config);
-            let new: Vec<Candidate> = informed.candidates.into_iter().filter(is_new).collect();
-            found.extend(new);
+            join(&mut found, informed.candidates);
         }
         Ok(Informed { candidates: front(found), unsure })
+    }
+}
+
+/// Adds the candidates whose configs are not there yet.
+fn join(found: &mut Vec<Candidate>, more: Vec<Candidate>) {
+    for candidate in more {
+        if !found.iter().any(|c| c.config == candidate.config) {
+            found.push(candidate);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::candidate::Candidate;
 use crate::error::{Result, input};
 use crate::kernel::Device;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What log-odds are multiplied by on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all.
 const SLOPE: [f64; 2] = [0.5, 1.0];
@@ -151,7 +152,7 @@ pub struct Trust {
     pub measured: Vec<Measured>,
     /// Names of the devices whose times it learned from, of tuned configs, which have times of some devices only; `None` of sweeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timed: Option<Vec<String>>,
+    pub timed: Option<BTreeSet<String>>,
 }
 
 impl Trust {
@@ -254,7 +255,7 @@ mod tests {
     fn times_are_told_where_some_were_learned_from() {
         let (mi50, mi300x) = (device("MI50"), device("MI300X"));
         assert!(Trust::default().tells_times(&mi300x), "of sweeps, whose every config has a time");
-        let trust = Trust { timed: Some(vec!["MI50".into()]), ..Trust::default() };
+        let trust = Trust { timed: Some(["MI50".into()].into()), ..Trust::default() };
         assert!(trust.tells_times(&mi50) && !trust.tells_times(&mi300x) && !trust.is_empty());
     }
 

@@ -113,12 +113,8 @@ fn fit(
     if let (Some(parent), true) = (from, plan.tuned) {
         model.meta.trust.measured = measured(parent, &plan)?;
         // what was learned of other devices' times is still there
-        model.meta.trust.timed = parent.meta.trust.timed.clone().map(|mut timed| {
-            timed.extend(model.meta.trust.timed.take().unwrap_or_default());
-            timed.sort();
-            timed.dedup();
-            timed
-        });
+        let own = model.meta.trust.timed.take().unwrap_or_default();
+        model.meta.trust.timed = parent.meta.trust.timed.as_ref().map(|timed| timed | &own);
     }
     model.save(folder)?;
     checkpoints.iter().try_for_each(Checkpoint::remove)?;
@@ -290,13 +286,11 @@ fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
         // calibrated already
         return Ok(Trust::default());
     }
-    let (mut all, mut timed) = (Vec::new(), Vec::new());
+    let (mut all, mut timed) = (Vec::new(), BTreeSet::new());
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
         timed.extend(table.timed());
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
         all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
-    timed.sort();
-    timed.dedup();
     Ok(Trust { seen: trust_in_seen(&all), timed: Some(timed), ..Trust::default() })
 }

@@ -120,7 +120,7 @@ impl Session {
         Ok(json!({
             "name": kernel.name, "meaning": kernel.meaning, "place": kernel.place,
             "fields": fields.collect::<Vec<_>>(), "parameters": parameters.collect::<Vec<_>>(),
-            "constraints": kernel.constraints.len(),
+            "constraints": kernel.constraints.len(), "architectures": kernel.architectures,
         }))
     }
 

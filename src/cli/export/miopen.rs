@@ -1,6 +1,7 @@
 //! `seqtune export miopen`
 
 use crate::cli::answer::{answer, warn};
+use crate::cli::inputs::{named_after, stem};
 use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::progress::Bar;
 use clap::builder::PossibleValuesParser;
@@ -158,17 +159,14 @@ pub fn run(args: MiopenArgs) -> Result<()> {
 
 /// Warns where the file's name says another device than its rows are for.
 fn warn_of_name(output: &Path, device: &Device, name: &str) {
-    let stem = output.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = stem.split('.').next().unwrap_or_default();
-    if let Ok(other) = Device::described(stem)
-        && other.name != device.name
-    {
+    if let Some(other) = named_after(output).filter(|other| other.name != device.name) {
         warn(&format!(
-            "{}: is named after {}, but its rows are for {} ({name}); --device \"{}\" makes those of {stem}",
+            "{}: is named after {}, but its rows are for {} ({name}); --device \"{}\" makes those of {}",
             output.display(),
             other.name,
             device.name,
-            other.name
+            other.name,
+            stem(output)
         ));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::answer::warn;
 use crate::cli::import::options::Strictness;
+use crate::cli::inputs::{named_after, stem};
 use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
@@ -46,27 +47,22 @@ pub struct MiopenArgs {
     json: bool,
 }
 
-/// The device that a database is named after: what stands before the first dot of the file's name, with or without what follows an
-/// underscore, such as a date.
-fn device_of(path: &Path) -> Result<Device> {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.split('.').next().unwrap_or_default();
-    let shorter = stem.rsplit_once('_').map_or(stem, |(name, _)| name);
-    Device::described(stem).or_else(|_| Device::described(shorter)).map_err(|_| {
-        Error::Input(format!(
-            "{}: no described device is called `{stem}`; name the device that it was made on with --device",
-            path.display()
-        ))
-    })
-}
-
 /// The device of a database: the one named for all of them, else the one that its file is named after.
 fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
     // a file that is not there has no device either
     open_regular(path, limits::FOREIGN)?;
-    let Some(named) = named else { return device_of(path) };
+    let own = named_after(path);
+    let Some(named) = named else {
+        return own.ok_or_else(|| {
+            Error::Input(format!(
+                "{}: no described device is called `{}`; name the device that it was made on with --device",
+                path.display(),
+                stem(path)
+            ))
+        });
+    };
     let device = crate::cli::inputs::device(named)?;
-    if let Some(other) = device_of(path).ok().filter(|other| other.name != device.name) {
+    if let Some(other) = own.filter(|other| other.name != device.name) {
         warn(&format!("{} is named after {}, not {}", path.display(), other.name, device.name));
     }
     Ok(device)

@@ -179,18 +179,16 @@ fn expect(
         let mut result = vec![0; output.before.len()];
         executor.read(output.buffer, &mut result)?;
         if executor.computes() && result == output.before {
-            let name = &source.arguments[output.argument].name;
             return Err(Error::Failed(format!(
-                "the reference of kernel {} leaves `{name}` as it was: compare the order and kinds of [[argument]] with its source",
-                kernel.name
+                "the reference of kernel {} leaves `{}` as it was: compare the order and kinds of [[argument]] with its source",
+                kernel.name, output.name
             )));
         }
         let end = output.before.len() - canary().len();
         if executor.computes() && result[end..] != output.before[end..] {
-            let name = &source.arguments[output.argument].name;
             return Err(Error::Failed(format!(
-                "the reference of kernel {} writes past the end of `{name}`: compare its `global` in [reference] with the argument's length",
-                kernel.name
+                "the reference of kernel {} writes past the end of `{}`: compare its `global` in [reference] with the argument's length",
+                kernel.name, output.name
             )));
         }
         let own = known.as_ref().filter(|s| s.output == output.argument);

@@ -30,7 +30,6 @@ use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_predict::threads::on_threads;
 use seqtune_predict::trust::Trust;
 use seqtune_predict::{Meta, Model, Predictor};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -139,8 +138,7 @@ pub fn distil(
     }
     let settings = Settings { split: model.meta.split, ..model.meta.settings.clone() };
     let plan = Plan::new(Some(model), corpus, &settings)?;
-    let given: BTreeSet<&String> = table.hashes.iter().collect();
-    if given != model.meta.data.iter().collect() {
+    if !table.is_exactly(&model.meta.data) {
         return Err(Error::Mismatch(format!(
             "the model was trained on {} datasets, which these are not; distil it with those that it was trained on",
             model.meta.data.len()
