@@ -7,10 +7,12 @@ For each program a model learns all others. It answers by the instruction mix al
 choices measured. Printed: by how much the chosen pair costs more than the best, over programs, and how far predictions are off.
 """
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # of benchmark suites; the others of the table are micro-benchmarks
@@ -22,8 +24,12 @@ PAIRS = ["MEMORY=3505,CORE=1164", "MEMORY=810,CORE=1164"]
 WAYS = {"by the mix alone": ["0"], "two pairs measured": PAIRS, "three first choices measured": ["3"]}
 
 
+# programs are judged side by side, each on a core
+ONE = {**os.environ, "OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1"}
+
+
 def run(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, env=ONE)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))}: {done.stderr.strip().splitlines()[-1]}")
     return done.stdout
@@ -38,13 +44,19 @@ def judged(program, table, name, folder):
     return {(o, w): json.loads(run(program, *ask, o, "--measured", *given))[-1] for o in ("energy", "edp", "time") for w, given in WAYS.items()}
 
 
+def one(program, table, name):
+    with tempfile.TemporaryDirectory() as folder:
+        rows = judged(program, table, name, Path(folder))
+    print(f"{name}: energy {100 * rows['energy', 'two pairs measured']['excess']:.2f} % above the least with two pairs", file=sys.stderr)
+    return rows
+
+
 def main(table, program="target/release/seqtune", *programs):
     found = {}
-    for name in programs or REAL:
-        with tempfile.TemporaryDirectory() as folder:
-            for key, row in judged(program, table, name, Path(folder)).items():
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for rows in pool.map(lambda name: one(program, table, name), programs or REAL):
+            for key, row in rows.items():
                 found.setdefault(key, []).append(row)
-        print(f"{name}: energy {100 * found['energy', 'two pairs measured'][-1]['excess']:.2f} % above the least with two pairs", file=sys.stderr)
     print("| objective | known of the program | above the best, mean % | median % | not marked unsure, % | these above, mean % | hypervolume of the front, mean % | prediction off by, median % |")
     print("|---|---|---|---|---|---|---|---|")
     for (objective, way), rows in found.items():

@@ -78,6 +78,41 @@ fn a_source_is_a_kernel_with_the_arguments_of_its_signature() {
 }
 
 #[test]
+fn a_reference_that_is_there_is_launched_by_its_own_name_and_takes_the_same_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    let program = "__kernel void scale(const int n, __global const float* x, __global float* y) { int i = get_global_id(0); if (i < n) y[i] = V * x[i]; }\n";
+    write(folder.path(), "scale.cl", program.as_bytes());
+    let words = ["--source", "scale.cl", "--field", "n=1..1000000", "--parameter", "V=1,2,4"];
+    let words = [&["init", &place][..], &words].concat();
+    let reference = |arguments: &str| {
+        let code = format!("__kernel void plain({arguments}) {{ y[get_global_id(0)] = x[get_global_id(0)]; }}\n");
+        write(folder.path(), "reference.cl", code.as_bytes());
+    };
+    reference("__global const float* x, __global float* y");
+    let (_, err, code) = run(&words);
+    assert!(code == 2 && err.contains("plain does not take the arguments of scale"), "{err}");
+    reference("int n, __global const float* x, __global float* y");
+    let (out, err, code) = run(&words);
+    assert!(code == 0 && out.contains("`global` of [reference]") && !out.contains("is the source"), "{out}{err}");
+    let written = std::fs::read_to_string(folder.path().join("kernel.toml")).unwrap();
+    assert!(written.contains(r#"entry = "plain""#) && written.contains(r#"entry = "scale""#), "{written}");
+    let checked = |from: &str, to: &str| {
+        write(folder.path(), "kernel.toml", written.replace(from, to).as_bytes());
+        run(&["check", &place])
+    };
+    let (out, err, code) = checked("a", "a");
+    assert!(code == 0 && out.contains(": sound"), "{out}{err}");
+    for (from, to, said) in [
+        (r#"element = "4""#, r#"element = "8""#, "argument `x`"),
+        (r#"flops = "n""#, r#"flops = "-n""#, "`flops` is -1000 here; it counts from 0"),
+    ] {
+        let (_, err, code) = checked(from, to);
+        assert!(code != 0 && err.contains(said), "{to}: {err}");
+    }
+}
+
+#[test]
 fn what_makes_no_kernel_is_refused_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().display().to_string();

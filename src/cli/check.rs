@@ -3,6 +3,7 @@
 use crate::cli::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
+use seqtune_measure::verify::workload::check_stated;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::{Device, Kernel};
@@ -157,6 +158,11 @@ fn kernel(path: &Path) -> Result<Value> {
         (None, None) => "none: only its space is described".into(),
     };
     warn_of_unnamed(&kernel);
+    if kernel.source.is_some()
+        && let Ok(problem) = kernel.problem(&kernel.middle_problem())
+    {
+        check_stated(&kernel, &problem).map_err(|e| e.at(format!("problem {}", kernel.brief_problem(&problem))))?;
+    }
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,

@@ -70,8 +70,8 @@ pub fn run(mut args: Args) -> Result<()> {
 }
 
 /// What was written, and what to do next.
-fn tell(folder: &Path, kernel: &Kernel, has_reference: bool) -> Result<()> {
-    let example = text::example(kernel);
+fn tell(folder: &Path, kernel: &Kernel, is_made: bool) -> Result<()> {
+    let example = kernel.middle_problem();
     let device = Device { limits: Default::default(), ..Device::shipped()?.remove(0) };
     let legal = kernel.problem(&example).ok().map(|problem| {
         let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &problem, &device);
@@ -83,15 +83,18 @@ fn tell(folder: &Path, kernel: &Kernel, has_reference: bool) -> Result<()> {
         _ => "its configs".into(),
     };
     let default: Config = kernel.default_config();
-    let reference = match has_reference {
-        true => {
-            "\nreference.cl is the source with its default values: replace it by a plain one that you trust. What no option named is \
-             guessed from the first size: look at `length` of the arguments, [work], and `global` of [reference]."
-        }
+    let made = match is_made {
+        true => "\nreference.cl is the source with its default values: replace it by a plain one that you trust.",
         false => "",
     };
+    let guessed = match kernel.source {
+        Some(_) => {
+            " What no option named is guessed from the first size: look at `length` of the arguments, [work], and `global` of [reference]."
+        }
+        None => "",
+    };
     answer(&format!(
-        "{place}/{FILE}: {count} of {example}, the default is {}.{reference}\nNext:\n  seqtune sweep {place} --problems {example} --sample 20 -o {}.jsonl",
+        "{place}/{FILE}: {count} of {example}, the default is {}.{made}{guessed}\nNext:\n  seqtune sweep {place} --problems {example} --sample 20 -o {}.jsonl",
         kernel.show_config(&default),
         kernel.name,
     ));

@@ -102,6 +102,7 @@ fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Ro
         law.improve(&sets);
     }
     let factor = cholesky(law.mean.len(), &|i, j| law.covariance[i][j]).concat();
+    let own = |set: &Set| law.mean.iter().zip(law.tell(set).deviation).map(|(mean, own)| (mean + own) as f32).collect();
     let quantities = quantities.iter().zip(slopes).zip(&law.rest);
     Some(Likeness {
         kernel: kernel.into(),
@@ -110,6 +111,7 @@ fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Ro
         mean: law.mean.iter().map(|x| *x as f32).collect(),
         factor: factor.into_iter().map(|x| x as f32).collect(),
         problems: sets.len(),
+        drawn: if alone { sets.iter().map(own).collect() } else { Vec::new() },
     })
 }
 
@@ -163,6 +165,15 @@ struct Law {
     alone: bool,
 }
 
+/// What the rows of a problem tell of its coefficients: their covariances with each row, the factor of the rows' own, the rows' weights, and by
+/// how much the coefficients are off the mean.
+struct Told {
+    cross: Vec<Vec<f64>>,
+    factor: Vec<Vec<f64>>,
+    weights: Vec<f64>,
+    deviation: Vec<f64>,
+}
+
 /// Sums of expectations over problems.
 struct Sums {
     deviation: Vec<f64>,
@@ -211,22 +222,26 @@ impl Law {
         }
     }
 
-    /// Adds what is expected of a problem's coefficients and of what they leave.
-    fn expect(&self, set: &Set, sums: &mut Sums) {
-        let n = set.off.len();
+    /// What a problem's rows tell of its coefficients.
+    fn tell(&self, set: &Set) -> Told {
         let part = |row: &[f64], (at, encoding): (usize, &[f64])| dot(&row[at..at + encoding.len()], encoding);
-        // covariances of coefficients with rows, and among rows
         let cross: Vec<Vec<f64>> =
             set.rows.iter().map(|of| self.covariance.iter().map(|row| part(row, *of)).collect()).collect();
         let rest = |i: usize| self.rest[set.quantities[i]];
-        let factor = cholesky(n, &|i, j| part(&cross[i], set.rows[j]) + if i == j { rest(i) } else { 0.0 });
+        let factor = cholesky(set.off.len(), &|i, j| part(&cross[i], set.rows[j]) + if i == j { rest(i) } else { 0.0 });
         let off: Vec<f64> = set.off.iter().zip(&set.rows).map(|(off, of)| off - part(&self.mean, *of)).collect();
         let weights = solve(&factor, &off);
-        let all = self.mean.len();
-        let mut deviation = vec![0.0; all];
+        let mut deviation = vec![0.0; self.mean.len()];
         for (weight, c) in weights.iter().zip(&cross) {
             deviation.iter_mut().zip(c).for_each(|(sum, c)| *sum += weight * c);
         }
+        Told { cross, factor, weights, deviation }
+    }
+
+    /// Adds what is expected of a problem's coefficients and of what they leave.
+    fn expect(&self, set: &Set, sums: &mut Sums) {
+        let Told { cross, factor, weights, deviation } = self.tell(set);
+        let all = self.mean.len();
         // halves of what measuring takes from the covariance
         let column = |k: usize| cross.iter().map(|c| c[k]).collect::<Vec<f64>>();
         let halves: Vec<Vec<f64>> = (0..all).map(|k| forward(&factor, &column(k))).collect();
@@ -237,7 +252,8 @@ impl Law {
             }
         }
         for (i, weight) in weights.iter().enumerate() {
-            let (quantity, rest) = (set.quantities[i], rest(i));
+            let quantity = set.quantities[i];
+            let rest = self.rest[quantity];
             sums.left[quantity] += rest - rest * rest * inverse_at(&factor, i) + (rest * weight).powi(2);
             sums.count[quantity] += 1.0;
         }

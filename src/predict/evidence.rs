@@ -9,7 +9,7 @@ use crate::candidate::{Candidate, Scored};
 use crate::error::{Result, input};
 use crate::featurizer::Instance;
 use crate::kernel::{Config, Count, Device, Objective, Problem};
-use crate::likeness::{Likeness, encoding};
+use crate::likeness::{Likeness, Seen, encoding};
 use crate::linear::{cholesky, dot, solve};
 use crate::predictor::Predictor;
 use crate::query::Query;
@@ -92,6 +92,8 @@ impl Predictor {
         configs.extend(considered.into_iter().filter(is_new));
         let instance = self.instance(problem, query.device);
         let encodings: Vec<Vec<f64>> = configs.iter().map(|c| encoding(&self.featurizer, &instance, c)).collect();
+        let near = nearby(likeness, known, &encodings);
+        let likeness = near.as_ref().unwrap_or(likeness);
         let (mut rows, mut scored) = (Vec::new(), Vec::new());
         for (at, quantity) in likeness.quantities.iter().enumerate() {
             let own = self.score(problem, query.device, quantity.of, &configs)?;
@@ -147,6 +149,16 @@ impl Predictor {
     pub fn instance(&self, problem: &Problem, device: &Device) -> Instance {
         Instance::new(&self.featurizer.kernel, problem, device)
     }
+}
+
+/// The likeness of learned problems that are like what was measured, where there is one.
+fn nearby(likeness: &Likeness, known: &[Known], encodings: &[Vec<f64>]) -> Option<Likeness> {
+    let of = |quantity: usize, known: &Known| known.cost(likeness.quantities[quantity].of).map(f64::ln);
+    let seen = (0..likeness.quantities.len()).flat_map(|quantity| {
+        let measured = known.iter().zip(encodings);
+        measured.filter_map(move |(known, encoding)| Some(Seen { quantity, encoding, log: of(quantity, known)? }))
+    });
+    likeness.near(&seen.collect::<Vec<Seen>>())
 }
 
 /// What is expected of the logarithm of a quantity of a config, and what was measured.

@@ -3,11 +3,12 @@
 //! Of a problem, logarithm of a cost = prediction + coefficients * encoding of the config + rest. The coefficients belong to the problem and are
 //! drawn from one normal distribution (a mixed-effects model, Laird & Ware 1982), whose mean and covariance training learns from
 //! problems that the weights were not fitted to. Few measured configs of a problem then tell of all others
-//! ([`crate::evidence`]).
+//! ([`crate::evidence`]). Where coefficients stand alone, problems that are like the measured ones count most ([`Likeness::near`]).
 
 use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
 use crate::kernel::{Config, Objective};
+use crate::linear::cholesky;
 use crate::profiles::{combination, few_combinations};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,27 @@ pub struct Likeness {
     pub factor: Vec<f32>,
     /// Problems that it was learned from.
     pub problems: usize,
+    /// Coefficients of each of them, where they stand alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drawn: Vec<Vec<f32>>,
 }
+
+/// A measured quantity of a config of the asked problem.
+pub struct Seen<'a> {
+    /// Which quantity.
+    pub quantity: usize,
+    /// Encoding of the config.
+    pub encoding: &'a [f64],
+    /// Logarithm of the cost.
+    pub log: f64,
+}
+
+/// Of learned problems, the share that a Gaussian weight reaches at two standard deviations (locally weighted regression,
+/// Cleveland 1979), and the weight that every problem has beside it.
+const NEAR: f64 = 0.2;
+const FAR: f64 = 0.01;
+/// What the covariance of few problems lacks of a full one.
+const RIDGE: f64 = 1e-6;
 
 /// A quantity that is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,19 +76,64 @@ impl Likeness {
     /// [`Error::Input`](crate::Error::Input) for these.
     pub fn check(&self) -> Result<()> {
         let width = self.mean.len();
-        let numbers = self.factor.iter().chain(&self.mean).map(|x| *x as f64);
+        let drawn = self.drawn.iter().flatten();
+        let numbers = self.factor.iter().chain(&self.mean).chain(drawn).map(|x| *x as f64);
         let own = self.quantities.iter().flat_map(|q| [q.slopes[0], q.slopes[1], q.rest]);
         let known = self.quantities.iter().all(|q| q.of != Objective::Edp && q.rest > 0.0);
         match (1..=2).contains(&self.quantities.len())
             && width > 0
             && width.is_multiple_of(self.quantities.len())
             && self.factor.len() == width * (width + 1) / 2
+            && self.drawn.iter().all(|own| own.len() == width)
             && known
             && numbers.chain(own).all(f64::is_finite)
         {
             true => Ok(()),
             false => input("what it says of errors that go together holds numbers that no training finds"),
         }
+    }
+
+    /// The likeness of the learned problems in which what was `seen` of the asked one goes together as it does there. `None` where coefficients do not
+    /// stand alone, and of fewer than two configs: they tell the level of a problem, which says nothing of the rest.
+    pub fn near(&self, seen: &[Seen]) -> Option<Likeness> {
+        let times = seen.iter().filter(|s| s.quantity == 0).count();
+        if self.drawn.len() < 2 || times < 2 {
+            return None;
+        }
+        let centred = |logs: Vec<f64>| {
+            let level = logs.iter().zip(seen).filter(|(_, s)| s.quantity == 0).map(|(log, _)| log).sum::<f64>();
+            logs.into_iter().map(|log| log - level / times as f64).collect::<Vec<f64>>()
+        };
+        let asked = centred(seen.iter().map(|s| s.log).collect());
+        let distance = |own: &Vec<f32>| {
+            let logs = seen.iter().map(|s| {
+                let own = &own[s.quantity * s.encoding.len()..];
+                s.encoding.iter().zip(own).map(|(value, own)| value * f64::from(*own)).sum()
+            });
+            centred(logs.collect()).iter().zip(&asked).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+        };
+        Some(self.weighed(&weights(&self.drawn.iter().map(distance).collect::<Vec<f64>>())))
+    }
+
+    /// Mean and covariance of the coefficients of learned problems by weights that sum to 1.
+    fn weighed(&self, weights: &[f64]) -> Likeness {
+        let width = self.mean.len();
+        let mut mean = vec![0.0; width];
+        for (weight, own) in weights.iter().zip(&self.drawn) {
+            mean.iter_mut().zip(own).for_each(|(sum, x)| *sum += weight * f64::from(*x));
+        }
+        // the number that as many equal weights would make unbiased
+        let left = 1.0 - weights.iter().map(|w| w * w).sum::<f64>();
+        let mut covariance = vec![vec![0.0; width]; width];
+        for (weight, own) in weights.iter().zip(&self.drawn) {
+            let off: Vec<f64> = own.iter().zip(&mean).map(|(x, mean)| f64::from(*x) - mean).collect();
+            for (row, a) in covariance.iter_mut().zip(&off) {
+                row.iter_mut().zip(&off).for_each(|(sum, b)| *sum += weight / left * a * b);
+            }
+        }
+        let factor = cholesky(width, &|i, j| covariance[i][j] + if i == j { RIDGE } else { 0.0 });
+        let single = |numbers: Vec<f64>| numbers.into_iter().map(|x| x as f32).collect();
+        Likeness { mean: single(mean), factor: single(factor.concat()), ..self.clone() }
     }
 
     /// What the coefficients add to the logarithm of a quantity on average.
@@ -88,6 +154,16 @@ impl Likeness {
         }
         spread
     }
+}
+
+/// What problems count by their squared distances, in all 1.
+fn weights(distances: &[f64]) -> Vec<f64> {
+    let mut sorted = distances.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let reach = sorted[((NEAR * sorted.len() as f64) as usize).max(3).min(sorted.len()) - 1].max(1e-12);
+    let weights: Vec<f64> = distances.iter().map(|d| (-2.0 * d / reach).exp() + FAR).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
 }
 
 /// What coefficients multiply. First 1; then, in a space of few combinations, 1 for the config's own; else the place of each value among
@@ -112,4 +188,49 @@ pub fn encoding(featurizer: &Featurizer, instance: &Instance, config: &Config) -
     featurizer.step(instance, &config.0, &mut features);
     encoding.extend(features.into_iter().take(featurizer.late_count()).map(f64::from));
     encoding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twenty problems of three configs, each with a level of its own: the second config costs more by a share, and the third by twice that share
+    /// where it is small, by nothing where it is large.
+    fn learned() -> Likeness {
+        let drawn = (0..20).map(|i| {
+            let (level, share) = (i as f32 % 7.0, if i < 10 { 0.01 } else { 0.8 } * (1.0 + 0.02 * i as f32));
+            vec![0.0, level, level + share, level + if i < 10 { 2.0 * share } else { 0.0 }]
+        });
+        let quantities = vec![Quantity { of: Objective::Time, slopes: [0.0; 2], rest: 1e-6 }];
+        let (mean, factor) = (vec![0.0; 4], vec![0.1; 10]);
+        Likeness { kernel: "k".into(), quantities, alone: true, mean, factor, problems: 20, drawn: drawn.collect() }
+    }
+
+    fn of(at: usize) -> Vec<f64> {
+        (0..4).map(|i| (i == 0 || i == at + 1) as u8 as f64).collect()
+    }
+
+    #[test]
+    fn problems_that_are_like_what_was_measured_count_most_whatever_their_level() {
+        let learned = learned();
+        learned.check().unwrap();
+        let encodings = [of(0), of(1)];
+        let third = |share: f64| {
+            let logs = [40.0, 40.0 + share];
+            let seen = logs.iter().zip(&encodings).map(|(log, e)| Seen { quantity: 0, encoding: e, log: *log });
+            let near = learned.near(&seen.collect::<Vec<Seen>>()).unwrap();
+            near.check().unwrap();
+            near.offset(0, &of(2)) - near.offset(0, &of(0))
+        };
+        assert!((third(0.012) - 0.024).abs() < 0.03 && third(0.96).abs() < 0.03, "{} {}", third(0.012), third(0.96));
+    }
+
+    #[test]
+    fn one_measured_config_or_damaged_problems_make_none_more_alike() {
+        let mut learned = learned();
+        let encoding = of(0);
+        assert!(learned.near(&[Seen { quantity: 0, encoding: &encoding, log: 1.0 }]).is_none());
+        learned.drawn[3].truncate(2);
+        assert!(learned.check().is_err());
+    }
 }

@@ -3,9 +3,8 @@
 use crate::cli::init::asked::Args;
 use crate::cli::init::signature::{Kind, Signature};
 use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::Kernel;
-use seqtune_predict::kernel::spec::FieldKind;
-use std::path::Path;
+use seqtune_predict::files::read_text;
+use seqtune_predict::limits;
 
 /// A text in quotes, as TOML and JSON both write it.
 fn toml(text: &str) -> String {
@@ -152,6 +151,9 @@ pub fn of_program(args: &Args) -> Result<String> {
     Ok(text)
 }
 
+/// File of the reference.
+pub const REFERENCE: &str = "reference.cl";
+
 /// The file of an OpenCL C source, with a reference made of the source where none is there.
 pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<(String, String)>)> {
     let source = args.source.as_deref().unwrap_or_default();
@@ -162,6 +164,41 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<(String, Str
     if let Some((name, _)) = given.iter().find(|(name, _)| !signature.arguments.iter().any(|a| a.name == *name)) {
         return input(format!("--argument {name}: {} has no argument of that name", signature.entry));
     }
+    let (arguments, bytes) = arguments(args, &signature, &given, size)?;
+    let global = if args.global.is_empty() { vec![size.to_string()] } else { args.global.clone() };
+    let reference = args.folder.join(REFERENCE);
+    let of_reference = match reference.exists() {
+        true => Some(entry_of_reference(&read_text(&reference, limits::TEXT)?, &signature)?),
+        false => None,
+    };
+    let (entry, plain_entry) = (toml(&signature.entry), toml(of_reference.as_ref().unwrap_or(&signature.entry)));
+    let text = format!(
+        "{}# the arguments in their order; outputs are compared with the reference\nargument = [\n{arguments}]\n\
+         program = {{ file = {}, entry = {entry}, global = {}, local = {} }}\n\
+         reference = {{ file = \"{REFERENCE}\", entry = {plain_entry}, global = {}, local = [] }}\n\
+         # floating-point operations and bytes of a problem, for GFLOP/s and GB/s; the error that is allowed\n\
+         work = {{ flops = {}, bytes = {}, tolerance = \"1e-5\" }}\n",
+        head(args)?,
+        toml(source),
+        list(&global),
+        list(&args.local),
+        list(reference_items(args, &global)?),
+        toml(size),
+        toml(&bytes.join(" + ")),
+    );
+    if of_reference.is_some() {
+        return Ok((text, None));
+    }
+    let mut plain = String::from("// The source with its default values; replace it by a plain one that you trust.\n");
+    for line in &args.parameter {
+        let (name, default) = default_of(line)?;
+        plain += &format!("#define {name} {default}\n");
+    }
+    Ok((text, Some((REFERENCE.into(), plain + code))))
+}
+
+/// The lines of the arguments, and how many bytes each buffer has.
+fn arguments(args: &Args, signature: &Signature, given: &[(&str, &str)], size: &str) -> Result<(String, Vec<String>)> {
     let is_field = |name: &str| args.field.iter().any(|text| text.split('=').next().map(str::trim) == Some(name));
     let (mut arguments, mut bytes) = (String::new(), Vec::new());
     for argument in &signature.arguments {
@@ -187,31 +224,21 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<(String, Str
             }
         };
     }
-    let global = if args.global.is_empty() { vec![size.to_string()] } else { args.global.clone() };
-    let (entry, reference) = (toml(&signature.entry), Path::new("reference.cl"));
-    let text = format!(
-        "{}# the arguments in their order; outputs are compared with the reference\nargument = [\n{arguments}]\n\
-         program = {{ file = {}, entry = {entry}, global = {}, local = {} }}\n\
-         reference = {{ file = \"reference.cl\", entry = {entry}, global = {}, local = [] }}\n\
-         # floating-point operations and bytes of a problem, for GFLOP/s and GB/s; the error that is allowed\n\
-         work = {{ flops = {}, bytes = {}, tolerance = \"1e-5\" }}\n",
-        head(args)?,
-        toml(source),
-        list(&global),
-        list(&args.local),
-        list(reference_items(args, &global)?),
-        toml(size),
-        toml(&bytes.join(" + ")),
-    );
-    if args.folder.join(reference).exists() {
-        return Ok((text, None));
+    Ok((arguments, bytes))
+}
+
+/// The function of a reference that is there: the one called as the program's is, or the only one; both take the same arguments.
+fn entry_of_reference(code: &str, program: &Signature) -> Result<String> {
+    let found = Signature::find(code, Some(&program.entry)).or_else(|_| Signature::find(code, None));
+    let found = found.map_err(|e| e.at(REFERENCE))?;
+    let kinds = |of: &Signature| of.arguments.iter().map(|argument| argument.kind).collect::<Vec<_>>();
+    match kinds(&found) == kinds(program) {
+        true => Ok(found.entry),
+        false => input(format!(
+            "{REFERENCE}: {} does not take the arguments of {}, in their order and of their kinds; the reference gets the same ones",
+            found.entry, program.entry
+        )),
     }
-    let mut plain = String::from("// The source with its default values; replace it by a plain one that you trust.\n");
-    for line in &args.parameter {
-        let (name, default) = default_of(line)?;
-        plain += &format!("#define {name} {default}\n");
-    }
-    Ok((text, Some(("reference.cl".into(), plain + code))))
 }
 
 /// Work-items of the reference, in which parameters have their default values.
@@ -239,16 +266,4 @@ fn default_of(text: &str) -> Result<(String, String)> {
         Ok(_) => Ok((name.into(), default.into())),
         Err(_) => Err(Error::Input(format!("--parameter {}: a source takes whole numbers", quoted(text)))),
     }
-}
-
-/// A problem of a kernel to begin with: sizes in the middle of their range, by magnitude.
-pub fn example(kernel: &Kernel) -> String {
-    let value = |f: &seqtune_predict::kernel::spec::Field| match f.kind {
-        FieldKind::Size => {
-            let middle = ((f.min.max(1) as f64) * (f.max as f64)).sqrt().round() as u64;
-            Some(format!("{}={}", f.name, middle.clamp(f.min, f.max)))
-        }
-        FieldKind::Real | FieldKind::Choice => None,
-    };
-    kernel.fields.iter().filter_map(value).collect::<Vec<_>>().join(",")
 }

@@ -70,6 +70,7 @@ pub fn load(
     expecting: Option<&mut DeviceComparison>,
 ) -> Result<Workload> {
     executor.free_all();
+    check_stated(kernel, problem)?;
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -80,8 +81,8 @@ pub fn load(
     for (i, argument) in source.arguments.iter().enumerate() {
         let amount = argument.amount.eval(&env);
         let memory = executor.device().limits.memory_bytes;
-        let format = check(argument, &env, memory)
-            .map_err(|e| e.at(format!("argument `{}` of kernel {}", argument.name, kernel.name)))?;
+        let format = format(argument, &env)?;
+        check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at(place(kernel, argument)))?;
         let mut kept = None;
         let value = match argument.kind {
             ArgumentKind::Int => KernelArg::Int(amount as i32),
@@ -118,27 +119,48 @@ pub fn load(
     Ok(workload)
 }
 
-/// Format of a buffer's elements (of numbers it means nothing), where they and their length, or the number, are possible.
-fn check(argument: &Argument, env: &[f64], memory_bytes: Option<f64>) -> Result<Format> {
-    let amount = argument.amount.eval(env);
+/// Refuses formats of elements that there are not, and operations or bytes fewer than none, as a kernel states them for a problem.
+///
+/// # Errors
+/// `Error::Input` where the kernel has no source, [`Error::Failed`] that names the argument or the key.
+pub fn check_stated(kernel: &Kernel, problem: &Problem) -> Result<()> {
+    let env = kernel.env(problem, None);
+    for argument in &kernel.source()?.arguments {
+        format(argument, &env).map_err(|e| e.at(place(kernel, argument)))?;
+    }
+    for (key, value) in [("flops", kernel.flops(problem)), ("bytes", kernel.bytes(problem))] {
+        if value < 0.0 || !value.is_finite() {
+            return failed(format!("[work] of kernel {}: `{key}` is {value} here; it counts from 0", kernel.name));
+        }
+    }
+    Ok(())
+}
+
+fn place(kernel: &Kernel, argument: &Argument) -> String {
+    format!("argument `{}` of kernel {}", argument.name, kernel.name)
+}
+
+/// Format of a buffer's elements; of numbers it means nothing.
+fn format(argument: &Argument, env: &[f64]) -> Result<Format> {
+    if matches!(argument.kind, ArgumentKind::Int | ArgumentKind::Float) {
+        return Ok(Format::F32);
+    }
     let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(env) == 1.0);
     let bytes = argument.element.eval(env);
+    Format::of(bytes, is_bf16).ok_or_else(|| {
+        Error::Failed(format!("elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"))
+    })
+}
+
+/// Refuses a number, or a length of so many bytes, that is not possible.
+fn check_amount(argument: &Argument, amount: f64, element: usize, memory_bytes: Option<f64>) -> Result<()> {
+    let most = memory_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES) / element as f64;
     match argument.kind {
-        ArgumentKind::Float => Ok(Format::F32),
-        ArgumentKind::Int if amount == (amount as i32) as f64 => Ok(Format::F32),
+        ArgumentKind::Float => Ok(()),
+        ArgumentKind::Int if amount == (amount as i32) as f64 => Ok(()),
         ArgumentKind::Int => failed(format!("its value {amount} is no whole number of 32 bits")),
-        ArgumentKind::In | ArgumentKind::Out => {
-            let Some(format) = Format::of(bytes, is_bf16) else {
-                return failed(format!(
-                    "elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"
-                ));
-            };
-            let most = memory_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES) / bytes;
-            match (1.0..=most).contains(&amount) {
-                true => Ok(format),
-                false => failed(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
-            }
-        }
+        _ if (1.0..=most).contains(&amount) => Ok(()),
+        _ => failed(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
     }
 }
 

@@ -104,6 +104,13 @@ impl Kernel {
             .join(",")
     }
 
+    /// A problem to begin with: sizes in the middle of their range, by magnitude; other fields at their default.
+    pub fn middle_problem(&self) -> String {
+        let sizes = self.fields.iter().filter(|f| f.kind == FieldKind::Size);
+        let middle = |f: &Field| ((f.min.max(1) as f64) * (f.max as f64)).sqrt().round() as u64;
+        sizes.map(|f| format!("{}={}", f.name, middle(f).clamp(f.min, f.max))).collect::<Vec<_>>().join(",")
+    }
+
     /// What makes two problems the same shape: the values of the kernel's shape expressions, or the fields marked so, without
     /// batch, data type or layout. Datasets are split by it.
     pub fn shape(&self, problem: &Problem) -> String {

@@ -3,12 +3,13 @@
 use crate::cross_validation::{HeldOut, Options, cross_validate};
 use crate::distil;
 use crate::other_kernels::leave_kernel_out;
-use seqtune::cli::answer::{answer, answer_json, tell};
+use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::settings::Settings;
+use std::collections::BTreeSet;
 
 /// Runs `seqtune evaluate` where it trains models.
 ///
@@ -33,6 +34,11 @@ fn kernels_left_out(args: &Args) -> Result<()> {
     let mut corpus = tables(&args.paths, None)?;
     // trees draw their rows in the order of the kernels: the order of the files is to change nothing
     corpus.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    let devices: BTreeSet<&str> = corpus.iter().flat_map(|(_, t)| t.devices.iter().map(|d| d.name.as_str())).collect();
+    if devices.len() > 1 {
+        let named = devices.into_iter().collect::<Vec<_>>().join(", ");
+        warn(&format!("the figures are of several devices together ({named}); name the datasets of one for its own"));
+    }
     let report = leave_kernel_out(&corpus, args.objective, args.seed)?;
     match args.json {
         true => answer_json(&report),
