@@ -7,6 +7,8 @@ For each models/KERNEL-cpu and its sweeps datasets/KERNEL/cpu-*.sqt, what `seqtu
 these kernels: what it is worth beside each kernel's own model, without LightGBM. With FILE too: what it is worth on the sweeps datasets/KERNEL/FILE.
 """
 import json
+import random
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +45,19 @@ def line(kernel, report):
 def beside(kernel, own, joint):
     cells = [f"{100 * r['by_method']['seqtune, as predict'][what]:.1f}" for what in ("mean", "p10", "best_of_5") for r in (own, joint)]
     return "| " + " | ".join([kernel, *cells]) + " |"
+
+
+def calibration(firsts, bins=15):
+    """Calibration error of first choices, as `seqtune evaluate` counts it (src/eval/reliability.rs), and by chance alone, in points."""
+    def error(firsts):
+        sums = [0.0] * bins
+        for probability, best in firsts:
+            sums[min(int(probability * bins), bins - 1)] += probability - best
+        return 100 * sum(map(abs, sums)) / len(firsts)
+
+    drawn = random.Random(1)
+    chance = [error([(p, drawn.random() < p) for p, _ in firsts]) for _ in range(400)]
+    return f"{len(firsts)} held-out shapes together {error(firsts):.1f} ({statistics.mean(chance):.1f})"
 
 
 def table(headings):
@@ -84,12 +99,17 @@ def main():
         table(["kernel", *(f"{what}, {whose}" for what in ("first choice", "10th percentile", "best of 5") for whose in ("own model", "one of all"))])
     else:
         table(HEADINGS)
-    means = []
+    means, firsts, met = [], [], []
     for kernel in kernels():
         own = evaluated(program, sweeps_of(kernel), f"models/{kernel}-cpu", *([] if joint else ["--light-gbm"]))
         reports = [own] + ([evaluated(program, sweeps_of(kernel), joint)] if joint else [])
         print(beside(kernel, *reports) if joint else line(kernel, own), flush=True)
         means.append([100 * r["by_method"]["seqtune, as predict"]["mean"] for r in reports])
+        firsts.append([(first["probability"], first["best"]) for first in reports[-1]["firsts"]])
+        best = reports[-1]["by_method"]["seqtune, as predict"]
+        met += [firsts[-1]] if best["mean"] >= 0.95 and best["p10"] >= 0.85 and best["best_of_5"] >= 0.99 else []
+    print("\nCalibration error in points (by chance alone): " + calibration(sum(firsts, [])), end="")
+    print(f"; of the {len(met)} kernels with 95, 85 and 99 %, {calibration(sum(met, []))}." if met else ".")
     print("\nFirst choices, mean of the kernels: " + ", ".join(f"{sum(column) / len(column):.1f}" for column in zip(*means)) + ".")
 
 
