@@ -42,8 +42,8 @@ pub struct Seen<'a> {
     pub log: f64,
 }
 
-/// Of learned problems, the share that a Gaussian weight reaches at two standard deviations (locally weighted regression,
-/// Cleveland 1979), and the weight that every problem has beside it.
+/// Share of the learned problems within two standard deviations of the Gaussian weight (locally weighted regression, Cleveland 1979), and
+/// what every problem weighs besides.
 const NEAR: f64 = 0.2;
 const FAR: f64 = 0.01;
 /// What the covariance of few problems lacks of a full one.
@@ -93,8 +93,9 @@ impl Likeness {
         }
     }
 
-    /// The likeness of the learned problems in which what was `seen` of the asked one goes together as it does there. `None` where coefficients do not
-    /// stand alone, and of fewer than two configs: they tell the level of a problem, which says nothing of the rest.
+    /// Mean and covariance by those learned problems whose costs of the measured configs relate to each other as the asked problem's do; its level,
+    /// the mean logarithm of its times, does not count. `None` where coefficients do not stand alone, and of fewer than two measured times: one
+    /// tells the level alone.
     pub fn near(&self, seen: &[Seen]) -> Option<Likeness> {
         let times = seen.iter().filter(|s| s.quantity == 0).count();
         if self.drawn.len() < 2 || times < 2 {
@@ -122,7 +123,7 @@ impl Likeness {
         for (weight, own) in weights.iter().zip(&self.drawn) {
             mean.iter_mut().zip(own).for_each(|(sum, x)| *sum += weight * f64::from(*x));
         }
-        // the number that as many equal weights would make unbiased
+        // what makes the covariance unbiased: n - 1 of n where all weigh alike
         let left = 1.0 - weights.iter().map(|w| w * w).sum::<f64>();
         let mut covariance = vec![vec![0.0; width]; width];
         for (weight, own) in weights.iter().zip(&self.drawn) {

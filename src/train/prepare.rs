@@ -30,16 +30,25 @@ pub struct Prepared {
 /// `Error::Config` where a config is illegal, `Error::Failed` where a thread panics.
 pub fn prepare(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Prepared> {
     let mut prepared = Prepared { kernels: Vec::new(), trees: Vec::new() };
-    let all: usize = plan.problems.iter().map(|p| p.train.len() + p.validation.len()).sum();
-    let mut done = 0;
+    let steps = |problems: &Problems| match plan.tuned {
+        true => problems.train.len() + problems.validation.len(),
+        false => plan.objectives.len() * plan.settings.wanted(problems.train.len()),
+    };
+    let (mut done, all) = (0, plan.problems.iter().map(steps).sum());
+    let mut add = |count: usize| {
+        done += count;
+        if all > 0 {
+            progress(Progress::Preparing(done, all));
+        }
+    };
+    add(0);
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
         let featurizer = Featurizer::new(&plan.vocab, kernel)?;
         if plan.tuned {
             prepared.kernels.push(tuned_data(plan, featurizer, table, problems)?);
-            done += problems.train.len() + problems.validation.len();
-            progress(Progress::Preparing(done, all));
+            add(steps(problems));
         } else {
-            let (kernel_data, trees) = swept_data(plan, featurizer, table, problems, progress)?;
+            let (kernel_data, trees) = swept_data(plan, featurizer, table, problems, &mut add)?;
             prepared.kernels.push(kernel_data);
             prepared.trees.extend(trees);
         }
@@ -61,7 +70,7 @@ fn swept_data(
     featurizer: Featurizer,
     table: &Table,
     problems: &Problems,
-    progress: &mut dyn FnMut(Progress),
+    add: &mut dyn FnMut(usize),
 ) -> Result<(KernelData, Vec<Trees>)> {
     let (settings, tau) = (&plan.settings, plan.temperature());
     let train = match plan.from {
@@ -74,12 +83,10 @@ fn swept_data(
     let mut trees = Vec::new();
     for objective in &plan.objectives {
         let known = |i: &usize| table.tried[*i].costs(*objective).len() >= 2;
-        if settings.rank == 0.0 || !problems.train.iter().any(known) {
-            continue;
-        }
         let wanted = settings.wanted(problems.train.len());
-        if wanted > 0 {
-            progress(Progress::Preparing(0, wanted));
+        if settings.rank == 0.0 || !problems.train.iter().any(known) {
+            add(wanted);
+            continue;
         }
         let fit = TreeFit {
             kernel: &featurizer.kernel,
@@ -101,7 +108,7 @@ fn swept_data(
                 trees: &fitted.in_step(None),
                 contenders: &contenders(table, &problems.train, *objective),
             };
-            training.extend(pseudo_labelled(&labels, wanted, settings, tau, progress)?);
+            training.extend(pseudo_labelled(&labels, wanted, settings, tau, add)?);
         }
         trees.push(fitted);
     }
@@ -118,7 +125,7 @@ fn pseudo_labelled(
     wanted: usize,
     settings: &Settings,
     tau: Option<f64>,
-    progress: &mut dyn FnMut(Progress),
+    add: &mut dyn FnMut(usize),
 ) -> Result<Vec<Example>> {
     let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
     let mut labelled = Vec::new();
@@ -126,7 +133,7 @@ fn pseudo_labelled(
     for done in (0..wanted).step_by(50) {
         let count = (wanted - done).min(50);
         labelled.extend(labels.examples(count, settings.configs, tau, &mut rng)?);
-        progress(Progress::Preparing(done + count, wanted));
+        add(count);
     }
     Ok(labelled)
 }
