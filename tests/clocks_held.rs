@@ -50,6 +50,8 @@ impl Bench {
     fn sweep(&self, sample: &str, mode: &str, device: &str) -> Command {
         let [kernel, journal] = ["clocked", "sweep.jsonl"].map(|file| self.path(file).display().to_string());
         let problem = "M=40,N=30,K=20";
+        // a busy machine is silent for seconds too
+        let timeout = if mode.contains("hang") { "3s" } else { "60s" };
         let mut run = seqtune(&[
             "sweep",
             &kernel,
@@ -60,7 +62,7 @@ impl Bench {
             "--problems",
             problem,
             "--timeout",
-            "3s",
+            timeout,
             "-o",
             &journal,
         ]);
