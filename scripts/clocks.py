@@ -69,4 +69,7 @@ def main(table, program="target/release/seqtune", *programs):
         print(f"| {objective} | {way} | " + " | ".join(shown) + " |")
 
 
+if not Path(*sys.argv[1:2]).is_file():
+    print(f"clocks: {sys.argv[1] if sys.argv[1:] else 'no file'} is no table; usage: scripts/clocks.py TABLE [SEQTUNE] [PROGRAM...]", file=sys.stderr)
+    sys.exit(2)
 main(*sys.argv[1:])
