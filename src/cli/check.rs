@@ -3,7 +3,7 @@
 use crate::cli::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
-use seqtune_measure::verify::workload::check_stated;
+use seqtune_measure::verify::workload::stated_formats;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::{Device, Kernel};
@@ -161,7 +161,7 @@ fn kernel(path: &Path) -> Result<Value> {
     if kernel.source.is_some()
         && let Ok(problem) = kernel.problem(&kernel.middle_problem())
     {
-        check_stated(&kernel, &problem).map_err(|e| e.at(format!("problem {}", kernel.brief_problem(&problem))))?;
+        stated_formats(&kernel, &problem).map_err(|e| e.at(format!("problem {}", kernel.brief_problem(&problem))))?;
     }
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({

@@ -50,11 +50,8 @@ pub fn run(mut args: Args) -> Result<()> {
         None => (text::of_program(&args)?, None),
     };
     write_whole(&file, text.as_bytes())?;
-    if let Some((name, code)) = &reference {
-        let path = args.folder.join(name);
-        if !path.exists() {
-            write_whole(&path, code.as_bytes())?;
-        }
+    if let Some(code) = &reference {
+        write_whole(&args.folder.join(text::REFERENCE), code.as_bytes())?;
     }
     // what is not a kernel is no use
     match Kernel::open(&args.folder.display().to_string()) {

@@ -154,8 +154,8 @@ pub fn of_program(args: &Args) -> Result<String> {
 /// File of the reference.
 pub const REFERENCE: &str = "reference.cl";
 
-/// The file of an OpenCL C source, with a reference made of the source where none is there.
-pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<(String, String)>)> {
+/// The file of an OpenCL C source, with the text of a reference made of the source where none is there.
+pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let source = args.source.as_deref().unwrap_or_default();
     let signature = Signature::find(code, args.entry.as_deref())?;
     let size = args.field.iter().find(|text| text.contains("..")).and_then(|text| text.split('=').next());
@@ -194,7 +194,7 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<(String, Str
         let (name, default) = default_of(line)?;
         plain += &format!("#define {name} {default}\n");
     }
-    Ok((text, Some((REFERENCE.into(), plain + code))))
+    Ok((text, Some(plain + code)))
 }
 
 /// The lines of the arguments, and how many bytes each buffer has.

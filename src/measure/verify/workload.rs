@@ -70,7 +70,7 @@ pub fn load(
     expecting: Option<&mut DeviceComparison>,
 ) -> Result<Workload> {
     executor.free_all();
-    check_stated(kernel, problem)?;
+    let formats = stated_formats(kernel, problem)?;
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -78,10 +78,9 @@ pub fn load(
     let mut workload = Workload { problem: problem.clone(), seed, values: Vec::new(), outputs: Vec::new(), tolerance };
     // content of the inputs
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
-    for (i, argument) in source.arguments.iter().enumerate() {
+    for (i, (argument, format)) in source.arguments.iter().zip(formats).enumerate() {
         let amount = argument.amount.eval(&env);
         let memory = executor.device().limits.memory_bytes;
-        let format = format(argument, &env)?;
         check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at(place(kernel, argument)))?;
         let mut kept = None;
         let value = match argument.kind {
@@ -119,21 +118,20 @@ pub fn load(
     Ok(workload)
 }
 
-/// Refuses formats of elements that there are not, and operations or bytes fewer than none, as a kernel states them for a problem.
+/// Formats of the arguments' elements, as a kernel states them for a problem; refused are those that there are not, and operations or bytes fewer
+/// than none.
 ///
 /// # Errors
 /// `Error::Input` where the kernel has no source, [`Error::Failed`] that names the argument or the key.
-pub fn check_stated(kernel: &Kernel, problem: &Problem) -> Result<()> {
-    let env = kernel.env(problem, None);
-    for argument in &kernel.source()?.arguments {
-        format(argument, &env).map_err(|e| e.at(place(kernel, argument)))?;
-    }
+pub fn stated_formats(kernel: &Kernel, problem: &Problem) -> Result<Vec<Format>> {
     for (key, value) in [("flops", kernel.flops(problem)), ("bytes", kernel.bytes(problem))] {
         if value < 0.0 || !value.is_finite() {
             return failed(format!("[work] of kernel {}: `{key}` is {value} here; it counts from 0", kernel.name));
         }
     }
-    Ok(())
+    let env = kernel.env(problem, None);
+    let of = |argument: &Argument| format(argument, &env).map_err(|e| e.at(place(kernel, argument)));
+    kernel.source()?.arguments.iter().map(of).collect()
 }
 
 fn place(kernel: &Kernel, argument: &Argument) -> String {
