@@ -59,11 +59,23 @@ pub struct Policy {
     pub tight: f64,
     /// Ratio to the best known time beyond which a config gets no warm-up and only about `min_samples` samples.
     pub slow: f64,
+    /// Ratio to the best known time beyond which a config is done after four turns.
+    #[serde(default = "never", skip_serializing_if = "is_never")]
+    pub behind: f64,
     /// Whether to measure energy too, which takes seconds per config.
     pub energy: bool,
     /// Window of an energy measurement, in seconds.
     #[serde(default = "standard_window", skip_serializing_if = "is_standard_window")]
     pub energy_window: f64,
+}
+
+// older versions measured such configs as long as those that compete
+fn never() -> f64 {
+    f64::INFINITY
+}
+
+fn is_never(ratio: &f64) -> bool {
+    ratio.is_infinite()
 }
 
 fn standard_window() -> f64 {
@@ -83,8 +95,9 @@ impl Default for Policy {
             budget_ms: 25.0,
             min_samples: 3,
             max_samples: 30,
-            tight: 0.01,
+            tight: 0.002,
             slow: 3.0,
+            behind: 1.5,
             energy: false,
             energy_window: standard_window(),
         }

@@ -86,9 +86,10 @@ impl Engine {
         policy: &Policy,
         finish: &mut dyn FnMut(Measured) -> Result<()>,
     ) -> Result<Ending> {
-        let jobs: Vec<(&Problem, &Config)> = batch.configs.iter().map(|config| (batch.problem, config)).collect();
-        let mut broken: Vec<Option<Invalidity>> = vec![None; jobs.len()];
-        compile_all(&mut self.compilers, kernel, &jobs, &|| true, &mut |at, invalidity| broken[at] = invalidity)?;
+        let configs: Vec<&Config> = batch.configs.iter().collect();
+        let mut broken: Vec<Option<Invalidity>> = vec![None; configs.len()];
+        let mut done = |at: usize, invalidity| broken[at] = invalidity;
+        compile_all(&mut self.compilers, kernel, batch.problem, &configs, &|| true, &mut done)?;
         Compiled::new(batch, |at| broken[at].clone()).measure(&mut self.measurer, kernel, policy, finish)
     }
 

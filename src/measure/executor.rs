@@ -31,6 +31,9 @@ pub trait Executor {
     /// Description of the device with its limits.
     fn device(&self) -> &Device;
 
+    /// Prepares what jobs that are compiled next have in common, where that saves time.
+    fn announce(&mut self, _jobs: &[Job]) {}
+
     /// Compiles a kernel.
     ///
     /// # Errors

@@ -31,6 +31,11 @@ impl Interleaved {
         self.0.push(Turn { candidate, samples, median });
     }
 
+    /// Number of turns of a config.
+    pub fn turns(&self, candidate: usize) -> usize {
+        self.0.iter().filter(|turn| turn.candidate == candidate).count()
+    }
+
     /// Times of all launches of a config in microseconds.
     pub fn all(&self, candidate: usize) -> impl Iterator<Item = f32> {
         self.0.iter().filter(move |t| t.candidate == candidate).flat_map(|t| &t.samples).copied()

@@ -30,7 +30,7 @@ const FEW: usize = 16;
 /// Most configs of a round, because their programs are kept until all are done.
 const MANY: usize = 512;
 
-/// Finishes trials after a round, hopeless ones singly and competing ones together; returns the indices of those that are done now.
+/// Finishes trials after a round, those that are too slow singly and competing ones together; returns the indices of those that are done now.
 fn finish_round<W>(running: &mut [Trial<W>], rounds: &Interleaved, policy: &Policy, best_us: f64) -> Vec<usize> {
     let counted = rounds.undisturbed(running.len());
     for (candidate, samples) in running.iter_mut().zip(counted).filter(|(c, _)| !c.done) {
@@ -40,10 +40,10 @@ fn finish_round<W>(running: &mut [Trial<W>], rounds: &Interleaved, policy: &Poli
         .iter()
         .enumerate()
         .filter(|(_, c)| !c.done)
-        .map(|(at, c)| (at, c.stage(policy, best_us, rounds.all(at))))
+        .map(|(at, c)| (at, c.stage(policy, best_us, rounds.turns(at), rounds.all(at))))
         .collect();
     let all = stages.iter().all(|(_, stage)| *stage != Stage::Open);
-    let done = stages.into_iter().filter(|(_, stage)| all || *stage == Stage::Hopeless).map(|(at, _)| at);
+    let done = stages.into_iter().filter(|(_, stage)| all || stage.is_over()).map(|(at, _)| at);
     let done: Vec<usize> = done.collect();
     done.iter().for_each(|at| running[*at].done = true);
     done

@@ -101,6 +101,19 @@ fn nothing_loaded() -> Error {
 impl Subject for OnDevice {
     type Work = Work;
 
+    fn announce(&mut self, problem: &Problem, configs: &[Config]) {
+        let device = self.executor.device();
+        let parts = configs.iter().map(|config| {
+            let env = self.kernel.env_of(problem, Some(device), config);
+            (ProgramKey::of(&self.kernel, problem, config), env)
+        });
+        let parts: Vec<(ProgramKey, Vec<f64>)> = parts.filter(|(key, _)| !self.programs.contains_key(key)).collect();
+        let program = &self.source.program;
+        let jobs: Vec<Job> =
+            parts.iter().map(|(key, env)| Job::new(&self.kernel, program, key.defines(), env)).collect();
+        self.executor.announce(&jobs);
+    }
+
     /// Compiles a config into the cache on disk, where needed by a launch on a small problem. What fails at that launch is judged when the config
     /// is measured, on the problem that was asked for.
     fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>> {

@@ -12,6 +12,9 @@ pub trait Subject {
     /// What is launched of a config.
     type Work;
 
+    /// Prepares what configs that are compiled next have in common, where that saves time.
+    fn announce(&mut self, _problem: &Problem, _configs: &[Config]) {}
+
     /// Makes what a config needs before it runs, on disk, for later processes too; returns a failure to make it.
     ///
     /// # Errors

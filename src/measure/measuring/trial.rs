@@ -28,12 +28,23 @@ pub enum Stage {
     Open,
     /// The interval is tight or the budget is spent. Sampling continues only because of other trials.
     Enough,
+    /// The config is behind the best, and known well enough for that.
+    Behind,
     /// The config is too slow to compete.
     Hopeless,
 }
 
+impl Stage {
+    /// Whether a trial of this stage ends before those that compete.
+    pub fn is_over(self) -> bool {
+        matches!(self, Stage::Behind | Stage::Hopeless)
+    }
+}
+
 /// Share of the time budget after which a hopeless config needs no more samples.
 const LONG: f64 = 0.2;
+/// Turns after which a config that is behind needs no more samples: after two its median is half as noisy again.
+const TURNS: usize = 4;
 
 impl<W> Trial<W> {
     /// Records the current state of the device, with all earlier throttling reasons.
@@ -50,8 +61,8 @@ impl<W> Trial<W> {
         self.estimate_us > policy.slow * best_us
     }
 
-    /// Stage of the trial; `all` yields the times of all launches in microseconds, including disturbed ones.
-    pub fn stage(&self, policy: &Policy, best_us: f64, all: impl Iterator<Item = f32>) -> Stage {
+    /// Stage of the trial after `turns` turns; `all` yields the times of all launches in microseconds, including disturbed ones.
+    pub fn stage(&self, policy: &Policy, best_us: f64, turns: usize, all: impl Iterator<Item = f32>) -> Stage {
         let (launches, spent_us) = all.fold((0, 0.0), |(n, us), sample| (n + 1, us + sample as f64));
         // disturbed samples are replaced by new ones, up to twice the limits
         let over = launches >= 2 * policy.max_samples || spent_us >= 2e3 * policy.budget_ms;
@@ -65,12 +76,16 @@ impl<W> Trial<W> {
         if few {
             return if over && launches >= 2 * policy.min_samples { Stage::Enough } else { Stage::Open };
         }
-        // nor was any launch fast: one slow moment at the beginning is no proof
-        if median > policy.slow * best_us && self.seems_hopeless(policy, best_us) {
+        // nor was any launch fast, that of the check included: a slow moment is no proof
+        let is_beyond = |ratio: f64| median.min(self.estimate_us) > ratio * best_us;
+        if is_beyond(policy.slow) {
             return Stage::Hopeless;
         }
         if n < policy.min_samples {
             return Stage::Open;
+        }
+        if turns >= TURNS && is_beyond(policy.behind) {
+            return Stage::Behind;
         }
         if over || n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 {
             return Stage::Enough;
@@ -89,11 +104,12 @@ mod tests {
     #[test]
     fn sampling_stops_when_tight_when_spent_and_when_hopeless() {
         let policy = Policy::default();
-        let stage = |samples: Vec<f32>, best_us: f64| {
+        let after = |turns: usize, samples: Vec<f32>, best_us: f64| {
             let (all, estimate_us) = (samples.clone().into_iter(), samples[0] as f64);
             Trial { contender: Contender::Config(0), work: (), estimate_us, samples, conditions: None, done: false }
-                .stage(&policy, best_us, all)
+                .stage(&policy, best_us, turns, all)
         };
+        let stage = |samples: Vec<f32>, best_us: f64| after(TURNS - 1, samples, best_us);
         assert_eq!(stage(vec![100.0; 2], 100.0), Stage::Open, "too few");
         assert_eq!(stage(vec![100.0; 8], 100.0), Stage::Enough, "tight");
         let noisy: Vec<f32> = (0..12).map(|i| 100.0 + 10.0 * (i % 5) as f32).collect();
@@ -104,6 +120,9 @@ mod tests {
         assert_eq!(stage(vec![4e3; 2], 1e3), Stage::Hopeless, "slow and long");
         assert_eq!(stage(vec![4e3; 1], 1e3), Stage::Open, "slow, but quickly measured again");
         assert_eq!(stage(vec![2e4; 1], 1e4), Stage::Open, "long, but not slow");
+        assert_eq!(stage(vec![160.0; 4], 100.0), Stage::Open, "behind, in few turns");
+        assert_eq!(after(TURNS, vec![160.0; 4], 100.0), Stage::Behind, "behind");
+        assert_eq!(after(TURNS, vec![140.0, 160.0, 160.0, 160.0], 100.0), Stage::Open, "behind but for one launch");
     }
 
     #[test]
@@ -118,7 +137,7 @@ mod tests {
             conditions: None,
             done: false,
         };
-        assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 40)), Stage::Open);
-        assert_eq!(candidate.stage(&policy, 100.0, std::iter::repeat_n(100.0, 60)), Stage::Enough);
+        assert_eq!(candidate.stage(&policy, 100.0, 9, std::iter::repeat_n(100.0, 40)), Stage::Open);
+        assert_eq!(candidate.stage(&policy, 100.0, 9, std::iter::repeat_n(100.0, 60)), Stage::Enough);
     }
 }

@@ -195,6 +195,10 @@ impl Measuring<'_> {
 
     /// Measures the batches in order, until the time is over. The batches of a problem that cannot be measured are left out.
     fn measure(&mut self, batches: &[Left], programs: &mut CompileQueue) -> Result<()> {
+        if !batches.is_empty() {
+            // its device is open when the first programs are compiled
+            self.measurer.spawn()?;
+        }
         let (mut best, mut gone, mut in_a_row): (Option<(&str, f64)>, _, usize) = (None, "", 0);
         for (at, left) in batches.iter().enumerate() {
             if left.text == gone {

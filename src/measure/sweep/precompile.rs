@@ -74,9 +74,9 @@ pub fn compiling<T>(
             for at in asked {
                 let (problem, configs) = &todo[at];
                 let is_new = |c: &&&Config| begun.insert(ProgramKey::of(kernel, problem, c));
-                let jobs: Vec<(&Problem, &Config)> = configs.iter().filter(is_new).map(|c| (*problem, *c)).collect();
-                let done = compile_all(&mut children, kernel, &jobs, &go_on, &mut |i, fault| {
-                    let _ = sender.send(CompileEvent::Compiled(ProgramKey::of(kernel, problem, jobs[i].1), fault));
+                let new: Vec<&Config> = configs.iter().filter(is_new).copied().collect();
+                let done = compile_all(&mut children, kernel, problem, &new, &go_on, &mut |i, fault| {
+                    let _ = sender.send(CompileEvent::Compiled(ProgramKey::of(kernel, problem, new[i]), fault));
                 });
                 // nobody listens where measuring has ended
                 let _ = sender.send(done.map_or_else(CompileEvent::Failed, |()| CompileEvent::Done));

@@ -68,7 +68,10 @@ impl Client {
     }
 
     /// Starts the worker without waiting for its device.
-    pub(super) fn spawn(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `Error::Failed` where its process does not start.
+    pub fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
             let more = self.program()?;
             self.running = Some(Running::start(&self.setup.seqtune, &self.setup.kernel, &self.setup.device, &more)?);

@@ -9,12 +9,19 @@ use serde::{Deserialize, Serialize};
 /// Request of the parent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Compile configs for the data type and layout of `problem`.
-    Compile {
+    /// Prepare what configs that are to be compiled for the data type and layout of `problem` have in common.
+    Announce {
         /// Problem as text.
         problem: String,
         /// Configs as text.
         configs: Vec<String>,
+    },
+    /// Compile a config for the data type and layout of `problem`.
+    Compile {
+        /// Problem as text.
+        problem: String,
+        /// Config as text.
+        config: String,
     },
     /// Measure the peaks of the device.
     Peaks,
@@ -53,15 +60,8 @@ pub enum Event {
     Loading,
     /// Progress of the batch.
     Step(Step),
-    /// Index in the request of the config that is about to be compiled.
-    Compiling(usize),
-    /// A config was compiled.
-    Compiled {
-        /// Index of the config in the request.
-        index: usize,
-        /// Failure to compile; `None` where it succeeded.
-        fault: Option<Invalidity>,
-    },
+    /// A config was compiled; `None` where it succeeded.
+    Compiled(Option<Invalidity>),
     /// A config was checked.
     Checked {
         /// Index of the config in the request.

@@ -77,17 +77,18 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
         Ok((kernel.problem(problem)?, configs))
     };
     match request {
-        Request::Compile { problem, configs } => {
+        Request::Announce { problem, configs } => {
             let (problem, configs) = read(&problem, &configs)?;
-            for (index, config) in configs.iter().enumerate() {
-                events.emit(&Event::Compiling(index));
-                if kernel.run.is_some() {
-                    // a build has a time limit of its own
-                    events.emit(&Event::Loading);
-                }
-                let fault = bench.subject.compile(&problem, config)?;
-                events.emit(&Event::Compiled { index, fault });
+            bench.subject.announce(&problem, &configs);
+            Ok(())
+        }
+        Request::Compile { problem, config } => {
+            if kernel.run.is_some() {
+                // a build has a time limit of its own
+                events.emit(&Event::Loading);
             }
+            let fault = bench.subject.compile(&kernel.problem(&problem)?, &kernel.config(&config)?)?;
+            events.emit(&Event::Compiled(fault));
             Ok(())
         }
         Request::Peaks => {

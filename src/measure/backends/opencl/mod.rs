@@ -1,5 +1,8 @@
 //! OpenCL devices through opencl3, which opens libOpenCL.so.1 at run time.
 
+mod combine;
+mod shared;
+
 use crate::compile::Job;
 use crate::executor::Found;
 use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
@@ -10,18 +13,25 @@ use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice
 use opencl3::error_codes::ClError;
 use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
+use opencl3::platform::Platform;
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_devices::opencl::describe;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
+use shared::{OPTIONS, Shared};
+
+/// Name of PoCL's platform.
+const POCL: &str = "Portable Computing Language";
 
 /// OpenCL device with a profiling queue.
 pub struct OpenCl {
     device: Device,
     // dropped in this order: kernels and buffers before their context
-    programs: Vec<Option<(ClKernel, Program)>>,
+    programs: Vec<Option<ClKernel>>,
+    /// Programs of several kernels, where the driver compiles each kernel at its first launch: others would compile all of them at once, on one core.
+    shared: Option<Shared>,
     buffers: Vec<Buffer<u8>>,
     scratch: Option<Buffer<u8>>,
     queue: CommandQueue,
@@ -101,15 +111,18 @@ impl OpenCl {
         let index = id.strip_prefix("opencl:").and_then(|n| n.parse::<usize>().ok());
         let device = index.and_then(|i| cl_devices().ok()?.into_iter().nth(i));
         let Some(device) = device else { return Err(Error::Input(format!("no OpenCL device `{id}`"))) };
+        let platform = device.platform().and_then(|id| Platform::new(id).name()).unwrap_or_default();
+        let shared = if platform == POCL { Shared::open() } else { None };
         let context = Context::from_device(&device).map_err(failed("making a context"))?;
         let queue =
             CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed("making a queue"))?;
-        Ok(OpenCl { device: described, programs: Vec::new(), buffers: Vec::new(), scratch: None, queue, context })
+        let (programs, buffers) = (Vec::new(), Vec::new());
+        Ok(OpenCl { device: described, programs, shared, buffers, scratch: None, queue, context })
     }
 
     /// Refuses arguments that the compiled function does not take: opencl3 panics at them.
     fn check_arguments(&self, program: ProgramId, values: &[KernelArg]) -> Attempt<()> {
-        let Some((kernel, _)) = &self.programs[program.0] else { return Ok(()) };
+        let Some(kernel) = &self.programs[program.0] else { return Ok(()) };
         let wrong = |sentence: String| Err(Invalidity::new(InvalidityKind::Compile, sentence));
         if let Ok(taken) = kernel.num_args()
             && taken as usize != values.len()
@@ -156,22 +169,19 @@ impl Executor for OpenCl {
         &self.device
     }
 
+    fn announce(&mut self, jobs: &[Job]) {
+        if let Some(shared) = &mut self.shared {
+            shared.announce(&self.context, jobs);
+        }
+    }
+
     fn compile(&mut self, job: &Job) -> Attempt<ProgramId> {
-        let entry = job.entry;
         if !job.file.ends_with(".cl") {
             return Err(Invalidity::new(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
         }
-        let mut options = String::from("-cl-std=CL1.2 -cl-fast-relaxed-math -cl-mad-enable -w");
-        for (name, value) in job.defines {
-            options += &format!(" -D{name}={value}");
-        }
-        let program = Program::create_and_build_from_source(&self.context, job.source, &options)
-            .map_err(|log| Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
-        let kernel = ClKernel::create(&program, entry).map_err(|e| {
-            let has = program.kernel_names();
-            Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}; the source has the kernels `{has}`"))
-        })?;
-        self.programs.push(Some((kernel, program)));
+        let combined = self.shared.as_mut().and_then(|shared| shared.kernel(&self.context, job));
+        let kernel = combined.map_or_else(|| alone(&self.context, job), Ok)?;
+        self.programs.push(Some(kernel));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -181,6 +191,9 @@ impl Executor for OpenCl {
 
     fn release(&mut self, program: ProgramId) {
         self.programs[program.0] = None;
+        if let Some(shared) = &mut self.shared {
+            shared.release();
+        }
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
@@ -225,7 +238,7 @@ impl Executor for OpenCl {
                     .map_err(|e| Invalidity::new(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
             }
             let run = || -> std::result::Result<f32, ClError> {
-                let Some((kernel, _)) = &self.programs[program.0] else {
+                let Some(kernel) = &self.programs[program.0] else {
                     return Err(ClError(opencl3::error_codes::CL_INVALID_PROGRAM));
                 };
                 let mut execute = ExecuteKernel::new(kernel);
@@ -251,6 +264,19 @@ impl Executor for OpenCl {
         }
         Ok(times)
     }
+}
+
+/// Kernel of a program of its own.
+fn alone(context: &Context, job: &Job) -> Attempt<ClKernel> {
+    let definitions: String = job.defines.iter().map(|(name, value)| format!(" -D{name}={value}")).collect();
+    let program = Program::create_and_build_from_source(context, job.source, &(OPTIONS.to_string() + &definitions))
+        .map_err(|log| Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
+    let entry = job.entry;
+    // the kernel keeps its program
+    ClKernel::create(&program, entry).map_err(|e| {
+        let has = program.kernel_names();
+        Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}; the source has the kernels `{has}`"))
+    })
 }
 
 /// Refuses sizes that the driver would refuse without saying which.

@@ -1,0 +1,203 @@
+//! One OpenCL C source that holds the kernels of several configs.
+//!
+//! The source is repeated, each time under the definitions of one config, with all names that it declares at file scope renamed by macros.
+//! What this reading of the source misses is declared twice, which no compiler accepts: a combined source compiles to the same kernels or
+//! not at all.
+
+use crate::compile::Job;
+use std::collections::BTreeSet;
+
+/// Combined source with the name of each job's kernel.
+#[derive(Debug)]
+pub struct Combined {
+    /// Text of the source.
+    pub source: String,
+    /// Names of the kernel functions, in the order of the jobs.
+    pub entries: Vec<String>,
+}
+
+/// Names in a source.
+#[derive(Default, Debug)]
+struct Names {
+    /// Functions, types and variables at file scope.
+    declared: BTreeSet<String>,
+    /// Macros that the source defines.
+    macros: BTreeSet<String>,
+}
+
+/// Combines jobs of one source; `None` where they are of several, or where the source includes files, declares enumerations, or has pragmas that
+/// could reach beyond one config.
+pub fn combine(jobs: &[&Job]) -> Option<Combined> {
+    let first = jobs.first()?;
+    let names = Names::of(first.source)?;
+    let mut combined = Combined { source: String::new(), entries: Vec::new() };
+    for (at, job) in jobs.iter().enumerate() {
+        if (job.source, job.entry) != (first.source, first.entry) {
+            return None;
+        }
+        let is_defined = |name: &str| names.macros.contains(name) || job.defines.iter().any(|(own, _)| own == name);
+        let renamed: Vec<&String> = names.declared.iter().filter(|name| !is_defined(name)).collect();
+        if !renamed.iter().any(|name| *name == job.entry) {
+            return None;
+        }
+        let own = |name: &str| format!("{name}_of_config_{at}");
+        let defined: BTreeSet<&String> = job.defines.iter().map(|(name, _)| name).collect();
+        let changed: Vec<&String> = names.macros.iter().chain(defined).chain(renamed.iter().copied()).collect();
+        let text = &mut combined.source;
+        changed.iter().for_each(|name| *text += &format!("#pragma push_macro(\"{name}\")\n"));
+        job.defines.iter().for_each(|(name, value)| *text += &format!("#define {name} {value}\n"));
+        renamed.iter().for_each(|name| *text += &format!("#define {name} {}\n", own(name)));
+        *text += &format!("{}\n", job.source);
+        changed.iter().for_each(|name| *text += &format!("#pragma pop_macro(\"{name}\")\n"));
+        combined.entries.push(own(job.entry));
+    }
+    Some(combined)
+}
+
+impl Names {
+    /// Reads a source; `None` where it cannot be repeated.
+    fn of(source: &str) -> Option<Names> {
+        let (mut names, mut code) = (Names::default(), String::new());
+        for line in without_comments(source).lines() {
+            let Some(directive) = line.trim_start().strip_prefix('#') else {
+                code += line;
+                code.push('\n');
+                continue;
+            };
+            let mut words = directive.split(|c| !is_of_word(c)).filter(|word| !word.is_empty());
+            match words.next() {
+                Some("define" | "undef") => names.macros.extend(words.next().map(String::from)),
+                Some("include") => return None,
+                Some("pragma")
+                    if !matches!((words.next(), words.next()), (Some("unroll"), _) | (_, Some("EXTENSION"))) =>
+                {
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        let (mut depth, mut last) = (0i32, "");
+        for token in tokens(&code) {
+            // a declared name stands before its parameters, its length, its value or the end of its declaration, a structure's before its members
+            let ends_name = matches!(token, "(" | "[" | "{" | "=" | "," | ";");
+            if depth == 0 && last == "enum" {
+                return None;
+            }
+            if depth == 0 && ends_name && is_name(last) {
+                names.declared.insert(last.into());
+            }
+            match token {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth -= 1,
+                _ => {}
+            }
+            last = token;
+        }
+        Some(names)
+    }
+}
+
+/// Whether a token can be the name of a declaration; two underscores begin the language's own words.
+fn is_name(token: &str) -> bool {
+    let begins = token.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    begins && !token.starts_with("__") && !matches!(token, "struct" | "union")
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Words, numbers and single other characters.
+fn tokens(code: &str) -> impl Iterator<Item = &str> {
+    let mut rest = code;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start();
+        let first = rest.chars().next()?;
+        let word = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        let (token, after) = rest.split_at(if word > 0 { word } else { first.len_utf8() });
+        rest = after;
+        Some(token)
+    })
+}
+
+/// The source with comments as spaces, texts in quotes empty, and continued lines in one.
+fn without_comments(source: &str) -> String {
+    let source = source.replace("\\\r\n", " ").replace("\\\n", " ");
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source.as_str();
+    while let Some(first) = rest.chars().next() {
+        let end_of = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at);
+        let (kept, length) = match first {
+            '/' if rest.starts_with("//") => ("", end_of("\n", 2)),
+            '/' if rest.starts_with("/*") => (" ", (end_of("*/", 2) + 2).min(rest.len())),
+            '"' | '\'' => ("\"\"", (quoted(rest, first)).min(rest.len())),
+            _ => (&rest[..first.len_utf8()], first.len_utf8()),
+        };
+        text += kept;
+        rest = &rest[length..];
+    }
+    text
+}
+
+/// Bytes of the text in quotes with which a text begins, its quotes included.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '\n' => return at,
+            _ if c == quote => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job<'a>(source: &'a str, defines: &'a [(String, String)]) -> Job<'a> {
+        Job { file: "k.cl", source, entry: "k", defines, items: 1, dynamic_local_bytes: 0 }
+    }
+
+    #[test]
+    fn names_at_file_scope_are_found_whatever_stands_around_them() {
+        let source = r#"
+// int a(); in a comment /* and so on
+#ifndef N
+#define N 4 \
+    + 1
+#endif
+#define CAT(a, b) a##b
+typedef CAT(float, N) vec; /* int b(); */
+typedef struct { float x, y; } point;
+struct pair { int c; };
+__constant float table[2] = {1, 2}, other = 3;
+static inline float *f(__global float *d, const int e) { char q = '"'; int g = 1; return d + g; }
+__kernel __attribute__((reqd_work_group_size(N, 1, 1))) void k(__global vec *h)
+{
+#pragma unroll
+    for (int i = 0; i < N; ++i) h[i] = f("(\"", i);
+}
+"#;
+        let names = Names::of(source).unwrap();
+        let expected = ["CAT", "f", "k", "other", "pair", "point", "table", "vec"];
+        assert_eq!(names.declared.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+        assert_eq!(names.macros.iter().map(String::as_str).collect::<Vec<_>>(), ["CAT", "N"]);
+    }
+
+    #[test]
+    fn what_could_reach_beyond_one_config_is_not_combined() {
+        let whole = |text: &str| format!("{text}\n__kernel void k(__global int *a) {{ a[0] = N; }}");
+        for text in ["#include \"other.h\"", "#pragma OPENCL FP_CONTRACT OFF", "enum { A, B };", "#define k other"] {
+            assert!(combine(&[&job(&whole(text), &[]), &job(&whole(text), &[])]).is_none(), "{text}");
+        }
+        let text = whole("#pragma OPENCL EXTENSION cl_khr_fp16 : enable");
+        let defines = [[("N".to_string(), "1".to_string())], [("N".to_string(), "2".to_string())]];
+        let combined = combine(&[&job(&text, &defines[0]), &job(&text, &defines[1])]).unwrap();
+        assert_eq!(combined.entries, ["k_of_config_0", "k_of_config_1"]);
+        assert!(combine(&[&job(&text, &defines[0]), &job("__kernel void k() {}", &defines[1])]).is_none());
+    }
+}
