@@ -3,7 +3,7 @@
 # sweep, live on an OpenCL device, and its strategies with and without predictions. Table and picture go into docs/kernel-tuner.md.
 #
 #   scripts/kernel_tuner.sh [test] [live] [compare [PROBLEMS SEEDS]] [speed]     test and live where nothing is named; compare takes half an hour,
-#   and speed some minutes, on a quiet machine
+#   and speed 15 to 40 minutes, on a quiet machine
 set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=${1:-test live}

@@ -138,9 +138,7 @@ fn every_shipped_kernel_can_be_compiled_for_several_configs_at_once() {
 }
 
 fn assert_is_shared(kernel: &Kernel, executor: &mut dyn Executor) {
-    let sizes = kernel.fields.iter().filter(|f| f.default.is_none());
-    let sizes: Vec<String> = sizes.map(|f| format!("{}={}", f.name, 64.clamp(f.min, f.max))).collect();
-    let problem = kernel.problem(&sizes.join(",")).unwrap();
+    let problem = kernel.problem(&kernel.middle_problem()).unwrap();
     let device = executor.device().clone();
     let space = ConfigSpace::new(kernel, &problem, &device);
     let configs: Vec<Config> = space.counter().sample_distinct(3, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();

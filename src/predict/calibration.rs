@@ -16,7 +16,7 @@ pub const LOSS: f64 = 0.1;
 /// Share of the unmarked answers that may lose more than [`LOSS`].
 pub const RISK: f64 = 0.05;
 /// So many times as many configs are legal as were measured, where these are a sample of the space and no list of candidates.
-pub const SAMPLED: u64 = 1_000;
+const SAMPLED: u64 = 1_000;
 
 /// How sure a model may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -104,11 +104,20 @@ impl Kernel {
             .join(",")
     }
 
-    /// A problem to begin with: sizes in the middle of their range, by magnitude; other fields at their default.
+    /// A problem to begin with: sizes in the middle of their range, by magnitude, or nearer to its beginning where the kernel's rules ask for it; other fields at
+    /// their default.
     pub fn middle_problem(&self) -> String {
-        let sizes = self.fields.iter().filter(|f| f.kind == FieldKind::Size);
-        let middle = |f: &Field| ((f.min.max(1) as f64) * (f.max as f64)).sqrt().round() as u64;
-        sizes.map(|f| format!("{}={}", f.name, middle(f).clamp(f.min, f.max))).collect::<Vec<_>>().join(",")
+        let sizes: Vec<&Field> = self.fields.iter().filter(|f| f.kind == FieldKind::Size).collect();
+        let at = |share: f64| {
+            let size = |f: &&Field| {
+                let least = f.min.max(1) as f64;
+                let size = least * (f.max as f64 / least).powf(share);
+                format!("{}={}", f.name, (size.round() as u64).clamp(f.min, f.max))
+            };
+            sizes.iter().map(size).collect::<Vec<_>>().join(",")
+        };
+        let tried = [0.5, 0.4, 0.3, 0.2, 0.1, 0.0].map(at);
+        tried.iter().find(|text| self.problem(text).is_ok()).unwrap_or(&tried[0]).clone()
     }
 
     /// What makes two problems the same shape: the values of the kernel's shape expressions, or the fields marked so, without
