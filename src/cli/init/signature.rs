@@ -1,5 +1,6 @@
 //! The arguments of a kernel function, read from OpenCL C.
 
+use seqtune_measure::compile::without_comments;
 use seqtune_predict::error::{Error, Result, input};
 
 /// A kernel function.
@@ -105,18 +106,6 @@ fn without_attributes(declared: &str) -> String {
             c == ')' && open == 0
         });
         rest = end.map_or("", |end| &rest[end + 1..]);
-    }
-    made + rest
-}
-
-fn without_comments(code: &str) -> String {
-    let (mut made, mut rest) = (String::new(), code);
-    while let Some(at) = rest.find("//").into_iter().chain(rest.find("/*")).min() {
-        made += &rest[..at];
-        let end = if rest[at..].starts_with("//") { "\n" } else { "*/" };
-        let after = rest[at + 2..].find(end).map(|end_at| at + 2 + end_at + if end == "\n" { 0 } else { 2 });
-        rest = after.map_or("", |after| &rest[after..]);
-        made.push(' ');
     }
     made + rest
 }

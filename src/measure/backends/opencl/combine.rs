@@ -4,7 +4,7 @@
 //! What this reading of the source misses is declared twice, which no compiler accepts: a combined source compiles to the same kernels or
 //! not at all.
 
-use crate::compile::Job;
+use crate::compile::{Job, without_comments};
 use std::collections::BTreeSet;
 
 /// Combined source with the name of each job's kernel.
@@ -35,14 +35,13 @@ pub fn combine(jobs: &[&Job]) -> Option<Combined> {
         if (job.source, job.entry) != (first.source, first.entry) {
             return None;
         }
-        let is_defined = |name: &str| names.macros.contains(name) || job.defines.iter().any(|(own, _)| own == name);
-        let renamed: Vec<&String> = names.declared.iter().filter(|name| !is_defined(name)).collect();
+        let defined: BTreeSet<&String> = job.defines.iter().map(|(name, _)| name).chain(&names.macros).collect();
+        let renamed: Vec<&String> = names.declared.iter().filter(|name| !defined.contains(name)).collect();
         if !renamed.iter().any(|name| *name == job.entry) {
             return None;
         }
         let own = |name: &str| format!("{name}_of_config_{at}");
-        let defined: BTreeSet<&String> = job.defines.iter().map(|(name, _)| name).collect();
-        let changed: Vec<&String> = names.macros.iter().chain(defined).chain(renamed.iter().copied()).collect();
+        let changed: Vec<&String> = defined.into_iter().chain(renamed.iter().copied()).collect();
         let text = &mut combined.source;
         changed.iter().for_each(|name| *text += &format!("#pragma push_macro(\"{name}\")\n"));
         job.defines.iter().for_each(|(name, value)| *text += &format!("#define {name} {value}\n"));
@@ -118,40 +117,6 @@ fn tokens(code: &str) -> impl Iterator<Item = &str> {
         rest = after;
         Some(token)
     })
-}
-
-/// The source with comments as spaces, texts in quotes empty, and continued lines in one.
-fn without_comments(source: &str) -> String {
-    let source = source.replace("\\\r\n", " ").replace("\\\n", " ");
-    let mut text = String::with_capacity(source.len());
-    let mut rest = source.as_str();
-    while let Some(first) = rest.chars().next() {
-        let end_of = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at);
-        let (kept, length) = match first {
-            '/' if rest.starts_with("//") => ("", end_of("\n", 2)),
-            '/' if rest.starts_with("/*") => (" ", (end_of("*/", 2) + 2).min(rest.len())),
-            '"' | '\'' => ("\"\"", (quoted(rest, first)).min(rest.len())),
-            _ => (&rest[..first.len_utf8()], first.len_utf8()),
-        };
-        text += kept;
-        rest = &rest[length..];
-    }
-    text
-}
-
-/// Bytes of the text in quotes with which a text begins, its quotes included.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '\n' => return at,
-            _ if c == quote => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]
