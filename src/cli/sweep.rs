@@ -192,6 +192,7 @@ pub fn run(mut args: Args) -> Result<()> {
         return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
     }
     let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;
+    let policy = begun_with(&args, &journal, policy);
     let before = journal.dataset.records.len();
     let run = Run {
         setup: Setup::new(&kernel, &args.kernel, &args.device, args.timeout)?,
@@ -275,6 +276,18 @@ fn policy(args: &Args, kernel: &Kernel, device: &Device) -> Policy {
         energy_window: args.energy_window,
         ..standard
     }
+}
+
+/// The policy that a journal was begun with.
+fn begun_with(args: &Args, journal: &Journal, policy: Policy) -> Policy {
+    let begun = journal.dataset.header.provenance.policy().copied().unwrap_or(policy);
+    if begun != policy {
+        let path = args.output.display();
+        tell(&format!(
+            "seqtune: {path} was begun by a version with other rules of when a config is done; it goes on by them"
+        ));
+    }
+    begun
 }
 
 /// The configs to measure for each problem.

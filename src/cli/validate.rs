@@ -173,13 +173,15 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device, rivals: Rivals) -> Resul
     };
     let provenance = Provenance::measured(policy);
     let header = Header::new(kernel, device, args.seed, provenance, crate::cli::outputs::command_line());
+    let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
+    let begun = learn.as_ref().and_then(|journal| journal.dataset.header.provenance.policy().copied());
     Ok(Bench {
         engine: Engine::new(setup, cores()),
-        policy,
+        policy: begun.unwrap_or(policy),
         objective: args.objective,
         rivals,
         confirm: !args.no_confirm,
-        learn: args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?,
+        learn,
         library: None,
         unmetered: None,
     })

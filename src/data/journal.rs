@@ -26,7 +26,8 @@ impl Journal {
     /// Opens a journal for appending, or creates it with `header`.
     ///
     /// A file that is no journal, or is another's, stays as it is. An incomplete last line of an interrupted writer is removed. An existing
-    /// header has to agree in kernel, space, device, driver, provenance and seed.
+    /// header has to agree in kernel, space, device, driver, provenance and seed; when a config is done stays as the journal was begun
+    /// ([`Policy::ending_as`](crate::recipe::Policy::ending_as)), which its header tells.
     ///
     /// # Errors
     /// [`Error::File`] where the path is no regular file, [`Error::Input`] where it is locked, packed, malformed or of another header, else
@@ -95,7 +96,10 @@ impl Journal {
             return input("its header is cut off, so it holds no record; delete it").map_err(at);
         }
         let found = decode(&bytes[..whole]).and_then(|found| found.check().map(|()| found)).map_err(at)?;
-        if let Some(differs) = differs(&found.header, &journal.dataset.header) {
+        let header = &journal.dataset.header;
+        let header =
+            Header { provenance: header.provenance.clone().going_on(&found.header.provenance), ..header.clone() };
+        if let Some(differs) = differs(&found.header, &header) {
             return input(format!("{differs}; write to another file")).map_err(at);
         }
         journal.file.set_len(whole as u64).map_err(io(path))?;

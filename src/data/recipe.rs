@@ -3,7 +3,7 @@
 use seqtune_predict::kernel::{Device, Kernel};
 use serde::{Deserialize, Serialize};
 
-/// Origin of the outcomes of a dataset. A sweep resumes only with the same provenance.
+/// Origin of the outcomes of a dataset. A sweep resumes only with the same provenance, but for [`Policy::ending_as`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
@@ -29,6 +29,24 @@ impl Provenance {
     /// Creates the provenance of a measurement by this version.
     pub fn measured(policy: Policy) -> Provenance {
         Provenance::Measured { policy, energy: policy.energy.then(|| Recipe::of(policy.energy_window)) }
+    }
+
+    /// Returns the policy of the time measurement; `None` where another tool measured.
+    pub fn policy(&self) -> Option<&Policy> {
+        match self {
+            Provenance::Measured { policy, .. } => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// Returns the provenance of a sweep that goes on in a journal of `begun`: when a config is done stays as it was.
+    pub fn going_on(self, begun: &Provenance) -> Provenance {
+        match (self, begun) {
+            (Provenance::Measured { policy, energy }, Provenance::Measured { policy: begun, .. }) => {
+                Provenance::Measured { policy: policy.ending_as(begun), energy }
+            }
+            (other, _) => other,
+        }
     }
 }
 
@@ -120,6 +138,12 @@ impl Policy {
             tight: 0.03,
             ..standard
         }
+    }
+
+    /// Returns the policy with another's rules of when a config is done. Versions differ in them, no option sets them; a journal keeps to
+    /// those that it was begun with, so that its records compare and a sweep outlives an update.
+    pub fn ending_as(self, begun: &Policy) -> Policy {
+        Policy { tight: begun.tight, slow: begun.slow, behind: begun.behind, ..self }
     }
 
     /// Returns the standard policy for a device, with warm caches on a CPU, cold caches and a shorter warm-up on a GPU.
