@@ -3,7 +3,7 @@
 use crate::cli::trainer;
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_measure::compile::{Compiler, cache_folder};
-use seqtune_measure::registry::{compiler_for, devices};
+use seqtune_measure::registry::{compiler_for, devices, obstacle};
 use seqtune_predict::Model;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Api, Device, Kernel};
@@ -112,8 +112,13 @@ fn apis() -> Vec<Check> {
             .collect();
         let reason = missing.iter().find(|missing| missing.api == api);
         let reason = || reason.map_or("no device".to_string(), |missing| missing.reason.clone());
-        let found = if own.is_empty() { Err(reason()) } else { Ok(own.join(", ")) };
-        Check::new((api.name(), "kernels are measured there"), found, Some(remedy))
+        let what = (api.name(), "kernels are measured there");
+        let obstacle = found.iter().filter(|f| Api::of_id(&f.id) == Some(api)).find_map(|f| obstacle(&f.device));
+        match (own.is_empty(), obstacle) {
+            (true, _) => Check::new(what, Err(reason()), Some(remedy)),
+            (false, Some(why)) => Check::new(what, Err(format!("{}: {why}", own.join(", "))), None),
+            (false, None) => Check::new(what, Ok(own.join(", ")), None),
+        }
     };
     vec![
         check(Api::Cuda, "an NVIDIA GPU with its driver"),

@@ -129,7 +129,7 @@ pub fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
 
 /// Whether a model was trained on a device, whichever of its names it was called by.
 pub fn saw(meta: &Meta, device: &Device) -> bool {
-    meta.devices.iter().any(|d| d.is_called(&device.name) || device.is_called(&d.name))
+    device.is_among(&meta.devices)
 }
 
 /// Warns of a device that the model was not trained on.

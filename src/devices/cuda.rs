@@ -26,6 +26,7 @@ const LOCAL_MEMORY_OPT_IN: i32 = 97;
 /// Lanes of f32 arithmetic in a multiprocessor (CUDA C++ Programming Guide, arithmetic instructions).
 fn lanes(capability: i32) -> f64 {
     match capability {
+        50..=53 | 61 | 62 => 128.0,
         ..=80 => 64.0,
         _ => 128.0,
     }
@@ -83,9 +84,10 @@ pub fn describe(ordinal: i32) -> Result<Device> {
         local_memory_opt_in: ask(LOCAL_MEMORY_OPT_IN),
     };
     let name = Some(text_in(&name)).filter(|name| !name.is_empty()).unwrap_or("NVIDIA GPU".into());
+    let name = name.trim_start_matches("NVIDIA ");
     Ok(Device {
-        aliases: Vec::new(),
-        name: name.trim_start_matches("NVIDIA ").into(),
+        aliases: Device::other_names(name),
+        name: name.into(),
         vendor: "NVIDIA".into(),
         architecture: format!("sm_{capability}"),
         driver: format!("CUDA {}.{}", version / 1_000, version % 1_000 / 10),

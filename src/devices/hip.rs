@@ -109,7 +109,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
     };
     let name = text_in(&name);
     Ok(Device {
-        aliases: Vec::new(),
+        aliases: Device::other_names(&name),
         // in containers HIP may not find the name
         name: if name.is_empty() { format!("AMD {architecture}") } else { name },
         vendor: "AMD".into(),

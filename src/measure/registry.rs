@@ -94,14 +94,20 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     if id == fake::ID {
         return Ok(Box::new(fake::Fake::from_environment()));
     }
+    let found = find(id)?;
+    match Api::of_id(&found.id) {
+        Some(Api::Cuda) => Ok(Box::new(cuda::open(&found.id, compiler_for)?)),
+        Some(Api::Hip) => Ok(Box::new(hip::open(&found.id, compiler_for)?)),
+        _ => Ok(Box::new(opencl::OpenCl::open(&found.id, found.device)?)),
+    }
+}
+
+/// Finds a device by id.
+fn find(id: &str) -> Result<Found> {
     let wanted = |f: &Found| id == "live" || f.id == id;
-    let (found, missing) = devices_until(wanted);
-    if let Some(found) = found.iter().find(|f| wanted(f)) {
-        return match Api::of_id(&found.id) {
-            Some(Api::Cuda) => Ok(Box::new(cuda::open(&found.id, compiler_for)?)),
-            Some(Api::Hip) => Ok(Box::new(hip::open(&found.id, compiler_for)?)),
-            _ => Ok(Box::new(opencl::OpenCl::open(&found.id, found.device.clone())?)),
-        };
+    let (mut found, missing) = devices_until(wanted);
+    if let Some(at) = found.iter().position(wanted) {
+        return Ok(found.swap_remove(at));
     }
     let reasons = missing.into_iter().map(|missing| missing.reason).collect::<Vec<_>>().join("; ");
     let has = |api: Api| found.iter().any(|f| Api::of_id(&f.id) == Some(api));
@@ -117,14 +123,15 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     }
 }
 
-/// Describes a live device, without keeping it open; `host` are the processors of this machine.
+/// Describes a live device without opening it, which takes no compiler; `host` are the processors of this machine.
 ///
 /// # Errors
-/// The error of [`open`].
+/// Those of [`open`] where there is no such device.
 pub fn live_device(id: &str) -> Result<Device> {
-    match id == host::ID {
-        true => host::describe(),
-        false => Ok(open(id)?.device().clone()),
+    match id {
+        host::ID => host::describe(),
+        fake::ID => Ok(fake::Fake::from_environment().device().clone()),
+        _ => Ok(find(id)?.device),
     }
 }
 
@@ -147,6 +154,14 @@ pub fn device_of_programs(name: &str) -> Result<Device> {
 /// The error of [`live_device`], of [`device_of_programs`] for a program.
 pub fn device_for(kernel: &Kernel, name: &str) -> Result<Device> {
     if kernel.run.is_some() { device_of_programs(name) } else { live_device(name) }
+}
+
+/// Why the programs of the compiler that is here do not run on a live device; `None` where they do, or no compiler is here.
+pub fn obstacle(device: &Device) -> Option<String> {
+    match Api::of_driver(&device.driver) {
+        Some(Api::Cuda) => cuda::too_new(device),
+        _ => None,
+    }
 }
 
 /// Opens the compiler for a live or described device, with a cache of programs on disk.

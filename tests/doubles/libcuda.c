@@ -1,5 +1,5 @@
 // A double of NVIDIA's driver for tests: the calls that seqtune makes. With DOUBLE_GPU=ptx its GPU is newer than any NVRTC, and takes PTX, which
-// it runs; with DOUBLE_GPU=old its driver is older than NVRTC, whose programs it refuses.
+// it runs; with DOUBLE_GPU=old its driver is older than NVRTC, whose programs it refuses; with DOUBLE_GPU=slice it is a part of a GPU.
 #include "gpu.h"
 #include "ptx_run.h"
 
@@ -28,7 +28,11 @@ int cuInit(unsigned flags) { return mode("none") ? NO_DEVICE : flags; }
 int cuGetExportTable(const void **table, const void *id) { (void)id; *table = NULL; return INVALID; }
 int cuDeviceGetCount(int *count) { *count = 1; return OK; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal ? INVALID : OK; }
-int cuDeviceGetName(char *name, int length, int device) { snprintf(name, length, "NVIDIA Double %d", device + 1); return OK; }
+int cuDeviceGetName(char *name, int length, int device)
+{
+    snprintf(name, length, "NVIDIA Double %d%s", device + 1, mode("slice") ? " MIG 1g.5gb" : "");
+    return OK;
+}
 int cuDeviceGetPCIBusId(char *bus, int length, int device) { snprintf(bus, length, "0000:1b:00.0"); return device; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { *bytes = (size_t)1 << 30; return device; }
 int cuDriverGetVersion(int *version) { *version = mode("old") ? 12000 : 13000; return OK; }
@@ -141,7 +145,7 @@ int cuLaunchKernel(struct function *function, unsigned groups_x, unsigned groups
 {
     const unsigned groups[] = {groups_x, groups_y, groups_z}, items[] = {items_x, items_y, items_z};
     if (stream || extra || (shared && !function->ptx)) return INVALID;
-    if (groups_y > 65535 || groups_z > 65535) return INVALID;
+    if (groups_y > 65535 || groups_z > 65535 || items_z > 64) return INVALID;
     if (function->ptx) {
         const int is_own = !strncmp(function->name, "seqtune_", 8);
         // once more on the same data is for its time, which nobody believes here

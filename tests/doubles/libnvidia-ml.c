@@ -57,7 +57,7 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *
     *reasons = 1 | 4; // idle, power cap
     return device == &gpu ? OK : INVALID;
 }
-// 777 MHz is no clock of this GPU
+// 777 MHz is no clock of this GPU, and 333 MHz none of its memory
 int nvmlDeviceSetGpuLockedClocks(void *device, unsigned min, unsigned max)
 {
     return device != &gpu || min != max || min == 777 ? INVALID : change("core", &core, min);
@@ -65,6 +65,6 @@ int nvmlDeviceSetGpuLockedClocks(void *device, unsigned min, unsigned max)
 int nvmlDeviceResetGpuLockedClocks(void *device) { return device == &gpu ? change("core", &core, 1500) : INVALID; }
 int nvmlDeviceSetMemoryLockedClocks(void *device, unsigned min, unsigned max)
 {
-    return device != &gpu || min != max ? INVALID : change("memory", &memory, min);
+    return device != &gpu || min != max || min == 333 ? INVALID : change("memory", &memory, min);
 }
 int nvmlDeviceResetMemoryLockedClocks(void *device) { return device == &gpu ? change("memory", &memory, 2600) : INVALID; }

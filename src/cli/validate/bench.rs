@@ -190,6 +190,10 @@ impl Bench {
 fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, found: &Found) -> Option<f64> {
     let at = found.configs.iter().position(|c| c == config)?;
     let resources = found.results[at].as_ref()?.1.resources.as_ref()?;
+    if resources.groups_per_unit == 0 {
+        // of an architecture whose units are not known
+        return None;
+    }
     let groups = geometry(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
     Some(device_fill(resources, groups, device.limits.compute_units?))
 }

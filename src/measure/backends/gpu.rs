@@ -70,15 +70,18 @@ impl<D: Driver> Gpu<D> {
 
     /// Enqueues an overwrite of twice the last-level cache.
     fn flush(&mut self) -> DriverResult<()> {
-        let (pointer, bytes) = match self.scratch {
-            Some(scratch) => scratch,
-            None => {
-                let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize;
-                let pointer = self.allocate(bytes)?;
-                *self.scratch.insert((pointer, bytes))
-            }
-        };
+        let (pointer, bytes) = self.scratch()?;
         self.driver.overwrite(pointer, bytes)
+    }
+
+    /// The memory that flushes the caches, allocated at the first call.
+    fn scratch(&mut self) -> DriverResult<(u64, usize)> {
+        if let Some(scratch) = self.scratch {
+            return Ok(scratch);
+        }
+        let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize;
+        let pointer = self.allocate(bytes)?;
+        Ok(*self.scratch.insert((pointer, bytes)))
     }
 
     /// Function of a program, loaded at its first use, and its dynamic local memory in bytes.
@@ -161,18 +164,23 @@ fn most_groups(dimension: usize) -> usize {
     if dimension == 0 { i32::MAX as usize } else { 65_535 }
 }
 
+/// Most work-items in a dimension of a work-group whose size is not given: NVIDIA's GPUs take 64 in the last.
+fn most_items(dimension: usize) -> usize {
+    if dimension == 2 { 64 } else { 256 }
+}
+
 /// Size of a work-group per dimension.
 ///
 /// Where the API has to choose, the sizes are divisors of up to 256 work-items in all that keep the work-groups within their limit.
 fn local(geometry: &LaunchDims) -> Vec<usize> {
     let needed = |(at, &global): (usize, &usize)| match geometry.local.get(at) {
         Some(local) => *local,
-        None => (1..=256).find(|d| global % d == 0 && global / d <= most_groups(at)).unwrap_or(1),
+        None => (1..=most_items(at)).find(|d| global % d == 0 && global / d <= most_groups(at)).unwrap_or(1),
     };
     let mut local: Vec<usize> = geometry.global.iter().enumerate().map(needed).collect();
     for at in geometry.local.len()..local.len() {
         let rest = geometry.global[at] / local[at];
-        let left = 256 / local.iter().product::<usize>().max(1);
+        let left = (256 / local.iter().product::<usize>().max(1)).min(most_items(at) / local[at]);
         local[at] *= (1..=left.min(rest)).rev().find(|d| rest.is_multiple_of(*d)).unwrap_or(1);
     }
     local
@@ -235,7 +243,9 @@ impl<D: Driver> Executor for Gpu<D> {
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
-        let pointer = self.allocate(bytes).map_err(|e| Error::Failed(format!("allocating {bytes} bytes: {e}")))?;
+        // before the buffers: a problem that leaves no room to flush the caches is told so, its configs do not fail one by one
+        let pointer = self.scratch().and_then(|_| self.allocate(bytes));
+        let pointer = pointer.map_err(|e| Error::Failed(format!("allocating {bytes} bytes: {e}")))?;
         self.buffers.push(pointer);
         Ok(BufferId(self.buffers.len() - 1))
     }
@@ -301,6 +311,8 @@ mod tests {
         assert_eq!(grid(&geometry(&[1_000, 6], &[])), Ok([[4, 6, 1], [250, 1, 1]]));
         assert_eq!(grid(&geometry(&[17, 30], &[])), Ok([[1, 2, 1], [17, 15, 1]]));
         assert_eq!(grid(&geometry(&[49, 131_072], &[])), Ok([[1, 65_536 / 2, 1], [49, 4, 1]]));
+        assert_eq!(grid(&geometry(&[257, 257, 128], &[])), Ok([[257, 257, 2], [1, 1, 64]]));
+        assert_eq!(grid(&geometry(&[3, 1, 131_072], &[])), Ok([[1, 1, 2_048], [3, 1, 64]]));
         assert!(grid(&geometry(&[10], &[4])).unwrap_err().contains("not a multiple"));
         assert!(grid(&geometry(&[1, 65_536], &[1, 1])).unwrap_err().contains("65536 work-groups"));
     }

@@ -34,25 +34,32 @@ impl HeldClocks {
             return Ok(Ok(()));
         }
         if clocks.is_free() {
-            self.setter.restore().map_err(|e| Error::Failed(format!("giving the clocks back to the driver: {e}")))?;
-            self.held = clocks;
+            self.free()?;
             return Ok(Ok(()));
         }
         // before the first change: there is no moment at which nobody would give them back
         if self.guardian.is_none() {
             self.guardian = Some(Guardian::start(&self.setter.address())?);
         }
+        // where it fails one of both may be held
+        self.held = clocks;
         match self.setter.set(clocks) {
             Ok(()) => {
-                self.held = clocks;
                 std::thread::sleep(SETTLE);
                 Ok(Ok(()))
             }
             Err(Refusal::NoSuchClock(reason)) => {
+                self.free()?;
                 Ok(Err(Invalidity::new(InvalidityKind::Runtime, format!("{clocks}: {reason}"))))
             }
             Err(Refusal::Denied(reason)) => Err(Error::Unavailable(format!("setting clocks ({clocks}): {reason}"))),
         }
+    }
+
+    fn free(&mut self) -> Result<()> {
+        self.setter.restore().map_err(|e| Error::Failed(format!("giving the clocks back to the driver: {e}")))?;
+        self.held = Clocks::default();
+        Ok(())
     }
 }
 

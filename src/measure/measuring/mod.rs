@@ -219,6 +219,10 @@ impl<S: Subject> Bench<S> {
                 }
             }
             for at in finish_round(running, &rounds, pass.policy, pass.best_us) {
+                // nothing is known of what a lost device holds; another worker measures these anew
+                if self.subject.is_poisoned() {
+                    return Ok(());
+                }
                 // what is slow beyond hope is not worth another launch
                 let is_hopeless = running[at].seems_hopeless(pass.policy, pass.best_us);
                 let is_right = is_hopeless || self.is_still_right(&mut running[at], pass)?;

@@ -141,9 +141,16 @@ impl Device {
         self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)
     }
 
-    /// Whether one of these has its name.
+    /// Whether one of these is called as it is, by whichever name of either.
     pub fn is_among(&self, devices: &[Device]) -> bool {
-        devices.iter().any(|d| d.name == self.name)
+        devices.iter().any(|d| d.is_called(&self.name) || self.is_called(&d.name))
+    }
+
+    /// What the shipped description of a device of that name calls it else: drivers say `GeForce RTX 4090`, datasets `RTX 4090`.
+    pub fn other_names(name: &str) -> Vec<String> {
+        let known = Device::shipped().unwrap_or_default().into_iter().find(|d| d.is_called(name));
+        let names = known.into_iter().flat_map(|d| [vec![d.name], d.aliases].concat());
+        names.filter(|known| known != name).collect()
     }
 
     /// Every description in a file of `[[device]]` tables.
@@ -250,5 +257,23 @@ mod tests {
     fn an_unknown_device_is_answered_with_the_known_ones() {
         let error = Device::described("H2OO").unwrap_err().to_string();
         assert!(error.contains("no device `H2OO`") && error.contains("H200"), "{error}");
+    }
+
+    #[test]
+    fn a_live_device_is_the_one_that_data_call_by_another_name() {
+        let said = "GeForce RTX 4090";
+        let live =
+            Device { name: said.into(), aliases: Device::other_names(said), ..Device::described("H200").unwrap() };
+        // as models of earlier versions describe it
+        let learned = Device { aliases: Vec::new(), ..Device::described("RTX 4090").unwrap() };
+        assert!(live.is_among(&[learned.clone()]) && !live.is_among(&[Device::described("RTX 3090").unwrap()]));
+        assert!(learned.is_among(&[live]));
+        assert_eq!(Device::other_names("Double 1"), [""; 0]);
+        let mut names: Vec<String> =
+            Device::shipped().unwrap().iter().flat_map(|d| [&[d.name.clone()], &d.aliases[..]].concat()).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all, "a name is of one device");
     }
 }

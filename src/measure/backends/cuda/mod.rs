@@ -9,7 +9,8 @@ use crate::measuring::energy::EnergyMeter;
 use cudarc::driver::sys::{self, CUresult};
 use device::{bus, check, count, describe, driver_version};
 use seqtune_data::Conditions;
-use seqtune_predict::error::Result;
+use seqtune_predict::error::{Error, Result};
+use seqtune_predict::kernel::Device;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -32,12 +33,25 @@ pub struct Cuda {
 /// Opens `cuda:N` with its compiler.
 ///
 /// # Errors
-/// `Error::Unavailable` where CUDA or the compiler is missing, `Error::Input` where there is no such device.
+/// `Error::Unavailable` where CUDA or the compiler is missing or the compiler's programs are too new for the driver, `Error::Input` where there is no such device.
 pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Cuda>> {
     let ordinal = ordinal(id, "cuda", count()?)?;
     let device = describe(ordinal)?;
     let compiler = compiler_for(&device)?;
-    Ok(Gpu::new(device, Cuda { ordinal, gpu: bus(ordinal).and_then(|bus| Nvml::at(&bus)) }, compiler))
+    if let Some(why) = too_new(&device) {
+        return Err(Error::Unavailable(format!("CUDA: {why}")));
+    }
+    let gpu = match device.name.contains(" MIG ") {
+        // the address is that of the whole GPU
+        true => Err("a slice of a GPU (MIG) has no energy counter and no clocks of its own".into()),
+        false => bus(ordinal).and_then(|bus| Nvml::at(&bus)),
+    };
+    Ok(Gpu::new(device, Cuda { ordinal, gpu }, compiler))
+}
+
+/// Why the driver takes no programs of the compiler that is here for a live device.
+pub fn too_new(device: &Device) -> Option<String> {
+    newer_than(driver_version(), &device.architecture)
 }
 
 // SAFETY, of all calls below: a library that is there is called with handles and memory that it gave or that outlive the call, as the
@@ -89,8 +103,7 @@ impl Driver for Cuda {
         let (mut module, mut function) = (null_mut(), null_mut());
         // SAFETY: the image is one that NVRTC made
         unsafe {
-            check(sys::cuModuleLoadData(&mut module, code.as_ptr().cast()))
-                .map_err(|e| newer_than(driver_version()).map_or(e.clone(), |why| format!("{e} ({why})")))?;
+            check(sys::cuModuleLoadData(&mut module, code.as_ptr().cast()))?;
             check(sys::cuModuleGetFunction(&mut function, module, entry.as_ptr()))?;
             if dynamic_local_bytes > 0 {
                 let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;

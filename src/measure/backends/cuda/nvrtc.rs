@@ -124,10 +124,14 @@ fn version() -> (i32, i32) {
     version
 }
 
-/// Message for a program that a driver of the given CUDA version rejects; `None` where NVRTC is not newer than the driver.
-pub fn newer_than(driver: (i32, i32)) -> Option<String> {
-    let (major, minor) = if is_there() { version() } else { return None };
-    ((major, minor) > driver).then(|| {
+/// Why a driver of the given CUDA version takes no programs for an architecture; `None` where it does.
+///
+/// Machine code is taken by every driver of the same major version (CUDA's minor version compatibility), PTX by none that is older.
+pub fn newer_than(driver: (i32, i32), architecture: &str) -> Option<String> {
+    let compiler = Nvrtc::open(architecture).ok()?;
+    let (major, minor) = compiler.version;
+    let is_newer = if compiler.as_ptx { (major, minor) > driver } else { major > driver.0 };
+    is_newer.then(|| {
         format!(
             "NVRTC {major}.{minor} is newer than the driver, which is of CUDA {}.{}: update it, or name the folder of an older NVRTC in SEQTUNE_NVRTC",
             driver.0, driver.1
@@ -152,7 +156,8 @@ pub fn architectures() -> Vec<i32> {
 
 impl Compiler for Nvrtc {
     fn identity(&self) -> String {
-        let form = if self.as_ptx { "PTX" } else { "cubin" };
+        // what fits is judged by the device's own multiprocessor
+        let form = if self.as_ptx { format!("PTX {:?}", self.unit) } else { "cubin".into() };
         format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
     }
 
