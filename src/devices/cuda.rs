@@ -82,6 +82,9 @@ pub fn describe(ordinal: i32) -> Result<Device> {
         item_registers: 255.0,
         bytes,
         local_memory_opt_in: ask(LOCAL_MEMORY_OPT_IN),
+        group_registers: None,
+        cache: None,
+        transfers: Some(2.0),
     };
     let name = Some(text_in(&name)).filter(|name| !name.is_empty()).unwrap_or("NVIDIA GPU".into());
     let name = name.trim_start_matches("NVIDIA ");

@@ -20,20 +20,62 @@ const NUMBERS: Numbers = Numbers {
     cache: 19,
     memory: [60, 59],
 };
+/// Of RDNA the number of work-group processors, two compute units each.
 const UNITS: i32 = 63;
-/// Some GPUs count pairs of units as one, unless the physical ones are asked for.
-const PHYSICAL_UNITS: i32 = 10_015;
 
 /// Names of HIP's library in ROCm 7, 6 and 5.
 pub const LIBRARIES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
 
-/// Lanes of f32 arithmetic in a compute unit (AMD's architecture white papers): CDNA 3 and RDNA 3 issue two at once.
-fn lanes(architecture: &str) -> f64 {
-    match architecture.strip_prefix("gfx") {
-        Some("90a" | "940" | "941" | "942" | "950") => 128.0,
-        Some(rdna3) if rdna3.starts_with("11") || rdna3.starts_with("12") => 128.0,
-        _ => 64.0,
+/// What drivers do not state, or not alike in all versions of ROCm.
+struct Fixed {
+    /// Lanes of f32 arithmetic in a unit (AMD's architecture white papers): CDNA 3 and RDNA 3 issue two at once.
+    lanes: f64,
+    /// Vector registers of a unit, where drivers differ.
+    group_registers: Option<f64>,
+    /// Transfers per clock of the memory: two of HBM2, four of HBM3, sixteen of GDDR6; `None` of what shares the processor's.
+    transfers: Option<f64>,
+}
+
+/// The digits of an architecture behind `gfx`, without its features.
+fn digits(architecture: &str) -> &str {
+    architecture.strip_prefix("gfx").unwrap_or_default().split(':').next().unwrap_or_default()
+}
+
+fn fixed(architecture: &str) -> Fixed {
+    let of = |lanes, registers: u32, transfers: f64| Fixed {
+        lanes,
+        group_registers: (registers > 0).then_some(f64::from(registers)),
+        transfers: Some(transfers),
+    };
+    match digits(architecture) {
+        "940" | "941" | "942" | "950" => of(128.0, 0, 4.0),
+        // 1,024 or 1,536 registers of 32 lanes in each of four SIMDs
+        "1100" | "1101" | "1200" | "1201" => of(256.0, 4 * 32 * 1_536, 16.0),
+        "1102" => of(256.0, 4 * 32 * 1_024, 16.0),
+        "1010" | "1011" | "1012" | "1030" | "1031" | "1032" | "1034" => of(128.0, 4 * 32 * 1_024, 16.0),
+        "1013" | "1033" | "1035" | "1036" => Fixed { transfers: None, ..of(128.0, 4 * 32 * 1_024, 0.0) },
+        "1151" => Fixed { transfers: None, ..of(256.0, 4 * 32 * 1_536, 0.0) },
+        apu if apu.starts_with("11") => Fixed { transfers: None, ..of(256.0, 4 * 32 * 1_024, 0.0) },
+        "902" | "909" | "90c" => Fixed { transfers: None, ..of(64.0, 0, 0.0) },
+        _ => of(64.0, 0, 2.0),
     }
+}
+
+/// Bytes of the last-level cache of an architecture at its largest, Infinity Cache included (AMD's hardware specifications): HIP states the second
+/// level, of MI300X that of one die, OpenCL the first. `None` where it is unknown.
+pub(crate) fn last_level_cache(architecture: &str) -> Option<f64> {
+    let mebibytes = match digits(architecture) {
+        "940" | "941" | "942" | "950" => 256,
+        "1030" => 128,
+        "1031" | "1100" => 96,
+        "1101" | "1201" => 64,
+        "1032" | "1102" | "1151" | "1200" => 32,
+        "1034" => 16,
+        "908" | "90a" => 8,
+        "900" | "906" | "1010" | "1011" => 4,
+        _ => return None,
+    };
+    Some(f64::from(mebibytes << 20))
 }
 
 /// The library by its names, in the order in which they are looked for: of the system, then in the folders of ROCm.
@@ -98,9 +140,13 @@ pub fn describe(ordinal: i32) -> Result<Device> {
     };
     let ask = attribute.of(ordinal);
     let architecture = architecture(library, ordinal)?;
+    let fixed = fixed(&architecture);
     let known = Known {
-        units: ask(PHYSICAL_UNITS).or_else(|| ask(UNITS)),
-        lanes: lanes(&architecture),
+        units: ask(UNITS),
+        lanes: fixed.lanes,
+        group_registers: fixed.group_registers,
+        cache: last_level_cache(&architecture),
+        transfers: fixed.transfers,
         // vector registers that instructions can name
         item_registers: 256.0,
         bytes,
@@ -118,4 +164,33 @@ pub fn describe(ordinal: i32) -> Result<Device> {
         limits: NUMBERS.limits(&ask, known),
         architecture,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drivers_do_not_state_is_as_the_shipped_descriptions_say() {
+        for name in
+            ["MI300X", "MI250X", "MI210", "MI100", "MI50", "RX 7900 XTX", "RX 6900 XT", "RX 6800 XT", "RX Vega 64"]
+        {
+            let device = Device::described(name).unwrap();
+            let (limits, fixed) = (&device.limits, fixed(&device.architecture));
+            assert_eq!(last_level_cache(&format!("{}:xnack-", device.architecture)), limits.cache_bytes, "{name}");
+            let gflops = limits.compute_units.unwrap() * fixed.lanes * 2.0 * limits.clock_mhz.unwrap() / 1e3;
+            let ratio = gflops / limits.f32_gflops.unwrap();
+            assert!((0.97..1.03).contains(&ratio), "{name}: {gflops} GFLOP/s");
+        }
+        // clock of the memory in MHz and bits, as drivers state them, and GB/s by the data sheet
+        for (architecture, mhz, bits, gbs) in [
+            ("gfx906", 1_000.0, 4_096.0, 1_024.0),
+            ("gfx942", 1_300.0, 8_192.0, 5_325.0),
+            ("gfx1030", 1_000.0, 256.0, 512.0),
+            ("gfx1100", 1_250.0, 384.0, 960.0),
+        ] {
+            assert_eq!((fixed(architecture).transfers.unwrap() * mhz * bits / 8e3_f64).round(), gbs, "{architecture}");
+        }
+        assert_eq!((last_level_cache("gfx9999"), fixed("gfx1103").transfers), (None, None));
+    }
 }

@@ -32,27 +32,33 @@ pub(crate) struct Known {
     pub bytes: usize,
     /// Bytes of local memory that a launch may ask for.
     pub local_memory_opt_in: Option<f64>,
+    /// Registers of a work-group, where the driver's word does not count.
+    pub group_registers: Option<f64>,
+    /// Least bytes of the last-level cache: a driver may state that of an earlier level.
+    pub cache: Option<f64>,
+    /// Transfers per clock of the memory; `None` where its clock tells no bandwidth.
+    pub transfers: Option<f64>,
 }
 
 impl Numbers {
     /// The limits of a device, whose attributes `ask` gives.
     pub(crate) fn limits(&self, ask: &dyn Fn(i32) -> Option<f64>, known: Known) -> Limits {
         let clock = ask(self.clock).map(|khz| khz / 1e3);
-        // two transfers a clock
-        let bandwidth =
-            ask(self.memory[0]).zip(ask(self.memory[1])).map(|(khz, bits)| 2.0 * khz * 1e3 * bits / 8.0 / 1e9);
+        let memory = ask(self.memory[0]).zip(ask(self.memory[1])).zip(known.transfers);
+        let bandwidth = memory.map(|((khz, bits), transfers)| transfers * khz * 1e3 * bits / 8.0 / 1e9);
+        let cache = ask(self.cache).into_iter().chain(known.cache).reduce(f64::max);
         Limits {
             max_group_items: ask(self.group_items[0]),
             max_items_0: ask(self.group_items[1]),
             max_items_1: ask(self.group_items[2]),
             max_items_2: ask(self.group_items[3]),
             local_memory: ask(self.local_memory),
-            group_registers: ask(self.group_registers),
+            group_registers: known.group_registers.or_else(|| ask(self.group_registers)),
             item_registers: Some(known.item_registers),
             sub_group: ask(self.sub_group),
             compute_units: known.units,
             clock_mhz: clock,
-            cache_bytes: ask(self.cache),
+            cache_bytes: cache,
             memory_bytes: Some(known.bytes as f64),
             bandwidth_gbs: bandwidth,
             f32_gflops: known.units.zip(clock).map(|(units, mhz)| units * known.lanes * 2.0 * mhz / 1e3),

@@ -80,6 +80,10 @@ pub unsafe fn describe(id: *mut c_void) -> Result<Device> {
         let bytes = sizes.chunks_exact(size_of::<usize>()).nth(at)?;
         Some(usize::from_ne_bytes(bytes.try_into().ok()?) as f64)
     };
+    let name = device.text(NAME)?;
+    // AMD reports the architecture as the name, and the name of the board besides
+    let architecture = name.split(':').next().filter(|n| n.starts_with("gfx")).unwrap_or_default().to_string();
+    let cache = ask(GLOBAL_MEM_CACHE_SIZE)?.filter(|bytes| *bytes > 0.0);
     let limits = Limits {
         max_group_items: ask(MAX_WORK_GROUP_SIZE)?,
         max_items_0: size(0),
@@ -92,7 +96,7 @@ pub unsafe fn describe(id: *mut c_void) -> Result<Device> {
         sub_group: is_cpu.then_some(1.0),
         compute_units: ask(MAX_COMPUTE_UNITS)?,
         clock_mhz: ask(MAX_CLOCK_FREQUENCY)?,
-        cache_bytes: ask(GLOBAL_MEM_CACHE_SIZE)?.filter(|bytes| *bytes > 0.0),
+        cache_bytes: cache.into_iter().chain(crate::hip::last_level_cache(&architecture)).reduce(f64::max),
         // PoCL reports the free memory of a CPU, which would make it another device each time
         memory_bytes: crate::host::memory().filter(|_| is_cpu).or(ask(GLOBAL_MEM_SIZE)?),
         bandwidth_gbs: None,
@@ -100,9 +104,6 @@ pub unsafe fn describe(id: *mut c_void) -> Result<Device> {
         is_cpu: Some(is_cpu as u8 as f64),
         local_memory_opt_in: None,
     };
-    let name = device.text(NAME)?;
-    // AMD reports the architecture as the name, and the name of the board besides
-    let architecture = name.split(':').next().filter(|n| n.starts_with("gfx")).unwrap_or_default().to_string();
     let board = if architecture.is_empty() { None } else { device.text(BOARD_NAME_AMD).ok() };
     Ok(Device {
         aliases: Vec::new(),

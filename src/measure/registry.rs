@@ -65,7 +65,9 @@ fn unify(found: &mut [Found]) {
     for i in 1..found.len() {
         let (before, rest) = found.split_at_mut(i);
         let one = &mut rest[0];
-        let same = before.iter().find(|f| f.bus.is_some() && f.bus == one.bus && f.same_as.is_none());
+        // parts of one GPU may share an address
+        let other_api = |f: &Found| Api::of_id(&f.id) != Api::of_id(&one.id);
+        let same = before.iter().find(|f| f.bus.is_some() && f.bus == one.bus && f.same_as.is_none() && other_api(f));
         if let Some(first) = same {
             one.same_as = Some(first.id.clone());
             one.device = Device { driver: one.device.driver.clone(), ..first.device.clone() };
@@ -193,13 +195,14 @@ mod tests {
         let mut all = [
             found("hip:0", "MI250X", "HIP 6.2", Some("0000:1b:00.0")),
             found("hip:1", "MI250X", "HIP 6.2", Some("0000:1c:00.0")),
+            found("hip:2", "MI250X", "HIP 6.2", Some("0000:1c:00.0")),
             found("opencl:0", "MI100", "OpenCL 2.0", Some("0000:1c:00.0")),
             found("opencl:1", "T4", "OpenCL 3.0", None),
             found("opencl:2", "T4", "OpenCL 3.0", None),
         ];
         unify(&mut all);
         let same: Vec<Option<&str>> = all.iter().map(|f| f.same_as.as_deref()).collect();
-        assert_eq!(same, [None, None, Some("hip:1"), None, None]);
-        assert_eq!((all[2].device.name.as_str(), all[2].device.driver.as_str()), ("MI250X", "OpenCL 2.0"));
+        assert_eq!(same, [None, None, None, Some("hip:1"), None, None]);
+        assert_eq!((all[3].device.name.as_str(), all[3].device.driver.as_str()), ("MI250X", "OpenCL 2.0"));
     }
 }

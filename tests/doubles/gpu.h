@@ -1,6 +1,6 @@
 // What the doubles of GPU drivers share: a "GPU" over host memory that multiplies matrices of f32 whatever program of a product is
 // loaded, and fails on demand. DOUBLE_GPU chooses, by commas: `none` (no device), `memory` (no memory is left), `launch=N` (the N-th launch
-// is refused), `lost=N` (the N-th launch breaks the context), `hang=N`, `wrong=N`, or `slow` (each takes 2 ms); a launch fails once only, of all processes told
+// is refused), `lost=N` (the N-th launch breaks the context), `hang=N`, `away=N` (it hangs, and the device is away for a while), `wrong=N`, or `slow` (each takes 2 ms); a launch fails once only, of all processes told
 // the same file in DOUBLE_GPU_ONCE.
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,6 +17,18 @@ static long mode(const char *name)
     const char *all = getenv("DOUBLE_GPU"), *at = all ? strstr(all, name) : NULL;
     if (!at) return 0;
     return at[strlen(name)] == '=' ? atol(at + strlen(name) + 1) : 1;
+}
+
+// Whether the device is away: for three attempts to open it after a launch hung with `away=N`.
+static int is_away(void)
+{
+    char file[512];
+    if (!mode("away") || access(getenv("DOUBLE_GPU_ONCE"), F_OK)) return 0;
+    for (int i = 0; i < 3; ++i) {
+        snprintf(file, sizeof file, "%s.%d", getenv("DOUBLE_GPU_ONCE"), i);
+        if (open(file, O_CREAT | O_EXCL, 0600) >= 0) return 1;
+    }
+    return 0;
 }
 
 static int fails(const char *how)
@@ -50,7 +62,7 @@ static enum failure launch(const char *function, const unsigned *groups, const u
     ++launches;
     if (mode("slow")) usleep(2000); // a library is not
     if (fails("launch")) return NO_RESOURCES;
-    if (fails("hang")) for (;;) sleep(1);
+    if (fails("hang") || fails("away")) for (;;) sleep(1);
     if (fails("lost")) lost = 1;
     const int m = *(int *)arguments[0], n = *(int *)arguments[1], k = *(int *)arguments[2];
     const float alpha = *(float *)arguments[3], beta = *(float *)arguments[4];

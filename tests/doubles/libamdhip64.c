@@ -11,7 +11,7 @@ const char *hipGetErrorString(int error)
            : error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered"
                                       : "invalid argument";
 }
-int hipGetDeviceCount(int *count) { *count = 1; return mode("none") ? NO_DEVICE : OK; }
+int hipGetDeviceCount(int *count) { *count = 1; return mode("none") || is_away() ? NO_DEVICE : OK; }
 int hipDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal ? INVALID : OK; }
 int hipDeviceGetName(char *name, int length, int device) { snprintf(name, length, "AMD Double %d", device + 1); return OK; }
 int hipDeviceGetPCIBusId(char *bus, int length, int device) { snprintf(bus, length, "0000:C3:00.0"); return device; }
@@ -33,11 +33,10 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     case 26: case 27: case 28: case 56: *value = 1024; break; // work-items
     case 59: *value = 64; break;         // bits of memory
     case 60: *value = 1000000; break;    // kHz of memory
-    case 63: *value = 2; break;          // compute units, in pairs
+    case 63: *value = 4; break;          // compute units
     case 71: *value = 131072; break;     // registers
     case 74: *value = 65536; break;      // local memory
     case 87: *value = 64; break;         // wave
-    case 10015: *value = 4; break;       // all compute units
     default: return INVALID;
     }
     return device;

@@ -23,7 +23,7 @@ static int is_allocated(uint64_t address, size_t bytes)
     return 0;
 }
 
-int cuInit(unsigned flags) { return mode("none") ? NO_DEVICE : flags; }
+int cuInit(unsigned flags) { return mode("none") || is_away() ? NO_DEVICE : flags; }
 // NVRTC asks for it, and does without
 int cuGetExportTable(const void **table, const void *id) { (void)id; *table = NULL; return INVALID; }
 int cuDeviceGetCount(int *count) { *count = 1; return OK; }

@@ -64,6 +64,13 @@ pub enum Unmetered {
 /// # Errors
 /// A message where the counter cannot be read or stands still.
 pub fn idle_watts(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Recipe) -> Result<f64, String> {
+    match idle_watts_once(meter, clock, recipe) {
+        Err(e) if e == BACKWARDS => idle_watts_once(meter, clock, recipe),
+        found => found,
+    }
+}
+
+fn idle_watts_once(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Recipe) -> Result<f64, String> {
     clock.sleep(recipe.rest);
     let (began, first) = next_update(meter, clock, recipe)?;
     let mut last = (began, first);
@@ -79,6 +86,9 @@ fn next_update(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Reci
     loop {
         clock.sleep(recipe.portion / 5.0);
         let (now, joules) = (clock.now(), meter.joules()?);
+        if joules < before {
+            return Err(BACKWARDS.into());
+        }
         if joules != before {
             return Ok((now, joules));
         }
@@ -89,6 +99,8 @@ fn next_update(meter: &mut dyn EnergyMeter, clock: &mut dyn Clock, recipe: &Reci
 }
 
 const CONSTANT: &str = "the counter of energy stands still";
+/// A counter of 32 bits may wrap around after minutes, and so once in a window.
+const BACKWARDS: &str = "the counter of energy went backwards";
 
 /// What is known of a launch and its device before it is metered.
 #[derive(Clone, Copy, Debug)]
@@ -120,11 +132,18 @@ pub fn meter(
     // joules and launches at each update of the counter since the first
     let mut updates: Vec<(f64, f64)> = Vec::new();
     let (mut launches, mut last) = (0.0, meter.joules().map_err(Unmetered::Counter)?);
-    let mut began = clock.now();
+    let (mut began, mut has_wrapped) = (clock.now(), false);
     loop {
         launch(portion).map_err(Unmetered::Config)?;
         launches += portion as f64;
         let (now, joules) = (clock.now(), meter.joules().map_err(Unmetered::Counter)?);
+        if joules < last {
+            if has_wrapped {
+                return Err(Unmetered::Counter(BACKWARDS.into()));
+            }
+            has_wrapped = true;
+            updates.clear();
+        }
         if joules != last {
             last = joules;
             if updates.is_empty() {
@@ -282,5 +301,34 @@ mod tests {
                 Err(broken.clone())
             });
         assert_eq!(found, Err(Unmetered::Config(broken)));
+    }
+
+    #[test]
+    fn a_counter_that_wraps_around_once_is_read_on_and_one_that_goes_back_again_and_again_is_not() {
+        struct Wrapping<'a>(OfDevice<'a>, f64);
+        impl EnergyMeter for Wrapping<'_> {
+            fn joules(&mut self) -> Result<f64, String> {
+                self.0.joules().map(|joules| joules % self.1)
+            }
+        }
+        let recipe = Recipe::default();
+        for (most, is_metered) in [(900.0, true), (70.0, false)] {
+            let device = Device::new(0.1);
+            let mut counter = Wrapping(OfDevice(&device), most);
+            let mut launch = |n: usize| {
+                device.pass(n as f64 * 1e-3, 300.0);
+                Ok(())
+            };
+            let draw = Draw { launch_us: 1_000.0, idle_watts: 0.0 };
+            // several windows, so that the counter wraps in one of them
+            let found: Vec<_> =
+                (0..4).map(|_| meter(&mut counter, &mut OfDevice(&device), &recipe, draw, &mut launch)).collect();
+            for found in found {
+                match found {
+                    Ok(energy) => assert!(is_metered && (energy.joules - 0.3).abs() < 0.01, "{energy:?}"),
+                    Err(why) => assert_eq!((is_metered, why), (false, Unmetered::Counter(BACKWARDS.into()))),
+                }
+            }
+        }
     }
 }

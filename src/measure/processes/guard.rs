@@ -169,6 +169,10 @@ pub fn wake(process: u32) -> bool {
 /// The error of the system where standard output cannot be kept.
 pub fn prepare() -> std::io::Result<File> {
     die_with_parent();
+    // a fault on a GPU may leave all of its memory behind in the working folder
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads one structure
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
     // not offered everywhere; without it the system chooses itself
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let events = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);

@@ -22,6 +22,11 @@ use tempfile::TempDir;
 /// Longest wait for a device to open, and for data and reference results.
 const OPEN_LIMIT: Duration = Duration::from_secs(120);
 const LOAD_LIMIT: Duration = Duration::from_secs(1_800);
+/// Longest wait for a device that opened before, as a GPU that is reset after a hang does not for seconds, and the pauses between two attempts.
+const RETURN_LIMIT: Duration = Duration::from_secs(60);
+const RETURN_PAUSE: Duration = Duration::from_millis(500);
+/// Workers that are killed by somebody else while they open the device.
+const KILLED: usize = 3;
 
 /// Worker process that starts on demand and restarts after its death.
 pub struct Client {
@@ -39,6 +44,8 @@ pub struct Client {
     pub stop: Arc<AtomicBool>,
     /// Whether the worker that was lost last was killed by somebody else, who says nothing of its config.
     pub(super) was_killed: bool,
+    /// Whether a worker has opened the device.
+    has_opened: bool,
 }
 
 /// Result of waiting for a worker.
@@ -64,6 +71,7 @@ impl Client {
             busy: false,
             stop: Arc::default(),
             was_killed: false,
+            has_opened: false,
         }
     }
 
@@ -100,7 +108,7 @@ impl Client {
         }
         match running.events.recv_timeout(OPEN_LIMIT) {
             Ok(Event::Ready) => {
-                running.ready = true;
+                (running.ready, self.has_opened) = (true, true);
                 Ok(())
             }
             Ok(Event::Error { sentence, .. }) => Err(Error::Unavailable(sentence)),
@@ -114,17 +122,29 @@ impl Client {
         }
     }
 
+    /// Waits for the device of the worker, or of another one where it was killed or the device is away for a while.
+    fn open_again(&mut self) -> Result<()> {
+        let (began, mut killed) = (Instant::now(), 0);
+        loop {
+            self.was_killed = false;
+            let Err(e) = self.open() else { return Ok(()) };
+            self.running = None;
+            killed += usize::from(self.was_killed);
+            let is_awaited = self.has_opened && began.elapsed() < RETURN_LIMIT && !self.stop.load(Ordering::Relaxed);
+            if !(self.was_killed && killed < KILLED || is_awaited) {
+                return Err(e);
+            }
+            tracing::debug!("{e}; tried again");
+            if !self.was_killed {
+                std::thread::sleep(RETURN_PAUSE);
+            }
+        }
+    }
+
     pub(super) fn send(&mut self, request: &Request) -> Result<()> {
         let line = serde_json::to_string(request).map_err(|e| Error::Failed(format!("worker: {e}")))? + "\n";
-        for _ in 0..3 {
-            self.was_killed = false;
-            match self.open() {
-                Err(_) if self.was_killed => {
-                    self.running = None;
-                    continue;
-                }
-                opened => opened?,
-            }
+        for _ in 0..KILLED {
+            self.open_again()?;
             let Some(stdin) = self.running.as_mut().and_then(|running| running.stdin.as_mut()) else { continue };
             if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_ok() {
                 self.last_event = Instant::now();

@@ -8,6 +8,9 @@ use seqtune_predict::kernel::{Config, Kernel, Problem};
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// What AMD's runtime says as it ends all processes of a GPU that is reset.
+const RESET: &str = "HW Exception by GPU";
+
 /// Most configs of one announcement.
 const TOGETHER: usize = 16;
 
@@ -124,7 +127,10 @@ impl Queue<'_> {
                 // its announcement is lost with it
                 share.next.drain(..).rev().for_each(|at| self.waiting.push_front(at));
                 match now {
-                    Now::Compiling(at) if child.was_killed && !self.spared.contains(&at) => {
+                    // who waits for a GPU of AMD's dies with it when another process hangs it
+                    Now::Compiling(at)
+                        if (child.was_killed || fault.detail.contains(RESET)) && !self.spared.contains(&at) =>
+                    {
                         self.spared.push(at);
                         self.waiting.push_front(at);
                     }

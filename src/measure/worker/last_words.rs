@@ -38,8 +38,10 @@ impl LastWords {
     }
 
     fn keep(&self, text: &str) {
-        // behind the reason of a panic there are frames and hints
+        // behind the reason of a panic there are frames and hints, behind a fault on a GPU of AMD's the fate of its core dump
         let is_trace = text.starts_with("note: ")
+            || text.contains("core dump")
+            || text.starts_with("Core limit file")
             || text.starts_with("at ")
             || text == "stack backtrace:"
             || text.split(':').next().is_some_and(|frame| frame.parse::<u32>().is_ok());

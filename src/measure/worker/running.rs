@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Pause between two looks at a worker that says nothing.
 pub(super) const WATCH: Duration = Duration::from_millis(100);
 
+/// Longest wait for the end of a process that was killed.
+const KILL_LIMIT: Duration = Duration::from_secs(20);
+
 /// Bytes of an event at most.
 const EVENT: usize = 1 << 20;
 
@@ -67,6 +70,10 @@ impl Running {
     /// Closes the input of the process, and waits for its end for as long as `limit`.
     pub(super) fn finish(mut self, limit: Duration) {
         drop(self.stdin.take());
+        self.wait(limit);
+    }
+
+    fn wait(&mut self, limit: Duration) {
         let began = Instant::now();
         while matches!(self.process.try_wait(), Ok(None)) && began.elapsed() < limit {
             std::thread::sleep(Duration::from_millis(2));
@@ -95,6 +102,7 @@ impl Drop for Running {
         // with what a program under measurement has started
         kill_tree(self.process.id());
         let _ = self.process.kill();
-        let _ = self.process.wait();
+        // one that a driver holds back ends when the driver lets it
+        self.wait(KILL_LIMIT);
     }
 }

@@ -266,11 +266,16 @@ mod tests {
             Device { name: said.into(), aliases: Device::other_names(said), ..Device::described("H200").unwrap() };
         // as models of earlier versions describe it
         let learned = Device { aliases: Vec::new(), ..Device::described("RTX 4090").unwrap() };
-        assert!(live.is_among(&[learned.clone()]) && !live.is_among(&[Device::described("RTX 3090").unwrap()]));
+        assert!(
+            live.is_among(std::slice::from_ref(&learned)) && !live.is_among(&[Device::described("RTX 3090").unwrap()])
+        );
         assert!(learned.is_among(&[live]));
         assert_eq!(Device::other_names("Double 1"), [""; 0]);
-        let mut names: Vec<String> =
-            Device::shipped().unwrap().iter().flat_map(|d| [&[d.name.clone()], &d.aliases[..]].concat()).collect();
+        let mut names: Vec<String> = Device::shipped()
+            .unwrap()
+            .iter()
+            .flat_map(|d| [vec![d.name.clone()], d.aliases.clone()].concat())
+            .collect();
         let all = names.len();
         names.sort();
         names.dedup();

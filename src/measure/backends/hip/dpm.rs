@@ -25,7 +25,7 @@ pub struct Dpm {
 impl Dpm {
     /// The GPU at a PCI bus address such as `0000:c3:00.0`.
     pub fn at(bus: &str) -> Dpm {
-        Dpm::in_folder(&Path::new("/sys/bus/pci/devices").join(bus))
+        Dpm::in_folder(&sysfs(bus))
     }
 
     /// The GPU whose files are in a folder.
@@ -33,12 +33,17 @@ impl Dpm {
         Dpm { folder: folder.into(), before: None }
     }
 
-    fn write(&self, file: &str, text: &str) -> Result<(), String> {
+    fn write(&self, file: &str, text: &str) -> Result<(), Refusal> {
         // the driver's files are there; none is made
         let opened = std::fs::OpenOptions::new().write(true).truncate(true).open(self.folder.join(file));
+        let place = self.folder.join(file);
         opened.and_then(|mut opened| opened.write_all(text.as_bytes())).map_err(|e| match e.kind() {
-            ErrorKind::PermissionDenied => format!("{}: only root may write it", self.folder.join(file).display()),
-            _ => format!("{}: {e}", self.folder.join(file).display()),
+            ErrorKind::PermissionDenied => Refusal::Denied(format!("{}: only root may write it", place.display())),
+            // so the driver says that a state cannot be chosen
+            ErrorKind::InvalidInput if file != LEVEL => {
+                Refusal::NoSuchClock(format!("{}: it takes no state {text}", place.display()))
+            }
+            _ => Refusal::Denied(format!("{}: {e}", place.display())),
         })
     }
 
@@ -50,16 +55,22 @@ impl Dpm {
     /// The line of the state that runs at a clock, of lines such as `1: 1700Mhz *`.
     fn state(&self, file: &str, mhz: u32) -> Result<String, Refusal> {
         let text = self.read(file)?;
+        // beside the states there may be one that cannot be chosen, such as `S: 132Mhz *` of deep sleep
         let states = text.lines().filter_map(|line| {
             let (state, clock) = line.split_once(':')?;
             let digits: String = clock.trim().chars().take_while(char::is_ascii_digit).collect();
-            Some((state.trim().to_string(), digits.parse::<u32>().ok()?))
+            Some((state.trim().parse::<u32>().ok()?, digits.parse::<u32>().ok()?, clock.ends_with('*')))
         });
-        let states: Vec<(String, u32)> = states.collect();
-        match states.iter().find(|(_, clock)| *clock == mhz) {
-            Some((state, _)) => Ok(state.clone()),
+        let mut states: Vec<(u32, u32, bool)> = states.collect();
+        // cores that run at any clock between two list these, 0 and 1, and the one of now between them
+        if let (CORE, [_, (_, _, true), (2, _, _)]) = (file, &states[..]) {
+            states.remove(1);
+            states[1].0 = 1;
+        }
+        match states.iter().find(|(_, clock, _)| *clock == mhz) {
+            Some((state, ..)) => Ok(state.to_string()),
             None => {
-                let known: Vec<String> = states.iter().map(|(_, clock)| clock.to_string()).collect();
+                let known: Vec<String> = states.iter().map(|(_, clock, _)| clock.to_string()).collect();
                 Err(Refusal::NoSuchClock(format!("{mhz} MHz is none of {} ({file})", known.join(", "))))
             }
         }
@@ -78,11 +89,17 @@ impl ClockSetter for Dpm {
             .collect::<Result<_, _>>()?;
         // a clock that is not named is the driver's: `auto` frees what was held before
         let all = [(LEVEL, "auto".to_string()), (LEVEL, "manual".to_string())];
-        all.into_iter().chain(states).try_for_each(|(file, text)| self.write(file, &text).map_err(Refusal::Denied))
+        all.into_iter().chain(states).try_for_each(|(file, text)| self.write(file, &text))
     }
 
     fn restore(&mut self) -> Result<(), String> {
-        self.write(LEVEL, self.before.as_deref().unwrap_or("auto"))
+        let level = match &self.before {
+            Some(before) => before.as_str(),
+            // of a process that changed nothing: what another one holds is freed, what an administrator chose stays
+            None if self.read(LEVEL).is_ok_and(|level| level.trim() != "manual") => return Ok(()),
+            None => "auto",
+        };
+        self.write(LEVEL, level).map_err(|(Refusal::NoSuchClock(why) | Refusal::Denied(why))| why)
     }
 
     fn address(&self) -> [String; 2] {
@@ -90,9 +107,46 @@ impl ClockSetter for Dpm {
     }
 }
 
+/// Folder of the GPU at a PCI bus address. Those of a partitioned one may differ in their functions, of which sysfs knows the first.
+pub fn sysfs(bus: &str) -> PathBuf {
+    let devices = Path::new("/sys/bus/pci/devices");
+    let whole = bus.rsplit_once('.').map(|(device, _)| devices.join(format!("{device}.0")));
+    let own = devices.join(bus);
+    if own.exists() { own } else { whole.unwrap_or(own) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_states_that_can_be_chosen_are_states() {
+        let folder = tempfile::tempdir().unwrap();
+        let dpm = Dpm::in_folder(folder.path());
+        let state = |file: &str, text: &str, mhz| {
+            std::fs::write(folder.path().join(file), text).unwrap();
+            dpm.state(file, mhz)
+        };
+        let between = "0: 500Mhz\n1: 1320Mhz *\n2: 2575Mhz\n";
+        assert_eq!(state(CORE, between, 2_575), Ok("1".into()));
+        assert!(matches!(state(CORE, between, 1_320), Err(Refusal::NoSuchClock(_))));
+        assert_eq!(state(CORE, "0: 500Mhz *\n1: 800Mhz\n2: 2575Mhz\n", 2_575), Ok("2".into()));
+        assert_eq!(state(MEMORY, "0: 350Mhz\n1: 800Mhz *\n2: 1000Mhz\n", 1_000), Ok("2".into()));
+        assert!(matches!(state(CORE, "S: 132Mhz *\n0: 500Mhz\n1: 2575Mhz\n", 132), Err(Refusal::NoSuchClock(_))));
+    }
+
+    #[test]
+    fn who_changed_nothing_frees_what_is_held_and_leaves_what_was_chosen() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(LEVEL);
+        for (before, after) in
+            [("high\n", "high\n"), ("perf_determinism\n", "perf_determinism\n"), ("manual\n", "auto")]
+        {
+            std::fs::write(&file, before).unwrap();
+            Dpm::in_folder(folder.path()).restore().unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
+        }
+    }
 
     #[test]
     fn states_are_chosen_by_their_clocks_and_the_level_before_is_given_back() {

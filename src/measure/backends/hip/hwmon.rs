@@ -1,12 +1,13 @@
 //! State of an AMD GPU from sysfs (Linux, "GPU Power/Thermal Controls and Monitoring", amdgpu), whose names do not depend on ROCm.
 //! There are no throttling reasons.
 
+use crate::backends::hip::dpm::sysfs;
 use seqtune_data::Conditions;
 use std::path::Path;
 
 /// Clocks and temperature of the GPU at a PCI bus address such as `0000:c3:00.0`; `None` where there are no sensors.
 pub fn conditions(bus: &str) -> Option<Conditions> {
-    conditions_in(&Path::new("/sys/bus/pci/devices").join(bus))
+    conditions_in(&sysfs(bus))
 }
 
 fn conditions_in(device: &Path) -> Option<Conditions> {
