@@ -28,7 +28,7 @@ job=$(sbatch --parsable --oversubscribe --array=1-4 --output=log-%a "$2/scripts/
 records() { grep -c '"outcome"' "runs/gemm.$1-of-4.jsonl" 2>/dev/null || true; }
 until [ "$(records 1)" -gt 12 ] 2>/dev/null; do sleep 0.1; done
 # out of time: the script's own trap queues it again
-scancel --signal=TERM --batch "${job}_1"
+scancel --signal=USR1 --batch "${job}_1"
 until [ "$(records 2)" -gt 12 ] 2>/dev/null; do sleep 0.1; done
 echo "killed at $(records 2)"
 scancel --signal=KILL "${job}_2"

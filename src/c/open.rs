@@ -3,33 +3,19 @@
 use crate::pointers::{close, list, object, optional, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
-use crate::status::{Answer, Fault, Status, guarded};
+use crate::status::{Answer, Status, guarded};
 use seqtune_predict::Quality;
 use seqtune_predict::error::quoted;
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::model::Model;
-use seqtune_predict::threads::cores;
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Threads that load a model.
-const MOST_THREADS: usize = 4;
-
-fn opened(
-    kernel: &str,
-    device: Option<&str>,
-    load: impl FnOnce(&Kernel) -> Answer<Model> + Send,
-) -> Answer<*mut Predictor> {
-    let open = || {
-        let kernel = Kernel::open(kernel)?;
-        let model = load(&kernel)?;
-        Shared::new(kernel, &model, device)
-    };
-    // threads that stayed would be missing in a child of the program, which would wait for them
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(cores().min(MOST_THREADS)).build();
-    let threads = threads.map_err(|e| Fault::new(Status::SeqtuneFailed, format!("starting threads: {e}")))?;
-    let shared = threads.install(open)?;
+fn opened(kernel: &str, device: Option<&str>, load: impl FnOnce(&Kernel) -> Answer<Model>) -> Answer<*mut Predictor> {
+    let kernel = Kernel::open(kernel)?;
+    let model = load(&kernel)?;
+    let shared = Shared::new(kernel, &model, device)?;
     Ok(Box::into_raw(Box::new(Predictor(Arc::new(shared)))))
 }
 

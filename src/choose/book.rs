@@ -100,6 +100,14 @@ pub(crate) struct Book {
     sections: Vec<Section>,
 }
 
+/// Why bytes are no book.
+enum Unusable {
+    /// They are not what was written.
+    Damaged(String),
+    /// They are of another version's format.
+    Other,
+}
+
 impl Default for Book {
     fn default() -> Book {
         Book { format: FORMAT.into(), sections: Vec::new() }
@@ -112,22 +120,22 @@ pub(crate) fn now() -> Duration {
 }
 
 impl Book {
-    fn parse(bytes: &[u8]) -> Result<Book> {
+    fn parse(bytes: &[u8]) -> std::result::Result<Book, Unusable> {
         #[derive(Deserialize)]
         struct Versioned {
             format: String,
         }
-        let damaged = |e: serde_json::Error| Error::File(format!("is damaged ({e})"));
+        let damaged = |e: serde_json::Error| Unusable::Damaged(e.to_string());
         let Versioned { format } = serde_json::from_slice(bytes).map_err(damaged)?;
         if format != FORMAT {
-            return Err(Error::File(format!("is of another format than {FORMAT}")));
+            return Err(Unusable::Other);
         }
         let book: Book = serde_json::from_slice(bytes).map_err(damaged)?;
         let sound = |entry: &Entry| entry.time.is_sound() && entry.energy.is_sound();
         let problems = || book.sections.iter().flat_map(|section| section.problems.values());
         match problems().all(|p| p.configs.iter().all(sound) && p.settled.is_none_or(|at| at < p.configs.len())) {
             true => Ok(book),
-            false => Err(Error::File("is damaged (it holds numbers that nothing observes)".into())),
+            false => Err(Unusable::Damaged("it holds numbers that nothing observes".into())),
         }
     }
 
@@ -199,22 +207,25 @@ impl Book {
 pub(crate) struct Place(pub(crate) PathBuf);
 
 impl Place {
-    /// Reads the file; one that is not there is empty. Of a damaged one the sentence is given too: it is put aside, and nothing of it is used.
-    pub(crate) fn read(&self) -> (Book, Option<String>) {
+    /// Reads the file; one that is not there is empty. Of a damaged one the sentence is given too: nothing of it is used.
+    ///
+    /// # Errors
+    /// [`Error::File`] where the file cannot be read now, or is of another version.
+    pub(crate) fn read(&self) -> Result<(Book, Option<String>)> {
         let path = &self.0;
         if !path.exists() {
-            return (Book::default(), None);
+            return Ok((Book::default(), None));
         }
-        match read(path, LIMIT).and_then(|bytes| Book::parse(&bytes).map_err(|e| e.at(path.display()))) {
-            Ok(book) => (book, None),
-            Err(e) => {
-                let aside = self.beside(".damaged");
-                let put = match path.is_file() && std::fs::rename(path, &aside).is_ok() {
-                    true => format!("it is put aside as {}", aside.display()),
-                    false => "name another file".into(),
-                };
-                (Book::default(), Some(format!("{e}; choices start afresh, {put}")))
+        match Book::parse(&read(path, LIMIT)?) {
+            Ok(book) => Ok((book, None)),
+            Err(Unusable::Damaged(why)) => {
+                let word = format!("{} is damaged ({why}); choices start afresh", path.display());
+                Ok((Book::default(), Some(word)))
             }
+            Err(Unusable::Other) => Err(Error::File(format!(
+                "{} is of another format than {FORMAT}: another version writes it; name another file",
+                path.display()
+            ))),
         }
     }
 
@@ -235,9 +246,21 @@ impl Place {
         patience: Duration,
     ) -> Result<Option<String>> {
         let _lock = self.lock(patience)?;
-        let (mut book, warning) = self.read();
+        let (mut book, mut warning) = self.read()?;
+        if let Some(word) = &mut warning {
+            let aside = self.beside(".damaged");
+            std::fs::rename(&self.0, &aside).map_err(io(&aside))?;
+            *word += &format!(", it is put aside as {}", aside.display());
+        }
         book.merge(owner, news);
-        let text = serde_json::to_vec(&book).map_err(|e| Error::Failed(format!("writing choices: {e}")))?;
+        let mut text = json(&book)?;
+        // what is written is to be read again
+        let mut most = PROBLEMS;
+        while text.len() as u64 > LIMIT.bytes && most > 1 {
+            most /= 2;
+            book.trim(most);
+            text = json(&book)?;
+        }
         write_whole(&self.0, &text)?;
         Ok(warning)
     }
@@ -247,12 +270,14 @@ impl Place {
         let path = self.beside(".lock");
         std::fs::create_dir_all(seqtune_predict::files::folder_of(&path)).map_err(io(&path))?;
         let file = std::fs::File::options().create(true).append(true).open(&path).map_err(io(&path))?;
-        let began = std::time::Instant::now();
+        let (began, mut pause) = (std::time::Instant::now(), Duration::from_millis(2));
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(std::fs::TryLockError::WouldBlock) if began.elapsed() < patience => {
-                    std::thread::sleep(Duration::from_millis(2));
+                    // of a thousand processes that end at once
+                    std::thread::sleep(pause);
+                    pause = (pause * 3 / 2).min(Duration::from_millis(100));
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
                     return Err(Error::Failed(format!(
@@ -265,6 +290,10 @@ impl Place {
             }
         }
     }
+}
+
+fn json(book: &Book) -> Result<Vec<u8>> {
+    serde_json::to_vec(book).map_err(|e| Error::Failed(format!("writing choices: {e}")))
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {

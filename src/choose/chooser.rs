@@ -120,7 +120,7 @@ impl Chooser {
             source: points.identity(),
         };
         let (remembered, warning) = match &options.memory {
-            Some(path) => Place(path.clone()).read(),
+            Some(path) => Place(path.clone()).read().unwrap_or_else(|e| (Book::default(), Some(e.to_string()))),
             None => (Book::default(), None),
         };
         let chooser = Chooser {

@@ -206,7 +206,8 @@ impl Inner {
     fn begin_era(&mut self, shift: f64) {
         self.course.reopen(shift);
         (self.fresh, self.is_news, self.calls) = (false, true, 0);
-        self.era = book::now().as_millis() as u64;
+        // later than what is in the file, also where the clock of the machine that wrote it is ahead
+        self.era = (book::now().as_millis() as u64).max(self.era + 1);
         self.news.fill([Sum::default(); 2]);
     }
 }

@@ -186,17 +186,25 @@ fn a_damaged_file_is_put_aside_with_a_word_and_choices_go_on() {
     calls(&given("table 1", "CUDA 12", options.clone()), "M=1000", 60, &usual);
     let whole = std::fs::read(&path).unwrap();
     let half = whole[..whole.len() / 2].to_vec();
-    let other = String::from_utf8(whole.clone()).unwrap().replace("choices-1", "choices-9").into_bytes();
-    for damaged in [half, other, vec![0xff; 100], Vec::new()] {
+    for damaged in [half, vec![0xff; 100], Vec::new()] {
         std::fs::write(&path, &damaged).unwrap();
         let chooser = given("table 1", "CUDA 12", options.clone());
         let warnings = chooser.warnings();
         assert!(warnings.len() == 1 && warnings[0].contains("choices start afresh"), "{warnings:?}");
-        assert_eq!(std::fs::read(folder.path().join("choices.json.damaged")).unwrap(), damaged);
         assert_eq!(calls(&chooser, "M=1000", 60, &usual)[0], 32);
         drop(chooser);
+        assert_eq!(std::fs::read(folder.path().join("choices.json.damaged")).unwrap(), damaged);
         assert_eq!(calls(&given("table 1", "CUDA 12", options.clone()), "M=1000", 1, &usual), [16]);
     }
+    // of another version, which goes on writing it
+    let other = String::from_utf8(whole).unwrap().replace("choices-1", "choices-9").into_bytes();
+    std::fs::write(&path, &other).unwrap();
+    let chooser = given("table 1", "CUDA 12", options.clone());
+    assert!(chooser.warnings()[0].contains("another version writes it"));
+    calls(&chooser, "M=1000", 60, &usual);
+    assert!(chooser.save().unwrap_err().to_string().contains("name another file"));
+    drop(chooser);
+    assert_eq!(std::fs::read(&path).unwrap(), other);
     let unwritable = Options { memory: Some("/dev/null/choices".into()), ..Options::default() };
     let chooser = given("table 1", "CUDA 12", unwritable);
     calls(&chooser, "M=1000", 60, &usual);

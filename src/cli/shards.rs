@@ -15,11 +15,16 @@ pub struct Asked {
     pub of: usize,
 }
 
-/// Reads `I/N`, `auto` or `auto/N`.
+/// Reads `I/N`, `auto` or `auto/N`, for a sweep into `output`.
 ///
 /// # Errors
-/// `Error::Input` where the text is none of these, or the environment tells no shard.
-pub fn asked(text: &str) -> Result<Asked> {
+/// `Error::Input` where the text is none of these, the environment tells no shard, or journals of another number of shards are there.
+pub fn asked(text: &str, output: &Path) -> Result<Asked> {
+    let asked = read(text)?;
+    check_beside(output, text, asked).map(|()| asked)
+}
+
+fn read(text: &str) -> Result<Asked> {
     let wrong = || input(format!("--shard {}: write I/N, such as 3/8, or auto or auto/N", quoted(text)));
     let (index, of) = text.split_once('/').map_or((text, None), |(index, of)| (index, Some(of)));
     let of = match of.map(str::parse::<usize>) {
@@ -44,6 +49,29 @@ pub fn asked(text: &str) -> Result<Asked> {
         None => {
             input(format!("--shard {}: the batch system does not tell how many there are; write auto/N", quoted(text)))
         }
+    }
+}
+
+/// Refuses a number of shards that the environment tells where journals of another number are there: a part of an array was given up again.
+fn check_beside(output: &Path, text: &str, asked: Asked) -> Result<()> {
+    let own = journal(output, asked);
+    let folder = own.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let stem = format!("{}.", output.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned()));
+    let other = |name: &str| {
+        let (index, of) = name.strip_prefix(&stem)?.split_once("-of-")?;
+        let of: usize = of.split('.').next()?.parse().ok()?;
+        (index.parse::<usize>().is_ok() && of != asked.of).then_some(of)
+    };
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let found = names.filter_map(|entry| other(entry.file_name().to_str()?)).next();
+    match found.filter(|_| text == "auto") {
+        Some(of) => input(format!(
+            "--shard auto tells {asked_index} of {asked_of}, and {} holds journals of {of} shards; write --shard I/{of}, or to another file",
+            folder.display(),
+            asked_index = asked.index,
+            asked_of = asked.of
+        )),
+        None => Ok(()),
     }
 }
 
@@ -78,11 +106,25 @@ mod tests {
 
     #[test]
     fn shards_are_numbered_from_1_and_name_their_journals() {
-        assert_eq!(asked("3/12").unwrap(), Asked { index: 3, of: 12 });
+        assert_eq!(read("3/12").unwrap(), Asked { index: 3, of: 12 });
         for wrong in ["0/4", "5/4", "x/4", "1/0", "1/x", "3", "", "1/1000000"] {
-            assert!(asked(wrong).is_err(), "{wrong}");
+            assert!(read(wrong).is_err(), "{wrong}");
         }
         let name = journal(Path::new("runs/gemm.jsonl"), Asked { index: 3, of: 12 });
         assert_eq!(name, Path::new("runs/gemm.03-of-12.jsonl"));
+    }
+
+    #[test]
+    fn a_task_of_an_array_that_was_given_up_again_alone_is_told_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("gemm.jsonl");
+        for name in ["gemm.3-of-8.jsonl", "other.1-of-2.jsonl", "gemm.part.1-of-2.jsonl", "gemm.x-of-y"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let alone = Asked { index: 1, of: 1 };
+        let said = check_beside(&output, "auto", alone).unwrap_err().to_string();
+        assert!(said.contains("auto tells 1 of 1") && said.contains("write --shard I/8"), "{said}");
+        assert!(check_beside(&output, "1/1", alone).is_ok(), "who names a shard means it");
+        assert!(check_beside(&output, "auto", Asked { index: 3, of: 8 }).is_ok());
     }
 }

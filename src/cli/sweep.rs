@@ -157,7 +157,7 @@ fn check(args: &Args) -> Result<()> {
 
 pub fn run(mut args: Args) -> Result<()> {
     let began = Instant::now();
-    let shard = args.shard.as_deref().map(shards::asked).transpose()?;
+    let shard = args.shard.as_deref().map(|text| shards::asked(text, &args.output)).transpose()?;
     if let Some(asked) = shard {
         args.output = shards::journal(&args.output, asked);
     }
@@ -210,6 +210,7 @@ pub fn run(mut args: Args) -> Result<()> {
     let mut bar = Bar::new("sweep", count as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
     bar.end();
+    journal.sync()?;
     for (problem, reason) in &report.failed {
         warn(&format!("{problem} could not be measured: {reason}"));
     }

@@ -9,7 +9,7 @@ use seqtune_predict::limits;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Journal open for appending, locked against a second writer.
@@ -48,7 +48,7 @@ impl Journal {
     /// A new journal, which has its header before it has its name; `None` where another one came first.
     fn create(path: &Path, led: &Path, header: Header) -> Result<Option<Journal>> {
         let mut part = beside(led)?;
-        part.as_file().try_lock().map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
+        lock(part.as_file()).map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
         let text = line(&header);
         part.write_all(text.as_bytes()).and_then(|()| part.as_file().sync_all()).map_err(io(path))?;
         match part.persist_noclobber(led) {
@@ -57,7 +57,7 @@ impl Journal {
                 let dataset = Dataset { header, records: Vec::new() };
                 Ok(Some(Journal { path: path.into(), file, length: text.len() as u64, dataset }))
             }
-            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
+            Err(e) if e.error.kind() == ErrorKind::AlreadyExists => Ok(None),
             Err(e) => Err(io(path)(e.error)),
         }
     }
@@ -67,7 +67,7 @@ impl Journal {
         let at = |e: Error| e.at(path.display());
         let (_, length) = open_regular(led, limits::DATASET)?;
         let mut file = OpenOptions::new().read(true).write(true).open(led).map_err(io(path))?;
-        match file.try_lock() {
+        match lock(&file) {
             Err(TryLockError::WouldBlock) => {
                 return input("another sweep is writing it; wait for it or write to another file").map_err(at);
             }
@@ -122,6 +122,14 @@ impl Journal {
         Ok(())
     }
 
+    /// Waits until what was appended is on the disk: some file systems tell only then that there is no room.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where it is not.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(io(&self.path))
+    }
+
     fn write(&mut self, line: &str) -> Result<()> {
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.flush());
         if let Err(e) = written {
@@ -138,6 +146,16 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // flushed records outlive this process, synced ones the machine
         self.file.sync_data().ok();
+    }
+}
+
+/// Locks a file against a second writer; on a file system without locks, as Lustre may be, each writer has to have a file of its own.
+fn lock(file: &File) -> std::result::Result<(), TryLockError> {
+    /// No locks are available, as NFS says without a lock manager.
+    const ENOLCK: i32 = 37;
+    match file.try_lock() {
+        Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported || e.raw_os_error() == Some(ENOLCK) => Ok(()),
+        locked => locked,
     }
 }
 
@@ -158,7 +176,8 @@ fn differs(old: &Header, new: &Header) -> Option<String> {
         ("kernel", &old.kernel, &new.kernel),
         ("space", &old.space, &new.space),
         ("device", &old.device.name, &new.device.name),
-        ("driver", &old.device.driver, &new.device.driver),
+        ("driver", &old.device.api(), &new.device.api()),
+        ("compute units", &units(old), &units(new)),
         ("recipe", &old_recipe, &new_recipe),
         ("seed", &old.seed.to_string(), &new.seed.to_string()),
         ("shard", &shard(old), &shard(new)),
@@ -173,6 +192,12 @@ fn differs(old: &Header, new: &Header) -> Option<String> {
         };
         format!("was begun with {what} {old}, not {new}{why}")
     })
+}
+
+/// Compute units of a CPU, of which a container or a job may have fewer.
+fn units(header: &Header) -> String {
+    let limits = &header.device.limits;
+    limits.compute_units.filter(|_| limits.is_cpu == Some(1.0)).map_or(String::new(), |units| units.to_string())
 }
 
 /// Checks whether bytes start like a journal, of this or an older version.

@@ -71,7 +71,7 @@ fn first_difference(one: &Header, two: &Header) -> Option<(&'static str, String,
         ("kernel", one.kernel.clone(), two.kernel.clone()),
         ("space", one.space.clone(), two.space.clone()),
         ("device", one.device.name.clone(), two.device.name.clone()),
-        ("driver", one.device.driver.clone(), two.device.driver.clone()),
+        ("driver", one.device.api(), two.device.api()),
         ("recipe", provenance(one), provenance(two)),
         ("plan", plan(one), plan(two)),
     ]

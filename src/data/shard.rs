@@ -63,7 +63,13 @@ pub fn of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<(usiz
         let read = |name: Option<&str>| name.map_or(Ok(None), number);
         let step = read(step)?.unwrap_or(1).max(1);
         let first = read(first)?.unwrap_or(1);
+        if first > 1 {
+            return input(format!("the array begins at {first}, so that it may be a part of one; write --shard I/N"));
+        }
         let of = match (read(count)?, read(last)?) {
+            (Some(count), Some(last)) if last.saturating_sub(first) / step + 1 != count => {
+                return input(format!("the array leaves out some of {first} to {last}; write --shard I/N"));
+            }
             (Some(count), _) => Some(count),
             (None, Some(last)) => Some((last.saturating_sub(first)) / step + 1),
             (None, None) => None,
@@ -92,7 +98,7 @@ const SYSTEMS: [System; 6] = [
     System {
         index: "SLURM_ARRAY_TASK_ID",
         first: Some("SLURM_ARRAY_TASK_MIN"),
-        last: None,
+        last: Some("SLURM_ARRAY_TASK_MAX"),
         count: Some("SLURM_ARRAY_TASK_COUNT"),
         step: Some("SLURM_ARRAY_TASK_STEP"),
     },
@@ -126,12 +132,25 @@ mod tests {
     #[test]
     fn arrays_of_batch_systems_are_shards() {
         let slurm = [
-            ("SLURM_ARRAY_TASK_ID", "7"),
-            ("SLURM_ARRAY_TASK_MIN", "3"),
+            ("SLURM_ARRAY_TASK_ID", "5"),
+            ("SLURM_ARRAY_TASK_MIN", "1"),
+            ("SLURM_ARRAY_TASK_MAX", "7"),
             ("SLURM_ARRAY_TASK_COUNT", "4"),
             ("SLURM_ARRAY_TASK_STEP", "2"),
         ];
         assert_eq!(of(&slurm).unwrap(), (3, Some(4)));
+        // of an array some tasks of which were given up again
+        let again = |min: &str, max: &str, count: &str| {
+            let pairs = [
+                ("SLURM_ARRAY_TASK_ID", max),
+                ("SLURM_ARRAY_TASK_MIN", min),
+                ("SLURM_ARRAY_TASK_MAX", max),
+                ("SLURM_ARRAY_TASK_COUNT", count),
+            ];
+            of(&pairs).unwrap_err().to_string()
+        };
+        assert!(again("3", "3", "1").contains("the array begins at 3"), "{}", again("3", "3", "1"));
+        assert!(again("1", "8", "2").contains("leaves out some of 1 to 8"), "{}", again("1", "8", "2"));
         let grid = [("SGE_TASK_ID", "5"), ("SGE_TASK_FIRST", "1"), ("SGE_TASK_LAST", "9"), ("SGE_TASK_STEPSIZE", "2")];
         assert_eq!(of(&grid).unwrap(), (3, Some(5)));
         assert_eq!(of(&[("LSB_JOBINDEX", "2"), ("LSB_JOBINDEX_END", "6")]).unwrap(), (2, Some(6)));

@@ -65,6 +65,28 @@ pub fn memory() -> Option<f64> {
     (pages > 0 && size > 0).then_some(pages as f64 * size as f64)
 }
 
+/// Memory in bytes that the control groups of this process leave it, as batch systems and containers set them; infinite where none does.
+pub fn job_memory() -> f64 {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    least_of(Path::new("/sys/fs/cgroup"), &groups)
+}
+
+/// The least limit of the groups that lines such as `0::/job/step` name, and of those above them.
+fn least_of(root: &Path, groups: &str) -> f64 {
+    let limits = groups.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (folder, file) = match controllers {
+            "" => (root.to_path_buf(), "memory.max"),
+            one if one.split(',').any(|name| name == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return Vec::new(),
+        };
+        let group = Path::new(group.trim_start_matches('/')).to_path_buf();
+        group.ancestors().filter_map(|group| number(folder.join(group).join(file).to_str()?)).collect()
+    });
+    limits.reduce(f64::min).unwrap_or(f64::INFINITY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +96,21 @@ mod tests {
         let device = describe().unwrap();
         assert!(!device.name.is_empty() && device.limits.is_cpu == Some(1.0), "{device:?}");
         assert!(device.limits.compute_units.unwrap() >= 1.0 && device.limits.memory_bytes.unwrap() > 1e6);
+        assert!(job_memory() > 1e6);
+    }
+
+    #[test]
+    fn the_least_limit_of_the_groups_above_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |group: &str, file: &str, text: &str| {
+            std::fs::create_dir_all(root.path().join(group)).unwrap();
+            std::fs::write(root.path().join(group).join(file), text).unwrap();
+        };
+        write("job/step", "memory.max", "max\n");
+        write("job", "memory.max", "16000000000\n");
+        write("memory/old", "memory.limit_in_bytes", "8000000000\n");
+        assert_eq!(least_of(root.path(), "0::/job/step\n"), 16e9);
+        assert_eq!(least_of(root.path(), "5:cpu:/old\n4:memory:/old\n0::/job/step\n"), 8e9);
+        assert_eq!(least_of(root.path(), "0::/elsewhere\n"), f64::INFINITY);
     }
 }

@@ -6,6 +6,7 @@ use crate::gbdt::Trees;
 use crate::kernel::hex;
 use crate::network::weights::{Array, Weights};
 use crate::profiles::Profiles;
+use crate::threads::{apart, cores};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -156,7 +157,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded> {
     let packed = |name: &str| tensors.tensor(name).ok().map(|view| view.data());
     let (trees, profiles) = (packed(TREES), packed(PROFILES));
     // side by side: most of a program's start is this
-    let (found, trees) = rayon::join(|| (is_sound(), weights_of(&tensors)), || trees.map(unpacked).transpose());
+    let both = || rayon::join(|| (is_sound(), weights_of(&tensors)), || trees.map(unpacked).transpose());
+    let (found, trees) = apart(cores().min(2), both)?;
     let (true, weights) = found else {
         return input("it was changed since it was written, or is damaged; fetch or train it again");
     };

@@ -19,7 +19,7 @@ use crate::network::weights::NetworkWeights;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::profiles::Profiles;
 use crate::query::{Query, WIDTH};
-use crate::threads::on_threads;
+use crate::threads::{apart, on_threads};
 use crate::trust::{Line, Trust};
 use std::sync::Arc;
 
@@ -103,7 +103,10 @@ impl Predictor {
         let answers = match &self.engine {
             Engine::Whole(..) => {
                 let decoder = Decoder { parallel: query.threads > 1 && batches.len() == 1, ..self.decoder()? };
-                on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?
+                match decoder.parallel {
+                    true => vec![apart(query.threads, || decoder.batch(batches[0], query, None))??],
+                    false => on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?,
+                }
             }
             Engine::Distilled(network) => on_threads(&batches, query.threads, |batch| {
                 let mut room = Room::default();

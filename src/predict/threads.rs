@@ -8,6 +8,21 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// `work`, in which rayon finds at most `threads` threads that end with it.
+///
+/// Threads that stayed would be missing in a child that this process forks, as Python's `multiprocessing` does: it would wait for them for ever.
+///
+/// # Errors
+/// [`Error::Failed`] where threads cannot be started.
+pub fn apart<A: Send>(threads: usize, work: impl FnOnce() -> A + Send) -> Result<A> {
+    // a browser starts none
+    if cfg!(target_family = "wasm") {
+        return Ok(work());
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+    Ok(pool.map_err(|e| Error::Failed(format!("starting threads: {e}")))?.install(work))
+}
+
 /// `make` of every item, in order, on at most `threads` threads; on the calling one where one is enough.
 ///
 /// # Errors
@@ -21,8 +36,6 @@ pub fn on_threads<T: Sync, A: Send>(
     if cfg!(target_family = "wasm") || threads < 2 || items.len() < 2 {
         return items.iter().map(make).collect();
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(items.len())).build();
-    let pool = pool.map_err(|e| Error::Failed(format!("starting threads: {e}")))?;
     let make = &make;
-    pool.install(|| items.par_iter().with_max_len(1).map(make).collect())
+    apart(threads.min(items.len()), || items.par_iter().with_max_len(1).map(make).collect())?
 }

@@ -16,7 +16,8 @@ const MEMORY: &str = "SEQTUNE_WORKER_MEMORY";
 /// [`Error::Input`](seqtune_predict::error::Error::Input) where the variable is no number above 0.
 pub fn most_memory() -> Result<f64> {
     let Some(text) = std::env::var_os(MEMORY) else {
-        return Ok(MEMORY_SHARE * seqtune_devices::host::memory().unwrap_or(f64::INFINITY));
+        let machine = seqtune_devices::host::memory().unwrap_or(f64::INFINITY);
+        return Ok(MEMORY_SHARE * machine.min(seqtune_devices::host::job_memory()));
     };
     let gigabytes =
         text.to_str().and_then(|text| text.trim().parse::<f64>().ok()).filter(|gb| gb.is_finite() && *gb > 0.0);

@@ -43,7 +43,7 @@ pub fn build(
     let all = cache.join("builds");
     let unnamed = |name: &str| if name == "build" { Ok("{build}".into()) } else { place(name) };
     let named = words(&run.build, env, &unnamed)?;
-    let key = hex(&Sha256::digest(format!("{} {named:?}", kernel.space_hash()))[..16]);
+    let key = hex(&Sha256::digest(format!("{} {named:?} {}", kernel.space_hash(), builder(&named)))[..16]);
     let folder = all.join(&key);
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -53,7 +53,11 @@ pub fn build(
     // of two processes that need the same, one builds
     let lock_path = all.join(format!("{key}.lock"));
     let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
-    lock.lock().map_err(failed(&lock_path))?;
+    match lock.lock() {
+        // a file system without locks: two processes may build the same
+        Err(e) if e.kind() == std::io::ErrorKind::Unsupported => {}
+        locked => locked.map_err(failed(&lock_path))?,
+    }
     let done = folder.join(DONE);
     if let Ok(file) = File::options().append(true).open(&done) {
         let _ = file.set_modified(SystemTime::now());
@@ -81,6 +85,23 @@ pub fn build(
     }
     File::create(&done).map_err(failed(&done))?;
     Ok(Ok(folder))
+}
+
+/// What else a build depends on where machines share a cache: the processor, for which `-march=native` builds, and the compiler.
+fn builder(words: &[String]) -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let about = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+    let program = words.first().map(String::as_str).unwrap_or_default();
+    let found = |folder: PathBuf| Some(folder.join(program)).filter(|path| path.is_file());
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let path = match program.contains('/') {
+        true => Some(PathBuf::from(program)),
+        false => std::env::split_paths(&paths).find_map(found),
+    };
+    let path = path.and_then(|path| std::fs::canonicalize(path).ok());
+    let meta = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+    let of = meta.map(|meta| (meta.len(), meta.modified().ok()));
+    format!("{} {} {path:?} {of:?}", about("model name"), about("flags"))
 }
 
 /// Removes builds that were not used for long.

@@ -136,6 +136,15 @@ impl Device {
         Api::of_driver(&self.driver).is_some_and(Api::compiles_cpp)
     }
 
+    /// The driver, as far as measurements by two of them are not put together: of a processor that programs run on the system without its
+    /// release, which is mended while a sweep goes on.
+    pub fn api(&self) -> String {
+        match self.driver.split_once(' ') {
+            Some((system @ "Linux", _)) => system.into(),
+            _ => self.driver.clone(),
+        }
+    }
+
     /// Whether `name` is its name or one of its aliases.
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)

@@ -8,6 +8,7 @@ use crate::network::transformer::{KvCache, Row, Transformer};
 use crate::network::weights::{NetworkWeights, Weights};
 use crate::settings::Hparams;
 use crate::softmax::softmax;
+use crate::threads::{apart, cores};
 use rayon::prelude::*;
 
 /// The members of a model, ready to predict.
@@ -37,7 +38,8 @@ impl Ensemble {
             return input("the model has no member; fetch or train it again");
         }
         let network = |i| Transformer::new(hparams, &NetworkWeights::of_member(weights, i));
-        Ok(Ensemble((0..members).into_par_iter().map(network).collect::<Result<_>>()?))
+        let networks = || (0..members).into_par_iter().map(network).collect::<Result<_>>();
+        Ok(Ensemble(apart(cores().min(members), networks)??))
     }
 
     /// Encodes `problems` sources of one kernel. If `parallel`, the members compute on several threads, here and in each step.

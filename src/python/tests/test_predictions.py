@@ -1,5 +1,6 @@
 """Predictions: the same as the command line's, in every form of input, from every thread."""
 
+import multiprocessing
 import pathlib
 import pickle
 import re
@@ -106,6 +107,26 @@ class Predictions(unittest.TestCase):
         self.assertEqual(again.predict(PROBLEM), self.predictor.predict(PROBLEM))
         space = seqtune.Space("gemm", PROBLEM, "H200")
         self.assertEqual(pickle.loads(pickle.dumps(space)).count(), space.count())
+
+    def test_a_forked_process_opens_models_and_predicts_as_its_parent_did(self):
+        whole = seqtune.Predictor(seqtune.shipped("gemm-cpu", quality="best"))
+        want = [predictor.predict(PROBLEM, top=2, threads=2) for predictor in (self.predictor, whole)]
+        context = multiprocessing.get_context("fork")
+        answers, put = context.Pipe(duplex=False)
+
+        def child():
+            put.send([pickle.loads(pickle.dumps(predictor)).predict(PROBLEM, top=2, threads=2) for predictor in (self.predictor, whole)])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which this is about
+            process = context.Process(target=child)
+            process.start()
+        has_answer = answers.poll(60)
+        if not has_answer:
+            process.kill()
+        process.join()
+        self.assertTrue(has_answer, "the child waits for threads that it has not")
+        self.assertEqual(answers.recv(), want)
 
     def test_a_model_tells_what_it_is_of(self):
         model = self.predictor.model
