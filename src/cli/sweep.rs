@@ -9,7 +9,7 @@ use crate::cli::signals::stop_at_signal;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
-use seqtune_measure::registry::{device_for, open};
+use seqtune_measure::registry::{compilers, device_for, open};
 use seqtune_measure::sweep::plan::{Choice, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::setup::Setup;
@@ -200,7 +200,7 @@ pub fn run(mut args: Args) -> Result<()> {
         // all of a problem's in the same moments; energy takes seconds each, and what was not metered is lost when interrupted
         batch: if policy.energy { 16 } else { 128 },
         // who measures needs a core, and the driver another
-        compilers: if ahead > 0 { cores().saturating_sub(2).max(1) } else { cores() },
+        compilers: if ahead > 0 { cores().saturating_sub(2).max(1) } else { compilers(&device) },
         ahead,
         // planning counts too, but is no reason to measure nothing
         budget: args.budget.map(|budget| budget.saturating_sub(began.elapsed()).max(budget / 4)),
@@ -210,7 +210,6 @@ pub fn run(mut args: Args) -> Result<()> {
     let mut bar = Bar::new("sweep", count as u64);
     let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
     bar.end();
-    journal.sync()?;
     for (problem, reason) in &report.failed {
         warn(&format!("{problem} could not be measured: {reason}"));
     }
@@ -227,6 +226,7 @@ pub fn run(mut args: Args) -> Result<()> {
 
 /// Warns of what was found failed before; an error where the sweep was stopped, or no config works.
 fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Result<()> {
+    journal.sync()?;
     let records = &journal.dataset.records;
     let old = failures(&records[..before]).iter().map(|group| group.count).sum::<usize>();
     if old > 0 {

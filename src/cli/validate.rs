@@ -13,12 +13,11 @@ use seqtune_eval::plot;
 use seqtune_measure::batch::VendorLibrary;
 use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
-use seqtune_measure::registry::device_for;
+use seqtune_measure::registry::{compilers, device_for};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
 use seqtune_predict::limits;
-use seqtune_predict::threads::cores;
 use seqtune_predict::{Model, Predictor, Quality, Query};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -118,7 +117,7 @@ pub fn run(args: Args) -> Result<()> {
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
     }
     let mut bench = bench(&args, &kernel, &device, rivals)?;
-    let before = kernel.source.as_ref().map(|_| bench.engine.measurer.peaks()).transpose()?;
+    let before = peaks_before(&kernel, &mut bench)?;
     let library = bench.engine.measurer.library()?;
     bench.library = library.name().map(String::from);
     let mut bar = Bar::new("validate", problems.len() as u64);
@@ -141,13 +140,24 @@ pub fn run(args: Args) -> Result<()> {
     }
     bar.end();
     // again: the machine may have been busy at first
-    let peaks = before.map(|before| Ok(before.higher(bench.engine.measurer.peaks()?))).transpose()?;
+    let peaks = before.map(|before| bench.engine.measurer.peaks().map_or(before, |after| before.higher(after)));
     if let Some(peaks) = &peaks {
         validated.answers.iter_mut().for_each(|answer| answer.place(&kernel, peaks, bench.policy.cache));
     }
     validated.warn(problems.len(), bench.unmetered.as_deref())?;
     validated.save(&args, &kernel, &model, &device)?;
     validated.show(&args, &kernel, peaks.as_ref(), &library)
+}
+
+/// Peaks of the device that a kernel's source runs on; `None`, with a warning, where their own kernels fail there.
+fn peaks_before(kernel: &Kernel, bench: &mut Bench) -> Result<Option<Peaks>> {
+    match kernel.source.as_ref().map(|_| bench.engine.measurer.peaks()).transpose() {
+        Err(Error::Failed(why)) => {
+            warn(&format!("{why}; no bounds are told"));
+            Ok(None)
+        }
+        found => found,
+    }
 }
 
 /// Refuses options that cannot work, before anything is measured.
@@ -176,7 +186,7 @@ fn bench(args: &Args, kernel: &Kernel, device: &Device, rivals: Rivals) -> Resul
     let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let begun = learn.as_ref().and_then(|journal| journal.dataset.header.provenance.policy().copied());
     Ok(Bench {
-        engine: Engine::new(setup, cores()),
+        engine: Engine::new(setup, compilers(device)),
         policy: begun.unwrap_or(policy),
         objective: args.objective,
         rivals,

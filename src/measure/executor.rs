@@ -83,6 +83,11 @@ pub trait Executor {
     /// `Error::Failed` where the memory cannot be allocated.
     fn alloc(&mut self, bytes: usize) -> Result<BufferId>;
 
+    /// Bytes of a buffer at most, where that is less than the memory.
+    fn largest_buffer(&self) -> Option<f64> {
+        None
+    }
+
     /// Frees every buffer.
     fn free_all(&mut self);
 

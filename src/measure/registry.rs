@@ -7,6 +7,7 @@ use crate::executor::{Executor, Found};
 use seqtune_devices::host;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Api, Device, Kernel};
+use seqtune_predict::threads::cores;
 
 /// Id of the processors of this machine, for programs.
 pub const HOST: &str = host::ID;
@@ -72,6 +73,14 @@ fn unify(found: &mut [Found]) {
             one.same_as = Some(first.id.clone());
             one.device = Device { driver: one.device.driver.clone(), ..first.device.clone() };
         }
+    }
+}
+
+/// Processes that compile side by side for a device. Through OpenCL each has a context there and launches what it has built: few on a GPU.
+pub fn compilers(device: &Device) -> usize {
+    match Api::of_driver(&device.driver) {
+        Some(Api::OpenCl) if device.limits.is_cpu != Some(1.0) => cores().min(4),
+        _ => cores(),
     }
 }
 

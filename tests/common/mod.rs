@@ -37,10 +37,16 @@ pub fn text(output: Output) -> (String, String, i32) {
 
 /// Compiles a double of a driver's library into `library`; false, with a word, where there is no C compiler.
 pub fn build_double(source: &str, library: &Path) -> bool {
+    build_double_on(source, library, &[])
+}
+
+/// The same of a double that passes calls on to these libraries.
+pub fn build_double_on(source: &str, library: &Path, behind: &[&Path]) -> bool {
     let cc = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"])
+        .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-Wl,--no-as-needed", "-o"])
         .arg(library)
         .arg(root().join("tests/doubles").join(source))
+        .args(behind)
         .arg("-lm")
         .output();
     match cc {

@@ -26,7 +26,12 @@ fn plain_rate(device: &Device) -> f64 {
     match (device.limits.is_cpu == Some(1.0), device.limits.f32_gflops) {
         (true, _) => CPU_FLOPS,
         (false, Some(gflops)) => GPU_FLOPS.min(GPU_SHARE * 1e9 * gflops),
-        (false, None) => GPU_FLOPS,
+        // of what states no peak: eight lanes a unit
+        (false, None) => {
+            let units = device.limits.compute_units.zip(device.limits.clock_mhz);
+            let peak = units.map(|(units, mhz)| 16.0 * units * mhz * 1e6).filter(|peak| *peak > 0.0);
+            peak.map_or(CPU_FLOPS, |peak| GPU_FLOPS.min(GPU_SHARE * peak))
+        }
     }
 }
 
@@ -91,7 +96,7 @@ pub fn load(
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, (argument, format)) in source.arguments.iter().zip(formats).enumerate() {
         let amount = argument.amount.eval(&env);
-        let memory = executor.device().limits.memory_bytes;
+        let memory = executor.largest_buffer().or(executor.device().limits.memory_bytes);
         check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at(place(kernel, argument)))?;
         let mut kept = None;
         let value = match argument.kind {

@@ -53,6 +53,8 @@ pub fn compile_all(
 enum Now {
     #[default]
     Idle,
+    /// It has told of its config, and ends the request.
+    Ending,
     /// It prepares what its share has in common.
     Announcing,
     /// It compiles a config.
@@ -118,6 +120,7 @@ impl Queue<'_> {
             (Reply::Event(Event::Compiled(fault)), Now::Compiling(at)) => {
                 // what is told is of the program; a crash or a hang may be of the compiler or of the first launch
                 done(at, fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail }));
+                share.now = Now::Ending;
             }
             (Reply::Event(Event::End), _) => share.now = Now::Idle,
             (Reply::Event(Event::Error { sentence, .. }), _) => return Err(Error::Failed(sentence)),
@@ -135,6 +138,8 @@ impl Queue<'_> {
                         self.waiting.push_front(at);
                     }
                     Now::Compiling(at) => done(at, Some(fault)),
+                    // what is lost with the device concerns no config
+                    Now::Ending => {}
                     // whichever config it was, it is found alone
                     Now::Announcing | Now::Idle => self.is_announcing = false,
                 }

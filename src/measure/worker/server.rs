@@ -89,6 +89,10 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             }
             let fault = bench.subject.compile(&kernel.problem(&problem)?, &kernel.config(&config)?)?;
             events.emit(&Event::Compiled(fault));
+            if bench.subject.is_poisoned() {
+                // by a first launch: what is built after it would fail too
+                std::process::exit(0);
+            }
             Ok(())
         }
         Request::Peaks => {

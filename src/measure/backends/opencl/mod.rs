@@ -22,6 +22,9 @@ use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::Device;
 use shared::{OPTIONS, Shared};
 
+/// Bytes of the last-level cache of a GPU that states fewer.
+const LEAST_CACHE: f64 = 32e6;
+
 /// Name of PoCL's platform.
 const POCL: &str = "Portable Computing Language";
 
@@ -34,6 +37,12 @@ pub struct OpenCl {
     shared: Option<Shared>,
     buffers: Vec<Buffer<u8>>,
     scratch: Option<Buffer<u8>>,
+    /// Bytes of a buffer at most, and steps of the clock of launches in nanoseconds.
+    most_bytes: Option<f64>,
+    step_ns: u64,
+    /// Options of the compiler beside the standard ones.
+    own_options: &'static str,
+    poisoned: bool,
     queue: CommandQueue,
     context: Context,
 }
@@ -75,7 +84,19 @@ pub fn devices() -> Result<Vec<Found>> {
         let device = unsafe { describe(d.id()) }?;
         Ok(Found { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
     };
-    cl_devices()?.iter().enumerate().map(describe).collect()
+    let all = cl_devices()?;
+    let (mut found, mut failure) = (Vec::new(), None);
+    for described in all.iter().enumerate().map(describe) {
+        match described {
+            Ok(device) => found.push(device),
+            // one that is not to be described hides no other
+            Err(e) => {
+                tracing::debug!("a device is left out: {e}");
+                failure = Some(e);
+            }
+        }
+    }
+    failure.filter(|_| found.is_empty()).map_or(Ok(found), Err)
 }
 
 /// PCI bus address of a GPU by extensions, of which those of AMD and NVIDIA lack the domain.
@@ -113,11 +134,42 @@ impl OpenCl {
         let Some(device) = device else { return Err(Error::Input(format!("no OpenCL device `{id}`"))) };
         let platform = device.platform().and_then(|id| Platform::new(id).name()).unwrap_or_default();
         let shared = if platform == POCL { Shared::open() } else { None };
+        if device.compiler_available() == Ok(false) {
+            return Err(Error::Unavailable(format!("{id}: its driver has no compiler")));
+        }
         let context = Context::from_device(&device).map_err(failed("making a context"))?;
         let queue =
             CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed("making a queue"))?;
-        let (programs, buffers) = (Vec::new(), Vec::new());
-        Ok(OpenCl { device: described, programs, shared, buffers, scratch: None, queue, context })
+        Ok(OpenCl {
+            device: described,
+            programs: Vec::new(),
+            shared,
+            buffers: Vec::new(),
+            scratch: None,
+            most_bytes: device.max_mem_alloc_size().ok().map(|bytes| bytes as f64),
+            step_ns: device.profiling_timer_resolution().map_or(1, |ns| ns.max(1) as u64),
+            // C99 makes no body of a function that is `inline` alone; PoCL takes the word away itself
+            own_options: if platform == POCL { "" } else { " -Dinline=" },
+            poisoned: false,
+            queue,
+            context,
+        })
+    }
+
+    fn is_gpu(&self) -> bool {
+        self.device.limits.is_cpu != Some(1.0)
+    }
+
+    /// The failure of a launch, which may have taken the context with it: then another process has to go on.
+    fn failure(&mut self, detail: String) -> Invalidity {
+        let writes = |buffer: &mut Buffer<u8>| {
+            // SAFETY: blocking, and each buffer holds a byte
+            unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, &[1], &[]) }.is_ok()
+        };
+        // nothing is read of what flushes the caches
+        let is_well = self.queue.finish().is_ok() && self.scratch.as_mut().is_none_or(writes);
+        self.poisoned |= !is_well;
+        Invalidity::new(InvalidityKind::Runtime, detail)
     }
 
     /// Refuses arguments that the compiled function does not take: opencl3 panics at them.
@@ -148,9 +200,10 @@ impl OpenCl {
         Ok(())
     }
 
-    /// Overwrites twice the last-level cache.
+    /// Overwrites twice the last-level cache. GPUs may state that of an earlier level.
     fn flush(&mut self) -> std::result::Result<(), ClError> {
-        let bytes = 2 * self.device.limits.cache_bytes.unwrap_or(64e6) as usize / 4 * 4;
+        let stated = self.device.limits.cache_bytes.unwrap_or(64e6);
+        let bytes = 2 * if self.is_gpu() { stated.max(LEAST_CACHE) } else { stated } as usize / 4 * 4;
         if self.scratch.is_none() {
             // SAFETY: no host pointer is passed
             self.scratch =
@@ -180,7 +233,7 @@ impl Executor for OpenCl {
             return Err(Invalidity::new(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
         }
         let combined = self.shared.as_mut().and_then(|shared| shared.kernel(&self.context, job));
-        let kernel = combined.map_or_else(|| alone(&self.context, job), Ok)?;
+        let kernel = combined.map_or_else(|| alone(&self.context, job, self.own_options), Ok)?;
         self.programs.push(Some(kernel));
         Ok(ProgramId(self.programs.len() - 1))
     }
@@ -196,7 +249,20 @@ impl Executor for OpenCl {
         }
     }
 
+    fn largest_buffer(&self) -> Option<f64> {
+        self.most_bytes
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+
     fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
+        if self.is_gpu() && self.scratch.is_none() {
+            // before the buffers, and in use: a problem that leaves no room for it is told so, its configs do not fail one by one
+            let flushed = self.flush().and_then(|()| self.queue.finish());
+            flushed.map_err(failed("making room to flush the cache"))?;
+        }
         // SAFETY: no host pointer is passed
         let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut()) };
         self.buffers.push(buffer.map_err(failed(&format!("allocating {bytes} bytes")))?);
@@ -234,10 +300,9 @@ impl Executor for OpenCl {
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
             if timing == Timing::Cold {
-                self.flush()
-                    .map_err(|e| Invalidity::new(InvalidityKind::Runtime, format!("flushing the cache: {e}")))?;
+                self.flush().map_err(|e| self.failure(format!("flushing the cache: {e}")))?;
             }
-            let run = || -> std::result::Result<f32, ClError> {
+            let run = || -> std::result::Result<[u64; 2], ClError> {
                 let Some(kernel) = &self.programs[program.0] else {
                     return Err(ClError(opencl3::error_codes::CL_INVALID_PROGRAM));
                 };
@@ -258,18 +323,24 @@ impl Executor for OpenCl {
                     execute.enqueue_nd_range(&self.queue)?
                 };
                 event.wait()?;
-                Ok((event.profiling_command_end()? - event.profiling_command_start()?) as f32 / 1e3)
+                Ok([event.profiling_command_start()?, event.profiling_command_end()?])
             };
-            times.push(run().map_err(|e| Invalidity::new(InvalidityKind::Runtime, format!("{e}")))?);
+            let [start, end] = run().map_err(|e| self.failure(e.to_string()))?;
+            let Some(ns) = end.checked_sub(start) else {
+                return Err(self.failure(format!("the driver says that it ended at {end} ns and began at {start}")));
+            };
+            // what takes less than a step of the clock takes a step at most
+            times.push(ns.max(self.step_ns) as f32 / 1e3);
         }
         Ok(times)
     }
 }
 
 /// Kernel of a program of its own.
-fn alone(context: &Context, job: &Job) -> Attempt<ClKernel> {
+fn alone(context: &Context, job: &Job, own_options: &str) -> Attempt<ClKernel> {
     let definitions: String = job.defines.iter().map(|(name, value)| format!(" -D{name}={value}")).collect();
-    let program = Program::create_and_build_from_source(context, job.source, &(OPTIONS.to_string() + &definitions))
+    let options = OPTIONS.to_string() + own_options + &definitions;
+    let program = Program::create_and_build_from_source(context, job.source, &options)
         .map_err(|log| Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
     let entry = job.entry;
     // the kernel keeps its program
