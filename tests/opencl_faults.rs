@@ -62,7 +62,7 @@ fn failures(outcomes: &[Outcome]) -> Vec<&str> {
 #[test]
 fn a_lost_device_costs_one_config_and_another_process_goes_on() {
     let Some(folder) = double() else { return };
-    for launch in [2, 3, 4, 7, 12, 25, 40, 60] {
+    for launch in [2, 4, 12, 25, 60] {
         let (out, err, code, outcomes) = sweep(folder.path(), &format!("gpu,lost={launch}"));
         let failures = failures(&outcomes);
         assert!(code == 0 && outcomes.len() == 10 && failures.len() <= 1, "launch {launch}: {out}{err} {failures:?}");
