@@ -313,6 +313,63 @@ fn a_wrong_run_table_is_refused_with_what_is_wrong() {
 }
 
 #[test]
+fn what_the_machine_lacks_is_booked_of_no_config() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("machine.jsonl");
+    // a core that this machine has not
+    let kernel = kernel(folder.path(), "command = [\"true\"]\ntime = \"wall\"\ncores = \"1000\"", "");
+    let (_, said, code) = sweep(&kernel, &journal, &[]);
+    assert!(code == 1 && said.contains("[run]: starting `true`"), "{code} {said}");
+    let booked = Dataset::load(&journal).map_or(0, |dataset| dataset.records.len());
+    assert_eq!(booked, 0, "the same command goes on elsewhere");
+}
+
+/// Sends a signal to all processes of a session.
+fn signal(session: u32, signal: i32) {
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(id) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        // behind the name in brackets: state, parent, group, session
+        let of = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(3)?.parse::<u32>().ok());
+        if of == Some(session) {
+            // SAFETY: sends a signal to a process that this test has started
+            unsafe { libc::kill(id, signal) };
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_suspended_takes_no_time_of_its_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("suspended.jsonl");
+    // its first run takes two seconds
+    let script = "[ -e $0.runs ] || { touch $0.runs; sleep 2; }; echo took 0.001 s";
+    let run = "command = [\"sh\", \"{kernel}/script.sh\"]\ntime = { pattern = 'took ([0-9.]+) s' }\ntimeout = 3";
+    let kernel = kernel(folder.path(), run, script);
+    let mut sweep = seqtune(&["sweep", &kernel, "--problems", "n=10", "--exhaustive", "-o", journal.to_str().unwrap()]);
+    // SAFETY: between fork and exec it calls one function of the system
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut sweep, || {
+            libc::setsid();
+            Ok(())
+        });
+    }
+    let mut sweep = sweep.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while !folder.path().join("script.sh.runs").exists() && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    signal(sweep.id(), libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(5));
+    signal(sweep.id(), libc::SIGCONT);
+    assert!(sweep.wait().unwrap().success());
+    let records = Dataset::load(&journal).unwrap().records;
+    let is_measured = |record: &Record| matches!(record.outcome, Outcome::Measured(_));
+    assert!(records.len() == 8 && records.iter().all(is_measured), "{records:?}");
+}
+
+#[test]
 fn the_examples_of_the_document_are_sound_and_the_small_one_runs() {
     for name in ["openmp", "python", "sqlite"] {
         let kernel = Kernel::open(&root().join("examples/programs").join(name).display().to_string()).unwrap();

@@ -131,7 +131,7 @@ impl<S: Subject> Bench<S> {
             let (mut running, taken) = self.admit(left, pass)?;
             left = &left[taken..];
             let admitted = began.elapsed();
-            self.warm_up(&mut running, pass);
+            self.warm_up(&mut running, pass)?;
             let warm = began.elapsed();
             self.sample(&mut running, pass)?;
             let [checks, warm_up, samples] =
@@ -167,28 +167,38 @@ impl<S: Subject> Bench<S> {
                     sum_us += trial.estimate_us;
                     running.push(trial);
                 }
-                Err(invalidity) => pass.finish(Measured::invalid(*contender, invalidity)),
+                Err(invalidity) => {
+                    self.blame()?;
+                    pass.finish(Measured::invalid(*contender, invalidity))
+                }
             }
         }
         Ok((running, taken))
     }
 
+    /// The error of a machine that failed instead of a config, which then stays untried.
+    fn blame(&mut self) -> Result<()> {
+        self.subject.trouble().map_or(Ok(()), Err)
+    }
+
     /// Warms up competing trials for the duration of the policy.
-    fn warm_up(&mut self, running: &mut [Trial<S::Work>], pass: &mut Pass) {
+    fn warm_up(&mut self, running: &mut [Trial<S::Work>], pass: &mut Pass) -> Result<()> {
         let (policy, best_us) = (pass.policy, pass.best_us);
         for trial in running.iter_mut().filter(|trial| !trial.seems_hopeless(policy, best_us)) {
             if self.subject.is_poisoned() {
-                return;
+                return Ok(());
             }
             // by time, and not at all for a launch that is longer than the warm-up; caches are flushed for what is timed
             let launches = (policy.warm_up_ms * 1e3 / trial.estimate_us).min(1_000.0) as usize;
             pass.begin(trial.contender);
             let launched = self.subject.launch(&trial.work, launches, Timing::Warm);
             if let Err(invalidity) = launched {
+                self.blame()?;
                 trial.done = true;
                 pass.finish(Measured::invalid(trial.contender, invalidity));
             }
         }
+        Ok(())
     }
 
     /// Times all trials in rounds until each has enough samples or is hopeless.
@@ -212,6 +222,7 @@ impl<S: Subject> Bench<S> {
                         monitor.poll(&mut self.subject, trial);
                     }
                     Err(invalidity) => {
+                        self.blame()?;
                         trial.done = true;
                         trial.samples.clear();
                         pass.finish(Measured::invalid(trial.contender, invalidity));

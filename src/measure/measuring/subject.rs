@@ -4,7 +4,7 @@ use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
 use seqtune_data::{Attempt, Conditions, Energy, Invalidity, Observed};
-use seqtune_predict::error::Result;
+use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Clocks, Config, Problem};
 
 /// Configs of one kernel that can be run and checked, problem after problem.
@@ -98,6 +98,11 @@ pub trait Subject {
     /// # Errors
     /// A message where there is no such library or routine.
     fn library(&mut self) -> std::result::Result<String, String>;
+
+    /// What the machine lacked when the last failure was told, which is none of a config's: it is told once.
+    fn trouble(&mut self) -> Option<Error> {
+        None
+    }
 
     /// Whether this process has lost the device, so that another has to go on.
     fn is_poisoned(&self) -> bool {

@@ -38,6 +38,8 @@ pub struct Program {
     served: Option<Served>,
     /// What was reported of each prepared config.
     reported: Vec<Reported>,
+    /// What the machine lacked.
+    trouble: Option<Error>,
 }
 
 /// A prepared config.
@@ -59,8 +61,9 @@ impl Program {
             return Err(Error::Input(format!("kernel {} has no [run]", kernel.name)));
         };
         let (patterns, places) = (Patterns::new(&run)?, Places::new(kernel, scratch)?);
-        let (loaded, served, reported) = (None, None, Vec::new());
-        Ok(Program { kernel: kernel.clone(), run, device, patterns, places, limit, loaded, served, reported })
+        let (loaded, served, reported, trouble) = (None, None, Vec::new(), None);
+        let kernel = kernel.clone();
+        Ok(Program { kernel, run, device, patterns, places, limit, loaded, served, reported, trouble })
     }
 
     fn problem(&self) -> Attempt<(Problem, u64)> {
@@ -127,6 +130,14 @@ impl Program {
         Ok(built.map(Some))
     }
 
+    /// What cannot be tried at all is told as the config's failure, since others may work, where it is not the machine that fails: no more processes,
+    /// a disk that is full.
+    fn untried<T>(&mut self, e: Error) -> Attempt<T> {
+        let failure = Invalidity::new(InvalidityKind::Runtime, e.to_string());
+        self.trouble = Some(e).filter(|e| matches!(e, Error::Failed(_)));
+        Err(failure)
+    }
+
     /// Runs a config once.
     fn once(&mut self, work: &Prepared, samples: usize) -> Result<Attempt<Reported>> {
         let (problem, seed) = match self.problem() {
@@ -170,11 +181,6 @@ impl Program {
     }
 }
 
-/// What cannot be tried at all is told as the config's failure: others may work.
-fn untried<T>(e: Error) -> Attempt<T> {
-    Err(Invalidity::new(InvalidityKind::Runtime, e.to_string()))
-}
-
 impl Drop for Program {
     fn drop(&mut self) {
         // a teardown that fails at the end concerns no config
@@ -209,7 +215,7 @@ impl Subject for Program {
             return Err(Invalidity::new(InvalidityKind::Runtime, "a program has no vendor's library beside it"));
         };
         let (problem, _) = self.problem()?;
-        let build = self.build(&problem, config).unwrap_or_else(untried)?;
+        let build = self.build(&problem, config).unwrap_or_else(|e| self.untried(e))?;
         self.reported.push(Reported::default());
         Ok(Prepared { config: config.clone(), at: self.reported.len() - 1, build })
     }
@@ -222,7 +228,7 @@ impl Subject for Program {
         let mut times = Vec::new();
         while times.len() < repeat.max(1) {
             let left = repeat.max(1) - times.len();
-            let found = self.once(work, left).unwrap_or_else(untried)?;
+            let found = self.once(work, left).unwrap_or_else(|e| self.untried(e))?;
             times.extend(&found.times_us);
             if let Some(reported) = self.reported.get_mut(work.at) {
                 reported.add(found);
@@ -233,6 +239,10 @@ impl Subject for Program {
 
     fn checks_each_launch(&self) -> bool {
         true
+    }
+
+    fn trouble(&mut self) -> Option<Error> {
+        self.trouble.take()
     }
 
     fn reported_energy(&self, work: &Prepared) -> Option<Energy> {

@@ -3,7 +3,7 @@
 use crate::processes::guard::{end_children, kill_tree};
 use crate::processes::lines::{Tail, for_each_line};
 use crate::programs::answer::{Reported, of_object};
-use crate::programs::step::Step;
+use crate::programs::step::{Step, receive};
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result, quoted};
 use seqtune_predict::kernel::spec::FieldKind;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::io::{BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Bytes of an answer at most.
 const ANSWER: usize = 1 << 20;
@@ -99,12 +99,12 @@ impl Served {
     /// [`Invalidity`] where the config fails, or the program dies, hangs or answers nonsense.
     pub(super) fn ask(&mut self, question: &Question, limit: Duration) -> Attempt<Reported> {
         self.next += 1;
-        let (line, began) = (question.line(self.next), Instant::now());
+        let (line, mut left) = (question.line(self.next), limit);
         if self.stdin.write_all(line.as_bytes()).and_then(|()| self.stdin.flush()).is_err() {
             return Err(self.lost());
         }
         loop {
-            match self.answers.recv_timeout(limit.saturating_sub(began.elapsed())) {
+            match receive(&self.answers, &mut left) {
                 Ok(answer) if answer["id"] == json!(self.next) => return of_object(&answer),
                 // an answer to what was asked before
                 Ok(answer) if answer["id"].as_u64().is_some_and(|id| id < self.next) => {}

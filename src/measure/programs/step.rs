@@ -7,11 +7,34 @@ use seqtune_predict::error::{Error, Result, input, quoted};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Characters of what a program said last, in a failure.
 const WORDS: usize = 300;
+
+/// Time between two looks at how long a program has run, and a delay of one by which this process was suspended.
+const SLICE: Duration = Duration::from_millis(100);
+const SUSPENDED: Duration = Duration::from_secs(1);
+
+/// The next message, waited for as long as is `left`. Time in which this process was suspended, as batch systems suspend a job with all of its processes,
+/// does not count.
+pub(super) fn receive<T>(from: &Receiver<T>, left: &mut Duration) -> std::result::Result<T, RecvTimeoutError> {
+    loop {
+        let (slice, began) = (SLICE.min(*left), Instant::now());
+        match from.recv_timeout(slice) {
+            Err(RecvTimeoutError::Timeout) => {
+                if began.elapsed() < slice + SUSPENDED {
+                    *left = left.saturating_sub(slice);
+                }
+                if left.is_zero() {
+                    return Err(RecvTimeoutError::Timeout);
+                }
+            }
+            other => return other,
+        }
+    }
+}
 
 /// A process to start.
 pub struct Step {
@@ -60,6 +83,9 @@ impl Step {
                 "[run]: there is no program `{}`; write {{kernel}}/NAME for a file of the kernel's folder",
                 quoted(program)
             )),
+            std::io::ErrorKind::PermissionDenied => {
+                Error::Input(format!("[run]: `{}` may not be executed", quoted(program)))
+            }
             _ => Error::Failed(format!("[run]: starting `{}`: {e}", quoted(program))),
         })
     }
@@ -77,7 +103,7 @@ impl Step {
         let (done, ended) = channel::<()>();
         let limit = self.limit;
         // the time is taken by who waits without looking at a clock
-        let watch = std::thread::spawn(move || match ended.recv_timeout(limit) {
+        let watch = std::thread::spawn(move || match receive(&ended, &mut limit.clone()) {
             Err(RecvTimeoutError::Timeout) => {
                 kill_tree(leader);
                 true
