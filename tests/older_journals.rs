@@ -2,18 +2,9 @@
 
 mod common;
 
-use common::run;
+use common::{SIZES, run};
 use seqtune_data::{Dataset, Outcome, Record};
 use std::collections::BTreeMap;
-
-const SIZES: [&str; 6] = [
-    "M=64,N=64,K=64",
-    "M=100,N=7,K=3",
-    "M=1,N=512,K=256",
-    "M=33,N=33,K=33,transB=T",
-    "M=128,N=16,K=8",
-    "M=50,N=60,K=70",
-];
 
 /// Least samples of the configs that take 1.6 to 2.5 times the best of their problem.
 fn samples_behind(records: &[Record]) -> usize {

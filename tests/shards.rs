@@ -2,29 +2,24 @@
 
 mod common;
 
-use common::{run, seqtune, write};
+use common::{SIZES, run, seqtune, write};
 use seqtune_data::{Dataset, Record};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-const PROBLEMS: [&str; 10] = [
-    "M=64,N=64,K=64",
-    "M=100,N=7,K=3",
-    "M=1,N=512,K=256",
-    "M=33,N=33,K=33,transB=T",
-    "M=128,N=16,K=8",
-    "M=50,N=60,K=70",
-    "M=51,N=60,K=70",
-    "M=52,N=60,K=70",
-    "M=53,N=60,K=70",
-    "M=54,N=60,K=70",
-];
+/// Products beside [`SIZES`].
+const MORE: [&str; 4] = ["M=51,N=60,K=70", "M=52,N=60,K=70", "M=53,N=60,K=70", "M=54,N=60,K=70"];
 
 fn sweep(output: &Path, more: &[&str]) -> (String, String, i32) {
     let output = output.display().to_string();
-    run(&[&["sweep", "gemm", "--device", "fake", "--sample", "12", "-o", &output, "--problems"][..], &PROBLEMS, more]
-        .concat())
+    run(&[
+        &["sweep", "gemm", "--device", "fake", "--sample", "12", "-o", &output, "--problems"][..],
+        &SIZES,
+        &MORE,
+        more,
+    ]
+    .concat())
 }
 
 fn set(path: &Path) -> BTreeSet<String> {
@@ -82,7 +77,8 @@ fn a_shard_goes_on_as_what_it_was_begun_and_an_array_names_it() {
     let at = folder.path().join("s.jsonl");
     let output = at.display().to_string();
     let words =
-        [&["sweep", "gemm", "--device", "fake", "--sample", "12", "-o", &output, "--problems"][..], &PROBLEMS].concat();
+        [&["sweep", "gemm", "--device", "fake", "--sample", "12", "-o", &output, "--problems"][..], &SIZES, &MORE]
+            .concat();
     let array = |words: &[&str], id: &str| {
         let mut command = seqtune(words);
         command.env("SLURM_ARRAY_TASK_ID", id).env("SLURM_ARRAY_TASK_MIN", "0").env("SLURM_ARRAY_TASK_COUNT", "4");

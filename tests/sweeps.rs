@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{opencl_or_skip, run, seqtune, text};
+use common::{SIZES, opencl_or_skip, run, seqtune, text};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::recipe::Provenance;
@@ -13,15 +13,6 @@ use seqtune_predict::kernel::{Kernel, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
-
-const SIZES: [&str; 6] = [
-    "M=64,N=64,K=64",
-    "M=100,N=7,K=3",
-    "M=1,N=512,K=256",
-    "M=33,N=33,K=33,transB=T",
-    "M=128,N=16,K=8",
-    "M=50,N=60,K=70",
-];
 
 fn sweep_args<'a>(path: &'a str, extra: &[&'a str]) -> Vec<&'a str> {
     [&["sweep", "gemm", "--device", "fake", "-o", path, "--problems"][..], &SIZES, extra].concat()

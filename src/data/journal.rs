@@ -151,12 +151,17 @@ impl Drop for Journal {
 
 /// Locks a file against a second writer; on a file system without locks, as Lustre may be, each writer has to have a file of its own.
 fn lock(file: &File) -> std::result::Result<(), TryLockError> {
-    /// No locks are available, as NFS says without a lock manager.
-    const ENOLCK: i32 = 37;
     match file.try_lock() {
-        Err(TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported || e.raw_os_error() == Some(ENOLCK) => Ok(()),
+        Err(TryLockError::Error(e)) if is_without_locks(&e) => Ok(()),
         locked => locked,
     }
+}
+
+/// Whether the error of a lock is that the file system has none.
+pub fn is_without_locks(e: &std::io::Error) -> bool {
+    /// No locks are available, as NFS says without a lock manager.
+    const ENOLCK: i32 = 37;
+    e.kind() == ErrorKind::Unsupported || e.raw_os_error() == Some(ENOLCK)
 }
 
 /// Bytes of the lines that are whole: a last line without its newline counts where it is a record all the same.

@@ -3,6 +3,7 @@
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, Limits};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Id of the device.
 pub const ID: &str = "host";
@@ -15,11 +16,6 @@ const CORE: &str = "/sys/devices/system/cpu/cpu0";
 /// # Errors
 /// The error of [`Device::check`], where the system tells nonsense.
 pub fn describe() -> Result<Device> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let about = |name: &str| {
-        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
-        Some(line.split_once(':')?.1.trim().to_string()).filter(|value| !value.is_empty())
-    };
     // a container may have fewer than the machine
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let clock = number(&format!("{CORE}/cpufreq/cpuinfo_max_freq")).map(|khz| khz / 1e3);
@@ -43,6 +39,14 @@ pub fn describe() -> Result<Device> {
     };
     device.check()?;
     Ok(device)
+}
+
+/// What Linux tells of the first processor under a name such as `flags`.
+pub fn about(name: &str) -> Option<String> {
+    static TOLD: OnceLock<String> = OnceLock::new();
+    let text = TOLD.get_or_init(|| std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
+    let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+    Some(line.split_once(':')?.1.trim().to_string()).filter(|value| !value.is_empty())
 }
 
 fn number(path: &str) -> Option<f64> {

@@ -8,6 +8,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Products of different sizes, one of another layout.
+pub const SIZES: [&str; 6] = [
+    "M=64,N=64,K=64",
+    "M=100,N=7,K=3",
+    "M=1,N=512,K=256",
+    "M=33,N=33,K=33,transB=T",
+    "M=128,N=16,K=8",
+    "M=50,N=60,K=70",
+];
+
 /// The program under test: the one just built, or that of SEQTUNE_BIN where tests are carried to another machine.
 pub fn seqtune(args: &[&str]) -> Command {
     let built = option_env!("CARGO_BIN_EXE_seqtune").map(PathBuf::from);

@@ -2,7 +2,9 @@
 
 use crate::compile::cache_folder;
 use crate::programs::step::Step;
+use seqtune_data::journal::is_without_locks;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
+use seqtune_devices::host::about;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Kernel, Run, Template, hex};
 use sha2::{Digest, Sha256};
@@ -54,8 +56,8 @@ pub fn build(
     let lock_path = all.join(format!("{key}.lock"));
     let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
     match lock.lock() {
-        // a file system without locks: two processes may build the same
-        Err(e) if e.kind() == std::io::ErrorKind::Unsupported => {}
+        // two processes may build the same there
+        Err(e) if is_without_locks(&e) => {}
         locked => locked.map_err(failed(&lock_path))?,
     }
     let done = folder.join(DONE);
@@ -89,8 +91,6 @@ pub fn build(
 
 /// What else a build depends on where machines share a cache: the processor, for which `-march=native` builds, and the compiler.
 fn builder(words: &[String]) -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let about = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
     let program = words.first().map(String::as_str).unwrap_or_default();
     let found = |folder: PathBuf| Some(folder.join(program)).filter(|path| path.is_file());
     let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -101,7 +101,7 @@ fn builder(words: &[String]) -> String {
     let path = path.and_then(|path| std::fs::canonicalize(path).ok());
     let meta = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
     let of = meta.map(|meta| (meta.len(), meta.modified().ok()));
-    format!("{} {} {path:?} {of:?}", about("model name"), about("flags"))
+    format!("{:?} {:?} {path:?} {of:?}", about("model name"), about("flags"))
 }
 
 /// Removes builds that were not used for long.
