@@ -1,7 +1,10 @@
 //! Answers on standard output; progress and warnings on standard error.
 
+use console::Term;
+use seqtune_eval::markdown::fitted;
 use seqtune_predict::error::{Error, Result, printable};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 /// Writes a line to standard error, of what is done or what went wrong: one line that a terminal can show. Where it cannot be
 /// written, nothing is to be done about it.
@@ -14,9 +17,18 @@ pub fn warn(text: &str) {
     tell(&format!("seqtune: warning: {text}"));
 }
 
-/// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly, a full disk does not.
+/// Names a file that was written beside the answer, such as a plot.
+pub fn wrote(path: &Path) {
+    tell(&format!("wrote {}", path.display()));
+}
+
+/// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly, a full disk does not. A terminal is shown
+/// tables as wide as it is.
 pub fn answer(text: &str) {
     let mut out = std::io::stdout().lock();
+    let width = if out.is_terminal() { Term::stdout().size_checked() } else { None };
+    let laid_out = width.map(|(_, columns)| fitted(text, columns.into()));
+    let text = laid_out.as_deref().unwrap_or(text);
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),

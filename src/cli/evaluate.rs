@@ -1,6 +1,6 @@
 //! `seqtune evaluate`
 
-use crate::cli::answer::{tell, warn};
+use crate::cli::answer::{tell, warn, wrote};
 use crate::cli::trainer;
 use seqtune_data::Table;
 use seqtune_eval::curve::curve;
@@ -260,6 +260,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
     }
     if let Some(path) = &args.html {
         pages::of_tuned(&args.paths, &reports)?.write(path)?;
+        wrote(path);
     }
     if args.json {
         return crate::cli::answer::answer_json(&reports);
@@ -302,6 +303,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     let report = evaluate(kernel, model, table, ask, &mut |what| tell(&format!("evaluate: {what}")))?;
     if let Some(path) = &args.plot {
         plot::write(path, &pages::bars(&report)?)?;
+        wrote(path);
     }
     let curve = (args.curve.is_some() || args.html.is_some()).then(|| {
         tell("evaluate: curve");
@@ -313,6 +315,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     }
     if let (Some(path), Some(curve)) = (&args.html, &curve) {
         pages::of_swept(&args.paths, model, &report, curve)?.write(path)?;
+        wrote(path);
     }
     if args.json {
         return crate::cli::answer::answer_json(&report);

@@ -21,7 +21,7 @@ mod predict;
 pub mod progress;
 mod rivals;
 mod shards;
-mod signals;
+pub mod signals;
 mod space;
 mod status;
 mod sweep;

@@ -1,6 +1,6 @@
 //! `seqtune rivals`
 
-use crate::cli::answer::{answer, answer_json, tell};
+use crate::cli::answer::{answer, answer_json, tell, wrote};
 use crate::cli::trainer;
 use seqtune_data::{Dataset, Table};
 use seqtune_eval::lightgbm::LightGbm;
@@ -158,6 +158,7 @@ pub fn run(args: Args) -> Result<()> {
     let report = compare(kernel, &table, &game, &mut |what| tell(&format!("rivals: {what}")))?;
     if let Some(plot) = &args.plot {
         report.draw(plot)?;
+        wrote(plot);
     }
     match args.json {
         true => answer_json(&report),

@@ -1,16 +1,52 @@
 //! Signals that end long work in order.
 
+use crate::cli::answer::tell;
+use seqtune_measure::forget_handlers;
 use seqtune_predict::error::{Error, Result};
-use signal_hook::consts::SIGTERM;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What SIGTERM sets, with which batch systems announce the end: the journal is whole at any moment, but programs are torn down. A second
-/// one ends this process at once.
+/// Signals that ask for an end: Ctrl-C, and the one with which batch systems announce the end.
+const ENDS: [i32; 2] = [SIGINT, SIGTERM];
+
+fn failed(e: std::io::Error) -> Error {
+    Error::Failed(format!("waiting for signals: {e}"))
+}
+
+/// What a signal sets: the journal is whole at any moment, but programs are torn down, and the user is told how to go on. A second one ends
+/// this process at once.
+///
+/// # Errors
+/// `Error::Failed` where the system lets no signal be waited for.
 pub fn stop_at_signal() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    let failed = |e: std::io::Error| Error::Failed(format!("waiting for signals: {e}"));
-    signal_hook::flag::register_conditional_shutdown(SIGTERM, 128 + SIGTERM, stop.clone()).map_err(failed)?;
-    signal_hook::flag::register(SIGTERM, stop.clone()).map_err(failed)?;
+    forget_handlers(&ENDS);
+    for signal in ENDS {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(failed)?;
+        signal_hook::flag::register(signal, stop.clone()).map_err(failed)?;
+    }
     Ok(stop)
+}
+
+/// Lets a signal end this process with a sentence on what is kept, for work whose files are whole at any moment.
+///
+/// # Errors
+/// `Error::Failed` where the system lets no signal be waited for.
+pub fn end_with(kept: String) -> Result<()> {
+    forget_handlers(&ENDS);
+    let mut signals = Signals::new(ENDS).map_err(failed)?;
+    std::thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            if std::io::stderr().is_terminal() {
+                // behind the bar and what the terminal shows of Ctrl-C
+                tell("");
+            }
+            tell(&format!("seqtune: stopped by a signal; {kept}"));
+            std::process::exit(128 + signal);
+        }
+    });
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `seqtune sweep`
 
-use crate::cli::answer::{answer, answer_json, tell, warn};
+use crate::cli::answer::{answer, answer_json, tell, warn, wrote};
 use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::precompile;
 use crate::cli::progress::Bar;
@@ -220,6 +220,7 @@ pub fn run(mut args: Args) -> Result<()> {
     }
     if let (Some(path), false) = (&args.pack, report.stopped) {
         Dataset::save_packed(&journal.dataset, path)?;
+        wrote(path);
     }
     finish(&args, &report, &journal, before)
 }
@@ -239,7 +240,10 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
     match records.iter().all(|record| matches!(record.outcome, Outcome::Invalid(_))) && !records.is_empty() {
         _ if report.signalled => {
             let done = report.found + report.measured + report.invalid;
-            Err(Error::Failed(format!("stopped by a signal at {done} of {}; the same command goes on", report.planned)))
+            let (planned, path) = (report.planned, args.output.display());
+            Err(Error::Failed(format!(
+                "stopped by a signal at {done} of {planned}; {path} keeps what was measured, and the same command goes on"
+            )))
         }
         true => {
             Err(Error::Failed(format!("none of the {} configs works; nothing can be learned from them", records.len())))

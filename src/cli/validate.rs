@@ -1,9 +1,9 @@
 //! `seqtune validate`
 
-use crate::cli::answer::{answer as print, answer_json, tell, warn};
+use crate::cli::answer::{answer as print, answer_json, tell, warn, wrote};
 use crate::cli::precompile;
 use crate::cli::progress::Bar;
-use crate::cli::signals::stop_at_signal;
+use crate::cli::signals::{end_with, stop_at_signal};
 use answer::{Answer, draw, page, table};
 use bench::{Bench, Validation};
 use contenders::Rivals;
@@ -116,6 +116,10 @@ pub fn run(args: Args) -> Result<()> {
         let (plan, until) = (planned.collect::<Result<Vec<_>>>()?, args.budget.map(|budget| began + budget));
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
     }
+    end_with(match &args.learn {
+        Some(path) => format!("{} keeps what was measured", path.display()),
+        None => "nothing is kept; with --learn FILE what was measured is".into(),
+    })?;
     let mut bench = bench(&args, &kernel, &device, rivals)?;
     let before = peaks_before(&kernel, &mut bench)?;
     let library = bench.engine.measurer.library()?;
@@ -258,11 +262,14 @@ impl Validated {
         let Validated { measured, answers, .. } = self;
         if let Some(path) = &args.plot {
             plot::write(path, &draw(kernel, measured, answers, device)?)?;
+            wrote(path);
         }
         if let Some(path) = &args.html {
             let model = format!("{}, {}", args.model.display(), model.digest());
             page(kernel, measured, answers, device, model)?.write(path)?;
+            wrote(path);
         }
+        args.learn.iter().for_each(|path| wrote(path));
         Ok(())
     }
 

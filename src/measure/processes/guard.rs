@@ -192,3 +192,14 @@ fn die_with_parent() {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
 }
+
+/// Lets signals do what they do by default again. A driver may have come before who handles a signal: LLVM within PoCL ends the process on
+/// each of these, and a handler that calls the one before it would never get to its own work.
+pub fn forget_handlers(signals: &[i32]) {
+    for signal in signals {
+        // SAFETY: changes the disposition of one signal to the default, which calls nothing
+        unsafe {
+            libc::signal(*signal, libc::SIG_DFL);
+        }
+    }
+}

@@ -7,6 +7,7 @@ use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
+use seqtune::cli::signals::end_with;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::settings::Settings;
 use std::collections::BTreeSet;
@@ -66,6 +67,12 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     let library = trees(args)?;
     let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
     let models = args.models.as_ref().unwrap_or(&temporary);
+    end_with(match &args.models {
+        Some(folder) => {
+            format!("{} keeps the models of finished folds, and the same command goes on", folder.display())
+        }
+        None => "nothing is kept; with --models FOLDER the models of finished folds are".into(),
+    })?;
     let settings = Settings { seed: args.seed, command: command_line(), ..Settings::default() };
     let small = distil::Options { seed: args.seed, command: command_line(), ..distil::Options::default() };
     let ask = Options {

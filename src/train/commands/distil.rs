@@ -6,6 +6,7 @@ use seqtune::cli::distil::Args;
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
 use seqtune::cli::progress::Bar;
+use seqtune::cli::signals::end_with;
 use seqtune_data::Table;
 use seqtune_predict::Model;
 use seqtune_predict::error::{Error, Result, input};
@@ -28,6 +29,7 @@ pub fn run(args: Args) -> Result<()> {
     let Args { invented, steps, seed, .. } = args;
     let options = Options { invented, steps, seed, command: command_line(), ..Options::default() };
     let mut made = Vec::new();
+    end_with("decoders that are finished are kept, and the same command goes on".into())?;
     for task in &tasks {
         let name = &task.corpus[0].0.name;
         // an interrupted run goes on: what is finished is kept

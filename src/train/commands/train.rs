@@ -9,6 +9,7 @@ use seqtune::cli::answer::{answer, answer_json, tell, warn};
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::{Kind, Replace, claim, command_line};
 use seqtune::cli::progress::Bar;
+use seqtune::cli::signals::end_with;
 use seqtune::cli::train::Args;
 use seqtune_data::Table;
 use seqtune_predict::error::{Result, input, io};
@@ -43,6 +44,8 @@ pub fn run(args: Args) -> Result<()> {
     let [learned, validation, test] = divided(&groups, &settings.split, tuned);
     tell(&format!("{kernels} kernels, {problems} problems, {records} records{models}"));
     tell(&format!("{learned} problems to learn from, {validation} to choose weights by, {test} held out, by shape"));
+    let place = args.output.display();
+    end_with(format!("{place} keeps what was trained so far, and the same command goes on"))?;
     let models = train_all(&groups, from.as_ref(), &settings, existing, tuned)?;
     for file in &stale {
         std::fs::remove_file(file).map_err(io(file))?;
