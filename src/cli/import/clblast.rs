@@ -26,7 +26,7 @@ pub struct ClblastArgs {
 
 pub fn run(args: ClblastArgs) -> Result<()> {
     args.target.claim(&args.files)?;
-    let files = texts(&args.files)?;
+    let files = texts(&args.files, args.target.strictness.strict)?;
     let (place, first) = &files[0];
     let family = clblast::family(first).map_err(|e| e.at(place))?;
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&family))?;

@@ -35,7 +35,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let kernel = Kernel::open(&args.kernel)?;
     let device = crate::cli::inputs::device(&args.device)?;
-    let files = texts(&args.files)?;
+    let files = texts(&args.files, args.target.strictness.strict)?;
     let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };
     let triton::Imported { dataset, rows, repeated, failed, left_out, bad } = triton::import(&kernel, &files, ask)?;
     args.target.save(&dataset, (rows, &bad), "config")?;

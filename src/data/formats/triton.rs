@@ -5,6 +5,7 @@
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
+use crate::formats::json::without_infinities;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
 use seqtune_predict::error::{Error, Result, input, quoted};
@@ -112,38 +113,6 @@ fn read(text: &str) -> Result<(Vec<Value>, Vec<Value>)> {
         (Some(key), Some(timings)) => Ok((key.clone(), timings.clone())),
         _ => Err(no("it has no key or no configs_timings")),
     }
-}
-
-/// The text with `null` where Python wrote a number that JSON does not have.
-fn without_infinities(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    // every second part is a string; a quotation mark behind an odd number of backslashes ends none
-    let (mut rest, mut is_string) = (text, false);
-    while !rest.is_empty() {
-        let end = end_of_part(rest, is_string);
-        let (part, behind) = rest.split_at(end);
-        match is_string {
-            true => plain += part,
-            false => plain += &part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
-        }
-        plain += &behind[..behind.len().min(1)];
-        rest = behind.get(1..).unwrap_or_default();
-        is_string = !is_string;
-    }
-    plain
-}
-
-/// Where the part that `text` begins with ends: at the next quotation mark, in a string the next that is not escaped.
-fn end_of_part(text: &str, is_string: bool) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'"' if !escaped => return at,
-            b'\\' if is_string => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    text.len()
 }
 
 /// A number or truth value as a parameter's value is written.
@@ -374,14 +343,5 @@ mod tests {
         };
         assert!(import("{").starts_with("a.json: is no autotune.json of Triton's"));
         assert!(import("[1]").contains("no key or no configs_timings"));
-    }
-
-    #[test]
-    fn only_numbers_that_json_lacks_are_replaced() {
-        assert_eq!(
-            without_infinities(r#"["Infinity \" NaN", Infinity, -Infinity, NaN]"#),
-            r#"["Infinity \" NaN", null, null, null]"#
-        );
-        assert_eq!(without_infinities("\"a\\\\\", NaN, \"NaN"), "\"a\\\\\", null, \"NaN");
     }
 }
