@@ -48,9 +48,9 @@ def _text(place: str) -> str:
     except EOFError:
         raise InputError(f"{place}: its packed data are cut off; fetch it again") from None
     except (OSError, lzma.LZMAError) as error:
-        # a damaged .gz is an OSError without a number
-        known = isinstance(error, OSError) and error.strerror is not None
-        raise (FileError if known else InputError)(f"{place}: {error.strerror if known else error}") from None
+        # damaged packed data are an error without a number
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise (FileError if reason else InputError)(f"{place}: {reason or error}") from None
     kind = next((kind for start, kind in ARCHIVES.items() if data.startswith(start)), None)
     if kind:
         raise InputError(f"{place}: is a {kind} archive; unpack it first")

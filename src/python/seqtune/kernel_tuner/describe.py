@@ -108,7 +108,9 @@ def describe_caches(
     paths = sorted(os.fspath(path) for path in caches)
     if not paths:
         raise InputError("no cache file is named")
-    first, values, sizes = {}, {}, problem_size
+    first: dict[str, Any] = {}
+    values: dict[str, list[Any]] = {}
+    sizes: Any = problem_size
     for path in paths:
         header = read(path)
         first = first or header
@@ -295,7 +297,7 @@ def _device(folder: str, name: str | None, max_threads: int) -> str | None:
     except DeviceNotFoundError:
         path = os.path.join(folder, "device.toml")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"[[device]]\nname = {json.dumps(name)}\n[device.limits]\nmax_group_items = {max_threads}\n")
+            file.write(f"[[device]]\nname = {json.dumps(name, ensure_ascii=False)}\n[device.limits]\nmax_group_items = {max_threads}\n")
         return path
 
 

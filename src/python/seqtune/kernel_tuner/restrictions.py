@@ -149,13 +149,17 @@ class _Translator:
                 return self._call(node)
             case ast.Name(id=name) if name in self.known and name not in self.names:
                 return self._constant(self.known[name])
-        values = self._values(node)
-        if values is None:
+        return self._parameter(node)
+
+    def _parameter(self, node: ast.expr) -> Text:
+        """A parameter whose values are whole numbers."""
+        found = self._values(node)
+        if found is None:
             raise Untranslatable(f"`{ast.unparse(node)}` has no equal in expressions")
-        if any(isinstance(value, str) for value in values[1]):
-            raise Untranslatable(f"`{values[0]}` has names for values: compare it with one of them")
-        # of a parameter all values are whole numbers
-        return Text(values[0], 8, "whole")
+        if any(isinstance(value, str) for value in found[1]):
+            raise Untranslatable(f"`{found[0]}` has names for values: compare it with one of them")
+        is_truth = bool(found[1]) and set(found[1]) <= {0, 1}
+        return Text(found[0], 8, "truth" if is_truth else "whole")
 
     def _constant(self, value: Any) -> Text:
         if isinstance(value, float) and (value != value or abs(value) == float("inf")):
@@ -240,10 +244,7 @@ class _Translator:
                 return Text(f"abs({inner.text})", 8, "whole" if inner.is_whole else "number")
             case ast.Call(func=ast.Name(id="bool"), args=[value], keywords=[]):
                 return self.truth(value)
-        values = self._values(node)
-        if values is None:
-            raise Untranslatable(f"`{ast.unparse(node)}` has no equal in expressions")
-        return Text(values[0], 8, "whole")
+        return self._parameter(node)
 
     def _comparison(self, sides: list[ast.expr], ops: list[ast.cmpop]) -> Text:
         """A comparison; a chain is its parts, joined by `and`."""
@@ -259,10 +260,9 @@ class _Translator:
             # `in` asks for equality: a name is none of the numbers
             parts = [self._pair(left, each, value) for value in right.elts]
             return parts[0] if len(parts) == 1 else Text(f" {word} ".join(part.within(level) for part in parts), level, "truth")
-        for one, two in ((left, right), (right, left)):
-            match two:
-                case ast.Constant(value=str(label)):
-                    return self._label(one, op, label)
+        for name, label in ((left, right), (right, left)):
+            if isinstance(label, ast.Constant) and isinstance(label.value, str):
+                return self._label(name, op, label.value)
         if type(op) not in _COMPARISONS:
             raise Untranslatable(f"`{type(op).__name__}` has no equal in expressions")
         one, two = self.number(left), self.number(right)
