@@ -34,6 +34,14 @@ impl Target {
         claim(&self.output, Kind::Dataset, self.replace, files)
     }
 
+    /// Refuses what could be read and is left out all the same, where nothing may be.
+    ///
+    /// # Errors
+    /// `Error::Input` with the commonest reason and its example.
+    pub fn refuse(&self, rows: usize, left_out: &BadRows) -> Result<()> {
+        if self.strictness.strict { left_out.refuse(rows) } else { Ok(()) }
+    }
+
     /// Saves what was imported; `what` are rows or configs.
     ///
     /// # Errors

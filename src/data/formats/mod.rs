@@ -6,6 +6,7 @@ pub mod clocks;
 pub mod inductor;
 pub mod json;
 pub mod kernel_tuner;
+pub mod listed;
 pub mod miopen;
 pub mod opened;
 pub mod origins;
