@@ -60,7 +60,7 @@ fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let outside = ONE.replace("MDIMAD=8", "MDIMAD=16").replace("WGD=8", "WGD=32");
     let strange = ONE.replace("KWID=2", "KWID=8");
-    let rows = [(ONE, 0.39), (TWO, 0.0), (outside.as_str(), 0.5), (strange.as_str(), 0.5)];
+    let rows = [(ONE, 0.39), (TWO, 0.41), (outside.as_str(), 0.5), (strange.as_str(), 0.5)];
     let first = write(folder.path(), "a.json", result(64, &rows).as_bytes());
     let second = write(folder.path(), "b.json", result(65, &[(ONE, 0.4)]).as_bytes());
     let again = write(folder.path(), "c.json", result(65, &[(ONE, 0.4)]).as_bytes());
@@ -77,16 +77,78 @@ fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
     assert!(out.contains("KWID"), "{out}");
     let dataset = Dataset::load(Path::new(&output)).unwrap();
     let times: Vec<f64> = dataset.records.iter().filter_map(|r| r.outcome.time_us()).map(|us| us.round()).collect();
-    // a time below the step of its clock is half a step
-    assert_eq!(times, [390.0, 1.0, 400.0]);
+    assert_eq!(times, [390.0, 410.0, 400.0]);
     assert_eq!(dataset.header.device.limits.compute_units, Some(4.0));
     let other =
         write(folder.path(), "d.json", result(64, &[(ONE, 0.4)]).replace("xgemm_direct_1", "xdot_1").as_bytes());
     let (_, err, code) = run(&["import", "clblast", &first, &other, "-o", &output, "--overwrite"]);
+    assert!(code == 2 && err.contains("d.json is of kernel `xdot`") && err.contains("a.json of kernel `xgemm_direct`"), "{err}");
+    let (_, err, code) = run(&["import", "clblast", &other, "--kernel", "xgemm_direct", "-o", &output, "--overwrite"]);
     assert!(code == 2 && err.contains("d.json: is of the tuner xdot, not of xgemm_direct"), "{err}");
     let none = write(folder.path(), "e.json", b"{}");
     let (_, err, code) = run(&["import", "clblast", &none, "-o", &output, "--overwrite"]);
     assert!(code == 2 && err.contains("is no result of a tuner of CLBlast"), "{err}");
+}
+
+#[test]
+fn a_time_of_0_is_below_the_clocks_step_only_beside_times_of_a_few_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("a.sqt").display().to_string();
+    let import = |text: String, more: &[&str]| {
+        let file = write(folder.path(), "a.json", text.as_bytes());
+        let said = run(&[&["import", "clblast", &file, "-o", &output, "--overwrite"], more].concat());
+        let dataset = Dataset::load(Path::new(&output)).ok();
+        let times: Vec<f64> = dataset.iter().flat_map(|d| &d.records).filter_map(|r| r.outcome.time_us()).collect();
+        (said, times)
+    };
+    let ((out, _, code), times) = import(result(64, &[(ONE, 0.004), (TWO, 0.0)]), &[]);
+    assert!(code == 0 && times == [4.0, 0.5] && !out.contains("left out"), "{out} {times:?}");
+    let ((out, err, code), times) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &[]);
+    assert!(code == 0 && times == [412.0], "{out}{err} {times:?}");
+    assert!(out.contains("its time is 0 beside others of many steps of the clock: 1 rows\n  first: "), "{out}");
+    let ((_, err, code), _) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &["--strict"]);
+    assert!(code == 2 && err.contains("--strict: 1 of 2 rows"), "{err}");
+    for wrong in ["-1", "null", "\"soon\"", "1e12", "0.0"] {
+        let ((_, err, code), _) = import(result(64, &[(ONE, 7.0)]).replace("\"time\": 7", &format!("\"time\": {wrong}")), &[]);
+        assert!(code == 2 && err.contains("its time is"), "{wrong}: {err}");
+    }
+}
+
+#[test]
+fn files_of_two_devices_texts_with_other_fields_and_cut_files_are_refused_or_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("a.sqt").display().to_string();
+    let file = |name: &str, text: String| write(folder.path(), name, text.as_bytes());
+    let good = result(64, &[(ONE, 0.39), (TWO, 0.41)]);
+    let first = file("a.json", good.clone());
+    let import = |files: &[&str]| run(&[&["import", "clblast"], files, &["-o", &output, "--overwrite"]].concat());
+    let described = file("described.json", good.replace("A processor", "NVIDIA GeForce RTX 3090"));
+    for (files, expected) in [
+        (vec![&*first, &described], "described.json measured on `NVIDIA GeForce RTX 3090`"),
+        (vec![&described, "--device", "H100"], "--device names H100; name RTX 3090"),
+        (vec![&file("b.json", good.replace("\"arg_m\": \"64\"", "\"arg_m\": \"64,c=a\""))], "2 of 2 rows cannot be read"),
+        (vec![&file("c.json", good.replace("\"64\"", "\"64,precision=16\""))], "2 of 2 rows cannot be read"),
+        (vec![&file("d.json", "{".into()), &first, "--strict"], "--strict: 1 of 3 rows"),
+        (vec![&file("e.json", "{}".into())], "is no result of a tuner of CLBlast"),
+    ] {
+        let (out, err, code) = import(&files);
+        assert!(code == 2 && err.replace(" is measured", " measured").contains(expected) && err.lines().count() == 1, "{files:?}: {out}{err}");
+        assert!(!Path::new(&output).exists());
+    }
+    let cut = file("cut.json", good[..good.rfind("\"time\"").unwrap()].to_string());
+    let batch = file("batch.json", good.replace("\"2.00\"", "\"3.00\"").replace("\"64\"", "\"65\""));
+    let program = file("program.json", good.replace("XgemmDirectTN", "XgemmDirectNN").replace("\"64\"", "\"66\""));
+    let (out, err, code) = import(&[&first, &first, &cut, &batch, &program, "--device", "H200"]);
+    assert!(code == 0 && err.contains("was measured on A processor; its records are booked as those of H200"), "{err}");
+    for (counted, rows) in [
+        ("repeat an earlier one", "3 configs"),
+        ("the file is cut off there", "1 rows"),
+        ("arg_alpha is `…` and not \"2.00\" as in the first file, and the kernel has no field for it", "2 rows"),
+        ("it is of the program `…`, not of XgemmDirectTN", "2 rows"),
+    ] {
+        assert!(out.contains(&format!("{counted}: {rows}")), "{counted}: {out}");
+    }
+    assert!(out.contains("2 records of xgemm_direct on H200 from 10 configs of 5 files"), "{out}");
 }
 
 /// A double of CLBlast's interface, and a program that asks for three products, one of which no table has.

@@ -283,7 +283,7 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
 #[test]
 fn amds_own_database_is_written_back_byte_by_byte_but_for_the_index_of_a_table() {
     let Some(folder) = real() else { return };
-    let bytes = miopen::contents(&folder.join("gfx942130_2024-12.db.txt.bz2")).unwrap();
+    let bytes = seqtune_data::formats::opened::contents(&folder.join("gfx942130_2024-12.db.txt.bz2")).unwrap();
     let text = std::str::from_utf8(&bytes).unwrap();
     let device = Device::described("gfx942130").unwrap();
     assert_eq!(miopen::device_name(&device).unwrap(), "gfx942130");

@@ -51,7 +51,7 @@ fn what_cannot_be_read_of_tritons_files_is_told_in_a_sentence_or_counted() {
         run(&[&args[..], more].concat())
     };
     for (file, more, expected) in [
-        (&cut, &[][..], "is no autotune.json of Triton's"),
+        (&cut, &["--strict"][..], "--strict: 1 of "),
         (&strange, &[], "6 of 6 rows cannot be read"),
         (&one, &["--strict"], "--strict: 1 of 6 rows cannot be read"),
         (&one, &["--key", "M,N,rows"], "has no field `rows`"),
@@ -63,7 +63,9 @@ fn what_cannot_be_read_of_tritons_files_is_told_in_a_sentence_or_counted() {
         assert!(code == 2 && err.contains(expected) && err.lines().count() == 1, "{code} {out}{err}");
         assert!(!Path::new(&output).exists());
     }
-    let (out, err, code) = import(&one, &[]);
+    let (out, err, code) = import(&cut, &["--overwrite"]);
+    assert!(code == 0 && out.contains("left out, because the file is cut off there: 1 rows"), "{out}{err}");
+    let (out, err, code) = import(&one, &["--overwrite"]);
     assert!(code == 0 && out.contains("5 records") && out.contains("has no parameter"), "{out}{err}");
 }
 

@@ -8,14 +8,14 @@ mod triton;
 
 use crate::cli::outputs::{Kind, Replace, claim};
 use clap::Subcommand;
-use options::{Strictness, Target, left_behind, pair};
+use options::{Strictness, Target, left_behind, pair, texts};
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
+use seqtune_data::formats::opened::contents;
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::{open_regular, read, read_text, text, unpack};
+use seqtune_predict::files::text;
 use seqtune_predict::kernel::{Device, Kernel};
-use seqtune_predict::limits;
 use std::path::{Path, PathBuf};
 
 /// Makes datasets of what others have tuned or measured
@@ -93,35 +93,16 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-/// The texts of a file, or of everything that a .zip holds.
-fn texts(path: &Path) -> Result<Vec<(String, String)>> {
-    let place = path.display().to_string();
-    if path.extension().is_none_or(|e| e != "zip") {
-        return Ok(vec![(place, read_text(path, limits::FOREIGN)?)]);
-    }
-    let damaged = |e: &dyn std::fmt::Display| Error::Input(format!("{place}: is no .zip, or a damaged one ({e})"));
-    let (file, length) = open_regular(path, limits::FOREIGN)?;
-    let mut archive = zip::ZipArchive::new(file).map_err(|e| damaged(&e))?;
-    let mut texts = Vec::new();
-    for i in 0..archive.len() {
-        let entry = archive.by_index(i).map_err(|e| damaged(&e))?;
-        let name = entry.name().map_err(|e| damaged(&e))?.into_owned();
-        if name.ends_with(".txt") {
-            let packed = entry.compressed_size().min(length) as usize;
-            let text = unpack(entry, packed).and_then(text).map_err(|e| e.at(format!("{place}, {name}")))?;
-            texts.push((format!("{place}, {name}"), text));
-        }
-    }
-    match texts.is_empty() {
-        true => input(format!("{place}: holds no .txt")),
-        false => Ok(texts),
-    }
-}
-
 fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
     let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
-    let files = args.files.iter().map(|path| texts(path)).collect::<Result<Vec<_>>>()?.concat();
+    let mut files = texts(&args.files, args.strictness.strict)?;
+    // an archive has other files beside them
+    if files.iter().any(|(place, _)| place.ends_with(".txt")) {
+        files.retain(|(place, _)| {
+            place.ends_with(".txt") || args.files.iter().any(|path| path.as_os_str() == place.as_str())
+        });
+    }
     let ask = autoheuristic::Options { device, set: args.set, command: crate::cli::outputs::command_line() };
     let imported = autoheuristic::import(&files, ask)?;
     let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out, bad } = &imported;
@@ -190,12 +171,7 @@ fn sweep_of(
 ) -> Result<kernel_tuner::Imported> {
     let place = file.display().to_string();
     let at = |e: Error| e.at(&place);
-    let bytes = read(file, limits::FOREIGN)?;
-    let plain = match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => unpack(flate2::read::GzDecoder::new(&bytes[..]), bytes.len()).map_err(at)?,
-        false => bytes,
-    };
-    let text = text(plain).map_err(at)?;
+    let text = text(contents(file)?).map_err(at)?;
     let sweep = parse(&text).map_err(at)?;
     let device = match (&args.device, &sweep.device) {
         (Some(name), _) => crate::cli::inputs::device(name)?,

@@ -73,6 +73,21 @@ impl BadRows {
         }
     }
 
+    /// Refuses an import of `rows` rows where any is left out: what `--strict` asks for of rows that could be read.
+    ///
+    /// # Errors
+    /// [`Error::Input`](seqtune_predict::Error::Input) with the commonest reason and its example.
+    pub fn refuse(&self, rows: usize) -> Result<()> {
+        match self.0.iter().max_by_key(|(_, counts)| counts.rows) {
+            Some((reason, counts)) => input(format!(
+                "--strict: {} of {rows} rows are left out, most because {reason}, such as {}",
+                self.rows(),
+                counts.example
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// A line for each reason and one for its example, each behind a line break.
     pub fn text(&self) -> String {
         let line = |(reason, counts): (&String, &Counts)| {

@@ -6,7 +6,9 @@ use crate::record::{Outcome, Record};
 use bincode::serde::Compat;
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::{decode_whole, unpack};
+use seqtune_predict::files::decode_whole;
+use seqtune_predict::limits;
+use seqtune_predict::unpacking::{Taken, unpack};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -118,8 +120,9 @@ pub fn encode(dataset: &Dataset) -> Result<Vec<u8>> {
 /// [`Error::Input`] where the data is damaged or the header has another format.
 pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     let packed = bytes.get(MAGIC.len()..).unwrap_or_default();
-    let mut decoder = ZlibDecoder::new(packed);
-    let plain = unpack(&mut decoder, packed.len())?;
+    let taken = Taken::default();
+    let mut decoder = ZlibDecoder::new(taken.count(packed));
+    let plain = unpack(&mut decoder, &taken, limits::DATASET)?;
     if decoder.total_in() != packed.len() as u64 {
         return input("something stands behind the dataset; fetch or make it again");
     }

@@ -4,7 +4,7 @@
 //! read is opened without waiting, looked at, and refused where it is no regular file or too large.
 
 use crate::error::{Error, Result, input, io};
-use crate::limits::{FileLimit, LINE, UNPACKED_BYTES, UNPACKED_TIMES};
+use crate::limits::{FileLimit, LINE};
 use bincode::Decode;
 use std::fs::{File, Metadata, OpenOptions};
 #[cfg(not(target_family = "wasm"))]
@@ -33,7 +33,7 @@ fn open(path: &Path) -> Result<(File, Metadata)> {
     }
 }
 
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{bytes} bytes"),
         1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
@@ -100,10 +100,13 @@ pub fn read_text(path: &Path, limit: FileLimit) -> Result<String> {
 /// Bytes as text, without the byte order mark.
 ///
 /// # Errors
-/// [`Error::Input`] with the line where they are not UTF-8.
+/// [`Error::Input`] with the line where they are not UTF-8, or where they are text of another encoding.
 pub fn text(mut bytes: Vec<u8>) -> Result<String> {
     if bytes.starts_with(MARK) {
         bytes.drain(..MARK.len());
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return input("is text in UTF-16, as a PowerShell writes it; convert it to UTF-8 first");
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
@@ -179,21 +182,6 @@ fn drain(mut stream: impl Read, limit: FileLimit, attached: bool) -> Result<Vec<
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(Error::Failed(e.to_string())),
         }
-    }
-}
-
-/// Unpacks data, as far as they may be unpacked: a file of a few bytes may stand for more than memory holds.
-///
-/// # Errors
-/// [`Error::Input`] where they are damaged, or more than [`UNPACKED_TIMES`] times the packed bytes (and [`UNPACKED_BYTES`]).
-pub fn unpack(from: impl Read, packed: usize) -> Result<Vec<u8>> {
-    let most = UNPACKED_BYTES.max(packed.saturating_mul(UNPACKED_TIMES));
-    // what is unpacked is usually about four times as much: a buffer that grows is copied
-    let mut plain = Vec::with_capacity(packed.saturating_mul(4).min(most));
-    match from.take(most as u64 + 1).read_to_end(&mut plain) {
-        Ok(_) if plain.len() <= most => Ok(plain),
-        Ok(_) => input(format!("unpacks to more than {}, which is no data of ours", size(most as u64))),
-        Err(e) => input(format!("its packed data are truncated or damaged ({e}); fetch it again")),
     }
 }
 

@@ -71,6 +71,7 @@ pub mod softmax;
 pub mod split;
 pub mod threads;
 pub mod trust;
+pub mod unpacking;
 pub mod vocab;
 
 pub use candidate::{Candidate, Scored};

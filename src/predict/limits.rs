@@ -57,11 +57,18 @@ pub const CONVOLUTIONS: usize = 1_000_000;
 /// Configs of a problem: `--sample`, `--pool`.
 pub const SAMPLE: usize = 1_000_000;
 
-/// What unpacked data may have at most: so many times the packed bytes, or [`UNPACKED_BYTES`] where that is more.
-pub const UNPACKED_TIMES: usize = 250;
+/// What unpacked data may have at most while they are unpacked: so many times the packed bytes that were read, or [`UNPACKED_BYTES`] where that
+/// is more; in all what the kind of file may have.
+pub const UNPACKED_TIMES: u64 = 250;
 
 /// See [`UNPACKED_TIMES`].
-pub const UNPACKED_BYTES: usize = 64 << 20;
+pub const UNPACKED_BYTES: u64 = 64 << 20;
+
+/// Microseconds of one launch or run: thirty days. A time beyond is a unit misread, or stands for a failure.
+pub const SAMPLE_US: f64 = 2.592e12;
+
+/// Microseconds of a config beside which a sample of 0 is no time: clocks are finer.
+pub const ZERO_BESIDE_US: f64 = 10.0;
 
 /// The size of a kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

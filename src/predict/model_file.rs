@@ -1,12 +1,14 @@
 //! The file of a model: safetensors with weights, trees and, in the metadata, a description and a checksum of all of it.
 
 use crate::error::{Error, Result, input};
-use crate::files::{decode_whole, unpack};
+use crate::files::decode_whole;
 use crate::gbdt::Trees;
 use crate::kernel::hex;
+use crate::limits;
 use crate::network::weights::{Array, Weights};
 use crate::profiles::Profiles;
 use crate::threads::{apart, cores};
+use crate::unpacking::{Taken, unpack};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -194,6 +196,7 @@ fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
 
 /// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.
 fn unpacked<T: bincode::Decode<()>>(packed: &[u8]) -> Result<Vec<Arc<T>>> {
-    let trees = unpack(flate2::read::ZlibDecoder::new(packed), packed.len()).and_then(|plain| decode_whole(&plain));
-    trees.map_err(|e| e.at("its trees"))
+    let taken = Taken::default();
+    let plain = unpack(flate2::read::ZlibDecoder::new(taken.count(packed)), &taken, limits::MODEL);
+    plain.and_then(|plain| decode_whole(&plain)).map_err(|e| e.at("its trees"))
 }

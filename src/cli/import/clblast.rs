@@ -1,8 +1,9 @@
 //! `seqtune import clblast`
 
+use crate::cli::answer::warn;
 use crate::cli::import::options::{Target, left_behind, texts};
-use seqtune_data::formats::clblast;
-use seqtune_predict::error::Result;
+use seqtune_data::formats::{clblast, origins};
+use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel};
 use std::path::PathBuf;
 
@@ -26,14 +27,14 @@ pub struct ClblastArgs {
 
 pub fn run(args: ClblastArgs) -> Result<()> {
     args.target.claim(&args.files)?;
-    let files = texts(&args.files)?;
-    let (place, first) = &files[0];
-    let family = clblast::family(first).map_err(|e| e.at(place))?;
-    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&family))?;
-    let device = device(&args, first)?;
+    let files = texts(&args.files, args.target.strictness.strict)?;
+    let told = clblast::origins(&files)?;
+    let kernel = Kernel::open(args.kernel.as_deref().or(told.kernel()).unwrap_or_default())?;
+    let device = device(&args, &files, told.device())?;
     let command = crate::cli::outputs::command_line();
-    let clblast::Imported { dataset, rows, repeated, left_out, bad } =
+    let clblast::Imported { dataset, rows, repeated, left_out, unsaid, bad } =
         clblast::import(&kernel, &device, &files, command)?;
+    args.target.refuse(rows, &unsaid)?;
     args.target.save(&dataset, (rows, &bad), "config")?;
     let mut text = format!(
         "{}: {} records of {} on {} from {rows} configs of {} files",
@@ -44,19 +45,23 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         files.len()
     );
     text += &left_behind(repeated, &left_out, "configs", &bad);
+    text += &unsaid.text();
     crate::cli::answer::answer(&text);
     Ok(())
 }
 
-/// The device that is named, or the one that a file tells of: as OpenCL describes it where it is here.
-fn device(args: &ClblastArgs, first: &str) -> Result<Device> {
-    match &args.device {
-        Some(name) => crate::cli::inputs::device(name),
-        None => {
-            let told = clblast::device(first)?;
-            let described = Device::described(&told.name);
-            let here = seqtune_measure::devices().0.into_iter().map(|found| found.device);
-            Ok(described.ok().or_else(|| here.into_iter().find(|d| d.name == told.name)).unwrap_or(told))
+/// The device that is named, which has to be the one that the files tell of; or that one: as OpenCL describes it where it is here.
+fn device(args: &ClblastArgs, files: &[(String, String)], told: Option<&str>) -> Result<Device> {
+    if let Some(name) = &args.device {
+        let named = crate::cli::inputs::device(name)?;
+        if let Some(warning) = told.map(|told| origins::agree(&named, told)).transpose()?.flatten() {
+            warn(&format!("what CLBlast tuned {warning}"));
         }
+        return Ok(named);
     }
+    let first = files.iter().find_map(|(_, text)| clblast::device(text).ok().filter(|device| Some(&*device.name) == told));
+    let Some(own) = first else { return input("the files tell no device; name it with --device") };
+    let here = seqtune_measure::devices().0.into_iter().map(|found| found.device);
+    let described = origins::described(&own.name).ok();
+    Ok(described.or_else(|| here.into_iter().find(|d| d.name == own.name)).unwrap_or(own))
 }

@@ -37,7 +37,7 @@ pub struct ClocksArgs {
 
 pub fn run(args: ClocksArgs) -> Result<()> {
     args.target.claim(&args.files)?;
-    let files = texts(&args.files)?;
+    let files = texts(&args.files, args.target.strictness.strict)?;
     let (kernel, device) = (Kernel::open(&args.kernel)?, crate::cli::inputs::device(&args.device)?);
     let command = crate::cli::outputs::command_line();
     let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };

@@ -1,12 +1,12 @@
 //! What imports share: options, and what they tell.
 
+use crate::cli::answer::warn;
 use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_data::formats::opened;
 use seqtune_data::{BadRows, Dataset};
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::read_text;
-use seqtune_predict::limits;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What becomes of rows that cannot be read.
 #[derive(clap::Args)]
@@ -34,6 +34,14 @@ impl Target {
         claim(&self.output, Kind::Dataset, self.replace, files)
     }
 
+    /// Refuses what could be read and is left out all the same, where nothing may be.
+    ///
+    /// # Errors
+    /// `Error::Input` with the commonest reason and its example.
+    pub fn refuse(&self, rows: usize, left_out: &BadRows) -> Result<()> {
+        if self.strictness.strict { left_out.refuse(rows) } else { Ok(()) }
+    }
+
     /// Saves what was imported; `what` are rows or configs.
     ///
     /// # Errors
@@ -47,9 +55,32 @@ impl Target {
     }
 }
 
-/// Files as pairs of path and text.
-pub fn texts(files: &[PathBuf]) -> Result<Vec<(String, String)>> {
-    files.iter().map(|path| Ok((path.display().to_string(), read_text(path, limits::FOREIGN)?))).collect()
+/// What each file gives. One that cannot be read is left out with a warning, unless none may be (`strict`) or no other is there.
+///
+/// # Errors
+/// The error of the first file that cannot be read, where it refuses the import.
+pub fn readable<T>(files: &[PathBuf], strict: bool, read: &dyn Fn(&Path) -> Result<T>) -> Result<Vec<T>> {
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    for path in files {
+        match read(path) {
+            Ok(one) => found.push(one),
+            Err(e) if strict => return Err(e.at("--strict")),
+            Err(e) => unread.push(e),
+        }
+    }
+    if found.is_empty() && !unread.is_empty() {
+        return Err(unread.remove(0));
+    }
+    unread.iter().for_each(|e| warn(&format!("1 of {} files is left out: {e}", files.len())));
+    Ok(found)
+}
+
+/// Files, unpacked, as pairs of place and text; see [`readable`].
+///
+/// # Errors
+/// As [`readable`].
+pub fn texts(files: &[PathBuf], strict: bool) -> Result<Vec<(String, String)>> {
+    Ok(readable(files, strict, &opened::texts)?.concat())
 }
 
 /// `NAME=VALUE`.

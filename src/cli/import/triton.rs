@@ -35,9 +35,11 @@ pub fn run(args: TritonArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let kernel = Kernel::open(&args.kernel)?;
     let device = crate::cli::inputs::device(&args.device)?;
-    let files = texts(&args.files)?;
+    let files = texts(&args.files, args.target.strictness.strict)?;
     let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };
-    let triton::Imported { dataset, rows, repeated, failed, left_out, bad } = triton::import(&kernel, &files, ask)?;
+    let triton::Imported { dataset, rows, repeated, failed, left_out, unsaid, bad } =
+        triton::import(&kernel, &files, ask)?;
+    args.target.refuse(rows, &unsaid)?;
     args.target.save(&dataset, (rows, &bad), "config")?;
     let mut text = format!(
         "{}: {} records of {} on {} from {rows} configs of {} files, {failed} of them of configs that failed",
@@ -48,6 +50,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
         files.len()
     );
     text += &left_behind(repeated, &left_out, "configs", &bad);
+    text += &unsaid.text();
     crate::cli::answer::answer(&text);
     Ok(())
 }

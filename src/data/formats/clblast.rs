@@ -8,11 +8,15 @@ pub use tables::{Choice, MARK, Table, whole_tiles, write_database, write_header}
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
+use crate::formats::listed::{self, CUT, Listed};
+use crate::formats::origins::Origins;
+use crate::formats::values;
 use crate::recipe::Provenance;
 use crate::record::{Measurement, Outcome, Record};
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
-use serde_json::Value;
+use seqtune_predict::limits::SAMPLE_US;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 
 /// Result of an import.
@@ -25,7 +29,9 @@ pub struct Imported {
     pub repeated: usize,
     /// Number of configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
-    /// Rows whose problem or config is none of the kernel's.
+    /// Configs of files that differ in what the kernel has no field for, or of another program.
+    pub unsaid: BadRows,
+    /// Rows whose problem or config is none of the kernel's, or whose time cannot be.
     pub bad: BadRows,
 }
 
@@ -35,15 +41,25 @@ const FIXED: [&str; 1] = ["PRECISION"];
 /// Least time that the tuners tell, in milliseconds: they write three decimals.
 const STEP: f64 = 1e-3;
 
+/// Steps of a file's least time up to which a time of 0 is one below the step.
+const FEW: f64 = 5.0;
+
 /// Kernel family of a file, as `xgemm_direct`, without the number of the tuner's part.
 ///
 /// # Errors
 /// [`Error::Input`] where the text is no result of a tuner.
 pub fn family(text: &str) -> Result<String> {
-    let file = read(text)?;
-    let name = file["kernel_family"].as_str().unwrap_or_default();
-    let bare = name.rsplit_once('_').filter(|(_, part)| part.parse::<u32>().is_ok()).map_or(name, |(bare, _)| bare);
-    Ok(bare.to_string())
+    Ok(bare(&read(text)?))
+}
+
+fn bare(file: &Listed) -> String {
+    let name = word(file, "kernel_family");
+    name.rsplit_once('_').filter(|(_, part)| part.parse::<u32>().is_ok()).map_or(name, |(bare, _)| bare).to_string()
+}
+
+/// A text of a file; empty where it has none of this name.
+fn word<'f>(file: &'f Listed, key: &str) -> &'f str {
+    file.members.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Device of a file as it tells of it: name, compute units, clock, and whether it is a CPU.
@@ -52,7 +68,7 @@ pub fn family(text: &str) -> Result<String> {
 /// [`Error::Input`] where the text is no result of a tuner.
 pub fn device(text: &str) -> Result<Device> {
     let file = read(text)?;
-    let word = |key: &str| file[key].as_str().unwrap_or_default().to_string();
+    let word = |key: &str| word(&file, key).to_string();
     let number = |key: &str| word(key).parse::<f64>().ok().filter(|x| *x > 0.0);
     let is_cpu = word("device_type") == "CPU";
     let limits = Limits {
@@ -74,94 +90,188 @@ pub fn device(text: &str) -> Result<Device> {
     Ok(device)
 }
 
-fn read(text: &str) -> Result<Value> {
-    let file: Value = serde_json::from_str(text).map_err(|e| Error::Input(format!("is no JSON: {e}")))?;
-    match file["kernel_family"].is_string() && file["results"].is_array() {
+fn read(text: &str) -> Result<Listed> {
+    let no = |why: &str| Error::Input(format!("is no result of a tuner of CLBlast: {why}"));
+    let file = listed::read(text, "results").map_err(|e| no(&e.to_string()))?;
+    match file.members.get("kernel_family").is_some_and(Value::is_string) {
         true => Ok(file),
-        false => input("is no result of a tuner of CLBlast: it has no kernel_family and results"),
+        false => Err(no("it has no kernel_family")),
     }
 }
 
-/// Imports files of one kernel and device, given as pairs of path and text.
+/// What files tell of themselves, the first that cannot be read left out unless there is no other: whose kernel family and whose device they are.
 ///
 /// # Errors
-/// [`Error::Input`] where a file is of another kind, kernel family or device.
+/// [`Error::Input`] where files are of two families or two devices, or none can be read.
+pub fn origins(files: &[(String, String)]) -> Result<Origins> {
+    let (mut origins, mut first) = (Origins::default(), None);
+    for (place, text) in files {
+        match read(text) {
+            Ok(file) => {
+                let device = Some(word(&file, "device")).filter(|name| !name.is_empty());
+                origins.add(place, Some(&bare(&file)), device)?;
+            }
+            Err(e) => first = first.or(Some(e.at(place))),
+        }
+    }
+    match (origins.kernel().is_some(), first) {
+        (false, Some(e)) => Err(e),
+        _ => Ok(origins),
+    }
+}
+
+/// Imports files of one kernel and device, given as pairs of path and text. A file that cannot be read is left out and counted.
+///
+/// # Errors
+/// [`Error::Input`] where a file is of another kernel family.
 pub fn import(kernel: &Kernel, device: &Device, files: &[(String, String)], command: String) -> Result<Imported> {
     let tool = "CLBlast's tuner: the best of its runs, in steps of 1 us".into();
     let places = files.iter().map(|(place, _)| place.clone()).collect();
     let header = Header::new(kernel, device, 0, Provenance::Imported { tool, files: places }, command);
-    let mut imported = Imported {
+    let imported = Imported {
         dataset: Dataset { header, records: Vec::new() },
         rows: 0,
         repeated: 0,
         left_out: BTreeMap::new(),
+        unsaid: BadRows::default(),
         bad: BadRows::default(),
     };
-    let mut seen: HashSet<(String, String)> = HashSet::new();
+    let mut importer = Importer { kernel, device, seen: HashSet::new(), first: Map::new(), program: None, imported };
     for (place, text) in files {
-        one(kernel, device, (place, text), &mut imported, &mut seen).map_err(|e| e.at(place))?;
+        match read(text) {
+            Ok(file) => importer.add(place, &file).map_err(|e| e.at(place))?,
+            Err(e) => importer.bad_row(&e.to_string(), place),
+        }
     }
-    Ok(imported)
+    Ok(importer.imported)
 }
 
-fn one(
-    kernel: &Kernel,
-    device: &Device,
-    (place, text): (&str, &str),
-    imported: &mut Imported,
-    seen: &mut HashSet<(String, String)>,
-) -> Result<()> {
-    let (file, family) = (read(text)?, family(text)?);
-    if family != kernel.name {
-        return input(format!("is of the tuner {}, not of {}", quoted(&family), kernel.name));
-    }
-    let problem = problem(kernel, &file)?;
-    let space = ConfigSpace::new(kernel, &problem, device);
-    let shown = kernel.show_problem(&problem);
-    for row in file["results"].as_array().into_iter().flatten() {
-        imported.rows += 1;
-        let (config, ms) = match (config(kernel, &row["parameters"]), row["time"].as_f64()) {
-            (Ok(config), Some(ms)) if ms >= 0.0 => (config, ms.max(STEP / 2.0)),
-            (Err(e), _) => {
-                imported.bad.add(&e.to_string(), place);
-                continue;
-            }
-            _ => {
-                imported.bad.add("a time is not 0 or more", place);
-                continue;
-            }
-        };
-        if let Some(reason) = space.violation(&config) {
-            *imported.left_out.entry(reason).or_default() += 1;
-            continue;
-        }
-        let text = kernel.show_config(&config);
-        if !seen.insert((shown.clone(), text.clone())) {
-            imported.repeated += 1;
-            continue;
-        }
-        let outcome = Outcome::Measured(Measurement { samples_us: vec![(ms * 1e3) as f32], energy: None });
-        let (problem, config) = (shown.as_str().into(), text.into());
-        imported.dataset.records.push(Record { problem, config, outcome, observed: Default::default() });
-    }
-    Ok(())
+/// An import while it runs.
+struct Importer<'k> {
+    kernel: &'k Kernel,
+    device: &'k Device,
+    /// Problems and configs that are there.
+    seen: HashSet<(String, String)>,
+    /// Arguments of the first file that are no field of the kernel.
+    first: Map<String, Value>,
+    /// Name of the first program.
+    program: Option<String>,
+    imported: Imported,
 }
 
-/// The problem of a file: `arg_m` and so on, where the kernel has a field of that name, and its precision.
-fn problem(kernel: &Kernel, file: &Value) -> Result<Problem> {
-    let mut pairs = Vec::new();
-    for field in &kernel.fields {
-        let key =
-            if field.name == "precision" { "precision".into() } else { format!("arg_{}", field.name.to_lowercase()) };
-        if let Some(value) = file[&key].as_str() {
-            pairs.push(format!("{}={value}", field.name));
+impl Importer<'_> {
+    fn bad_row(&mut self, reason: &str, place: &str) {
+        self.imported.rows += 1;
+        self.imported.bad.add(reason, place);
+    }
+
+    /// Adds a file.
+    fn add(&mut self, place: &str, file: &Listed) -> Result<()> {
+        let family = bare(file);
+        if family != self.kernel.name {
+            return input(format!("is of the tuner {}, not of {}", quoted(&family), self.kernel.name));
+        }
+        if file.is_cut {
+            self.bad_row(CUT, &format!("{place}, result {}", file.rows.len() + 1));
+        }
+        self.imported.rows += file.rows.len();
+        if let Some(reason) = self.differs(file) {
+            file.rows.iter().for_each(|_| self.imported.unsaid.add(&reason, place));
+            return Ok(());
+        }
+        match problem(self.kernel, file) {
+            Ok(problem) => self.add_rows(place, &problem, &file.rows),
+            Err(e) => file.rows.iter().for_each(|_| self.imported.bad.add(&e.to_string(), place)),
+        }
+        Ok(())
+    }
+
+    /// An argument of a file that is another than that of the first, where the kernel has no field for it.
+    fn differs(&mut self, file: &Listed) -> Option<String> {
+        let is_field = |key: &str| self.kernel.fields.iter().any(|field| key_of(&field.name) == key);
+        let own = file.members.iter().filter(|(key, _)| key.starts_with("arg_") && !is_field(key));
+        let own: Map<String, Value> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+        if self.first.is_empty() {
+            self.first = own;
+            return None;
+        }
+        let other = own.iter().find(|(key, value)| self.first.get(*key).is_some_and(|first| first != *value));
+        let (key, value) = other?;
+        let (key, value, first) = (quoted(key), quoted(&value.to_string()), quoted(&self.first[key].to_string()));
+        Some(format!("{key} is `{value}` and not {first} as in the first file, and the kernel has no field for it"))
+    }
+
+    /// Adds the rows of a problem.
+    fn add_rows(&mut self, place: &str, problem: &Problem, rows: &[Value]) {
+        let space = ConfigSpace::new(self.kernel, problem, self.device);
+        let shown = self.kernel.show_problem(problem);
+        let above = rows.iter().filter_map(ms).filter(|ms| *ms > 0.0);
+        let least = above.fold(f64::INFINITY, f64::min);
+        for (at, row) in rows.iter().enumerate() {
+            let place = format!("{place}, result {}", at + 1);
+            let program = row["kernel"].as_str().unwrap_or_default();
+            let first = self.program.get_or_insert_with(|| program.into());
+            if first != program {
+                let reason = format!("it is of the program `{}`, not of {}", quoted(program), quoted(first));
+                self.imported.unsaid.add(&reason, &place);
+                continue;
+            }
+            let read = config(self.kernel, &row["parameters"]).and_then(|config| Ok((config, time_us(row, least)?)));
+            match read {
+                Ok((config, us)) => match space.violation(&config) {
+                    Some(reason) => *self.imported.left_out.entry(reason).or_default() += 1,
+                    None => self.book(&shown, self.kernel.show_config(&config), us),
+                },
+                Err(e) => self.imported.bad.add(&e.to_string(), &place),
+            }
         }
     }
-    kernel.problem(&pairs.join(","))
+
+    /// Adds a record, unless its problem and config are there.
+    fn book(&mut self, problem: &str, config: String, us: f32) {
+        if !self.seen.insert((problem.into(), config.clone())) {
+            self.imported.repeated += 1;
+            return;
+        }
+        let outcome = Outcome::Measured(Measurement { samples_us: vec![us], energy: None });
+        let (problem, config) = (problem.into(), config.into());
+        self.imported.dataset.records.push(Record { problem, config, outcome, observed: Default::default() });
+    }
+}
+
+/// Milliseconds of a row.
+fn ms(row: &Value) -> Option<f64> {
+    row["time"].as_f64().or_else(|| row["time"].as_str()?.trim().parse().ok())
+}
+
+/// Microseconds of a row of a file whose least time above 0 is `least` milliseconds.
+fn time_us(row: &Value, least: f64) -> Result<f32> {
+    match ms(row) {
+        Some(0.0) if least <= FEW * STEP => Ok((STEP / 2.0 * 1e3) as f32),
+        Some(0.0) => input("its time is 0 beside others of many steps of the clock"),
+        Some(ms) if ms * 1e3 > SAMPLE_US => input(format!("its time is `{ms:e}` ms, over thirty days")),
+        Some(ms) if ms > 0.0 => Ok((ms * 1e3) as f32),
+        _ => input("its time is no number of 0 or more"),
+    }
+}
+
+/// What a file calls a field: `arg_m` and so on, and its precision.
+fn key_of(field: &str) -> String {
+    if field == "precision" { "precision".into() } else { format!("arg_{}", field.to_lowercase()) }
+}
+
+/// The problem of a file.
+fn problem(kernel: &Kernel, file: &Listed) -> Result<Problem> {
+    let told = |name: &str| file.members.get(&key_of(name));
+    let fields = kernel.fields.iter().filter_map(|field| Some((field, told(&field.name)?)));
+    // as JSON, where a text is a value and never another field
+    let pairs: Map<String, Value> =
+        fields.map(|(field, value)| (field.name.clone(), values::field(field, value).into())).collect();
+    kernel.problem(&Value::Object(pairs).to_string())
 }
 
 fn config(kernel: &Kernel, parameters: &Value) -> Result<Config> {
     let Some(named) = parameters.as_object() else { return input("a result has no parameters") };
-    let pairs = named.iter().filter(|(name, _)| !FIXED.contains(&name.as_str()));
-    kernel.config(&pairs.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","))
+    let named = named.iter().filter(|(name, _)| !FIXED.contains(&name.as_str()));
+    values::config(kernel, named.map(|(name, value)| (name.as_str(), value)))
 }

@@ -5,11 +5,15 @@
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
+use crate::formats::listed::{self, CUT, Listed};
+use crate::formats::origins::Origins;
+use crate::formats::values;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::spec::{Field, FieldKind};
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune_predict::limits::{SAMPLE_US, ZERO_BESIDE_US};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -38,6 +42,8 @@ pub struct Imported {
     pub failed: usize,
     /// Number of rows with configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
+    /// Rows of configs that the kernel cannot say, or that a file has twice.
+    pub unsaid: BadRows,
     /// Rows that cannot be read, or whose problem or config is none of the kernel's.
     pub bad: BadRows,
 }
@@ -53,12 +59,24 @@ const LAUNCH: [(&str, Option<i64>, &str); 4] = [
 /// Name of an entry of a key that is no field.
 const NO_FIELD: &str = "_";
 
+/// What Triton adds to the name of a kernel for the name of a file.
+const ENDING: &str = ".autotune.json";
+
+/// The kernel that Triton named a file after, packed or not; `None` where the file has another name.
+fn kernel_of(place: &str) -> Option<&str> {
+    let (name, _) = place.rsplit(['/', '\\', ' ']).next()?.split_once(ENDING)?;
+    (!name.is_empty()).then_some(name)
+}
+
 /// Imports files of one kernel, given as pairs of path and text. Rows that cannot be read are left out and counted.
 ///
 /// # Errors
-/// [`Error::Input`] where a file is of another kind or its key has other entries, or where an option names no field.
+/// [`Error::Input`] where a file is of another kind or its key has other entries, where files are of two kernels by the names that Triton gave
+/// them, or where an option names no field.
 pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Result<Imported> {
     let names = names(kernel, &ask)?;
+    let mut origins = Origins::default();
+    files.iter().try_for_each(|(place, _)| origins.add(place, kernel_of(place), None))?;
     let tool = "Triton's autotuner: median, 20 % and 80 % quantile of each config".into();
     let places = files.iter().map(|(place, _)| place.clone()).collect();
     let header = Header::new(kernel, &ask.device, 0, Provenance::Imported { tool, files: places }, ask.command.clone());
@@ -73,13 +91,18 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
             repeated: 0,
             failed: 0,
             left_out: BTreeMap::new(),
+            unsaid: BadRows::default(),
             bad: BadRows::default(),
         },
     };
-    for (place, text) in files {
-        let (key, timings) = read(text).map_err(|e| e.at(place))?;
+    for (at, (place, text)) in files.iter().enumerate() {
+        let (key, file) = read(text).map_err(|e| e.at(place))?;
         let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
-        found.add(place, &pairs, &timings);
+        found.add((at, place), &pairs, &file.rows);
+        if file.is_cut {
+            found.imported.rows += 1;
+            found.imported.bad.add(CUT, &format!("{place}, config {}", file.rows.len() + 1));
+        }
     }
     Ok(found.finish())
 }
@@ -105,115 +128,118 @@ fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
 }
 
 /// The key of a file, and its configs with their times.
-fn read(text: &str) -> Result<(Vec<Value>, Vec<Value>)> {
+fn read(text: &str) -> Result<(Vec<Value>, Listed)> {
     let no = |why: &str| Error::Input(format!("is no autotune.json of Triton's: {why}"));
-    let file: Value = serde_json::from_str(&without_infinities(text)).map_err(|e| no(&e.to_string()))?;
-    match (file["key"].as_array(), file["configs_timings"].as_array()) {
-        (Some(key), Some(timings)) => Ok((key.clone(), timings.clone())),
-        _ => Err(no("it has no key or no configs_timings")),
-    }
-}
-
-/// The text with `null` where Python wrote a number that JSON does not have.
-fn without_infinities(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    // every second part is a string; a quotation mark behind an odd number of backslashes ends none
-    let (mut rest, mut is_string) = (text, false);
-    while !rest.is_empty() {
-        let end = end_of_part(rest, is_string);
-        let (part, behind) = rest.split_at(end);
-        match is_string {
-            true => plain += part,
-            false => plain += &part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
-        }
-        plain += &behind[..behind.len().min(1)];
-        rest = behind.get(1..).unwrap_or_default();
-        is_string = !is_string;
-    }
-    plain
-}
-
-/// Where the part that `text` begins with ends: at the next quotation mark, in a string the next that is not escaped.
-fn end_of_part(text: &str, is_string: bool) -> usize {
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'"' if !escaped => return at,
-            b'\\' if is_string => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    text.len()
-}
-
-/// A number or truth value as a parameter's value is written.
-fn number(value: &Value) -> Option<String> {
-    match value {
-        Value::Bool(is) => Some((*is as u8).to_string()),
-        Value::Number(_) => Some(value.to_string()),
-        _ => None,
+    let file = listed::read(text, "configs_timings").map_err(|e| no(&e.to_string()))?;
+    match file.members.get("key").and_then(Value::as_array) {
+        Some(key) => Ok((key.clone(), file)),
+        None => Err(no("it has no key")),
     }
 }
 
 /// An entry of a key as a field's value is written.
 fn written(field: &Field, value: &Value) -> String {
-    let text = match value {
-        Value::Bool(true) if field.kind == FieldKind::Choice => "True".to_string(),
-        Value::Bool(false) if field.kind == FieldKind::Choice => "False".to_string(),
-        Value::Null => "None".to_string(),
-        Value::String(text) => text.trim_start_matches("torch.").to_string(),
-        other => number(other).unwrap_or_else(|| other.to_string()),
+    let Some(text) = value.as_str().filter(|_| field.kind == FieldKind::Choice) else {
+        return values::field(field, value);
     };
-    let short = match text.as_str() {
+    let text = text.trim_start_matches("torch.");
+    let short = match text {
         "float16" => "f16",
         "bfloat16" => "bf16",
         "float32" => "f32",
         "float64" => "f64",
         other => other,
     };
-    match field.labels.contains(&text) || !field.labels.iter().any(|label| label == short) {
-        true => text,
-        false => short.into(),
+    let has = |name: &str| field.labels.iter().any(|label| label == name);
+    if has(text) || !has(short) { text.into() } else { short.into() }
+}
+
+/// Whether a field of a config leaves the program as it is.
+fn is_unset(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(true) => false,
     }
 }
 
-/// A config as `name=value` pairs of a kernel's parameters.
-fn config_text(kernel: &Kernel, config: &Value) -> std::result::Result<String, String> {
+/// Why a row is no record.
+enum Fault {
+    /// The kernel has no parameter for what is set.
+    Unsaid(String),
+    Bad(String),
+}
+
+/// A config of a kernel. Whatever is set has to be a parameter.
+fn config_of(kernel: &Kernel, config: &Value) -> std::result::Result<Config, Fault> {
     let has = |name: &str| kernel.parameters.iter().any(|p| p.name == name);
-    let kwargs = config["kwargs"].as_object().ok_or("a config has no kwargs")?;
-    let mut pairs = Vec::new();
-    for (name, value) in kwargs {
-        let value = number(value).ok_or(format!("`{name}` is `{value}`, no number"))?;
-        pairs.push(format!("{name}={value}"));
-    }
+    let bad = |what: &str| Fault::Bad(what.into());
+    let fields = config.as_object().ok_or_else(|| bad("a config is no object"))?;
+    let kwargs = config["kwargs"].as_object().ok_or_else(|| bad("a config has no kwargs"))?;
+    let mut pairs: Vec<(&str, Value)> = kwargs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let unsaid = |name: &str, value: &Value| {
+        let value = quoted(&value.to_string());
+        Err(Fault::Unsaid(format!("{} is `{value}`, and the kernel has no parameter for it", quoted(name))))
+    };
     for (name, usual, other) in LAUNCH {
         let value = &config[name];
-        let stated = if value.is_null() { usual } else { value.as_i64() };
+        let stated = if value.is_null() { usual } else { value.as_f64().map(|x| x as i64) };
         let own = [name, other].into_iter().find(|own| has(own) && !kwargs.contains_key(*own));
         match own {
             // no limit of the registers is 0
-            Some(own) => pairs.push(format!("{own}={}", stated.unwrap_or(0))),
+            Some(own) if value.is_null() => pairs.push((own, stated.unwrap_or(0).into())),
+            Some(own) => pairs.push((own, value.clone())),
             None if kwargs.contains_key(name) || stated == usual => {}
-            None => return Err(format!("{name} is `{value}`, and the kernel has no parameter of this name")),
+            None => return unsaid(name, value),
         }
     }
-    Ok(pairs.join(","))
+    let launch = |name: &str| LAUNCH.iter().any(|(own, ..)| *own == name);
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "kwargs" && !launch(name)) {
+        match has(name) && !kwargs.contains_key(name) {
+            true => pairs.push((name, value.clone())),
+            false if is_unset(value) => {}
+            false => return unsaid(name, value),
+        }
+    }
+    let named = pairs.iter().map(|(name, value)| (*name, value));
+    values::config(kernel, named).map_err(|e| Fault::Bad(e.to_string()))
 }
 
-/// Times in microseconds; `None` of a config that failed.
-fn samples(times: &Value) -> std::result::Result<Option<Vec<f32>>, String> {
+/// Times in microseconds; `None` of a config that failed, whose median is infinite.
+fn samples(times: &Value) -> std::result::Result<Option<Vec<f32>>, Fault> {
     let one = std::slice::from_ref(times);
     let list = times.as_array().map_or(one, Vec::as_slice);
     if list.first().is_some_and(Value::is_null) {
         return Ok(None);
     }
-    let read = |ms: &Value| ms.as_f64().map(|ms| (ms * 1e3) as f32);
-    let samples: Option<Vec<f32>> = list.iter().map(read).collect();
-    samples.filter(|s| !s.is_empty()).map(Some).ok_or(format!("`{times}` are no times"))
+    let bad = |what: String| Err(Fault::Bad(what));
+    // a quantile may be infinite where the median is not
+    let finite: Option<Vec<f64>> =
+        list.iter().filter(|ms| !ms.is_null()).map(|ms| ms.as_f64().map(|ms| ms * 1e3)).collect();
+    let Some(us) = finite.filter(|us| !us.is_empty()) else {
+        return bad(format!("`{}` are no times", quoted(&times.to_string())));
+    };
+    let most = us.iter().copied().fold(0.0, f64::max);
+    match us.iter().copied().fold(f64::INFINITY, f64::min) {
+        least if least < 0.0 || most <= 0.0 => bad("a time is not above 0".into()),
+        0.0 if most > ZERO_BESIDE_US => bad(format!("a time is 0 beside others such as `{most}` us")),
+        _ if most > SAMPLE_US => bad(format!("a time is `{most:e}` us, over thirty days")),
+        _ => Ok(Some(us.into_iter().map(|us| us as f32).collect())),
+    }
 }
 
-/// Problem, config and the samples of each file.
-type Timed = (Arc<str>, Arc<str>, Vec<Vec<f32>>);
+/// What files tell of a problem and config.
+struct Timed {
+    problem: Arc<str>,
+    config: Arc<str>,
+    /// The samples of each file; those of a config that failed are none.
+    samples: Vec<Vec<f32>>,
+    /// The file that told it last.
+    file: usize,
+}
 
 /// What becomes of the rows of all files.
 struct Collector<'a> {
@@ -221,7 +247,7 @@ struct Collector<'a> {
     ask: &'a Options,
     /// Where in `times` a problem and config stand.
     places: HashMap<(Arc<str>, Arc<str>), usize>,
-    /// Problem, config and the samples of each file, in order of appearance; a config that failed has none.
+    /// In order of appearance.
     times: Vec<Timed>,
     imported: Imported,
 }
@@ -248,8 +274,8 @@ impl Collector<'_> {
         Ok(own.chain(self.ask.set.iter().cloned()).map(|(name, text)| (name, Value::String(text))).collect())
     }
 
-    /// Adds the rows of a file.
-    fn add(&mut self, place: &str, pairs: &Map<String, Value>, timings: &[Value]) {
+    /// Adds the rows of a file, which is the `at`th.
+    fn add(&mut self, (at, place): (usize, &str), pairs: &Map<String, Value>, timings: &[Value]) {
         self.imported.rows += timings.len();
         let problem = match self.kernel.problem(&Value::Object(pairs.clone()).to_string()) {
             Ok(problem) => problem,
@@ -257,40 +283,43 @@ impl Collector<'_> {
         };
         let space = ConfigSpace::new(self.kernel, &problem, &self.ask.device);
         let shown: Arc<str> = self.kernel.show_problem(&problem).into();
-        for (at, timing) in timings.iter().enumerate() {
-            let read = || -> std::result::Result<_, String> {
-                let text = config_text(self.kernel, &timing[0])?;
-                let config = self.kernel.config(&text).map_err(|e| e.to_string())?;
-                Ok((config, samples(&timing[1])?))
-            };
+        for (number, timing) in timings.iter().enumerate() {
+            let place = format!("{place}, config {}", number + 1);
+            let read = || Ok((config_of(self.kernel, &timing[0])?, samples(&timing[1])?));
             match read() {
                 Ok((config, samples)) => match space.broken(&config) {
                     Some(rule) => *self.imported.left_out.entry(rule.to_string()).or_insert(0) += 1,
-                    None => self.book(&shown, self.kernel.show_config(&config).into(), samples),
+                    None => self.book(&shown, self.kernel.show_config(&config).into(), samples, (at, &place)),
                 },
-                Err(reason) => self.imported.bad.add(&reason, &format!("{place}, config {}", at + 1)),
+                Err(Fault::Unsaid(reason)) => self.imported.unsaid.add(&reason, &place),
+                Err(Fault::Bad(reason)) => self.imported.bad.add(&reason, &place),
             }
         }
     }
 
-    /// Books the samples of a config, `None` where it failed.
-    fn book(&mut self, problem: &Arc<str>, config: Arc<str>, samples: Option<Vec<f32>>) {
+    /// Books the samples of a config, `None` where it failed. A file that has the config twice has two programs that are one to the kernel.
+    fn book(&mut self, problem: &Arc<str>, config: Arc<str>, samples: Option<Vec<f32>>, (file, place): (usize, &str)) {
         let samples = samples.unwrap_or_default();
         let at = *self.places.entry((problem.clone(), config.clone())).or_insert(self.times.len());
-        if at == self.times.len() {
-            self.times.push((problem.clone(), config, Vec::new()));
-        }
-        let known = &mut self.times[at].2;
-        match known.contains(&samples) {
-            true => self.imported.repeated += 1,
-            false => known.push(samples),
+        let Some(known) = self.times.get_mut(at) else {
+            return self.times.push(Timed { problem: problem.clone(), config, samples: vec![samples], file });
+        };
+        if known.samples.contains(&samples) {
+            self.imported.repeated += 1;
+        } else if known.file == file {
+            self.imported.unsaid.add("the file has the config already, with other times", place);
+        } else if samples.is_empty() || known.samples.iter().any(Vec::is_empty) {
+            self.imported.unsaid.add("an earlier file says otherwise whether the config fails", place);
+        } else {
+            known.samples.push(samples);
+            known.file = file;
         }
     }
 
     /// The records: a config that was measured in several files has the samples of all.
     fn finish(self) -> Imported {
         let mut imported = self.imported;
-        for (problem, config, samples) in self.times {
+        for Timed { problem, config, samples, .. } in self.times {
             let samples_us = samples.concat();
             let outcome = match samples_us.is_empty() {
                 true => Outcome::invalid(InvalidityKind::Runtime, "recorded as taking for ever"),
@@ -309,79 +338,4 @@ impl Collector<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CONFIG: &str = r#"{"kwargs": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 32}, "num_warps": 2, "num_ctas": 1, "num_stages": 2, "maxnreg": null, "pre_hook": null, "ir_override": null}"#;
-
-    fn ask(key: &[&str]) -> Options {
-        let set = ["mat1_stride_0=64", "mat1_stride_1=1", "mat2_stride_0=48", "mat2_stride_1=1"];
-        let set = set.iter().filter_map(|pair| pair.split_once('=')).map(|(a, b)| (a.into(), b.into())).collect();
-        let key = key.iter().map(|name| name.to_string()).collect();
-        Options { device: Device::described("A100").unwrap(), key, set, command: String::new() }
-    }
-
-    fn triton(key: &str, rows: &[String], names: &[&str]) -> Result<Imported> {
-        let text = format!(r#"{{"key": [{key}], "configs_timings": [{}]}}"#, rows.join(", "));
-        import(&Kernel::open("triton_mm").unwrap(), &[("a.autotune.json".into(), text)], ask(names))
-    }
-
-    const NAMES: [&str; 5] = ["m", "n", "k", "mat1_dtype", "mat2_dtype"];
-    const KEY: &str = r#"64, 48, 64, "torch.bfloat16", "torch.bfloat16", "torch.bfloat16""#;
-
-    #[test]
-    fn configs_become_records_with_their_three_times_and_infinite_ones_are_failures() {
-        let bigger = CONFIG.replace("\"BLOCK_M\": 16", "\"BLOCK_M\": 32");
-        let beyond = CONFIG.replace("\"BLOCK_M\": 16", "\"BLOCK_M\": 128");
-        let rows = [
-            format!("[{CONFIG}, [0.02, 0.019, 0.025]]"),
-            format!("[{bigger}, [Infinity, Infinity, Infinity]]"),
-            format!("[{beyond}, [0.1, 0.1, 0.1]]"),
-            format!("[{CONFIG}, [0.02, 0.019, 0.025]]"),
-            format!("[{CONFIG}, [0.03, 0.029, 0.035]]"),
-        ];
-        let imported = triton(KEY, &rows, &NAMES).unwrap();
-        assert_eq!((imported.rows, imported.repeated, imported.failed, imported.bad.rows()), (5, 1, 1, 0));
-        assert_eq!(imported.left_out.values().sum::<usize>(), 1, "{:?}", imported.left_out);
-        let [measured, failed] = &imported.dataset.records[..] else { panic!("{}", imported.dataset.records.len()) };
-        assert!(measured.problem.starts_with("m=64,k=64,n=48,") && measured.problem.contains("mat1_dtype=bfloat16"));
-        let Outcome::Measured(times) = &measured.outcome else { panic!("measured") };
-        assert_eq!(times.samples_us, [20.0, 19.0, 25.0, 30.0, 29.0, 35.0]);
-        assert!(matches!(failed.outcome, Outcome::Invalid(_)));
-    }
-
-    #[test]
-    fn rows_that_cannot_be_read_are_counted_and_files_and_keys_of_another_kind_refused() {
-        let rows = [
-            CONFIG.replace("\"BLOCK_M\": 16", "\"BLOCK_M\": \"x\""),
-            CONFIG.replace("\"BLOCK_M\": 16", "\"BLOCK_M\": 17"),
-            CONFIG.replace("\"num_ctas\": 1", "\"num_ctas\": 2"),
-            CONFIG.replace("kwargs", "keywords"),
-        ];
-        let rows: Vec<String> = rows.iter().map(|config| format!("[{config}, [0.1]]")).collect();
-        let more = ["[]".to_string(), format!("[{CONFIG}, [0.0, 0.0]]"), format!("[{CONFIG}, [\"soon\"]]")];
-        let imported = triton(KEY, &[&rows[..], &more].concat(), &NAMES).unwrap();
-        assert_eq!((imported.bad.rows(), imported.dataset.records.len()), (7, 0), "{:?}", imported.bad);
-        assert!(imported.bad.0.keys().any(|reason| reason.starts_with("num_ctas is")), "{:?}", imported.bad);
-        let wrong = |key: &str, names: &[&str]| triton(key, &rows, names).err().unwrap().to_string();
-        assert!(wrong("1, 2, 3, 4", &["m", "n"]).contains("`3` is no tensor's data type"));
-        assert!(wrong("1", &["m", "n"]).contains("has 1 entries, --key names 2"));
-        assert!(wrong("1", &["rows"]).contains("no field `rows` (it has m, k, n"));
-        assert!(wrong("1", &["m", "m"]).contains("given twice"));
-        let import = |text: &str| {
-            let file = [("a.json".to_string(), text.to_string())];
-            import(&Kernel::open("triton_mm").unwrap(), &file, ask(&[])).err().unwrap().to_string()
-        };
-        assert!(import("{").starts_with("a.json: is no autotune.json of Triton's"));
-        assert!(import("[1]").contains("no key or no configs_timings"));
-    }
-
-    #[test]
-    fn only_numbers_that_json_lacks_are_replaced() {
-        assert_eq!(
-            without_infinities(r#"["Infinity \" NaN", Infinity, -Infinity, NaN]"#),
-            r#"["Infinity \" NaN", null, null, null]"#
-        );
-        assert_eq!(without_infinities("\"a\\\\\", NaN, \"NaN"), "\"a\\\\\", null, \"NaN");
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 pub mod network;
 
 use crate::ktn::network::{Decoder, Encoder};
-use seqtune_data::formats::miopen::contents;
+use seqtune_data::formats::opened::contents;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Choice, Config, ConfigSpace, Device, Kernel, Problem};
 use serde_json::Value;

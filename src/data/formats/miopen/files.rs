@@ -3,9 +3,8 @@
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::rows::{Rows, Times};
 use crate::formats::miopen::{sqlite, text};
+use crate::formats::opened::contents;
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::unpack;
-use seqtune_predict::limits;
 use std::path::Path;
 
 /// Reads a performance database in SQLite or text form.
@@ -35,18 +34,6 @@ pub fn read_times(path: &Path, times: &mut Times) -> Result<(usize, BadRows)> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
     Ok(text::read_times(utf8(&bytes).map_err(at)?, times))
-}
-
-/// Reads the bytes of a file, decompressed where it is bzip2.
-///
-/// # Errors
-/// [`Error::File`] where it cannot be read, [`Error::Input`] where it is damaged.
-pub fn contents(path: &Path) -> Result<Vec<u8>> {
-    let bytes = seqtune_predict::files::read(path, limits::FOREIGN)?;
-    match bytes.starts_with(b"BZh") {
-        true => unpack(bzip2::read::MultiBzDecoder::new(&bytes[..]), bytes.len()).map_err(|e| e.at(path.display())),
-        false => Ok(bytes),
-    }
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -29,7 +29,7 @@ mod text;
 pub use convolution::{BATCH, Convolution, DIRECTIONS, DTYPES, LAYOUTS, is_of_convolution};
 pub use driver::{convolutions_of_command, convolutions_of_lines};
 pub use export::{Export, device_name, solver_name};
-pub use files::{contents, parse, read, read_times};
+pub use files::{parse, read, read_times};
 pub use import::{Import, Imported, Kept, import};
 pub use ranges::{SizeRange, stretched};
 pub use rows::{Row, Rows, Times};

@@ -6,8 +6,9 @@
 ...             strategy=Strategy("model", kernel="./gemm", problem="M=300,N=200,K=100"))       # doctest: +SKIP
 """
 
-from seqtune.kernel_tuner.describe import Described, describe, describe_caches, translated
+from seqtune.kernel_tuner.describe import Described, describe, describe_caches
 from seqtune.kernel_tuner.replay import replay
+from seqtune.kernel_tuner.restrictions import translated
 from seqtune.kernel_tuner.strategy import Strategy
 
 __all__ = ["Described", "Strategy", "describe", "describe_caches", "replay", "translated"]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import glob
 import itertools
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from seqtune._seqtune import Device, Kernel
-from seqtune.errors import DeviceNotFoundError, InputError
+from seqtune._seqtune import Device, Kernel, Space
+from seqtune.errors import DeviceNotFoundError, Error, FileError, InputError
 from seqtune.kernel_tuner.caches import read
+from seqtune.kernel_tuner.restrictions import SAMPLES, Untranslatable, answer_of, lambdas_of, of_lambda, outer_values, samples, translated
 
 #: Names that Kernel Tuner takes for the sizes of a thread block where nothing else is said.
 BLOCK = ("block_size_x", "block_size_y", "block_size_z")
@@ -23,10 +24,6 @@ SIZES = {1: ("n",), 2: ("size_x", "size_y"), 3: ("size_x", "size_y", "size_z")}
 
 #: Combinations that are tried to find a default config that is legal.
 TRIES = 100_000
-
-
-class Untranslatable(Exception):
-    """What the expression language cannot say."""
 
 
 @dataclass
@@ -70,22 +67,31 @@ def describe(
     """
     folder = os.fspath(folder)
     name = name or os.path.basename(os.path.abspath(folder)).replace(" ", "_")
-    _check_values(tune_params)
-    constraints, unread = _constraints(tune_params, restrictions)
-    fields = _fields(tune_params, problem_size)
-    text = _toml(name, tune_params, constraints, fields)
+    values = {str(parameter): _values(parameter, some) for parameter, some in tune_params.items()}
+    fields = _fields(values, problem_size)
+    found, unread = _constraints(values, fields, restrictions)
+    constraints = [(expression, "a restriction of the kernel") for expression, _ in found]
+    block = _block(values)
+    if block:
+        constraints.append((" * ".join(block) + " <= max_group_items", "the device limits a thread block"))
+    text = _toml(name, values, constraints, fields, _default(values, [answer for _, answer in found]))
     place = os.path.join(folder, "kernel.toml")
     kernel = Kernel.from_files({"kernel.toml": text}, place)
-    os.makedirs(folder, exist_ok=True)
-    if os.path.exists(place) and not replace:
-        with open(place) as file:
-            if file.read() != text:
-                raise InputError(
-                    f"{place} is there already and describes another space; name another folder, or pass replace=True (--replace)"
-                )
-    with open(place, "w") as file:
-        file.write(text)
-    named = _device(folder, device, max_threads)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if os.path.exists(place) and not replace:
+            with open(place, encoding="utf-8") as file:
+                if file.read() != text:
+                    raise InputError(
+                        f"{place} is there already and describes another space; name another folder, or pass replace=True (--replace)"
+                    )
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text)
+        named = _device(folder, device, max_threads)
+    except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, Error):
+            raise
+        raise FileError(f"{place}: {getattr(error, 'strerror', None) or 'is no text'}; name another folder") from None
     return Described(folder, kernel, [expression for expression, _ in constraints], unread, named)
 
 
@@ -95,176 +101,184 @@ def describe_caches(
     restrictions: Any = None,
     max_threads: int = 1024,
     replace: bool = False,
+    problem_size: Any = None,
 ) -> Described:
-    """As :func:`describe`, with names, values, sizes and device as cache files of one kernel tell them."""
+    """As :func:`describe`, with names, values, sizes and device as cache files of one kernel and device tell them. ``problem_size`` is for
+    caches that do not tell it."""
     paths = sorted(os.fspath(path) for path in caches)
-    headers = [read(path) for path in paths]
-    if not headers:
+    if not paths:
         raise InputError("no cache file is named")
-    first = headers[0]
-    values: dict[str, list[Any]] = {name: [] for name in first["tune_params_keys"]}
-    for path, header in zip(paths, headers):
+    first: dict[str, Any] = {}
+    values: dict[str, list[Any]] = {}
+    sizes: Any = problem_size
+    for path in paths:
+        header = read(path)
+        first = first or header
         if header["tune_params_keys"] != first["tune_params_keys"] or header["kernel_name"] != first["kernel_name"]:
             raise InputError(f"{path} is of another kernel or of other parameters than {paths[0]}")
-        for name, some in header["tune_params"].items():
-            values[name] = sorted({*values[name], *some})
-    return describe(
-        folder, values, restrictions, first["problem_size"], first["kernel_name"], first["device_name"], max_threads, replace
-    )
+        if header["device_name"] != first["device_name"]:
+            raise InputError(
+                f"{path} is of {header['device_name']}, {paths[0]} of {first['device_name']}: describe the caches of one device; the kernel "
+                "serves those of the other as well, imported by themselves"
+            )
+        own = _told(path, header, problem_size)
+        if sizes is not None and len(own) != len(_sizes(sizes)):
+            raise InputError(f"{path} tells {len(own)} sizes of its problem, another file {len(_sizes(sizes))}: describe one kernel at a time")
+        sizes = own
+        for name in first["tune_params_keys"]:
+            try:
+                values[name] = _united(name, values.get(name, []), header["tune_params"][name])
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from None
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "_", first["kernel_name"]).strip("_.-") or None
+    return describe(folder, values, restrictions, sizes, name, first["device_name"], max_threads, replace)
 
 
-def _check_values(tune_params: Mapping[str, Sequence[Any]]) -> None:
-    for name, values in tune_params.items():
-        wrong = [value for value in values if isinstance(value, bool) or int(value) != value] if _numbers(values) else values
-        if len(wrong):
-            raise InputError(f"tune_params[{name!r}] has {wrong[0]!r}: values of a kernel.toml are whole numbers; number them")
+def _told(path: str, header: Mapping[str, Any], given: Any) -> list[Any]:
+    """The sizes that a cache tells, or those that are given in their place."""
+    try:
+        return _sizes(header["problem_size"] if given is None else given)
+    except KeyError:
+        raise InputError(f"{path} tells no problem_size: say with --problem-size (problem_size=) one that was tuned, such as 4096 or 512,512") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}; say with --problem-size (problem_size=) one that was tuned, such as 4096 or 512,512") from None
 
 
-def _numbers(values: Sequence[Any]) -> bool:
-    return all(hasattr(value, "__int__") and not isinstance(value, str) for value in values)
+def _sizes(problem_size: Any) -> list[Any]:
+    """The sizes of a problem as numbers; Kernel Tuner writes some of them as texts."""
+    sizes = list(problem_size) if isinstance(problem_size, (tuple, list)) else [problem_size]
+    numbers = [int(one) if isinstance(one, str) and one.strip().isdecimal() else one for one in sizes]
+    wrong = [one for one in numbers if isinstance(one, bool) or not hasattr(one, "__index__") and not (isinstance(one, float) and one.is_integer())]
+    if wrong or not numbers:
+        raise InputError(f"problem_size is {problem_size!r} and tells no sizes as whole numbers")
+    return numbers
+
+
+def _united(name: str, values: list[Any], more: Sequence[Any]) -> list[Any]:
+    """The values of several files, each once: numbers in their order, others in order of appearance."""
+    united = list(values)
+    united += [value for value in _values(name, more) if value not in values]
+    if any(isinstance(value, str) for value in united):
+        return _values(name, united)
+    return sorted(united)
+
+
+def _values(name: str, values: Sequence[Any]) -> list[Any]:
+    """Values of a parameter as kernel.toml has them: whole numbers, true as 1, or all of them names."""
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    if not plain:
+        raise InputError(f"tune_params[{name!r}] has no values")
+    texts = [value for value in plain if isinstance(value, str)]
+    if texts:
+        other = [value for value in plain if not isinstance(value, str)]
+        if other:
+            raise InputError(f"tune_params[{name!r}] has {texts[0]!r} and {other[0]!r}: values are all whole numbers or all names; number them")
+        wrong = [value for value in plain if not re.fullmatch(r"[A-Za-z0-9_.+-]{1,64}", value)]
+        if wrong:
+            raise InputError(f"tune_params[{name!r}] has {wrong[0]!r}: a name of a value has letters, digits and _ . - +, at most 64; rename or number it")
+    else:
+        fits = [isinstance(value, int) or (isinstance(value, float) and value.is_integer()) for value in plain]
+        if not all(fits):
+            value = plain[fits.index(False)]
+            raise InputError(f"tune_params[{name!r}] has {value!r}: values of a kernel.toml are whole numbers, or names; number them")
+        plain = [int(value) for value in plain]
+    twice = [value for at, value in enumerate(plain) if value in plain[:at]]
+    if twice:
+        raise InputError(f"tune_params[{name!r}] has {twice[0]!r} twice, as true and 1 are the same; number them")
+    return plain
+
+
+def _block(values: Mapping[str, Sequence[Any]]) -> list[str]:
+    return [name for name in BLOCK if name in values and not any(isinstance(value, str) for value in values[name])]
 
 
 def _fields(tune_params: Mapping[str, Sequence[Any]], problem_size: Any) -> list[str]:
     if problem_size is None or callable(problem_size):
         raise InputError("give problem_size as numbers: one of those that are tuned")
-    count = len(problem_size) if isinstance(problem_size, (tuple, list)) else 1
+    count = len(_sizes(problem_size))
     names = SIZES.get(count, tuple(f"size_{at}" for at in range(count)))
     return [f"problem_{name}" if name in tune_params else name for name in names]
 
 
-def _constraints(tune_params: Mapping[str, Sequence[Any]], restrictions: Any) -> tuple[list[tuple[str, str]], list[str]]:
-    """Expressions with their reasons, and what stays unread."""
+#: An expression, and what Python says of a config.
+Found = tuple[str, Callable[[dict[str, Any]], "bool | None"]]
+
+
+def _constraints(values: Mapping[str, Sequence[Any]], fields: list[str], restrictions: Any) -> tuple[list[Found], list[str]]:
+    """What was translated and agrees with Python, and what stays unread."""
     given = restrictions if isinstance(restrictions, (list, tuple)) else [] if restrictions is None else [restrictions]
-    found: list[tuple[str, str]] = []
+    found: list[Found] = []
     unread: list[str] = []
     for restriction in given:
-        for text in _texts(restriction):
-            try:
-                found.append((translated(text, tune_params), "a restriction of the kernel"))
-            except Untranslatable as error:
-                unread.append(f"{text} ({error})")
-    block = [name for name in BLOCK if name in tune_params]
-    if block:
-        found.append((" * ".join(block) + " <= max_group_items", "the device limits a thread block"))
+        try:
+            found.append(_constraint(restriction, values, fields))
+        except Untranslatable as error:
+            named = restriction if isinstance(restriction, str) else f"<{getattr(restriction, '__name__', type(restriction).__name__)}>"
+            unread.append(f"{named} ({error})")
     return found, unread
 
 
-def _texts(restriction: Any) -> list[str]:
-    """A restriction as Python's expressions; a function that is no lambda as its name, which is none."""
+def _constraint(restriction: Any, values: Mapping[str, Sequence[Any]], fields: list[str]) -> Found:
+    """The expression of a restriction, which has the same answer as Python for every config that is tried."""
     if isinstance(restriction, str):
-        return [restriction]
-    if callable(restriction):
-        try:
-            from kernel_tuner.util import get_all_lambda_asts, unparse_constraint_lambda
+        wanted = [translated(restriction, values)]
+    else:
+        lambdas = lambdas_of(restriction)
+        wanted, why = [], Untranslatable("its source is not there to be read")
+        for one in lambdas:
+            try:
+                wanted.append(of_lambda(one, values, outer_values(restriction)))
+            except Untranslatable as error:
+                why = error
+        if not wanted:
+            raise why
+    answer = answer_of(restriction, values)
+    tried = samples(values)
+    said = [answer(config) for config in tried]
+    agreeing = [text for text in dict.fromkeys(wanted) if _agrees(text, values, fields, tried, said)]
+    if not agreeing:
+        raise Untranslatable("Python says otherwise than the expression that it was written as")
+    if len(agreeing) > 1 and len(tried) == SAMPLES:
+        raise Untranslatable("its line has several functions that agree wherever they were tried; write it on a line of its own")
+    return agreeing[0], answer
 
-            return [unparse_constraint_lambda(one) for one in get_all_lambda_asts(restriction)]
-        except Exception:  # no source to read, or Kernel Tuner is not installed
-            return [f"<{getattr(restriction, '__name__', type(restriction).__name__)}>"]
-    return [f"<{type(restriction).__name__}>"]
 
-
-_COMPARISONS: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.LtE: "<=", ast.GtE: ">=", ast.Lt: "<", ast.Gt: ">"}
-_OPERATORS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
-
-
-def translated(text: str, names: Iterable[str]) -> str:
-    """A restriction of Kernel Tuner as an expression of ``kernel.toml``.
-
-    >>> translated("32 <= block_size_x*block_size_y < 1024 and tile in (1, 2)", ["block_size_x", "block_size_y", "tile"])
-    '32 <= block_size_x * block_size_y and block_size_x * block_size_y < 1024 and (tile == 1 or tile == 2)'
-    """
+def _agrees(
+    expression: str, values: Mapping[str, Sequence[Any]], fields: list[str], tried: list[dict[str, Any]], said: list[bool | None]
+) -> bool:
+    """Whether an expression keeps the configs that Python keeps; those that Python cannot judge say nothing."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        raise Untranslatable("no expression") from None
-    return _written(tree, set(names), 0)
+        text = _toml("tried", values, [(expression, "tried")], fields, tried[0])
+        space = Space(Kernel.from_toml(text), {name: 1 << 20 for name in fields}, Device.from_limits("any"))
+        judged = [(config, kept) for config, kept in zip(tried, said) if kept is not None]
+        return bool(judged) and all(space.is_legal(config) == kept for config, kept in judged)
+    except Error:
+        return False
 
 
-def _written(node: ast.AST, names: set[str], outer: int) -> str:
-    """The text of a node, in parentheses where what is around binds tighter."""
-    text, level = _with_level(node, names)
-    return f"({text})" if level < outer else text
-
-
-def _with_level(node: ast.AST, names: set[str]) -> tuple[str, int]:
-    """The text of a node, and how tightly it binds: or 1, and 2, not 3, comparison 4, sum 5, product 6, sign 7, value 8."""
-    match node:
-        case ast.BoolOp(op=op, values=values):
-            word, level = ("or", 1) if isinstance(op, ast.Or) else ("and", 2)
-            return f" {word} ".join(_written(value, names, level) for value in values), level
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return f"not {_written(operand, names, 3)}", 3
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"-{_written(operand, names, 7)}", 7
-        case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))) if 1 <= power <= 8:
-            return " * ".join([_written(left, names, 7)] * power), 6
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            level = 5 if isinstance(op, (ast.Add, ast.Sub)) else 6
-            return f"{_written(left, names, level)} {_OPERATORS[type(op)]} {_written(right, names, level + 1)}", level
-        case ast.Compare(left=left, ops=ops, comparators=right):
-            return _comparison([left, *right], ops, names)
-        case ast.Constant(value=bool(value)):
-            return str(int(value)), 8
-        case ast.Constant(value=int(value) | float(value)):
-            return repr(value).replace("e+", "e"), 8
-        case ast.Name(id=name) if name in names:
-            return name, 8
-        # p["block_size_x"], as lambdas and older scripts write it
-        case ast.Subscript(slice=ast.Constant(value=str(name))) if name in names:
-            return name, 8
-        case ast.Call(func=ast.Name(id="min" | "max" as name), args=[_, _, *_] as given, keywords=[]):
-            parts = [_written(part, names, 0) for part in given]
-            while len(parts) > 1:
-                parts[:2] = [f"{name}({parts[0]}, {parts[1]})"]
-            return parts[0], 8
-    raise Untranslatable(f"`{ast.unparse(node)}` has no equal in expressions")
-
-
-def _comparison(sides: list[ast.expr], ops: list[ast.cmpop], names: set[str]) -> tuple[str, int]:
-    """A comparison and how tightly it binds; a chain is its parts, joined by `and`."""
-    parts: list[tuple[str, int]] = []
-    for left, op, right in zip(sides, ops, sides[1:]):
-        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (ast.Tuple, ast.List, ast.Set)) and right.elts:
-            word, sign, level = ("or", "==", 1) if isinstance(op, ast.In) else ("and", "!=", 2)
-            each = [f"{_written(left, names, 5)} {sign} {_written(value, names, 5)}" for value in right.elts]
-            parts.append((f" {word} ".join(each), level if len(each) > 1 else 4))
-        elif type(op) in _COMPARISONS:
-            parts.append((f"{_written(left, names, 5)} {_COMPARISONS[type(op)]} {_written(right, names, 5)}", 4))
-        else:
-            raise Untranslatable("a comparison that expressions do not have")
-    if len(parts) == 1:
-        return parts[0]
-    return " and ".join(f"({text})" if level < 2 else text for text, level in parts), 2
-
-
-def _default(tune_params: Mapping[str, Sequence[Any]], constraints: list[tuple[str, str]]) -> dict[str, int]:
-    """The first combination that keeps the constraints that Python can check here."""
-    codes = [compile(expression, "restriction", "eval") for expression, _ in constraints if "max_group_items" not in expression]
-    for values in itertools.islice(itertools.product(*tune_params.values()), TRIES):
-        config = {name: int(value) for name, value in zip(tune_params, values)}
-        try:
-            if all(eval(code, {"__builtins__": {}, "min": min, "max": max}, dict(config)) for code in codes):
-                return config
-        except ZeroDivisionError:
-            continue
-    return {name: int(values[0]) for name, values in tune_params.items()}
+def _default(values: Mapping[str, Sequence[Any]], answers: list[Callable[[dict[str, Any]], bool | None]]) -> dict[str, Any]:
+    """The first combination that keeps the restrictions."""
+    for some in itertools.islice(itertools.product(*values.values()), TRIES):
+        config = dict(zip(values, some))
+        if all(answer(config) for answer in answers):
+            return config
+    return {name: some[0] for name, some in values.items()}
 
 
 def _toml(
-    name: str, tune_params: Mapping[str, Sequence[Any]], constraints: list[tuple[str, str]], fields: list[str]
+    name: str, values: Mapping[str, Sequence[Any]], constraints: list[tuple[str, str]], fields: list[str], default: Mapping[str, Any]
 ) -> str:
-    default = _default(tune_params, constraints)
     text = [f"name = {json.dumps(name)}", 'meaning = "a kernel that Kernel Tuner runs"']
     for one in fields:
         text += ["", "[[field]]", f'name = "{one}"', 'kind = "size"', "min = 1", "max = 1073741824", "shape = true"]
         text += ['meaning = "size of the problem"']
-    for parameter, values in tune_params.items():
-        numbers = ", ".join(str(int(value)) for value in values)
-        text += ["", "[[parameter]]", f"name = {json.dumps(parameter)}", f"values = [{numbers}]"]
-        text += [f"default = {default[parameter]}", 'meaning = "a tunable parameter"']
+    for parameter, some in values.items():
+        kind = "labels" if any(isinstance(value, str) for value in some) else "values"
+        text += ["", "[[parameter]]", f"name = {json.dumps(parameter)}", f"{kind} = [{', '.join(map(json.dumps, some))}]"]
+        text += [f"default = {json.dumps(default[parameter])}", 'meaning = "a tunable parameter"']
     for expression, reason in constraints:
         text += ["", "[[constraint]]", f"expr = {json.dumps(expression)}", f"reason = {json.dumps(reason)}"]
-    block = [one for one in BLOCK if one in tune_params]
+    block = _block(values)
     if block:
         threads = " * ".join(block)
         text += ["", "[[feature]]", 'name = "threads"', f'expr = "log2({threads})"']
@@ -282,8 +296,8 @@ def _device(folder: str, name: str | None, max_threads: int) -> str | None:
         return short
     except DeviceNotFoundError:
         path = os.path.join(folder, "device.toml")
-        with open(path, "w") as file:
-            file.write(f"[[device]]\nname = {json.dumps(name)}\n[device.limits]\nmax_group_items = {max_threads}\n")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"[[device]]\nname = {json.dumps(name, ensure_ascii=False)}\n[device.limits]\nmax_group_items = {max_threads}\n")
         return path
 
 
@@ -297,11 +311,15 @@ def main(words: list[str], tell: Callable[[str], None] = print) -> int:
     verb.add_argument("caches", nargs="+", help="cache files of one kernel, for several problem sizes")
     verb.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder of the kernel")
     verb.add_argument("--restriction", action="append", default=[], metavar="EXPR", help="as tune_kernel is given; several times")
+    verb.add_argument(
+        "--problem-size", metavar="SIZES", help="sizes of a problem that was tuned, such as 4096 or 512,512, where the caches tell none"
+    )
     verb.add_argument("--max-threads", type=int, default=1024, metavar="N", help="threads of a block on the device [1024]")
     verb.add_argument("--replace", action="store_true", help="replaces a kernel.toml that describes another space")
     asked = parser.parse_args(words)
     caches = [path for word in asked.caches for path in (sorted(glob.glob(word)) or [word])]
-    done = describe_caches(asked.output, caches, asked.restriction, asked.max_threads, asked.replace)
+    sizes = asked.problem_size.split(",") if asked.problem_size else None
+    done = describe_caches(asked.output, caches, asked.restriction, asked.max_threads, asked.replace, sizes)
     tell(f"{done.folder}/kernel.toml: {len(done.kernel.parameters)} parameters, {len(done.constraints)} constraints")
     for restriction in done.unread:
         tell(f"not a constraint, checked by Kernel Tuner alone: {restriction}")
