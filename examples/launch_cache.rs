@@ -1,7 +1,8 @@
 //! How a library would use it: predict once for each problem size, remember the config, and serve any number of threads.
 //!
-//!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm
+//!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm epyc
 
+use seqtune_predict::on_device::named;
 use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Quality, Query};
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,10 +18,10 @@ struct LaunchCache {
 }
 
 impl LaunchCache {
-    fn new(model: &Path, kernel: &str) -> seqtune_predict::Result<LaunchCache> {
+    fn new(model: &Path, kernel: &str, device: &str) -> seqtune_predict::Result<LaunchCache> {
         let kernel = Kernel::open(kernel)?;
         let model = Model::load_as(model, &kernel.name, Quality::Auto)?;
-        let device = model.meta.devices[0].clone();
+        let device = named(&model.meta.devices, device)?;
         Ok(LaunchCache { predictor: Predictor::new(&kernel, &model)?, kernel, device, known: RwLock::default() })
     }
 
@@ -40,10 +41,10 @@ impl LaunchCache {
 
 fn main() -> seqtune_predict::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [model, kernel] = &words[..] else {
-        return Err(Error::Input("name a model's folder and a kernel".into()));
+    let [model, kernel, device] = &words[..] else {
+        return Err(Error::Input("name a model's folder, a kernel and a device".into()));
     };
-    let cache = LaunchCache::new(Path::new(model), kernel)?;
+    let cache = LaunchCache::new(Path::new(model), kernel, device)?;
     let problems: Vec<String> = (1..=8).map(|i| format!("M={},N=256,K=512", 64 * i)).collect();
     for round in ["predicted", "looked up"] {
         let began = Instant::now();

@@ -1,26 +1,30 @@
 //! Predicts configs for problems given on the command line.
 //!
-//!     cargo run --release -p seqtune-predict --example predict -- models/gemm-cpu gemm M=300,N=200,K=100
+//!     cargo run --release -p seqtune-predict --example predict -- models/gemm-cpu gemm epyc M=300,N=200,K=100
 
+use seqtune_predict::on_device::named;
 use seqtune_predict::{Error, Kernel, Model, Predictor, Quality, Query};
 use std::path::Path;
 
 fn main() -> seqtune_predict::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [model, kernel, problems @ ..] = &words[..] else {
-        return Err(Error::Input("name a model's folder, a kernel and problems".into()));
+    let [model, kernel, device, problems @ ..] = &words[..] else {
+        return Err(Error::Input("name a model's folder, a kernel, a device and problems".into()));
     };
     let kernel = Kernel::open(kernel)?;
     let model = Model::load_as(Path::new(model), &kernel.name, Quality::Auto)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let problems = problems.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>, _>>()?;
-    // the device that the model was trained on
-    let device = &model.meta.devices[0];
+    // one that the model learned, or one that is described
+    let device = &named(&model.meta.devices, device)?;
+    if let Some(note) = predictor.grounds(device).note() {
+        eprintln!("{note}");
+    }
     let (top, width, threads) = (3, 20, seqtune_predict::threads::cores());
     let found = predictor.predict(&problems, &Query { top, width, threads, ..Query::new(device) })?;
     for (problem, candidates) in problems.iter().zip(found) {
         let unsure = if predictor.is_unsure(device, &candidates) { " (unsure: measure the first few)" } else { "" };
-        println!("{}{unsure}", kernel.show_problem(problem));
+        println!("{} on {}{unsure}", kernel.show_problem(problem), device.name);
         for candidate in candidates {
             let (percent, us) = (100.0 * candidate.probability, candidate.time_us);
             println!("  {percent:5.1} %  {us:8.1} us  {}", kernel.show_config(&candidate.config));

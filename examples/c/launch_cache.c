@@ -2,7 +2,7 @@
  * How a library in C would use it: ask at each launch, predict for each new problem once, remember what to build.
  *
  *     cc -std=c11 launch_cache.c $(pkg-config --cflags --libs seqtune) -o launch_cache
- *     ./launch_cache models/gemm-cpu
+ *     ./launch_cache models/gemm-cpu epyc
  */
 #include <inttypes.h>
 #include <seqtune.h>
@@ -80,13 +80,13 @@ static const launch *look_up(launch_cache *cache, const int64_t sizes[FIELDS])
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fprintf(stderr, "usage: %s MODEL\n", argv[0]);
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s MODEL DEVICE\n", argv[0]);
         return 2;
     }
     launch_cache *cache = calloc(1, sizeof *cache);
     if (!cache) return 1;
-    if (seqtune_open(argv[1], "gemm", NULL, &cache->predictor)) fail("opening the model");
+    if (seqtune_open(argv[1], "gemm", argv[2], &cache->predictor)) fail("opening the model");
     if (seqtune_session_open(cache->predictor, &cache->session)) fail("opening a session");
     cache->values = malloc(seqtune_parameter_count(cache->predictor) * sizeof *cache->values);
     cache->tile_m = seqtune_parameter_index(cache->predictor, "MWG");

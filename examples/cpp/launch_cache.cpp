@@ -1,7 +1,7 @@
 // How a library in C++ would use it: threads ask at each launch, and a problem is predicted once for all of them.
 //
 //     c++ -std=c++17 launch_cache.cpp $(pkg-config --cflags --libs seqtune) -pthread -o launch_cache
-//     ./launch_cache models/gemm-cpu
+//     ./launch_cache models/gemm-cpu epyc
 #include <array>
 #include <cstdio>
 #include <map>
@@ -17,7 +17,7 @@ using sizes = std::array<std::int64_t, 3>;
 // Configs by their problem, for any number of threads.
 class launch_cache {
 public:
-    explicit launch_cache(const std::string &model) : predictor_(model, "gemm") {}
+    launch_cache(const std::string &model, const std::string &device) : predictor_(model, "gemm", device) {}
 
     std::string config(const sizes &problem)
     {
@@ -43,12 +43,12 @@ private:
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) {
-        std::fprintf(stderr, "usage: %s MODEL\n", argv[0]);
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: %s MODEL DEVICE\n", argv[0]);
         return 2;
     }
     try {
-        launch_cache cache(argv[1]);
+        launch_cache cache(argv[1], argv[2]);
         std::vector<std::thread> threads;
         for (int t = 0; t < 4; ++t) {
             threads.emplace_back([&cache] {

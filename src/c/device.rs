@@ -5,22 +5,23 @@ use crate::predictor::{Predictor, Shared};
 use crate::status::{Answer, Fault, Status, guarded};
 use seqtune_predict::error::{Error, quoted};
 use seqtune_predict::kernel::{Device, LIMIT_NAMES, Limits};
+use seqtune_predict::on_device::named;
 use std::ffi::{c_char, c_int, c_void};
 
-unsafe fn set(predictor: *mut Predictor, device: impl FnOnce() -> Answer<Device>) -> Status {
+unsafe fn set(predictor: *mut Predictor, device: impl FnOnce(&Shared) -> Answer<Device>) -> Status {
     guarded(|| {
         // SAFETY: as the header demands
         let shared = &unsafe { object(predictor.cast_const(), "predictor") }?.0;
-        shared.set_device(device()?)
+        shared.set_device(device(shared)?)
     })
 }
 
-/// Sets the device by a name of kernels/devices.toml, such as "H200", or by a .toml file. A call that another thread is in
-/// ends with the device that it began with.
+/// Sets the device by its name, that of one that the model learned or of kernels/devices.toml, such as "H200" or "rtx4090", or by a
+/// .toml file. A call that another thread is in ends with the device that it began with.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_set_device(predictor: *mut Predictor, device: *const c_char) -> Status {
     // SAFETY: as the header demands
-    unsafe { set(predictor, || Ok(Device::described(text(device, "device")?)?)) }
+    unsafe { set(predictor, |shared| Ok(named(shared.predictor.learned(), text(device, "device")?)?)) }
 }
 
 /// Sets the device by its limits, each a name, such as "local_memory", and a value. A limit that is not given is unknown:
@@ -34,7 +35,7 @@ pub unsafe extern "C" fn seqtune_set_device_limits(
     values: *const f64,
     count: usize,
 ) -> Status {
-    let described = || {
+    let described = |_: &Shared| {
         // SAFETY: as the header demands
         let (device, names, values) =
             unsafe { (text(device, "device")?, list(names, count, "names")?, list(values, count, "values")?) };
@@ -90,20 +91,20 @@ fn unknown(name: &str) -> Fault {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_set_device_cuda(predictor: *mut Predictor, ordinal: c_int) -> Status {
     // SAFETY: as the header demands
-    unsafe { set(predictor, || Ok(seqtune_devices::cuda::describe(ordinal)?)) }
+    unsafe { set(predictor, |_| Ok(seqtune_devices::cuda::describe(ordinal)?)) }
 }
 
 /// Sets the device by asking HIP. `ordinal` is what hipDeviceGet and hipSetDevice take; a hipDevice_t is the same number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_set_device_hip(predictor: *mut Predictor, ordinal: c_int) -> Status {
     // SAFETY: as the header demands
-    unsafe { set(predictor, || Ok(seqtune_devices::hip::describe(ordinal)?)) }
+    unsafe { set(predictor, |_| Ok(seqtune_devices::hip::describe(ordinal)?)) }
 }
 
 /// Sets the device by asking OpenCL about a cl_device_id, which clGetDeviceIDs gave.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_set_device_opencl(predictor: *mut Predictor, device: *mut c_void) -> Status {
-    let described = || match device.is_null() {
+    let described = |_: &Shared| match device.is_null() {
         true => Err(Fault::input("`device` is NULL")),
         // SAFETY: as the header demands
         false => Ok(unsafe { seqtune_devices::opencl::describe(device) }?),
@@ -125,6 +126,51 @@ pub unsafe extern "C" fn seqtune_device_name(
         // SAFETY: as the header demands
         let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, Room::new(name, room, needed)?) };
         room.put(&shared.device().name)
+    })
+}
+
+/// Whether the model learned from data of the device that is set: `*learned` is 1, else 0. Of a device that it never saw no time is told.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_device_learned(predictor: *const Predictor, learned: *mut c_int) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        unsafe {
+            let shared: &Shared = &object(predictor, "predictor")?.0;
+            put(learned, "learned", shared.predictor.saw(&shared.device()).into())
+        }
+    })
+}
+
+/// Writes what answers for the device that is set rest on into `room` bytes at `note`: of a device that the model never saw a sentence that says so,
+/// which it learned from, and what that costs; else an empty text. `*needed` as of seqtune_device_name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_device_note(
+    predictor: *const Predictor,
+    note: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, Room::new(note, room, needed)?) };
+        room.put(&shared.predictor.grounds(&shared.device()).note().unwrap_or_default())
+    })
+}
+
+/// Writes the names of the devices that the model learned from, each in a line, into `room` bytes at `names`. `*needed` as of
+/// seqtune_device_name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_learned_on(
+    predictor: *const Predictor,
+    names: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: as the header demands
+        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, Room::new(names, room, needed)?) };
+        let learned: Vec<&str> = shared.predictor.learned().iter().map(|device| device.name.as_str()).collect();
+        room.put(&learned.join("\n"))
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::predictor::Shared;
 use crate::status::Answer;
 use seqtune_predict::kernel::{Device, Problem};
+use seqtune_predict::on_device::TimeBasis;
 use seqtune_predict::{Candidate, Query};
 
 /// What is asked besides the problem.
@@ -15,12 +16,18 @@ pub(crate) struct Asked<'a> {
     pub width: usize,
 }
 
-/// Gives the candidates of a problem one by one, best first; how many there are, and whether the first is unsure.
-pub(crate) fn ask(shared: &Shared, asked: &Asked, each: &mut dyn FnMut(usize, &Candidate)) -> Answer<(usize, bool)> {
+/// Takes a candidate by its place.
+pub(crate) type Each<'e> = dyn FnMut(usize, &Candidate, TimeBasis) + 'e;
+
+/// Gives the candidates of a problem one by one, best first, each with what its time is; how many there are, and whether the first is unsure.
+pub(crate) fn ask(shared: &Shared, asked: &Asked, each: &mut Each) -> Answer<(usize, bool)> {
     let usual = Query::new(asked.device);
     let width = if asked.width == 0 { usual.width } else { asked.width };
     let query = Query { objective: asked.objective, top: asked.top, width, ..usual };
     let candidates = shared.predictor.predict(std::slice::from_ref(asked.problem), &query)?.remove(0);
-    candidates.iter().enumerate().for_each(|(at, candidate)| each(at, candidate));
+    let least = shared.predictor.least_us(asked.problem, asked.device);
+    for (at, candidate) in candidates.iter().enumerate() {
+        each(at, candidate, TimeBasis::of(candidate.time_us, least));
+    }
     Ok((candidates.len(), shared.predictor.is_unsure(asked.device, &candidates)))
 }

@@ -22,9 +22,9 @@ fn opened(kernel: &str, device: Option<&str>, load: impl FnOnce(&Kernel) -> Answ
 /// Opens a model for a kernel.
 ///
 /// `model` is a folder or a file. Of a folder that holds a whole model and the small one that was distilled from it, the small
-/// one is taken where it was found level with the whole; name the file to have the other. `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
-/// kernels/devices.toml or a .toml file, or NULL for the device that the model was trained on. `*predictor` is NULL where
-/// this fails. Close it with seqtune_close.
+/// one is taken where it was found level with the whole; name the file to have the other. `kernel` a shipped name or a folder with a kernel.toml; `device` a name as
+/// seqtune_set_device takes it, or NULL for the device that the model learned: of several the one that is live on this machine, and
+/// SEQTUNE_DEVICE, with a list, where none is. `*predictor` is NULL where this fails. Close it with seqtune_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_open(
     model: *const c_char,

@@ -8,6 +8,7 @@ use crate::session::Session;
 use crate::status::{Answer, Fault, Status, guarded};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::limits::WIDTH;
+use seqtune_predict::on_device::TimeBasis;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
@@ -18,6 +19,13 @@ pub const SEQTUNE_ENERGY: c_int = 1;
 /// Objective: energy times time.
 pub const SEQTUNE_EDP: c_int = 2;
 
+/// What a predicted time is: there is none, for the model learned no times of the device.
+pub const SEQTUNE_TIME_ABSENT: c_int = 0;
+/// What a predicted time is: learned of times of the device.
+pub const SEQTUNE_TIME_LEARNED: c_int = 1;
+/// What a predicted time is: the least that the device can do, because what was learned was below it.
+pub const SEQTUNE_TIME_BOUNDED: c_int = 2;
+
 /// A predicted config.
 #[repr(C)]
 pub struct Candidate {
@@ -25,11 +33,16 @@ pub struct Candidate {
     pub values: *const i64,
     /// Probability that it is the best.
     pub probability: f64,
-    /// Predicted time in microseconds; NaN where the model never saw a time.
+    /// Predicted time in microseconds; NaN where the model learned no times of the device.
     pub time_us: f64,
-    /// Predicted joules per launch; NaN where the model never saw energy.
+    /// Predicted joules per launch; NaN where the model learned no energy of the device.
     pub joules: f64,
+    /// What `time_us` is: SEQTUNE_TIME_ABSENT, SEQTUNE_TIME_LEARNED or SEQTUNE_TIME_BOUNDED.
+    pub time_basis: c_int,
 }
+
+/// Bytes of a candidate of programs that were built before `time_basis` was there: they go on without it.
+const FIRST_CANDIDATE: usize = std::mem::offset_of!(Candidate, time_basis);
 
 /// What is wanted, and room for the answer. SEQTUNE_PREDICTION fills it in.
 #[repr(C)]
@@ -54,6 +67,11 @@ pub struct Prediction {
     pub unsure: c_int,
     /// Out: number of candidates, best first; fewer than `top` where fewer are legal.
     pub found: usize,
+}
+
+/// Whether candidates may lie so many bytes apart.
+fn is_stride(bytes: usize) -> bool {
+    (bytes == FIRST_CANDIDATE || bytes >= size_of::<Candidate>()) && bytes.is_multiple_of(align_of::<Candidate>())
 }
 
 /// Room for an answer, checked.
@@ -85,7 +103,7 @@ impl Room<'_> {
         let wrong = match () {
             () if top == 0 || top > WIDTH => format!("prediction.top is {top}: ask for 1 to {WIDTH}"),
             () if wanted.width > WIDTH => format!("prediction.width is {}: 0 or up to {WIDTH}", wanted.width),
-            () if stride < size_of::<Candidate>() || !stride.is_multiple_of(align_of::<Candidate>()) => {
+            () if !is_stride(stride) => {
                 format!("prediction.candidate_size is {stride}: set it to sizeof(seqtune_candidate)")
             }
             () if wanted.candidates.is_null() || !wanted.candidates.is_aligned() => {
@@ -108,6 +126,14 @@ impl Room<'_> {
     }
 }
 
+fn number(basis: TimeBasis) -> c_int {
+    match basis {
+        TimeBasis::Absent => SEQTUNE_TIME_ABSENT,
+        TimeBasis::Learned => SEQTUNE_TIME_LEARNED,
+        TimeBasis::Bounded => SEQTUNE_TIME_BOUNDED,
+    }
+}
+
 /// Puts an answer into its room; nothing is asked of the memory here.
 ///
 /// # Safety
@@ -117,16 +143,23 @@ unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &Room, objective: Obj
     let (wanted, row) = (room.wanted, room.row);
     let asked = Asked { problem: &scratch.problem, device: &device, objective, top: wanted.top, width: wanted.width };
     let (base, stride, values) = (wanted.candidates.cast::<u8>(), wanted.candidate_size, wanted.values);
-    let (found, unsure) = ask(shared, &asked, &mut |at, candidate| {
+    let (found, unsure) = ask(shared, &asked, &mut |at, candidate, basis| {
         // SAFETY: `at` is below `top`, for which there is room
         let (place, values) = unsafe { (base.add(at * stride).cast::<Candidate>(), values.add(at * row)) };
         for (i, (parameter, choice)) in shared.kernel.parameters.iter().zip(&candidate.config.0).enumerate() {
             // SAFETY: a row has so many values
             unsafe { values.add(i).write(parameter.values[*choice as usize]) };
         }
-        let (probability, time_us, joules) = (candidate.probability, candidate.time_us, candidate.joules);
-        // SAFETY: the place is within the room, and aligned as its stride is
-        unsafe { place.write(Candidate { values, probability, time_us, joules }) };
+        // SAFETY: the place is within the room, and aligned as its stride is; what an older program's lacks is not written
+        unsafe {
+            (&raw mut (*place).values).write(values);
+            (&raw mut (*place).probability).write(candidate.probability);
+            (&raw mut (*place).time_us).write(candidate.time_us);
+            (&raw mut (*place).joules).write(candidate.joules);
+            if stride > FIRST_CANDIDATE {
+                (&raw mut (*place).time_basis).write(number(basis));
+            }
+        }
     })?;
     // SAFETY: the caller's structure, whose size was checked
     unsafe {

@@ -4,6 +4,7 @@ use crate::status::{Answer, Fault};
 use seqtune_predict::error::{Error, quoted};
 use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::model::Model;
+use seqtune_predict::on_device::device_for;
 use std::ffi::CString;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,13 +34,9 @@ fn named(name: &str) -> CString {
 }
 
 impl Shared {
-    /// A predictor for a device by its name or file, or for the one that the model was trained on.
+    /// A predictor for a device by its name or file, or by the rule of [`device_for`].
     pub(crate) fn new(kernel: Kernel, model: &Model, device: Option<&str>) -> Answer<Shared> {
-        let device = match (device, model.meta.devices.first()) {
-            (Some(name), _) => Device::described(name)?,
-            (None, Some(trained)) => trained.clone(),
-            (None, None) => return Err(Fault::input("the model names no device: name one, as `A100`")),
-        };
+        let device = device_for(&model.meta.devices, device, seqtune_devices::live::among)?;
         let default = |field: &seqtune_predict::kernel::spec::Field| {
             field.default.as_ref().map(|text| field.value(text)).transpose()
         };

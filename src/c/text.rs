@@ -33,7 +33,7 @@ pub unsafe extern "C" fn seqtune_predict_text(
         scratch.read(shared, problem)?;
         let mut lines = Vec::new();
         let asked = Asked { problem: &scratch.problem, device: &device, objective: Objective::Time, top, width: 0 };
-        ask(shared, &asked, &mut |_, candidate| lines.push(shared.kernel.show_config(&candidate.config)))?;
+        ask(shared, &asked, &mut |_, candidate, _| lines.push(shared.kernel.show_config(&candidate.config)))?;
         room.put(&lines.join("\n"))
     })
 }

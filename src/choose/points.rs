@@ -40,6 +40,11 @@ pub trait Points: Send + Sync {
 
     /// What tells these answers from those of another source: choices that were remembered for another are forgotten.
     fn identity(&self) -> String;
+
+    /// What they rest on, in words for people: the devices that a model learned from. Empty where nothing is known.
+    fn grounds(&self) -> String {
+        String::new()
+    }
 }
 
 /// What a logarithm of a ratio of predicted probabilities is worth as a logarithm of a ratio of times: by regression through 0 on the held-out
@@ -97,7 +102,7 @@ fn known(value: f64) -> f64 {
 impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
     fn best(&self, problem: &Problem, objective: Objective, top: usize) -> Result<Vec<Point>> {
         let found =
-            self.predictor.borrow().predict(std::slice::from_ref(problem), &self.query(objective, top))?.remove(0);
+            self.predictor.borrow().estimates(std::slice::from_ref(problem), &self.query(objective, top))?.remove(0);
         let Some(first) = found.first().cloned() else { return Ok(Vec::new()) };
         // the ranking is of the objective; of the other quantity only its own head knows
         let point = |candidate: seqtune_predict::Candidate| {
@@ -137,6 +142,10 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
 
     fn identity(&self) -> String {
         self.digest.clone()
+    }
+
+    fn grounds(&self) -> String {
+        self.predictor.borrow().grounds(&self.device).words()
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Args {
     model: PathBuf,
     /// Kernel name, or the path of its folder
     kernel: String,
+    /// Device that predictions are timed for: one that the model learned or a described one, by name, `live`, or a .toml file [default: the one that the model learned, of several a live one]
+    #[arg(long)]
+    device: Option<String>,
     /// Predictions of random problems over all devices that are checked for legality, 1 to 1,000,000,000
     #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000_000))]
     legality: usize,
@@ -51,7 +54,7 @@ pub fn run(args: Args) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let device = crate::cli::inputs::device_for(&model, None)?;
+    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
     let threads = args.threads.unwrap_or_else(cores);
     let (mut latencies, mut throughputs) = (Vec::new(), Vec::new());
     for width in &args.width {
@@ -70,13 +73,13 @@ pub fn run(args: Args) -> Result<()> {
     bar.end();
     if args.json {
         return crate::cli::answer::answer_json(
-            &serde_json::json!({ "latency": latencies, "throughput": throughputs, "judging": judging, "legality": legality }),
+            &serde_json::json!({ "device": device.name, "latency": latencies, "throughput": throughputs, "judging": judging, "legality": legality }),
         );
     }
     for latency in &latencies {
         crate::cli::answer::answer(&format!(
-            "one prediction, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}",
-            latency.width, latency.median_ms, latency.p90_ms, latency.count
+            "one prediction for {}, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}",
+            device.name, latency.width, latency.median_ms, latency.p90_ms, latency.count
         ));
     }
     for throughput in &throughputs {

@@ -73,7 +73,7 @@ struct InductorArgs {
     /// Sizes may be others at run time: no step is taken to divide the sum evenly
     #[arg(long)]
     dynamic: bool,
-    /// Device: a described device's name or a .toml file [default: the first that the model was trained on]
+    /// Device: one that the model learned or a described one, by name, or a .toml file [default: the one that the model learned, of several a live one]
     #[arg(long)]
     device: Option<String>,
     /// Entries for this device alone, as torch.cuda.get_device_properties().gcnArchName tells it
@@ -157,12 +157,15 @@ fn table(args: InductorArgs) -> Result<()> {
     let kernel = Kernel::open(&args.kernel)?;
     inductor::check(&kernel)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
-    let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
+    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
     let problems = products(&args, &kernel)?;
     let style = inductor::Style { op: args.op, device_key: args.device_key.as_deref(), dynamic: args.dynamic };
     let predictor = Predictor::new(&kernel, &model)?;
     let query = Query { top: args.top, threads: cores(), ..Query::new(&device) };
+    let grounds = predictor.grounds(&device);
     let mut table = serde_json::Map::new();
+    // Inductor looks up the keys of its products, and no other
+    table.insert(format!("seqtune {}: {}", env!("CARGO_PKG_VERSION"), grounds.words()), serde_json::json!([]));
     let mut sure = 0;
     for (problem, candidates) in problems.iter().zip(predictor.predict(&problems, &query)?) {
         let is_sure = !candidates.is_empty() && !predictor.is_unsure(&device, &candidates);
@@ -175,10 +178,10 @@ fn table(args: InductorArgs) -> Result<()> {
     let text = serde_json::to_string_pretty(&table).map_err(|e| Error::Failed(format!("writing the table: {e}")))?;
     write_whole(&args.output, (text + "\n").as_bytes())?;
     crate::cli::answer::answer(&format!(
-        "{}: {} products on {}, of {sure} one config{}, of {} up to {} beside the library",
+        "{}: {} products; {}; of {sure} one config{}, of {} up to {} beside the library",
         args.output.display(),
         problems.len(),
-        device.name,
+        grounds.words(),
         if args.sure_alone { " alone" } else { " beside the library" },
         problems.len() - sure,
         args.top

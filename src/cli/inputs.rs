@@ -2,13 +2,14 @@
 
 use crate::cli::answer::warn;
 use seqtune_data::{Dataset, Table};
-use seqtune_measure::registry::{is_live, live_device};
+use seqtune_measure::registry::{is_live, live_among, live_device};
 use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::files::{STANDARD_INPUT, read_stream};
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::limits::SECONDS;
-use seqtune_predict::{Meta, Model};
+use seqtune_predict::Meta;
+use seqtune_predict::on_device::{self, Grounds};
 use std::path::{Path, PathBuf};
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
@@ -113,18 +114,36 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
         .collect()
 }
 
-/// The device to predict for: the one named, or the first that the model was trained on. Warns of one it never saw.
+/// The device that a model is asked about, by the rule of [`on_device::device_for`]. Warns of one it never saw.
 ///
 /// # Errors
-/// `Error::Input` where the model knows several devices and none is named, else the error of [`device`].
-pub fn device_for(model: &Model, named: Option<&str>) -> Result<Device> {
-    let device = match (named, model.meta.devices.first()) {
-        (Some(name), _) => device(name)?,
-        (None, Some(trained)) => trained.clone(),
-        (None, None) => device("live")?,
-    };
-    warn_of_unseen(model, &device);
+/// As [`device_among`].
+pub fn device_for(meta: &Meta, named: Option<&str>) -> Result<Device> {
+    let device = device_among(&meta.devices, named)?;
+    warn_of_unseen(meta, &device);
     Ok(device)
+}
+
+/// The device that is asked about, of what learned from these: a live one by its id, else by the rule of [`on_device::device_for`].
+///
+/// # Errors
+/// The error of [`device`]; `Error::DeviceNotFound` where several were learned, none is named and none of them is live.
+pub fn device_among(learned: &[Device], named: Option<&str>) -> Result<Device> {
+    match named {
+        Some(id) if is_live(id) => live_device(id),
+        name => on_device::device_for(learned, name, live_among).map_err(|e| e.at("--device")),
+    }
+}
+
+/// Devices that any of several models learned, each once.
+pub fn learned_by<'m>(models: impl IntoIterator<Item = &'m Meta>) -> Vec<Device> {
+    let mut all: Vec<Device> = Vec::new();
+    for device in models.into_iter().flat_map(|meta| &meta.devices) {
+        if !device.is_among(&all) {
+            all.push(device.clone());
+        }
+    }
+    all
 }
 
 /// Whether a model was trained on a device, whichever of its names it was called by.
@@ -132,10 +151,10 @@ pub fn saw(meta: &Meta, device: &Device) -> bool {
     device.is_among(&meta.devices)
 }
 
-/// Warns of a device that the model was not trained on.
-pub fn warn_of_unseen(model: &Model, device: &Device) {
-    if !saw(&model.meta, device) {
-        warn(&format!("the model never saw {}; its configs are legal there, its ranking is a guess", device.name));
+/// Warns of a device that the model was not trained on, with what that costs.
+pub fn warn_of_unseen(meta: &Meta, device: &Device) {
+    if let Some(note) = Grounds::of(meta, device).note() {
+        warn(&note);
     }
 }
 

@@ -10,6 +10,7 @@ use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
+use seqtune_predict::on_device::{Grounds, TimeBasis};
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::{cores, on_threads};
@@ -35,7 +36,7 @@ pub struct Args {
     /// Width of the beam, 1 to 10,000, and at least --top: what it finds shares its likelihood, so stated probabilities depend on it
     #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
-    /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
+    /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the model learned, of several a live one]
     #[arg(long)]
     device: Option<String>,
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
@@ -72,7 +73,7 @@ pub fn run(args: Args) -> Result<()> {
     let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
-    let device = crate::cli::inputs::device_for(model, args.device.as_deref())?;
+    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
     let measured = match &args.fallback[..] {
         [] => None,
         paths => crate::cli::inputs::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
@@ -83,8 +84,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let distilled = predictor.is_distilled();
     let cover = args.cover.map(|percent| percent as f64 / 100.0);
-    let say =
-        Printer { kernel: &kernel, device: &device, objective: args.objective, json: args.json, distilled, cover };
+    let grounds = predictor.grounds(&device);
+    let on = (&device, &grounds);
+    let say = Printer { predictor, on, objective: args.objective, json: args.json, distilled, cover };
     let (objective, threads) = (args.objective, args.threads.unwrap_or_else(cores));
     let query = Query { device: &device, objective, top: args.top, width: args.width, threads };
     if !args.measured.is_empty() {
@@ -147,19 +149,19 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
     Ok(())
 }
 
-/// Says which form of the model answers, where it was for the program to choose.
+/// Says which form of the model answers and what that costs, where the program chose it and it is behind.
 fn said(args: &Args, model: &Model) {
-    let Some(level) = model.meta.distilled.filter(|_| args.quality == Quality::Auto && !args.json) else { return };
-    let (points, error) = (100.0 * level.behind, 100.0 * level.error);
-    tell(&format!(
-        "predict: the distilled decoder answers; its first choices lose {points:+.2} ± {error:.2} points beside the whole model's"
-    ));
+    let chosen = model.meta.distilled.filter(|_| args.quality == Quality::Auto && !args.json);
+    let Some(level) = chosen.filter(|level| !level.is_level()) else { return };
+    let is_tuned = model.meta.trust.seen.is_some();
+    tell(&format!("seqtune: the small decoder answers, the only form of the model that is here; {}", level.cost(is_tuned)));
 }
 
 /// Printing of answers.
 struct Printer<'a> {
-    kernel: &'a Kernel,
-    device: &'a Device,
+    predictor: &'a Predictor,
+    /// The device that is asked about, and what answers for it rest on.
+    on: (&'a Device, &'a Grounds),
     objective: Objective,
     json: bool,
     /// Whether the distilled decoder answers.
@@ -171,28 +173,36 @@ struct Printer<'a> {
 impl Printer<'_> {
     /// The best configs of the nearest measured problems that are legal for this one, as they are written.
     fn nearest(&self, problem: &Problem, learned: &[&MeasuredProblem], top: usize) -> Vec<String> {
-        let space = ConfigSpace::new(self.kernel, problem, self.device);
-        let ranking = Neighbours::new(self.kernel, learned, self.objective).ranking(problem);
-        ranking.iter().filter(|c| space.is_legal(c)).take(top).map(|c| self.kernel.show_config(c)).collect()
+        let kernel = self.predictor.kernel();
+        let space = ConfigSpace::new(kernel, problem, self.on.0);
+        let ranking = Neighbours::new(kernel, learned, self.objective).ranking(problem);
+        ranking.iter().filter(|c| space.is_legal(c)).take(top).map(|c| kernel.show_config(c)).collect()
     }
 
     fn answer(&self, problem: &Problem, candidates: &[Candidate], unsure: bool, nearest: &[String]) -> Result<()> {
-        let problem = self.kernel.show_problem(problem);
+        let (kernel, (device, grounds)) = (self.predictor.kernel(), self.on);
+        let bases = self.predictor.time_bases(problem, device, candidates);
+        let problem = kernel.show_problem(problem);
         let held: f64 = candidates.iter().map(|c| c.probability).sum();
         if self.json {
             let list: Vec<_> = candidates
                 .iter()
-                .map(|c| {
+                .zip(&bases)
+                .map(|(c, basis)| {
                     serde_json::json!({
-                        "config": self.kernel.show_config(&c.config), "probability": c.probability,
-                        "predicted_us": c.time_us, "predicted_joules": c.joules,
+                        "config": kernel.show_config(&c.config), "probability": c.probability,
+                        "predicted_us": c.time_us, "time_basis": basis.word(), "predicted_joules": c.joules,
                     })
                 })
                 .collect();
             let mut answer = serde_json::json!({
-                "problem": problem, "device": self.device.name, "predictions": list, "unsure": unsure,
+                "problem": problem, "device": device.name, "device_learned": grounds.is_learned,
+                "learned_on": grounds.learned_on, "predictions": list, "unsure": unsure,
                 "by": if self.distilled { "distilled" } else { "whole" },
             });
+            if let Some(note) = grounds.note() {
+                answer["note"] = note.into();
+            }
             if self.cover.is_some() {
                 answer["held"] = held.into();
             }
@@ -211,12 +221,16 @@ impl Printer<'_> {
             notes.push(format!("{count} {configs} the best with {only}{:.1} %", 100.0 * held));
         }
         let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join("; ")) };
-        crate::cli::answer::answer(&format!("{problem}{notes}"));
-        for c in candidates {
-            // a model of tuned configs without times has none to tell
-            let time = if c.time_us.is_finite() { format!("{:>10.1} us  ", c.time_us) } else { String::new() };
+        let unseen = if grounds.is_learned { "" } else { ", which the model never saw" };
+        crate::cli::answer::answer(&format!("{problem} on {}{unseen}{notes}", device.name));
+        for (c, basis) in candidates.iter().zip(bases) {
+            let time = match basis {
+                TimeBasis::Absent => String::new(),
+                TimeBasis::Learned => format!("{:>10.1} us  ", c.time_us),
+                TimeBasis::Bounded => format!("{:>10} us  ", format!("≥{:.1}", c.time_us)),
+            };
             let energy = if c.joules.is_finite() { format!("{:>10.3} mJ  ", 1e3 * c.joules) } else { String::new() };
-            let (percent, config) = (100.0 * c.probability, self.kernel.show_config(&c.config));
+            let (percent, config) = (100.0 * c.probability, kernel.show_config(&c.config));
             crate::cli::answer::answer(&format!("  {percent:5.1} %  {time}{energy}{config}"));
         }
         for config in nearest {

@@ -123,7 +123,7 @@ fn guided(
 ) -> Result<Vec<(Problem, Vec<Config>)>> {
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
-    crate::cli::inputs::warn_of_unseen(&model, device);
+    crate::cli::inputs::warn_of_unseen(&model.meta, device);
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
     let query = Query { objective: args.objective, threads: cores(), ..Query::new(device) };

@@ -105,7 +105,7 @@ pub fn run(args: Args) -> Result<()> {
         true => crate::cli::inputs::device(&args.device)?,
         false => device_for(&kernel, &args.device)?,
     };
-    crate::cli::inputs::warn_of_unseen(&model, &device);
+    crate::cli::inputs::warn_of_unseen(&model.meta, &device);
     let query = Query { objective: args.objective, top: args.top, ..Query::new(&device) };
     let predicted = predictor.predict(&problems, &query)?;
     let rivals = rivals(&args, &kernel)?;
@@ -278,6 +278,9 @@ impl Validated {
         let Validated { measured, answers, .. } = self;
         if args.json {
             return answers.iter().try_for_each(answer_json);
+        }
+        if let Some(first) = answers.first() {
+            print(&format!("On {}:", first.device));
         }
         print(&table(kernel, measured, answers));
         if !args.no_confirm {

@@ -8,5 +8,6 @@ mod functions;
 pub mod hip;
 pub mod host;
 mod library;
+pub mod live;
 mod numbers;
 pub mod opencl;

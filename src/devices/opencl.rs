@@ -23,6 +23,8 @@ const VERSION: u32 = 0x102F;
 const BOARD_NAME_AMD: u32 = 0x4038;
 /// Bit of a CPU in a device's type.
 const TYPE_CPU: u64 = 2;
+/// Bits of every type.
+const TYPE_ALL: u64 = 0xFFFF_FFFF;
 
 fn library() -> Result<&'static Library> {
     static LIBRARY: OnceLock<Option<&'static Library>> = OnceLock::new();
@@ -61,6 +63,41 @@ impl Asked {
         let bytes = self.bytes(number)?;
         Ok(bytes.iter().rev().fold(0, |sum, byte| sum << 8 | *byte as u64))
     }
+}
+
+/// Platforms and devices of each that are asked at most.
+const MOST: usize = 64;
+
+/// Describes all devices of all platforms, in the order of the loader; none where there is no OpenCL. One that is not to be described is left out.
+pub fn devices() -> Vec<Device> {
+    type Platforms = unsafe extern "C" fn(u32, *mut *mut c_void, *mut u32) -> i32;
+    type Devices = unsafe extern "C" fn(*mut c_void, u64, u32, *mut *mut c_void, *mut u32) -> i32;
+    let found = || -> Result<Vec<Device>> {
+        let library = library()?;
+        // SAFETY: the types are the functions'
+        let (platforms, devices) = unsafe {
+            (find::<Platforms>(library, "clGetPlatformIDs")?, find::<Devices>(library, "clGetDeviceIDs")?)
+        };
+        let mut all = Vec::new();
+        // SAFETY: each call writes at most as many as there is room for, and their number
+        for platform in ids(&|count, ids, found| unsafe { platforms(count, ids, found) }) {
+            // SAFETY: likewise
+            for id in ids(&|count, ids, found| unsafe { devices(platform, TYPE_ALL, count, ids, found) }) {
+                // SAFETY: the loader gave the device
+                all.extend(unsafe { describe(id) }.ok());
+            }
+        }
+        Ok(all)
+    };
+    found().unwrap_or_default()
+}
+
+/// What a function gives that writes handles and their number; none where it fails.
+fn ids(get: &dyn Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Vec<*mut c_void> {
+    let (mut ids, mut count) = (vec![std::ptr::null_mut(); MOST], 0);
+    let code = get(MOST as u32, ids.as_mut_ptr(), &mut count);
+    ids.truncate(if code == 0 { count as usize } else { 0 });
+    ids
 }
 
 /// Describes a device by its `cl_device_id`.

@@ -5,6 +5,7 @@ use crate::backends::{cuda, fake, hip, opencl};
 use crate::compile::{Cached, Compiler, Store};
 use crate::executor::{Executor, Found};
 use seqtune_devices::host;
+pub use seqtune_devices::live::among as live_among;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Api, Device, Kernel};
 use seqtune_predict::threads::cores;

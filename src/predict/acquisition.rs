@@ -36,7 +36,7 @@ impl Predictor {
         Acquisition { each, fresh, seed }: Acquisition,
     ) -> Result<Vec<Vec<Config>>> {
         let width = WIDER * each.max(1);
-        let found = self.predict(problems, &Query { top: width, width, ..*query })?;
+        let found = self.estimates(problems, &Query { top: width, width, ..*query })?;
         let random = (each as f64 * fresh).clamp(0.0, each as f64);
         // the first choices are not to be weighed against each other
         let budget = ((each as f64 - random) * problems.len() as f64).round() as usize;

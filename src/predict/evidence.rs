@@ -110,7 +110,15 @@ impl Predictor {
                 scored = own;
             }
         }
-        Ok(Belief::new(rows, configs.len(), parts).answer(likeness, configs, &scored, query))
+        let mut informed = Belief::new(rows, configs.len(), parts).answer(likeness, configs, &scored, query);
+        let least = self.least_us(problem, query.device);
+        for candidate in &mut informed.candidates {
+            let is_measured = known.iter().any(|known| known.config == candidate.config);
+            if !is_measured && candidate.time_us < least {
+                candidate.time_us = least;
+            }
+        }
+        Ok(informed)
     }
 
     /// Configs that may come first.

@@ -18,7 +18,7 @@ impl Predictor {
         let problems = std::slice::from_ref(problem);
         let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
-            let candidates = self.predict(problems, &Query { objective, top: query.width, ..*query })?.remove(0);
+            let candidates = self.estimates(problems, &Query { objective, top: query.width, ..*query })?.remove(0);
             unsure |= self.is_unsure(query.device, &candidates);
             join(&mut found, candidates);
         }
@@ -28,7 +28,9 @@ impl Predictor {
         for (candidate, scored) in found.iter_mut().zip(&scored) {
             (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
         }
-        Ok(Informed { candidates: front(found), unsure })
+        let mut candidates = front(found);
+        self.tell(problem, query.device, &mut candidates);
+        Ok(Informed { candidates, unsure })
     }
 
     /// As [`Predictor::pareto`], of a problem of which some configs were measured.

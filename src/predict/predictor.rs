@@ -29,8 +29,8 @@ pub struct Predictor {
     engine: Engine,
     calibration: Option<Calibration>,
     /// `None` of probabilities as the model states them.
-    trust: Option<Trust>,
-    devices: Vec<Device>,
+    pub(crate) trust: Option<Trust>,
+    pub(crate) devices: Vec<Device>,
     likeness: Option<Likeness>,
 }
 
@@ -90,13 +90,13 @@ impl Predictor {
         Predictor { trust: None, ..self }
     }
 
-    /// The best legal configs of each problem, of those that the beam finds most probable: likelihood, re-ranker and trees together
-    /// order them.
+    /// As [`Predictor::predict`], with times and joules as they are estimated, whatever they are worth on the device: to compare configs by,
+    /// not to be told.
     ///
     /// # Errors
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead, or the kernel does not exist for the device.
-    pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+    pub fn estimates(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         self.kernel().check_device(query.device)?;
         let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
         let began = Instant::now();
@@ -121,7 +121,7 @@ impl Predictor {
             query.threads,
             1e3 * began.elapsed().as_secs_f64()
         );
-        Ok(answers.into_iter().flatten().map(|answer| self.told(answer, query.device)).collect())
+        Ok(answers.into_iter().flatten().map(|answer| corrected(answer, self.line(query.device))).collect())
     }
 
     /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that
@@ -163,12 +163,8 @@ impl Predictor {
         Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
     }
 
-    /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
-    /// still those among all legal configs.
-    ///
-    /// # Errors
-    /// As [`Predictor::predict`].
-    pub fn predict_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
+    /// As [`Predictor::predict_among`], with times and joules as of [`Predictor::estimates`].
+    pub(crate) fn estimates_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
         let answer = match &self.engine {
             Engine::Whole(..) => self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0),
             Engine::Distilled(network) => {
@@ -176,7 +172,7 @@ impl Predictor {
                 self.small(network).rank(&instance, query.objective, configs, query.top)?
             }
         };
-        Ok(self.told(answer, query.device))
+        Ok(corrected(answer, self.line(query.device)))
     }
 
     /// Of each problem, the prefixes that a beam asks about, with what the networks say may follow: what a small decoder learns of a model of
@@ -302,15 +298,6 @@ impl Predictor {
     /// What the probabilities that the model states are worth on a device.
     pub(crate) fn line(&self, device: &Device) -> Line {
         self.trust.as_ref().map_or(Line::SAME, |trust| trust.line(device, &self.devices))
-    }
-
-    /// An answer with what the model may say on a device: probabilities as they turn out there, times where it learned from times of it.
-    fn told(&self, answer: Vec<Candidate>, device: &Device) -> Vec<Candidate> {
-        let mut answer = corrected(answer, self.line(device));
-        if self.trust.as_ref().is_some_and(|trust| !trust.tells_times(device)) {
-            answer.iter_mut().for_each(|candidate| candidate.time_us = f64::NAN);
-        }
-        answer
     }
 
     /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.

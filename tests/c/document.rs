@@ -18,7 +18,7 @@ fn whole(shown: &str) -> String {
     let call = if given == "void" {
         "    part();\n"
     } else {
-        "    seqtune_predictor *predictor;\n    if (!seqtune_open(\"models/gemm-cpu\", \"gemm\", NULL, &predictor)) part(predictor), seqtune_close(predictor);\n"
+        "    seqtune_predictor *predictor;\n    if (!seqtune_open(\"models/gemm-cpu\", \"gemm\", \"epyc\", &predictor)) part(predictor), seqtune_close(predictor);\n"
     };
     // the one that is about bytes declares no predictor
     let own = if shown.contains("seqtune_open_memory(") { "    seqtune_predictor *predictor;\n" } else { "" };

@@ -41,9 +41,10 @@ static void describe(seqtune_predictor *predictor)
 
 static void devices(seqtune_predictor *predictor)
 {
-    char name[8];
+    char name[8], text[1024];
     size_t needed;
     double value;
+    int learned;
     const char *names[] = {"local_memory", "is_cpu"}, *unknown[] = {"wings"};
     const double values[] = {1024, 0}, less[] = {-1, 0};
     IS(seqtune_set_device(predictor, "H200"), SEQTUNE_OK);
@@ -51,6 +52,17 @@ static void devices(seqtune_predictor *predictor)
     IS(seqtune_device_name(predictor, name, sizeof name, &needed), SEQTUNE_OK);
     HOLDS(!strcmp(name, "H200") && needed == 5);
     IS(seqtune_device_name(predictor, name, 4, NULL), SEQTUNE_TOO_SMALL);
+    IS(seqtune_set_device(predictor, "nvidia h200"), SEQTUNE_OK);
+    IS(seqtune_device_learned(predictor, &learned), SEQTUNE_OK);
+    HOLDS(learned == 0);
+    IS(seqtune_device_note(predictor, text, sizeof text, &needed), SEQTUNE_OK);
+    HOLDS(!strncmp(text, "the model never saw H200 (learned on ", 37) && needed == strlen(text) + 1);
+    IS(seqtune_learned_on(predictor, text, sizeof text, NULL), SEQTUNE_OK);
+    IS(seqtune_set_device(predictor, text), SEQTUNE_OK);
+    IS(seqtune_device_learned(predictor, &learned), SEQTUNE_OK);
+    HOLDS(learned == 1);
+    IS(seqtune_device_note(predictor, text, sizeof text, &needed), SEQTUNE_OK);
+    HOLDS(needed == 1 && !*text);
     IS(seqtune_set_device_limits(predictor, "board", names, values, 2), SEQTUNE_OK);
     IS(seqtune_device_limit(predictor, "local_memory", &value), SEQTUNE_OK);
     HOLDS(value == 1024);

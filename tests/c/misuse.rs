@@ -35,7 +35,7 @@ fn prediction(candidates: &mut [Candidate], values: &mut [i64]) -> Prediction {
 }
 
 fn room() -> Candidate {
-    Candidate { values: null(), probability: 0.0, time_us: 0.0, joules: 0.0 }
+    Candidate { values: null(), probability: 0.0, time_us: 0.0, joules: 0.0, time_basis: 0 }
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn problems_are_read_alike_from_text_and_numbers_and_their_faults_are_named() {
     let mut values = [0; 64];
     // SAFETY: texts, lists and rooms of this test
     unsafe {
-        assert_eq!(seqtune_open(model.as_ptr(), c"gemm".as_ptr(), null(), &mut predictor), Status::SeqtuneOk);
+        assert_eq!(seqtune_open(model.as_ptr(), c"gemm".as_ptr(), c"EPYC".as_ptr(), &mut predictor), Status::SeqtuneOk);
         let mut asked = prediction(&mut candidates, &mut values);
         asked.width = 5;
         for text in [
@@ -157,4 +157,66 @@ fn problems_are_read_alike_from_text_and_numbers_and_their_faults_are_named() {
         assert_eq!(last(), "`problem` is not text in UTF-8");
         seqtune_close(predictor);
     }
+}
+
+/// Opens a shipped model; the status, and the predictor.
+fn open_of(model: &str, kernel: &std::ffi::CStr, device: *const c_char) -> (Status, *mut Predictor) {
+    let model = CString::new(crate::kit::root().join("models").join(model).display().to_string()).unwrap();
+    let mut predictor = null_mut();
+    // SAFETY: texts that end with a zero, and room for a pointer
+    let status = unsafe { seqtune_open(model.as_ptr(), kernel.as_ptr(), device, &mut predictor) };
+    (status, predictor)
+}
+
+#[test]
+fn of_a_model_of_several_devices_one_is_named_or_live_or_all_are_listed() {
+    let (status, predictor) = open_of("miopen", c"ConvOclBwdWrW2", null());
+    match status {
+        // a machine with one of the three
+        Status::SeqtuneOk => println!("skipped: one of the model's devices is live here; run it on a machine without AMD's GPUs"),
+        _ => {
+            assert_eq!(status, Status::SeqtuneDevice);
+            let list = "none of them is live here: name the device that is asked about, `MI50`, `RX 6800 XT` or `RX Vega 56`";
+            assert!(last().ends_with(list), "{}", last());
+        }
+    }
+    // SAFETY: opened here, or NULL
+    unsafe { seqtune_close(predictor) };
+    let (status, predictor) = open_of("miopen", c"ConvOclBwdWrW2", c"gfx900-56".as_ptr());
+    assert_eq!(status, Status::SeqtuneOk, "{}", last());
+    // SAFETY: as above
+    unsafe { seqtune_close(predictor) };
+    let (status, predictor) = open_of("gemm-h200", c"gemm", null());
+    assert_eq!(status, Status::SeqtuneOk, "a model of one device is asked about that");
+    // SAFETY: as above
+    unsafe { seqtune_close(predictor) };
+}
+
+#[test]
+fn a_time_is_told_with_what_it_rests_on_and_older_programs_go_on_without_that() {
+    let (status, predictor) = open_of("gemm-h200", c"gemm", null());
+    assert_eq!(status, Status::SeqtuneOk, "{}", last());
+    let (mut candidates, mut values) = ([room(), room()], [0; 64]);
+    let mut asked = prediction(&mut candidates, &mut values);
+    let mut predict = |asked: &mut Prediction| {
+        // SAFETY: room of this test
+        let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1024,N=512,K=256".as_ptr(), asked) };
+        assert_eq!(status, Status::SeqtuneOk, "{}", last());
+    };
+    predict(&mut asked);
+    assert!(candidates.iter().all(|c| c.time_us > 0.0 && c.joules > 0.0 && c.time_basis == SEQTUNE_TIME_LEARNED));
+    // SAFETY: texts of this test
+    assert_eq!(unsafe { seqtune_set_device(predictor, c"Tesla T4".as_ptr()) }, Status::SeqtuneOk);
+    let mut asked = prediction(&mut candidates, &mut values);
+    predict(&mut asked);
+    assert!(candidates.iter().all(|c| c.time_us.is_nan() && c.joules.is_nan() && c.time_basis == SEQTUNE_TIME_ABSENT));
+    // four members of eight bytes, as the first version had them, one behind the other
+    let mut first = [77u64; 9];
+    let mut asked = prediction(&mut candidates, &mut values);
+    (asked.candidate_size, asked.candidates) = (32, first.as_mut_ptr().cast());
+    predict(&mut asked);
+    assert_eq!((asked.found, first[8]), (2, 77), "nothing is written behind them");
+    assert!((0.0..=1.0).contains(&f64::from_bits(first[1])) && (0.0..=1.0).contains(&f64::from_bits(first[5])));
+    // SAFETY: opened here
+    unsafe { seqtune_close(predictor) };
 }

@@ -15,10 +15,10 @@ fn the_c_example_predicts_each_problem_once() {
     if !compile(&example("c/launch_cache.c"), &program, &[]) {
         return;
     }
-    let said = out(command(&program, &["models/gemm-cpu"]).output().unwrap());
+    let said = out(command(&program, &["models/gemm-cpu", "epyc"]).output().unwrap());
     assert!(said.contains("64 x 256 x 512: ") && said.contains("-DMWG="), "{said}");
     assert!(said.ends_with("100 launches, 4 predictions\n"), "{said}");
-    let output = command(&program, &["models/none"]).output().unwrap();
+    let output = command(&program, &["models/none", "epyc"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let sentence = String::from_utf8(output.stderr).unwrap();
     assert_eq!(sentence, "opening the model: models/none: no such file or folder\n");
@@ -31,9 +31,9 @@ fn the_cpp_example_shares_its_predictions_among_threads() {
     if !compile(&example("cpp/launch_cache.cpp"), &program, &[]) {
         return;
     }
-    let said = out(command(&program, &["models/gemm-cpu"]).output().unwrap());
+    let said = out(command(&program, &["models/gemm-cpu", "epyc"]).output().unwrap());
     assert!(said.starts_with("160 launches of 4 problems on ") && said.contains("MWG="), "{said}");
-    let output = command(&program, &["models/none"]).output().unwrap();
+    let output = command(&program, &["models/none", "epyc"]).output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "models/none: no such file or folder\n");
 }
 
@@ -112,7 +112,7 @@ fn a_cmake_project_finds_the_installed_package() {
     cmake(&["-S", ".", "-B", "build", &format!("-DCMAKE_PREFIX_PATH={}", prefix.display())]);
     cmake(&["--build", "build"]);
     for program in ["build/program", "build/alone"] {
-        let said = out(command(&folder.path().join(program), &["models/gemm-cpu"]).output().unwrap());
+        let said = out(command(&folder.path().join(program), &["models/gemm-cpu", "epyc"]).output().unwrap());
         assert!(said.ends_with("100 launches, 4 predictions\n"), "{said}");
     }
 }

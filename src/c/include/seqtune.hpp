@@ -93,6 +93,30 @@ public:
         });
     }
 
+    // Whether the model learned from data of the device that is set.
+    bool device_learned() const
+    {
+        int learned = 0;
+        check(seqtune_device_learned(get(), &learned));
+        return learned != 0;
+    }
+
+    // Of a device that the model never saw a sentence that says so, with what that costs; else "".
+    std::string device_note() const
+    {
+        return text_of([&](char *at, std::size_t room, std::size_t *needed) {
+            return seqtune_device_note(get(), at, room, needed);
+        });
+    }
+
+    // Names of the devices that the model learned from, each in a line.
+    std::string learned_on() const
+    {
+        return text_of([&](char *at, std::size_t room, std::size_t *needed) {
+            return seqtune_learned_on(get(), at, room, needed);
+        });
+    }
+
     // NaN where it is unknown.
     double device_limit(const std::string &name) const
     {
@@ -166,9 +190,11 @@ public:
     const std::int64_t *values() const noexcept { return found_->values; }
     std::int64_t operator[](const std::string &parameter) const { return found_->values[of_->parameter(parameter)]; }
     double probability() const noexcept { return found_->probability; }
-    // In microseconds; NaN where the model never saw a time.
+    // In microseconds; NaN where the model learned no times of the device.
     double time_us() const noexcept { return found_->time_us; }
-    // NaN where the model never saw energy.
+    // SEQTUNE_TIME_ABSENT, SEQTUNE_TIME_LEARNED or SEQTUNE_TIME_BOUNDED.
+    int time_basis() const noexcept { return found_->time_basis; }
+    // NaN where the model learned no energy of the device.
     double joules() const noexcept { return found_->joules; }
     std::string text() const { return of_->config_text(found_->values); }
 

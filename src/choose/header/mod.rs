@@ -76,6 +76,8 @@ pub struct Header {
     pub(crate) kernel: Kernel,
     pub(crate) device: Device,
     pub(crate) source: String,
+    /// What the choices rest on, in words.
+    pub(crate) grounds: String,
     pub(crate) ranges: String,
     pub(crate) configs: Vec<Config>,
     /// Fixed problems in the order of their values, each with the place of its config.
@@ -139,6 +141,7 @@ impl Header {
             kernel: kernel.clone(),
             device: device.clone(),
             source: points.identity(),
+            grounds: points.grounds(),
             ranges: ranges.words(kernel),
             configs,
             table: Vec::new(),

@@ -87,8 +87,12 @@ impl Header {
     fn head(&self) -> String {
         let loss = &self.loss;
         let (configs, fixed) = self.sizes();
+        let made = format!("{MARK} {}: kernel {}", env!("CARGO_PKG_VERSION"), self.kernel.name);
         let lines = [
-            format!("{MARK} {}: kernel {}, device {}.", env!("CARGO_PKG_VERSION"), self.kernel.name, self.device.name),
+            match self.grounds.is_empty() {
+                true => format!("{made}, device {}.", self.device.name),
+                false => format!("{made}, {}.", self.grounds),
+            },
             format!("Model {}, space {}.", self.source, self.kernel.space_hash_on(&self.device)),
             format!(
                 "{fixed} fixed problems in a table, all others by a tree of {} leaves; {configs} configs.",
@@ -96,7 +100,7 @@ impl Header {
             ),
             format!("The tree was grown for {}.", self.ranges),
             format!(
-                "On {} other random problems: {:.1} % as the model says, {:.2} % of the predicted speed lost.",
+                "The tree against the model, on {} other random problems: it chooses as the model in {:.1} %, and loses {:.2} % of the speed that the model predicts. How good the model is stands with the model.",
                 loss.problems,
                 100.0 * loss.agreement,
                 100.0 * loss.mean

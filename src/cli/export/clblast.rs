@@ -7,6 +7,7 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::model::Model;
+use seqtune_predict::on_device::Grounds;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
@@ -26,7 +27,7 @@ pub struct ClblastArgs {
     /// Kernel name or folder; may be repeated [default: all that the models know]
     #[arg(long)]
     kernel: Vec<String>,
-    /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the first that the model was trained on]
+    /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the models learned, of several a live one]
     #[arg(long)]
     device: Option<String>,
     /// The header or the JSON file
@@ -50,27 +51,31 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         Ok((kernel, model))
     };
     let known: Vec<(Kernel, Model)> = names.iter().map(load).collect::<Result<_>>()?;
-    let [(first, model), ..] = &known[..] else {
+    let [(first, _), ..] = &known[..] else {
         return input(format!("{}: has no model of a kernel", args.model.display()));
     };
-    let device = crate::cli::inputs::device_for(model, args.device.as_deref())?;
+    let learned = crate::cli::inputs::learned_by(known.iter().map(|(_, model)| &model.meta));
+    let device = crate::cli::inputs::device_among(&learned, args.device.as_deref())?;
+    known.iter().for_each(|(_, model)| crate::cli::inputs::warn_of_unseen(&model.meta, &device));
     let problems: Vec<String> =
         crate::cli::inputs::problems(first, &args.problems)?.iter().map(|p| first.show_problem(p)).collect();
     let tables = known.iter().map(|(kernel, model)| table(kernel, model, &device, &problems));
     let tables = tables.collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = known.iter().map(|(kernel, _)| kernel.name.as_str()).collect();
     let digests: Vec<String> = known.iter().map(|(_, model)| model.digest()).collect();
+    let mut grounds: Vec<String> = known.iter().map(|(_, model)| Grounds::of(&model.meta, &device).words()).collect();
+    grounds.dedup();
     let about = format!(
-        "{} products of {} on {}, model{} {}",
+        "{} products of {}, model{} {}; {}",
         problems.len(),
         names.join(", "),
-        device.name,
         if digests.len() > 1 { "s" } else { "" },
-        digests.join(", ")
+        digests.join(", "),
+        grounds.join("; ")
     );
     let text = match kind {
         Kind::ClblastHeader => write_header(&tables, &about)?,
-        _ => write_database(&tables, &device)?,
+        _ => write_database(&tables, &device, &about)?,
     };
     write_whole(&args.output, text.as_bytes())?;
     answer(&format!("{}: {about}", args.output.display()));

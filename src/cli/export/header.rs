@@ -10,6 +10,7 @@ use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
+use seqtune_predict::on_device::Grounds;
 use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ pub struct HeaderArgs {
     /// Kernel name or folder [default: the one that the model is for]
     #[arg(long)]
     kernel: Option<String>,
-    /// Device: `live`, `opencl:0`, a described device's name, or a .toml file [default: the one the model was trained on]
+    /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the model learned, of several a live one]
     #[arg(long)]
     device: Option<String>,
     /// Range of a size for the tree, as M=16..4096 [default: what the problems span]
@@ -78,7 +79,7 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let kernel = Kernel::open(&name)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     model.check_objective(args.objective)?;
-    let device = crate::cli::inputs::device_for(&model, args.device.as_deref())?;
+    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
     let fixed = crate::cli::inputs::problems(&kernel, &args.problems)?;
     let ranges = Ranges::new(&kernel, &fixed, &args.range)?;
     let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
@@ -89,12 +90,13 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let (configs, fixed) = header.sizes();
     let loss = &header.loss;
     answer(&format!(
-        "{}: {fixed} fixed problems in a table, all others by a tree of {} leaves; {configs} configs",
+        "{}: {}; {fixed} fixed problems in a table, all others by a tree of {} leaves; {configs} configs",
         args.output.display(),
+        Grounds::of(&model.meta, &device).words(),
         header.leaves()
     ));
     answer(&format!(
-        "on {} other problems ({}): the model's first choice in {:.1} %; {:.2} % of the predicted speed lost (ninth decile {:.2} %), {:.2} % by the best single config",
+        "the tree against the model, on {} other problems ({}): the model's first choice in {:.1} %; {:.2} % of the predicted speed lost (ninth decile {:.2} %), {:.2} % by the best single config",
         loss.problems,
         ranges.words(&kernel),
         100.0 * loss.agreement,

@@ -11,9 +11,10 @@ use seqtune_data::formats::miopen::{
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::spec::Field;
-use seqtune_predict::kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem, listed};
 use seqtune_predict::limits;
 use seqtune_predict::model::{Meta, Model};
+use seqtune_predict::on_device::Grounds;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
@@ -34,7 +35,7 @@ pub struct MiopenArgs {
     /// The user database
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Device: a described device's name, MIOpen's name of it such as gfx942130, or a .toml file [default: the first that the model was trained on]
+    /// Device: one that the models learned or a described one, by name, MIOpen's name of it such as gfx942130, or a .toml file [default: the one that OUTPUT is named after, else the one that the models learned, of several a live one]
     #[arg(long)]
     device: Option<String>,
     /// Solvers to export, separated by commas [default: all that were trained on the device]
@@ -146,15 +147,30 @@ pub fn run(args: MiopenArgs) -> Result<()> {
             device.name
         ));
     }
+    // a line that is no record is an error to MIOpen: what the rows rest on cannot stand in the file
     write_whole(&args.output, export.text().as_bytes())?;
     let name = device_name(&device).unwrap_or_else(|| device.name.clone());
     warn_of_name(&args.output, &device, &name);
     answer(&format!(
-        "{}: {entries} configs for {} convolutions, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt",
+        "{}: {entries} configs for {} convolutions on {}, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt; {}",
         args.output.display(),
-        found.len() - unserved
+        found.len() - unserved,
+        device.name,
+        learned_on(&args, &wanted)?
     ));
     Ok(())
+}
+
+/// `learned on MI50 only`: the devices of any of these solvers' models.
+fn learned_on(args: &MiopenArgs, solvers: &[String]) -> Result<String> {
+    let metas = solvers.iter().map(|solver| meta(args, solver)).collect::<Result<Vec<_>>>()?;
+    let learned = crate::cli::inputs::learned_by(&metas);
+    Ok(format!("learned on {} only", listed(learned.iter().map(|device| device.name.as_str()), "and")))
+}
+
+/// The description of a solver's model.
+fn meta(args: &MiopenArgs, solver: &str) -> Result<Meta> {
+    Meta::load(&Model::file_for(&args.model, Some(solver), Quality::Auto)?)
 }
 
 /// Warns where the file's name says another device than its rows are for.
@@ -175,25 +191,19 @@ fn warn_of_name(output: &Path, device: &Device, name: &str) {
 fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)> {
     let mut wanted = known;
     wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
-    let Some(first) = wanted.first() else {
+    if wanted.is_empty() {
         return input(format!("{} holds no model; fetch or train one", args.model.display()));
-    };
-    let device = match &args.device {
-        Some(name) => crate::cli::inputs::device(name)?,
-        None => crate::cli::inputs::device_for(&Model::load_for(&args.model, first)?, None)?,
-    };
-    let trained = |solver: &String| {
-        let meta = Meta::load(&Model::file_for(&args.model, Some(solver), Quality::Auto)?)?;
-        Ok(crate::cli::inputs::saw(&meta, &device))
-    };
-    let trained: Vec<bool> = wanted.iter().map(trained).collect::<Result<_>>()?;
+    }
+    let metas: Vec<Meta> = wanted.iter().map(|solver| meta(args, solver)).collect::<Result<_>>()?;
+    let by_file = named_after(&args.output).map(|device| device.name);
+    let name = args.device.as_deref().or(by_file.as_deref());
+    let device = crate::cli::inputs::device_among(&crate::cli::inputs::learned_by(&metas), name)?;
+    let trained: Vec<bool> = metas.iter().map(|meta| crate::cli::inputs::saw(meta, &device)).collect();
     if !args.solver.is_empty() {
         if let Some(at) = trained.iter().position(|trained| !trained) {
             wanted.iter().try_for_each(|solver| Kernel::open(solver)?.check_device(&device))?;
-            let (solver, device) = (&wanted[at], &device.name);
-            warn(&format!(
-                "the model of {solver} never saw {device}; its configs are legal there, its ranking is a guess"
-            ));
+            let note = Grounds::of(&metas[at], &device).note().unwrap_or_default();
+            warn(&format!("{}: {note}", wanted[at]));
         }
         return Ok((wanted, device));
     }

@@ -197,7 +197,7 @@ impl Columns {
         let mut cells = vec![
             problem,
             first.config.clone(),
-            format!("{:.1}", first.predicted_us),
+            show(Some(first.predicted_us).filter(|us| us.is_finite()), 1),
             match &first.failure {
                 Some(failure) => format!("failed ({:?})", failure.kind),
                 None => show(time, 1),

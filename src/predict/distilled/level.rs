@@ -31,6 +31,23 @@ impl Level {
         self.problems > 1 && self.behind <= self.error
     }
 
+    /// What the small decoder costs beside the whole model, in words; of tuned configs it is choices that are counted.
+    pub fn cost(&self, is_tuned: bool) -> String {
+        let (points, error) = (100.0 * self.behind.abs(), 100.0 * self.error);
+        let against = format!("on {} problems that the whole model was compared on", self.problems);
+        match (self.problems > 1, is_tuned, self.behind > 0.0) {
+            (false, ..) => "it was never compared with the whole model".into(),
+            (true, true, behind) => {
+                let count = if behind { "fewer" } else { "more" };
+                format!("its first choice is the tuned config in {points:.1} ± {error:.1} % {count} {against}")
+            }
+            (true, false, behind) => {
+                let speed = if behind { "lower" } else { "higher" };
+                format!("the speed of its first choices is {points:.1} ± {error:.1} % of the best speed {speed} {against}")
+            }
+        }
+    }
+
     /// Whether the numbers can be those of a comparison.
     pub(crate) fn is_sound(&self) -> bool {
         (-1.0..=1.0).contains(&self.behind) && (0.0..=1.0).contains(&self.error)
@@ -49,5 +66,20 @@ mod tests {
         assert!(!level(&[(0.11, 0.0), (0.1, 0.0), (0.09, 0.0)]));
         assert!(Level::of(&[(0.0, 0.0)]).is_none());
         assert!(!Level::UNKNOWN.is_level());
+    }
+
+    #[test]
+    fn what_a_small_decoder_costs_is_said_in_words() {
+        let behind = Level { behind: 0.0125, error: 0.004, problems: 56 };
+        let ahead = Level { behind: -0.0125, ..behind };
+        for (level, is_tuned, words) in [
+            (behind, false, "the speed of its first choices is 1.2 ± 0.4 % of the best speed lower on 56 problems"),
+            (behind, true, "its first choice is the tuned config in 1.2 ± 0.4 % fewer on 56 problems"),
+            (ahead, false, "% of the best speed higher on 56 problems"),
+            (ahead, true, "% more on 56 problems"),
+            (Level::UNKNOWN, true, "it was never compared with the whole model"),
+        ] {
+            assert!(level.cost(is_tuned).contains(words), "{}", level.cost(is_tuned));
+        }
     }
 }

@@ -6,6 +6,7 @@
 use crate::error::{Error, Result, input, quoted};
 use crate::files::read_text;
 use crate::kernel::api::Api;
+use crate::kernel::device_name::{is_near, is_so_called, keys, listed};
 use crate::limits;
 use crate::limits::DEVICE_NAME;
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,7 @@ impl Device {
 
     /// Whether `name` is its name or one of its aliases.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|a| a == name)
+        self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
     /// Whether one of these is called as it is, by whichever name of either.
@@ -155,9 +156,36 @@ impl Device {
         devices.iter().any(|d| d.is_called(&self.name) || self.is_called(&d.name))
     }
 
+    /// What it is called but for case, spaces, signs and the maker's words.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let names = std::iter::once(&self.name).chain(&self.aliases).map(String::as_str);
+        keys(names, self.limits.is_cpu == Some(1.0))
+    }
+
+    /// The device of these that somebody calls `name`: as it is called, or so but for case, spaces, signs and the maker's words before it
+    /// (`RTX4090`, `NVIDIA GeForce RTX 4090`); of a processor also without what PoCL puts before its name.
+    ///
+    /// # Errors
+    /// [`Error::DeviceNotFound`] where several of them are called so.
+    pub fn called<'d>(name: &str, devices: &'d [Device]) -> Result<Option<&'d Device>> {
+        if let Some(exact) = devices.iter().find(|device| device.is_called(name)) {
+            return Ok(Some(exact));
+        }
+        match devices.iter().filter(|device| is_so_called(name, &device.keys())).collect::<Vec<_>>()[..] {
+            [] => Ok(None),
+            [only] => Ok(Some(only)),
+            ref several => Err(Error::DeviceNotFound(format!(
+                "device `{}` may be {}: name one of them",
+                quoted(name),
+                listed(several.iter().map(|device| device.name.as_str()), "or")
+            ))),
+        }
+    }
+
     /// What the shipped description of a device of that name calls it else: drivers say `GeForce RTX 4090`, datasets `RTX 4090`.
     pub fn other_names(name: &str) -> Vec<String> {
-        let known = Device::shipped().unwrap_or_default().into_iter().find(|d| d.is_called(name));
+        let shipped = Device::shipped().unwrap_or_default();
+        let known = Device::called(name, &shipped).unwrap_or_default().cloned();
         let names = known.into_iter().flat_map(|d| [vec![d.name], d.aliases].concat());
         names.filter(|known| known != name).collect()
     }
@@ -210,13 +238,13 @@ impl Device {
         Device::parse_file(SHIPPED, "kernels/devices.toml")
     }
 
-    /// A description by name, or the first of a file by its path.
+    /// A description by name ([`Device::called`]), or the first of a file by its path.
     ///
     /// # Errors
-    /// [`Error::DeviceNotFound`] where no description has the name, [`Error::File`] where the file cannot be read.
+    /// [`Error::DeviceNotFound`] where no description has the name or several may be meant, [`Error::File`] where the file cannot be read.
     pub fn described(name_or_path: &str) -> Result<Device> {
         let shipped = Device::shipped()?;
-        if let Some(found) = shipped.iter().find(|d| d.is_called(name_or_path)) {
+        if let Some(found) = Device::called(name_or_path, &shipped)? {
             return Ok(found.clone());
         }
         let path = Path::new(name_or_path);
@@ -225,8 +253,13 @@ impl Device {
             return Ok(Device::parse_file(&text, name_or_path)?.remove(0));
         }
         let known: Vec<&str> = shipped.iter().map(|d| d.name.as_str()).collect();
+        let near = shipped.iter().filter(|device| is_near(name_or_path, &device.keys()));
+        let meant = match near.map(|device| device.name.as_str()).collect::<Vec<_>>() {
+            names if names.is_empty() => String::new(),
+            names => format!("did you mean {}? Else ", listed(names, "or")),
+        };
         Err(Error::DeviceNotFound(format!(
-            "no device `{}`: use `live`, a .toml file, or one of {}",
+            "no device `{}`: {meant}use `live`, a .toml file, or one of {}",
             quoted(name_or_path),
             known.join(", ")
         )))

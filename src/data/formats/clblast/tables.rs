@@ -123,11 +123,12 @@ fn part(table: &Table) -> Result<String> {
     ))
 }
 
-/// The choices as CLBlast's database script takes results of tuners: a list of sections, one for each kernel and size.
+/// The choices as CLBlast's database script takes results of tuners: a list of sections, one for each kernel and size. What they are `about`
+/// stands beside the list, where the script does not look.
 ///
 /// # Errors
 /// As [`write_header`].
-pub fn write_database(tables: &[Table], device: &Device) -> Result<String> {
+pub fn write_database(tables: &[Table], device: &Device, about: &str) -> Result<String> {
     let mut sections = Vec::new();
     for table in tables {
         let precision = precision(table)?;
@@ -135,7 +136,7 @@ pub fn write_database(tables: &[Table], device: &Device) -> Result<String> {
             sections.push(section(table.kernel, device, choice, &precision)?);
         }
     }
-    let file = serde_json::json!({ "sections": sections });
+    let file = serde_json::json!({ "about": about, "sections": sections });
     serde_json::to_string_pretty(&file).map_err(|e| Error::Failed(format!("writing JSON: {e}")))
 }
 
