@@ -41,6 +41,7 @@ pub mod beam;
 pub mod calibration;
 pub mod candidate;
 pub mod clock;
+pub mod count;
 pub mod decoder;
 pub mod distilled;
 pub mod error;
@@ -73,6 +74,7 @@ pub mod threads;
 pub mod trust;
 pub mod vocab;
 
+pub use count::counted;
 pub use candidate::{Candidate, Scored};
 pub use error::{Error, Result};
 pub use kernel::{Config, Device, Kernel, Objective, Problem};

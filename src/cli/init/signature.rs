@@ -1,6 +1,6 @@
 //! The arguments of a kernel function, read from OpenCL C.
 
-use seqtune_measure::compile::without_comments;
+use seqtune_predict::kernel::without_comments;
 use seqtune_predict::error::{Error, Result, input};
 
 /// A kernel function.
