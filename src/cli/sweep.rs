@@ -190,7 +190,8 @@ pub fn run(mut args: Args) -> Result<()> {
     // of few problems a shard may get none
     if count == 0 && shard.is_none() {
         let why = plan.first().and_then(|(problem, _)| ruled_out(&kernel, problem, &device).map(|why| (problem, why)));
-        let why = why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
+        let why =
+            why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
         return input(format!("no config of {} is legal for any of the problems on {}{why}", kernel.name, device.name));
     }
     let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;

@@ -5,7 +5,9 @@ use crate::features::{InputFeature, Kind, Scale};
 use crate::kernel::Objective;
 use crate::kernel::expr::Expr;
 use crate::kernel::spec::FieldKind;
-use crate::kernel::{Choice, Choices, Config, ConfigSpace, Device, Difference, Kernel, LIMIT_NAMES, Problem, ruled_out};
+use crate::kernel::{
+    Choice, Choices, Config, ConfigSpace, Device, Difference, Kernel, LIMIT_NAMES, Problem, ruled_out,
+};
 use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::sync::Arc;
 

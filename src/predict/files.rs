@@ -226,7 +226,6 @@ fn fetched_for(program: Option<&Path>, name: &str) -> Vec<PathBuf> {
     std::iter::once(PathBuf::from(name)).chain(above).collect()
 }
 
-
 /// The folder that a file lies in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {

@@ -74,8 +74,8 @@ pub mod threads;
 pub mod trust;
 pub mod vocab;
 
-pub use count::counted;
 pub use candidate::{Candidate, Scored};
+pub use count::counted;
 pub use error::{Error, Result};
 pub use kernel::{Config, Device, Kernel, Objective, Problem};
 pub use model::{Meta, Model};

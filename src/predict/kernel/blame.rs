@@ -62,7 +62,7 @@ fn told(kernel: &Kernel, env: &[f64], at: usize) -> String {
                 }
                 _ => format!("{}={}", p.name, p.shown().join("|")),
             },
-            (None, Some((at, Some(field)))) => format!("{}={}", field.name, field.show(env[slot])),
+            (None, Some((_, Some(field)))) => format!("{}={}", field.name, field.show(env[slot])),
             (None, Some((at, None))) => {
                 let name = LIMIT_NAMES.get(at - fields.len()).copied().unwrap_or_default();
                 format!("{name}={}", env[slot])

@@ -283,18 +283,16 @@ fn kind(field: &Field) -> String {
 }
 
 /// The definitions on which results rest.
-fn used<'a>(
-    spec: &'a KernelSpec,
-    define: &'a BTreeMap<String, String>,
-) -> Result<BTreeMap<&'a String, &'a String>> {
+fn used<'a>(spec: &'a KernelSpec, define: &'a BTreeMap<String, String>) -> Result<BTreeMap<&'a String, &'a String>> {
     if spec.run.is_some() {
         return Ok(define.iter().collect());
     }
     let program = |p: &'a ProgramSpec| p.global.iter().chain(&p.local).chain(&p.dynamic_local);
     let programs = spec.program.iter().chain(&spec.reference).flat_map(program);
-    let arguments = spec.argument.iter().flat_map(|a| {
-        [&a.length, &a.element, &a.bf16, &a.integer, &a.running, &a.value].into_iter().flatten()
-    });
+    let arguments = spec
+        .argument
+        .iter()
+        .flat_map(|a| [&a.length, &a.element, &a.bf16, &a.integer, &a.running, &a.value].into_iter().flatten());
     let clocks = spec.clocks.iter().flat_map(|c| [&c.core, &c.memory].into_iter().flatten());
     let constraints = spec.constraint.iter().map(|c| &c.expr);
     closure(constraints.chain(programs).chain(arguments).chain(clocks).map(String::as_str), define)

@@ -5,6 +5,7 @@ use crate::files::read_text;
 use crate::kernel::check::check;
 use crate::kernel::clocks::ClockExprs;
 use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
+use crate::kernel::device;
 use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
@@ -19,7 +20,6 @@ use crate::kernel::spec::{
     ParameterSpec, ProgramSpec, RuleSpec, WorkSpec,
 };
 use crate::kernel::template::Scope;
-use crate::kernel::device;
 use crate::limits;
 use include_dir::{Dir, include_dir};
 use std::collections::BTreeMap;
