@@ -209,7 +209,8 @@ fn data_are_carried_over_by_the_value_that_stands_for_the_old_program() {
     let other = kernel(BEFORE, &source);
     let refused = carry_over(&other, &dataset(&before)).err().unwrap().to_string();
     assert!(refused.contains("the source scale.cl differs") && refused.contains("measure again"), "{refused}");
-    let asked = kernel(&new.replace("name = \"N\"\nkind = \"size\"", "name = \"N\"\nkind = \"real\""), &source);
+    let of_numbers = new.replace("kind = \"size\"\nmin = 1\nmax = 100000", "kind = \"real\"");
+    let asked = kernel(&of_numbers, &source);
     let refused = carry_over(&asked, &dataset(&before)).err().unwrap().to_string();
     assert!(refused.contains("cannot be carried over: field N was a size"), "{refused}");
 }

@@ -5,7 +5,7 @@
 
 use libloading::Library;
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::fetched;
+use seqtune_predict::fetched::fetched;
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;

@@ -216,16 +216,6 @@ pub fn decode_whole<T: Decode<()>>(plain: &[u8]) -> Result<T> {
     }
 }
 
-/// Where what `scripts/setup.sh` fetched may be: in the current folder, and in those above the program, which a clone's build is in.
-pub fn fetched(name: &str) -> Vec<PathBuf> {
-    fetched_for(std::env::current_exe().ok().as_deref(), name)
-}
-
-fn fetched_for(program: Option<&Path>, name: &str) -> Vec<PathBuf> {
-    let above = program.into_iter().flat_map(|program| program.ancestors().skip(1)).map(|folder| folder.join(name));
-    std::iter::once(PathBuf::from(name)).chain(above).collect()
-}
-
 /// The folder that a file lies in.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {

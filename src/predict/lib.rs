@@ -50,6 +50,7 @@ pub mod exhaustive;
 pub mod extra_trees;
 pub mod features;
 pub mod featurizer;
+pub mod fetched;
 pub mod files;
 pub mod forest;
 pub mod gbdt;
