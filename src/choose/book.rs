@@ -74,16 +74,25 @@ pub(crate) struct Owner {
     pub(crate) device: String,
     pub(crate) driver: String,
     pub(crate) space: String,
+    /// The digest by which files of before know that space.
+    #[serde(skip)]
+    pub(crate) older_space: String,
     /// Model's digest, or the name of another source of configs.
     pub(crate) source: String,
 }
 
 impl Owner {
+    /// Whether `other`, as a file states it, is this one.
+    fn is(&self, other: &Owner) -> bool {
+        let whose = |owner: &Owner| [&owner.kernel, &owner.device, &owner.driver, &owner.source].map(String::clone);
+        whose(self) == whose(other) && [&self.space, &self.older_space].contains(&&other.space)
+    }
+
     /// Whether `other` is of the same kernel and device through the same API: then only one of them can be up to date.
     fn replaces(&self, other: &Owner) -> bool {
         let api = |driver: &str| driver.split_whitespace().next().unwrap_or_default().to_string();
         (&self.kernel, &self.device, api(&self.driver)) == (&other.kernel, &other.device, api(&other.driver))
-            && self != other
+            && !self.is(other)
     }
 }
 
@@ -141,16 +150,17 @@ impl Book {
 
     /// The problems of an owner.
     pub(crate) fn of(&self, owner: &Owner) -> Option<&BTreeMap<String, Remembered>> {
-        self.sections.iter().find(|section| section.owner == *owner).map(|section| &section.problems)
+        self.sections.iter().find(|section| owner.is(&section.owner)).map(|section| &section.problems)
     }
 
     /// Adds what an owner observed; what was observed under another driver, space or source goes.
     fn merge(&mut self, owner: &Owner, news: &BTreeMap<String, Remembered>) {
         self.sections.retain(|section| !owner.replaces(&section.owner));
-        let at = self.sections.iter().position(|section| section.owner == *owner).unwrap_or_else(|| {
+        let at = self.sections.iter().position(|section| owner.is(&section.owner)).unwrap_or_else(|| {
             self.sections.push(Section { owner: owner.clone(), problems: BTreeMap::new() });
             self.sections.len() - 1
         });
+        self.sections[at].owner = owner.clone();
         let problems = &mut self.sections[at].problems;
         for (problem, new) in news {
             let known = problems.entry(problem.clone()).or_default();

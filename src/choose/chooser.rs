@@ -117,6 +117,7 @@ impl Chooser {
             device: device.name.clone(),
             driver: driver.clone(),
             space: kernel.space_hash_on(device),
+            older_space: kernel.identity_on(device).older.clone(),
             source: points.identity(),
         };
         let (remembered, warning) = match &options.memory {

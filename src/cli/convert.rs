@@ -2,7 +2,9 @@
 
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
+use seqtune_data::version::carry_over;
 use seqtune_predict::error::Result;
+use seqtune_predict::kernel::Kernel;
 use std::path::PathBuf;
 
 /// Converts a dataset without loss: to packed where OUTPUT ends in .sqt, else to a journal
@@ -13,6 +15,9 @@ pub struct Args {
     /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Carries the data over to this version of their kernel: a parameter that is new has the value that its `before` states
+    #[arg(long, value_name = "FOLDER")]
+    kernel: Option<String>,
     #[command(flatten)]
     replace: Replace,
 }
@@ -21,6 +26,10 @@ pub fn run(args: Args) -> Result<()> {
     // a dataset may be converted in place: it is whole in memory before a file takes its place
     claim(&args.output, Kind::Dataset, args.replace, &[])?;
     let dataset = Dataset::load(&args.dataset)?;
+    let dataset = match &args.kernel {
+        Some(kernel) => carried(&args, &Kernel::open(kernel)?, &dataset)?,
+        None => dataset,
+    };
     if args.output.extension().is_some_and(|e| e == "sqt") {
         dataset.save_packed(&args.output)?;
     } else {
@@ -36,4 +45,18 @@ pub fn run(args: Args) -> Result<()> {
         crate::cli::answer::answer(&beside);
     }
     Ok(())
+}
+
+/// The dataset as one of that version of its kernel.
+fn carried(args: &Args, kernel: &Kernel, dataset: &Dataset) -> Result<Dataset> {
+    let carried = carry_over(kernel, dataset).map_err(|e| e.at(args.dataset.display()))?;
+    if !carried.set.is_empty() {
+        crate::cli::answer::tell(&format!(
+            "carried over to the kernel of {}: {} in every config{}",
+            kernel.place,
+            carried.set,
+            carried.left_out.text()
+        ));
+    }
+    Ok(carried.dataset)
 }

@@ -5,9 +5,10 @@ use rand::SeedableRng;
 use seqtune_data::Resources;
 use seqtune_measure::compile::{Cached, Compiler, compile_for};
 use seqtune_measure::registry::compiler_for;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Parameter;
-use seqtune_predict::kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem, ruled_out};
 use seqtune_predict::limits;
 use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
@@ -97,7 +98,8 @@ impl<'a> CompileQueue<'a> {
         match &*self.failed.borrow() {
             (None, _) => Ok(()),
             (Some(first), count) => {
-                Err(Error::Failed(format!("{count} configs do not run on {}, first {first}", self.device.name)))
+                let count = counted(*count, "config");
+                Err(Error::Failed(format!("{count} cannot run on {}, first {first}", self.device.name)))
             }
         }
     }
@@ -215,6 +217,7 @@ impl Shown<'_> {
         let all: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
         let all = if all < 2f64.powi(53) { Count::Exactly(all as u64) } else { Count::About(all) };
         let legal = self.space().counter().total();
+        let why = (legal == Count::Exactly(0)).then(|| ruled_out(kernel, problem, device)).flatten();
         if args.json {
             let parameter = |p: &Parameter| serde_json::json!({ "name": p.name, "values": p.all_json(), "default": p.json(p.default), "meaning": p.meaning });
             let parameters: Vec<_> = kernel.parameters.iter().map(parameter).collect();
@@ -224,6 +227,9 @@ impl Shown<'_> {
             });
             if let Count::AtMost(most) = legal {
                 shown["legal_at_most"] = most.into();
+            }
+            if let Some(why) = why {
+                shown["ruled_out"] = why.into();
             }
             return answer_json(&shown);
         }
@@ -235,6 +241,9 @@ impl Shown<'_> {
             text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), p.meaning);
         }
         text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");
+        if let Some(why) = why {
+            text += &format!("\n{why}");
+        }
         answer(&text);
         Ok(())
     }

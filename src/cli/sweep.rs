@@ -17,7 +17,7 @@ use seqtune_predict::Query;
 use seqtune_predict::acquisition::Acquisition;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem, ruled_out};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
@@ -189,7 +189,10 @@ pub fn run(mut args: Args) -> Result<()> {
     let count: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
     // of few problems a shard may get none
     if count == 0 && shard.is_none() {
-        return input(format!("no config of {} is legal for any of the problems on {}", kernel.name, device.name));
+        let why = plan.first().and_then(|(problem, _)| ruled_out(&kernel, problem, &device).map(|why| (problem, why)));
+        let why =
+            why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
+        return input(format!("no config of {} is legal for any of the problems on {}{why}", kernel.name, device.name));
     }
     let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;
     let policy = begun_with(&args, &journal, policy);

@@ -73,6 +73,9 @@ pub struct Args {
     /// One model for all kernels [default: one for each, in FOLDER/KERNEL]
     #[arg(long)]
     pub together: bool,
+    /// Learns from few sizes without leaving them out in turn, so that what the model is worth is not known
+    #[arg(long)]
+    pub quick: bool,
     /// Replaces models that are already in the folder, but for those of the same data and settings
     #[arg(long)]
     pub overwrite: bool,

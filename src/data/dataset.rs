@@ -5,13 +5,23 @@ use crate::record::Record;
 use crate::shard::Shard;
 use crate::stats::geometric_mean;
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Device, Kernel, hex};
+use seqtune_predict::kernel::{Device, Difference, Identity, Kernel, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Name and version of the format, the first field of every header.
 pub const FORMAT: &str = "seqtune-dataset-2";
+
+/// A version of a kernel that data were carried over from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Carried {
+    /// Digest of its space.
+    pub from: String,
+    /// Values of the parameters that it lacked, as `name=value` pairs.
+    pub set: String,
+}
 
 /// Header of a dataset, common to all its records.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +33,12 @@ pub struct Header {
     pub kernel: String,
     /// Hash of the config space at the time of measurement, by [`Kernel::space_hash_on`].
     pub space: String,
+    /// What the digest is of; `None` of data of before this was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// Versions of the kernel that the data were carried over from, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<Carried>,
     /// Device with its driver.
     pub device: Device,
     /// Version of seqtune that created the dataset.
@@ -47,6 +63,8 @@ impl Header {
             format: FORMAT.into(),
             kernel: kernel.name.clone(),
             space: kernel.space_hash_on(device),
+            identity: Some(kernel.identity_on(device).of_data()),
+            carried: Vec::new(),
             device: device.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),
             seed,
@@ -59,6 +77,17 @@ impl Header {
 }
 
 impl Header {
+    /// In what another header is of another version of the kernel, in clauses; empty where it is of the same.
+    pub fn other_version(&self, other: &Header) -> String {
+        match (&self.identity, &other.identity) {
+            (Some(old), Some(new)) => Difference::list(&old.differences(new)),
+            (Some(identity), None) if identity.is_of(&other.space, None) => String::new(),
+            (None, Some(identity)) if identity.is_of(&self.space, None) => String::new(),
+            _ if self.space == other.space => String::new(),
+            _ => "parameters, fields, constraints or source of the kernel; which of them was not recorded".into(),
+        }
+    }
+
     /// Parses the header of a dataset.
     ///
     /// # Errors

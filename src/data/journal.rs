@@ -177,9 +177,12 @@ fn whole_lines(bytes: &[u8]) -> usize {
 fn differs(old: &Header, new: &Header) -> Option<String> {
     let recipe = |header: &Header| serde_json::to_value(&header.provenance).unwrap_or_default();
     let [old_recipe, new_recipe] = difference(&recipe(old), &recipe(new), "");
+    let version = old.other_version(new);
+    if old.kernel == new.kernel && !version.is_empty() {
+        return Some(format!("was begun with another version of kernel {}: {version}", old.kernel));
+    }
     [
         ("kernel", &old.kernel, &new.kernel),
-        ("space", &old.space, &new.space),
         ("device", &old.device.name, &new.device.name),
         ("driver", &old.device.api(), &new.device.api()),
         ("compute units", &units(old), &units(new)),
@@ -189,14 +192,7 @@ fn differs(old: &Header, new: &Header) -> Option<String> {
     ]
     .into_iter()
     .find(|(_, old, new)| old != new)
-    .map(|(what, old, new)| {
-        let why = if what == "space" {
-            ": parameters, fields, constraints or source of the kernel changed since"
-        } else {
-            ""
-        };
-        format!("was begun with {what} {old}, not {new}{why}")
-    })
+    .map(|(what, old, new)| format!("was begun with {what} {old}, not {new}"))
 }
 
 /// Compute units of a CPU, of which a container or a job may have fewer.

@@ -19,9 +19,10 @@ pub mod shard;
 pub mod stats;
 pub mod storage;
 pub mod table;
+pub mod version;
 
 pub use bad_rows::{BadRows, Counts};
-pub use dataset::{Dataset, FORMAT, Header, today};
+pub use dataset::{Carried, Dataset, FORMAT, Header, today};
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};
 pub use record::{Attempt, Energy, Invalidity, InvalidityKind, Measurement, Outcome, Record, Tuned};

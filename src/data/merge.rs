@@ -25,6 +25,13 @@ pub struct Merged {
 pub fn merge(datasets: &[(String, Dataset)]) -> Result<Merged> {
     let Some((first_place, first)) = datasets.first() else { return input("there is nothing to merge") };
     for (place, other) in &datasets[1..] {
+        let version = first.header.other_version(&other.header);
+        if first.header.kernel == other.header.kernel && !version.is_empty() {
+            return input(format!(
+                "{place} does not belong to {first_place}: it is of another version of kernel {} ({version})",
+                first.header.kernel
+            ));
+        }
         if let Some((what, one, two)) = first_difference(&first.header, &other.header) {
             return input(format!("{place} does not belong to {first_place}: its {what} is {two}, not {one}"));
         }
@@ -69,7 +76,6 @@ fn first_difference(one: &Header, two: &Header) -> Option<(&'static str, String,
     let provenance = |header: &Header| serde_json::to_string(&header.provenance).unwrap_or_default();
     [
         ("kernel", one.kernel.clone(), two.kernel.clone()),
-        ("space", one.space.clone(), two.space.clone()),
         ("device", one.device.name.clone(), two.device.name.clone()),
         ("driver", one.device.api(), two.device.api()),
         ("recipe", provenance(one), provenance(two)),

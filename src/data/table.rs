@@ -3,6 +3,7 @@
 use crate::dataset::Dataset;
 use crate::record::Outcome;
 use crate::stats::quantile;
+use crate::version::check_version;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
@@ -61,14 +62,8 @@ impl Table {
             if header.kernel != kernel.name {
                 return input(format!("{place}: holds kernel {}, not {}", header.kernel, kernel.name));
             }
+            check_version(kernel, place, dataset)?;
             let space = kernel.space_hash_on(&header.device);
-            if header.space != space {
-                return input(format!(
-                    "{place}: was measured with another version of kernel {} (space {}; that of {} is {space}); name the folder of the one \
-                     that was measured with --kernel, or measure again",
-                    kernel.name, header.space, kernel.place,
-                ));
-            }
             let device = match table.devices.iter().position(|d| *d == header.device) {
                 Some(i) => i,
                 None => {

@@ -6,6 +6,7 @@ pub mod extra_trees;
 pub mod front;
 pub mod html;
 pub mod ktn;
+pub mod left_out;
 pub mod light_gbm_rankers;
 pub mod lightgbm;
 pub mod likeness;

@@ -17,6 +17,7 @@ use seqtune_predict::candidate::Scored;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Kernel};
+use seqtune_predict::limits::MEMBERS;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
@@ -128,8 +129,10 @@ pub fn held_out<'t>(
     }
     if test.is_empty() {
         return input(format!(
-            "none of the {} problem shapes falls into the test part of the model's split; sweep more shapes",
-            table.tried.len()
+            "none of the {} problem shapes falls into the test part of the model's split; `seqtune evaluate --folds {} DATASETS` leaves each out in \
+             turn",
+            table.tried.len(),
+            table.tried.len().clamp(2, MEMBERS)
         ));
     }
     let problems = |indices: &[usize]| indices.iter().map(|i| &table.tried[*i]).collect();

@@ -5,7 +5,9 @@ use crate::features::{InputFeature, Kind, Scale};
 use crate::kernel::Objective;
 use crate::kernel::expr::Expr;
 use crate::kernel::spec::FieldKind;
-use crate::kernel::{Choice, Choices, Config, ConfigSpace, Device, Kernel, LIMIT_NAMES, Problem};
+use crate::kernel::{
+    Choice, Choices, Config, ConfigSpace, Device, Difference, Kernel, LIMIT_NAMES, Problem, ruled_out,
+};
 use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::sync::Arc;
 
@@ -63,13 +65,8 @@ impl Featurizer {
             return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));
         };
         let kernel_vocab = &vocab.kernels[of];
-        if !kernel.has_space(&kernel_vocab.space) {
-            return input(format!(
-                "the model was made for another version of kernel {} (space {}, now {}); sweep and train again",
-                kernel.name,
-                kernel_vocab.space,
-                kernel.space_hash()
-            ));
+        if !kernel.has_space(&kernel_vocab.space, kernel_vocab.identity.as_ref()) {
+            return Err(another_version(vocab, kernel_vocab, kernel));
         }
         let known: Vec<_> = kernel_vocab.parameters.iter().map(|p| &vocab.parameters[*p as usize]).collect();
         if !kernel.parameters.iter().map(|p| (&p.name, &p.values)).eq(known.iter().map(|(n, v)| (n, v))) {
@@ -274,6 +271,19 @@ impl Featurizer {
     }
 }
 
+/// Why a model of another version of a kernel is refused.
+fn another_version(vocab: &Vocab, of: &KernelVocab, kernel: &Kernel) -> Error {
+    let known: Vec<&str> = of.parameters.iter().map(|p| vocab.parameters[*p as usize].0.as_str()).collect();
+    let differs = kernel.differences(of.identity.as_ref(), None);
+    let differs = Difference::list(&differs.unwrap_or_else(|| kernel.differences_of_names(&known, None)));
+    Error::Input(format!(
+        "the model was made for another version of kernel {} ({differs}). Name the folder of that version with --kernel where it is \
+         still there. A model's tokens are the values of its parameters, so it is not carried over: sweep and train again, or carry its data \
+         over by `seqtune convert --kernel` and train again",
+        kernel.name
+    ))
+}
+
 impl Instance {
     /// Compiles the space and the features of `problem` on `device`.
     pub fn new(kernel: &Kernel, problem: &Problem, device: &Device) -> Instance {
@@ -298,10 +308,11 @@ impl Instance {
         match self.space.completions(&[])?.is_empty() {
             false => Ok(()),
             true => Err(Error::NoLegalConfig(format!(
-                "kernel {} has no legal config for {} on {}",
+                "kernel {} has no legal config for {} on {}{}",
                 kernel.name,
                 kernel.show_problem(problem),
-                device.name
+                device.name,
+                ruled_out(kernel, problem, device).map_or_else(String::new, |why| format!(": {why}"))
             ))),
         }
     }

@@ -30,13 +30,17 @@ pub struct Split {
 impl Split {
     /// The part that `shape` (see [`Kernel::shape`](crate::kernel::Kernel::shape)) belongs to.
     pub fn part(&self, shape: &str) -> Part {
-        let digest = Sha256::digest(format!("{} {shape}", self.seed));
-        let bits = digest.iter().take(8).fold(0u64, |x, b| x << 8 | *b as u64);
-        let at = (bits as f64 / u64::MAX as f64 - self.from).rem_euclid(1.0);
-        match at {
+        match (self.place(shape) - self.from).rem_euclid(1.0) {
             at if at < self.test => Part::Test,
             at if at < self.test + self.validation => Part::Validation,
             _ => Part::Train,
         }
+    }
+
+    /// Place of `shape` from 0 to 1, which seed and shape alone decide.
+    pub fn place(&self, shape: &str) -> f64 {
+        let digest = Sha256::digest(format!("{} {shape}", self.seed));
+        let bits = digest.iter().take(8).fold(0u64, |x, b| x << 8 | *b as u64);
+        bits as f64 / u64::MAX as f64
     }
 }

@@ -8,7 +8,7 @@
 
 use crate::error::{Result, input};
 use crate::features::{InputFeature, Scale};
-use crate::kernel::{Feature, MOST_VALUES};
+use crate::kernel::{Feature, Identity, MOST_VALUES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -37,6 +37,9 @@ pub struct KernelVocab {
     pub kernel: String,
     /// [`Kernel::space_hash`](crate::Kernel::space_hash) at training; of the whole source where a device compiled that.
     pub space: String,
+    /// What the digest is of; `None` of a model that was made before this was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// Index of each of the kernel's parameters in [`Vocab::parameters`].
     pub parameters: Vec<u16>,
     /// The kernel's features that need a parameter, in its order.

@@ -3,6 +3,7 @@
 //! The measure is regret, 1 - best time / chosen time, of the best of the first few. What was measured is ranked, by replay.
 
 use crate::distil;
+use crate::few::{self, on_cores};
 use crate::fit::{Existing, train};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::{Average, Neighbours};
@@ -16,6 +17,7 @@ use seqtune_eval::replay::nothing_to_judge;
 use seqtune_predict::Query;
 use seqtune_predict::calibration::First;
 use seqtune_predict::candidate::Scored;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, Device, Kernel};
@@ -24,7 +26,6 @@ use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::split::{Part, Split};
-use seqtune_predict::threads::{cores, on_threads};
 use std::path::Path;
 
 /// What is held out in turn.
@@ -82,10 +83,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         tell("judging");
         judge(kernel, fold, (&model, small.transpose()?.as_ref()), ask)
     };
-    // a core for each fold: networks that share cores wait for each other; the last few, if they are fewer than the cores, share those
-    let (full, rest) = folds.split_at(folds.len() / cores() * cores());
-    let mut judged = on_threads(full, cores(), |fold| cross(fold, 1))?;
-    judged.extend(on_threads(rest, rest.len(), |fold| cross(fold, cores() / rest.len()))?);
+    let judged = on_cores(&folds, cross)?;
     let all: Vec<&Judged> = judged.iter().flatten().collect();
     let left_out = |(device, judged): (&Device, &Vec<Judged>)| LeftOut {
         device: device.name.clone(),
@@ -104,7 +102,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         devices: table.devices.iter().map(|d| d.name.clone()).collect(),
         data: table.hashes.clone(),
         folds: match ask.held_out {
-            HeldOut::Shapes(count) => format!("{count} folds grouped by shape"),
+            HeldOut::Shapes(_) => format!("{} grouped by shape", counted(folds.len(), "fold")),
             HeldOut::Devices => "each device left out in turn".into(),
         },
         problems: all.len(),
@@ -137,7 +135,11 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
                 // named as before there were others, so that models of then are found again
                 Fold { name: format!("fold {i}"), learned: table.clone(), split, tests }
             };
-            Ok((0..count).map(fold).collect())
+            let folds: Vec<Fold> = (0..count).map(fold).collect();
+            let has = |fold: &Fold, part| !table.part(kernel, &fold.split, part, ask.objective).is_empty();
+            let is_whole =
+                |fold: &Fold| [Part::Train, Part::Validation, Part::Test].iter().all(|part| has(fold, *part));
+            if folds.iter().all(is_whole) { Ok(folds) } else { few_folds(kernel, table, ask, (count, whole)) }
         }
         HeldOut::Devices if table.devices.len() < 2 => {
             input("--leave-device-out needs datasets of two devices or more; these are of one")
@@ -155,17 +157,35 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
     }
 }
 
+/// Folds of shapes so few that the split by hash would leave parts of them empty: as many shapes each as can be, and one each where more
+/// folds are asked for than there are shapes.
+fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, (count, whole): (usize, Split)) -> Result<Vec<Fold>> {
+    let problems: Vec<&MeasuredProblem> = table.tried.iter().filter(|t| t.costs(ask.objective).len() >= 2).collect();
+    let parts = few::parts(kernel, &problems, (whole.seed, count));
+    let folds = parts.len();
+    let fold = |(at, part): (usize, few::Part)| Fold {
+        name: format!("fold {at} of {folds}"),
+        learned: table.of(part.learned),
+        split: whole,
+        tests: part.tests.into_iter().map(|t| (t.clone(), table.devices[t.device].clone())).collect(),
+    };
+    Ok(parts.into_iter().enumerate().map(fold).collect())
+}
+
 /// Refuses folds that cannot be learned or judged, before hours of training.
 fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Options) -> Result<()> {
     if folds.iter().all(|(_, fold)| fold.tests.is_empty()) {
         return nothing_to_judge(ask.objective);
     }
-    let has = |fold: &Fold, part| !fold.learned.part(kernel, &fold.split, part, ask.objective).is_empty();
-    match folds.iter().find(|(_, fold)| !has(fold, Part::Train) || !has(fold, Part::Validation)) {
-        Some((_, fold)) => input(format!(
-            "too few shapes: {} would have none to learn from, or none to choose weights by; sweep more, or ask for fewer folds",
-            fold.name
-        )),
+    // what would choose weights may be none: few are all learned from
+    let learns = |fold: &Fold| {
+        fold.learned
+            .tried
+            .iter()
+            .any(|t| t.costs(ask.objective).len() >= 2 && fold.split.part(&kernel.shape(&t.problem)) != Part::Test)
+    };
+    match folds.iter().find(|(_, fold)| !learns(fold)) {
+        Some((_, fold)) => input(format!("too few shapes: {} would have none to learn from; sweep more", fold.name)),
         None => Ok(()),
     }
 }
@@ -188,6 +208,7 @@ fn judge(kernel: &Kernel, fold: &Fold, (model, small): (&Model, Option<&Model>),
     let table = &fold.learned;
     let part = |part| table.part(kernel, &fold.split, part, ask.objective);
     let (train, valid) = (part(Part::Train), part(Part::Validation));
+    let valid = if valid.is_empty() { train.clone() } else { valid };
     let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.tried[*i]).collect();
     let judge = FoldJudge {
         kernel,

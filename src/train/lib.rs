@@ -9,6 +9,7 @@ pub mod cross_validation;
 pub mod distil;
 pub mod drawn;
 pub mod examples;
+pub mod few;
 pub mod fit;
 pub mod gbdt;
 pub mod groups;

@@ -4,26 +4,27 @@ use seqtune_data::Table;
 use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, InputFeature, Kind, Scale};
 use seqtune_predict::featurizer::{Instance, set};
 use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
+use seqtune_predict::kernel::{Device, Identity, Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
 use seqtune_predict::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::collections::HashMap;
 
 /// Kernels with their tables, and the problems of these that are learned from.
 type Corpus<'a> = [(&'a Kernel, &'a Table, &'a [usize])];
 
-/// The kernel's space as the devices of its data compile it: that of the whole source where one does.
-fn space_of(kernel: &Kernel, table: &Table) -> String {
-    let mut spaces = table.devices.iter().map(|device| kernel.space_hash_on(device));
-    spaces.find(|s| *s != kernel.space_hash()).unwrap_or_else(|| kernel.space_hash())
+/// The kernel as the devices of its data compile it: with the whole source where one does.
+fn identity_of<'a>(kernel: &'a Kernel, table: &Table) -> &'a Identity {
+    kernel.identity(table.devices.iter().any(Device::compiles_cpp))
 }
 
 /// The vocabulary of a model that goes on with more data: the same, of the spaces of these data.
 pub fn refined(vocab: &Vocab, corpus: &Corpus) -> Vocab {
     let mut vocab = vocab.clone();
     for (kernel, table, _) in corpus {
-        let space = space_of(kernel, table);
-        if space != kernel.space_hash() {
-            vocab.kernels.iter_mut().filter(|k| k.kernel == kernel.name).for_each(|k| k.space = space.clone());
+        let identity = identity_of(kernel, table);
+        if identity.digest() != kernel.space_hash() {
+            for of in vocab.kernels.iter_mut().filter(|k| k.kernel == kernel.name) {
+                (of.space, of.identity) = (identity.digest(), Some(identity.clone()));
+            }
         }
     }
     vocab
@@ -47,7 +48,8 @@ pub fn learn(corpus: &Corpus) -> Vocab {
         let features = kernel.features.iter().zip(&late).filter(|(f, _)| is_late(f));
         vocab.kernels.push(KernelVocab {
             kernel: kernel.name.clone(),
-            space: space_of(kernel, table),
+            space: identity_of(kernel, table).digest(),
+            identity: Some(identity_of(kernel, table).clone()),
             parameters,
             features: features
                 .map(|(f, values)| InputFeature::learn(&f.name, Kind::Derived, values, CHOICE_INTERVALS))

@@ -227,6 +227,8 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
         format: FORMAT.into(),
         kernel: kernel.name.clone(),
         space: kernel.space_hash(),
+        identity: None,
+        carried: Vec::new(),
         device,
         tool: "test".into(),
         seed: 1,

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, input, quoted};
 use crate::kernel::choices::MOST_VALUES;
-use crate::kernel::spec::{BaseSpec, Field, FieldKind, KernelSpec, ParameterSpec, ProgramSpec};
+use crate::kernel::spec::{BaseSpec, DefaultSpec, Field, FieldKind, KernelSpec, ParameterSpec, ProgramSpec};
 use crate::limits::{COMBINATIONS, FIELDS, NAME, PARAMETERS, VALUE};
 use std::collections::BTreeSet;
 
@@ -111,9 +111,19 @@ fn parameter(p: &ParameterSpec) -> Result<()> {
     if distinct.len() < p.values.len() {
         return fault("one of its values is there twice".into());
     }
-    match p.default_at() {
-        Some(_) => Ok(()),
-        None => fault(format!("the default {} is not one of its values", p.default)),
+    stated(p, "values")
+}
+
+/// Refuses a stated value that is none of the parameter's.
+fn stated(p: &ParameterSpec, what: &str) -> Result<()> {
+    let fault = |name: &str, value: &DefaultSpec| {
+        let value = quoted(&value.to_string());
+        input(format!("parameter `{}`: the {name} {value} is not one of its {what}", p.name))
+    };
+    match (p.default_at(), &p.before) {
+        (None, _) => fault("default", &p.default),
+        (_, Some(before)) if p.index_of(before).is_none() => fault("`before`", before),
+        _ => Ok(()),
     }
 }
 
@@ -127,10 +137,7 @@ fn labelled(p: &ParameterSpec) -> Result<()> {
         return fault("it has not as many `texts` as `labels`");
     }
     labels(&format!("parameter `{}`", p.name), &p.labels, false)?;
-    match p.default_at() {
-        Some(_) => Ok(()),
-        None => fault(&format!("the default {} is not one of its labels", quoted(&p.default.to_string()))),
-    }
+    stated(p, "labels")
 }
 
 fn field(f: &Field) -> Result<()> {

@@ -33,8 +33,8 @@ impl std::fmt::Display for Clocks {
 pub struct ClockExprs {
     core: Option<Expr>,
     memory: Option<Expr>,
-    /// The expressions as written: data measured by other ones are not mixed in.
-    pub(crate) identity: String,
+    /// The expressions as written, for digests of before.
+    pub(crate) older_identity: String,
 }
 
 impl ClockExprs {
@@ -48,7 +48,7 @@ impl ClockExprs {
         Ok(ClockExprs {
             core: expr(&spec.core)?,
             memory: expr(&spec.memory)?,
-            identity: format!("clocks {:?} {:?}\n", spec.core, spec.memory),
+            older_identity: format!("clocks {:?} {:?}\n", spec.core, spec.memory),
         })
     }
 

@@ -7,6 +7,7 @@ use crate::kernel::config::Config;
 use crate::kernel::device::{Device, LIMIT_NAMES};
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
+use crate::kernel::identity::Identity;
 use crate::kernel::instances::Instances;
 use crate::kernel::parameter::Parameter;
 use crate::kernel::problem::Problem;
@@ -197,9 +198,8 @@ pub struct Definition {
     pub run: Option<Run>,
     /// How another library's database writes its configs.
     pub database: DatabaseSpec,
-    /// Hashes of everything that gives meaning to a config: with the source as OpenCL compilers read it, and whole.
-    pub(crate) space: String,
-    pub(crate) whole_space: String,
+    /// What gives meaning to a config: with the source as OpenCL compilers read it, and whole.
+    pub(crate) identities: [Identity; 2],
     /// Where its `kernel.toml` was found.
     pub place: String,
     /// The files of the folder, by name.
@@ -300,25 +300,6 @@ impl Kernel {
     pub fn field_defines(&self, problem: &Problem) -> Vec<(String, String)> {
         let chosen = self.fields.iter().zip(&problem.values).filter(|(f, _)| f.compiled);
         chosen.map(|(f, v)| (format!("{}_{}", f.name, f.labels[*v as usize]), "1".to_string())).collect()
-    }
-
-    /// Hash of everything that gives meaning to a recorded config: parameters with values, fields, constraints and
-    /// source, as OpenCL compilers read it. Data recorded under another hash is not mixed in.
-    pub fn space_hash(&self) -> String {
-        self.space.clone()
-    }
-
-    /// [`Kernel::space_hash`] of what `device` compiles, by its driver: of the whole source for CUDA and HIP.
-    pub fn space_hash_on(&self, device: &Device) -> String {
-        match device.compiles_cpp() {
-            true => self.whole_space.clone(),
-            false => self.space_hash(),
-        }
-    }
-
-    /// Whether `hash` is the space's on some device.
-    pub fn has_space(&self, hash: &str) -> bool {
-        [&self.space, &self.whole_space].iter().any(|space| *space == hash)
     }
 
     /// What it takes to launch the kernel on a device.

@@ -5,10 +5,11 @@ use crate::files::read_text;
 use crate::kernel::check::check;
 use crate::kernel::clocks::ClockExprs;
 use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
+use crate::kernel::device;
 use crate::kernel::device::LIMIT_NAMES;
-use crate::kernel::dialect::opencl_text;
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
+use crate::kernel::identity::Told;
 use crate::kernel::instances::Instances;
 use crate::kernel::names::{Names, decided_after};
 use crate::kernel::parameter::Parameter;
@@ -19,10 +20,8 @@ use crate::kernel::spec::{
     ParameterSpec, ProgramSpec, RuleSpec, WorkSpec,
 };
 use crate::kernel::template::Scope;
-use crate::kernel::{device, hex};
 use crate::limits;
 use include_dir::{Dir, include_dir};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -154,8 +153,9 @@ fn defined(mut base: BTreeMap<String, String>, own: BTreeMap<String, String>) ->
 
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
     check(&spec, &base)?;
+    let define = defined(base.define.clone(), spec.define.clone())?;
+    let told = Told::of(&spec, &base, &define, &files)?;
     let fields: Vec<Field> = base.field.into_iter().chain(spec.field).collect();
-    let define = defined(base.define, spec.define)?;
     let unstated = spec.run.as_ref().map(|_| WorkSpec::default());
     let Some(work) = spec.work.or(base.work).or(unstated) else { return input("there is no [work] table") };
     let parameters = spec.parameter.into_iter().map(parameter).collect::<Vec<_>>();
@@ -178,17 +178,14 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
         spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
-    let steps = run.as_ref().map(|run| run.identity(&files)).unwrap_or_default()
-        + clocks.as_ref().map_or("", |clocks| &clocks.identity);
+    let older = run.as_ref().map(|run| run.older_identity(&files)).unwrap_or_default()
+        + clocks.as_ref().map_or("", |clocks| &clocks.older_identity);
+    let steps = run.as_ref().map(|run| run.identity(&files)).unwrap_or_default();
     let table = instances.as_ref().map_or("", |(_, text)| text);
-    let whole = source.as_ref().map(|s| &files[&s.program.file]);
-    let space = |source: Option<&String>| {
-        let text = identity(&parameters, &fields, &constraints, &define, (source, table)) + &steps;
-        hex(&Sha256::digest(text)[..8])
-    };
+    let texts: Vec<&str> = constraints.iter().map(|c| c.text.as_str()).collect();
+    let identities = told.identities((&parameters, &fields), &texts, &files, (steps, &older), table);
     Ok(Kernel::from(Definition {
-        space: space(whole.map(|text| opencl_text(text)).as_ref()),
-        whole_space: space(whole),
+        identities,
         name: spec.name,
         meaning: spec.meaning,
         architectures: spec.architectures,
@@ -246,8 +243,9 @@ fn instances(
 
 fn parameter(p: ParameterSpec) -> Parameter {
     let default = p.default_at().unwrap_or_default();
+    let before = p.before.as_ref().and_then(|before| p.index_of(before));
     let values = if p.labels.is_empty() { p.values } else { (0..p.labels.len() as i64).collect() };
-    Parameter { name: p.name, values, labels: p.labels, texts: p.texts, default, meaning: p.meaning }
+    Parameter { name: p.name, values, labels: p.labels, texts: p.texts, default, before, meaning: p.meaning }
 }
 
 /// The tables of a kernel that has a program.
@@ -343,36 +341,6 @@ fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
             buffer(&spec.c, ArgumentKind::Out)?,
         ],
     })
-}
-
-/// What gives meaning to a recorded config: parameters with values, fields, constraints and, where there is one, the source;
-/// where there is none, the definitions that the constraints rest on; and the table of instances.
-fn identity(
-    parameters: &[Parameter],
-    fields: &[Field],
-    constraints: &[Constraint],
-    define: &BTreeMap<String, String>,
-    (source, table): (Option<&String>, &str),
-) -> String {
-    let mut text = String::new();
-    for p in parameters {
-        text += &format!("{} {:?}\n", p.name, p.values);
-        if !p.labels.is_empty() {
-            text += &format!("{:?} {:?}\n", p.labels, p.texts);
-        }
-    }
-    for f in fields {
-        text += &format!("{} {:?} {:?}\n", f.name, f.kind, f.labels);
-    }
-    for c in constraints {
-        text += &format!("{}\n", c.text);
-    }
-    text += table;
-    match source {
-        Some(source) => text += source,
-        None => text += &format!("{define:?}"),
-    }
-    text
 }
 
 fn load_constraints(names: &Names, rules: Vec<RuleSpec>) -> Result<Vec<Constraint>> {

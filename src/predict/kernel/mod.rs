@@ -3,6 +3,7 @@
 //! A kernel is a folder with a `kernel.toml`; a new one needs no Rust.
 
 mod api;
+mod blame;
 mod bounds;
 mod check;
 mod checker;
@@ -19,6 +20,7 @@ mod dialect;
 mod exact;
 pub mod expr;
 mod fold;
+mod identity;
 mod instances;
 mod load;
 mod look_ahead;
@@ -27,15 +29,18 @@ mod names;
 mod objective;
 mod parameter;
 mod parse;
+mod plain;
 mod problem;
 mod run;
 mod run_spec;
 mod space;
 pub mod spec;
 mod template;
+mod version;
 mod written;
 
 pub use api::Api;
+pub use blame::ruled_out;
 pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use clocks::{ClockExprs, Clocks};
@@ -45,10 +50,12 @@ pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, 
 pub use device::{Device, LATER_LIMIT, LIMIT_NAMES, Limits};
 pub use device_name::listed;
 pub use exact::Exact;
+pub use identity::{Difference, Identity};
 pub use instances::Instances;
 pub use look_ahead::NODE_BUDGET;
 pub use objective::Objective;
 pub use parameter::Parameter;
+pub use plain::without_comments;
 pub use problem::Problem;
 pub use run::{Run, TimeSource};
 pub use run_spec::{PatternSpec, RunSpec, Unit};

@@ -13,6 +13,8 @@ pub struct Parameter {
     pub texts: Vec<String>,
     /// Index of the default value.
     pub default: usize,
+    /// Index of the value with which the program is what it was before there was the parameter, where that is stated.
+    pub before: Option<usize>,
     /// Meaning in words.
     pub meaning: String,
 }

@@ -1,6 +1,7 @@
 //! `[run]`: how a program of the user's own is built, started and understood.
 
 use crate::error::{Result, input, quoted};
+use crate::kernel::plain::plain;
 use crate::kernel::run_spec::{RunSpec, TimeSpec, Unit};
 use crate::kernel::template::{Scope, Template};
 use std::collections::BTreeMap;
@@ -169,8 +170,28 @@ impl Run {
         }
     }
 
-    /// Everything on which a recorded result depends, as text.
-    pub(crate) fn identity(&self, files: &BTreeMap<String, String>) -> String {
+    /// Everything on which a recorded result depends, by the name of the part.
+    pub(crate) fn identity(&self, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let RunSpec { command, serve, environment, cores, input, build, setup, time, right, wrong, .. } = &self.spec;
+        let keys = [
+            ("command", format!("{command:?}")),
+            ("serve", serve.to_string()),
+            ("environment", format!("{environment:?}")),
+            ("cores", format!("{cores:?}")),
+            ("input", format!("{input:?}")),
+            ("build", format!("{build:?}")),
+            ("setup", format!("{setup:?}")),
+            ("time", format!("{time:?}")),
+            ("right", format!("{right:?}")),
+            ("wrong", format!("{wrong:?}")),
+        ];
+        let keys = keys.map(|(key, text)| (format!("key `{key}` of [run]"), text));
+        let text = |name: &String| files.get(name).map(|text| plain(name, text)).unwrap_or_default();
+        keys.into_iter().chain(self.files().map(|name| (format!("file {name}"), text(name)))).collect()
+    }
+
+    /// [`Run::identity`] as digests of before took it.
+    pub(crate) fn older_identity(&self, files: &BTreeMap<String, String>) -> String {
         let RunSpec { command, serve, environment, cores, input, build, setup, time, right, wrong, .. } = &self.spec;
         let texts: Vec<(&String, Option<&String>)> = self.files().map(|name| (name, files.get(name))).collect();
         format!(

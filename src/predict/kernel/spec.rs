@@ -66,13 +66,16 @@ pub struct ParameterSpec {
     pub texts: Vec<String>,
     /// Default, one of the values or labels.
     pub default: DefaultSpec,
+    /// Value with which the program is what it was before there was the parameter.
+    #[serde(default)]
+    pub before: Option<DefaultSpec>,
     /// Meaning in words.
     pub meaning: String,
 }
 
 /// A default as written: a number, or a label.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "default is a whole number or a label")]
+#[serde(untagged, expecting = "`default` and `before` are a whole number or a label")]
 pub enum DefaultSpec {
     /// One of the values.
     Number(i64),
@@ -92,7 +95,12 @@ impl std::fmt::Display for DefaultSpec {
 impl ParameterSpec {
     /// Index of the default; `None` where it is none of the values.
     pub fn default_at(&self) -> Option<usize> {
-        match &self.default {
+        self.index_of(&self.default)
+    }
+
+    /// Index of a value as written; `None` where it is none of the values.
+    pub fn index_of(&self, value: &DefaultSpec) -> Option<usize> {
+        match value {
             DefaultSpec::Number(value) => self.values.iter().position(|v| v == value),
             DefaultSpec::Label(label) => self.labels.iter().position(|l| l == label),
         }

@@ -1,5 +1,6 @@
 //! `seqtune train`, as the program that trains does it.
 
+use crate::few::{self, Judged};
 use crate::fit::{Existing, refine, train};
 use crate::groups::{ModelGroup, groups};
 use crate::member::Epoch;
@@ -12,12 +13,16 @@ use seqtune::cli::progress::Bar;
 use seqtune::cli::signals::end_with;
 use seqtune::cli::train::Args;
 use seqtune_data::Table;
+use seqtune_eval::left_out::LeftOutInTurn;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::settings::{Hparams, Settings, Target};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Meta, Model, Quality};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Runs `seqtune train`.
 ///
@@ -42,11 +47,14 @@ pub fn run(args: Args) -> Result<()> {
     let existing = existing(&args, &groups, &stale)?;
     let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
     let [learned, validation, test] = divided(&groups, &settings.split, tuned);
-    tell(&format!("{kernels} kernels, {problems} problems, {records} records{models}"));
-    tell(&format!("{learned} problems to learn from, {validation} to choose weights by, {test} held out, by shape"));
+    let [kernels, problems, records] =
+        [(kernels, "kernel"), (problems, "problem"), (records, "record")].map(|(number, noun)| counted(number, noun));
+    let learned = counted(learned, "problem");
+    tell(&format!("{kernels}, {problems}, {records}{models}"));
+    tell(&format!("{learned} to learn from, {validation} to choose weights by, {test} held out, by shape"));
     let place = args.output.display();
     end_with(format!("{place} keeps what was trained so far, and the same command goes on"))?;
-    let models = train_all(&groups, from.as_ref(), &settings, existing, tuned)?;
+    let models = train_all(&args, &groups, from.as_ref(), &settings, (existing, tuned))?;
     for file in &stale {
         std::fs::remove_file(file).map_err(io(file))?;
     }
@@ -165,42 +173,94 @@ fn learning(mut groups: Vec<ModelGroup>, split: &Split, tuned: bool) -> Result<V
     Ok(groups)
 }
 
+/// A model, and what came of leaving its sizes out in turn, where they are few.
+type Trained = (Model, Option<LeftOutInTurn>);
+
 /// Trains a model for each group.
 fn train_all(
+    args: &Args,
     groups: &[ModelGroup],
     from: Option<&Model>,
     settings: &Settings,
-    existing: Existing,
-    tuned: bool,
-) -> Result<Vec<Model>> {
+    (existing, tuned): (Existing, bool),
+) -> Result<Vec<Trained>> {
     let mut reporter = ProgressReporter::new(groups, tuned);
     let mut models = Vec::new();
     for group in groups {
         let (corpus, folder) = (&group.corpus, &group.folder);
+        let is_few = from.is_none() && few::is_few(corpus, settings, tuned);
+        let judged = if is_few && !args.quick { left_out(group, settings)? } else { None };
+        let settings = match &judged {
+            Some(judged) => &Settings { epochs: judged.epochs.or(settings.epochs), ..settings.clone() },
+            None => settings,
+        };
+        reporter.by_heart = is_few;
         let model = match from {
             Some(from) => refine(from, corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
             None => train(corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
         };
-        models.push(model.map_err(|e| e.at(group.name()))?);
+        let model = model.map_err(|e| e.at(group.name()))?;
+        models.push(match judged {
+            Some(judged) => (with_figures(model, &judged.figures, folder)?, Some(judged.figures)),
+            None => (model, None),
+        });
         reporter.next(group);
     }
     reporter.end();
     Ok(models)
 }
 
+/// Leaves the sizes of a group out in turn, with a bar.
+fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
+    let [(kernel, table)] = &group.corpus[..] else { return Ok(None) };
+    tell(
+        "too few sizes to choose weights by: they are left out in turn, before a model learns from all (--quick goes without)",
+    );
+    let bar: Mutex<Option<Bar>> = Mutex::new(None);
+    let show = |done: usize, all: usize| {
+        let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.get_or_insert_with(|| Bar::new("leave out", all as u64)).at(done, "models without some sizes are trained");
+    };
+    let judged = few::leave_out(kernel, table, settings, &group.folder, &show).map_err(|e| e.at(group.name()))?;
+    if let Some(bar) = bar.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        bar.end();
+    }
+    if judged.is_none() {
+        warn("so few sizes that none can be left out: what the model is worth is not known; measure more");
+    }
+    Ok(judged)
+}
+
+/// A model that says what it is worth on sizes that were left out, in the place of scores on what it learned.
+fn with_figures(mut model: Model, figures: &LeftOutInTurn, folder: &Path) -> Result<Model> {
+    model.meta.scores.extend(figures.scores());
+    model.rewrite(&Model::file(folder))?;
+    std::fs::remove_dir_all(few::place(folder)).or_else(|e| match e.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(io(folder)(e)),
+    })?;
+    Ok(model)
+}
+
 /// Shows where the models are, and their validation scores.
-fn show(args: &Args, groups: &[ModelGroup], models: &[Model]) -> Result<()> {
+fn show(args: &Args, groups: &[ModelGroup], models: &[Trained]) -> Result<()> {
     if args.json {
         return match models {
-            [model] => answer_json(&model.meta),
-            _ => answer_json(&models.iter().map(|m| &m.meta).collect::<Vec<_>>()),
+            [(model, _)] => answer_json(&model.meta),
+            _ => answer_json(&models.iter().map(|(m, _)| &m.meta).collect::<Vec<_>>()),
         };
     }
-    for (group, model) in groups.iter().zip(models) {
-        let scores: Vec<String> =
-            model.meta.scores.iter().map(|(name, score)| format!("  {name}: {score:.4}")).collect();
+    for (group, (model, figures)) in groups.iter().zip(models) {
+        let scores = match figures {
+            Some(figures) => figures.text(),
+            None => {
+                let scores = model.meta.scores.iter().map(|(name, score)| format!("{name}: {score:.4}"));
+                scores.collect::<Vec<_>>().join("\n")
+            }
+        };
         let file = Model::file(&group.folder);
-        answer(&format!("{}: {} weights\n{}", file.display(), model.size(), scores.join("\n")));
+        let weights = counted(model.size(), "weight");
+        answer(&format!("{}: {weights}\n  {}", file.display(), scores.replace('\n', "\n  ")));
     }
     Ok(())
 }
@@ -237,6 +297,8 @@ fn existing(args: &Args, groups: &[ModelGroup], stale: &[PathBuf]) -> Result<Exi
 /// Shows how training goes on.
 struct ProgressReporter {
     tuned: bool,
+    /// Whether nothing is held out of the group at hand.
+    by_heart: bool,
     groups: usize,
     preparing: Option<Bar>,
     /// Over passes through problems, of all groups and networks.
@@ -252,6 +314,7 @@ impl ProgressReporter {
     fn new(groups: &[ModelGroup], tuned: bool) -> ProgressReporter {
         ProgressReporter {
             tuned,
+            by_heart: false,
             groups: groups.len(),
             preparing: None,
             passes: None,
@@ -287,8 +350,9 @@ impl ProgressReporter {
         };
         let of = if members > 1 { format!("network {} of {members}, ", member + 1) } else { String::new() };
         let (nats, share) = if self.tuned { ("nats", "greedy exact") } else { ("divergence", "share of best") };
+        let by = if self.by_heart { "on what is learned:" } else { "validation" };
         let message = format!(
-            "{of_group}{of}epoch {epoch} of {epochs}: loss {loss:.3}, validation {nats} {:.3} (best {best:.3}), {share} {:.3}",
+            "{of_group}{of}epoch {epoch} of {epochs}: loss {loss:.3}, {by} {nats} {:.3} (best {best:.3}), {share} {:.3}",
             v.divergence, v.share
         );
         let all = self.all_problems * members * epochs;

@@ -6,6 +6,7 @@ use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
+use seqtune_predict::fetched::fetched;
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
@@ -29,7 +30,7 @@ pub struct Nvrtc {
 fn folders() -> Vec<PathBuf> {
     let named = std::env::var_os("SEQTUNE_NVRTC").map(PathBuf::from);
     let toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("lib64"));
-    named.into_iter().chain([".nvrtc".into()]).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
+    named.into_iter().chain(fetched(".nvrtc")).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
 }
 
 /// Opens the library and its built-ins by path from the first folder that has both, for the whole process.
@@ -73,10 +74,12 @@ impl Nvrtc {
     /// [`Error::Unavailable`] where NVRTC is not installed, or supports newer architectures only.
     pub fn open(architecture: &str) -> Result<Nvrtc> {
         if !is_there() {
-            return Err(Error::Unavailable(
-                "CUDA: libnvrtc.so is not installed (scripts/setup.sh fetches it; $SEQTUNE_NVRTC names its folder)"
-                    .into(),
-            ));
+            let looked: Vec<String> = folders().iter().map(|folder| folder.display().to_string()).collect();
+            return Err(Error::Unavailable(format!(
+                "CUDA: libnvrtc.so is not installed: scripts/setup.sh fetches it into .nvrtc of its clone, and $SEQTUNE_NVRTC names its \
+                 folder elsewhere; looked in {} and the system's folders",
+                looked.join(", ")
+            )));
         }
         let version = version();
         let known = architectures();

@@ -4,7 +4,8 @@
 //! What this reading of the source misses is declared twice, which no compiler accepts: a combined source compiles to the same kernels or
 //! not at all.
 
-use crate::compile::{Job, without_comments};
+use crate::compile::Job;
+use seqtune_predict::kernel::without_comments;
 use std::collections::BTreeSet;
 
 /// Combined source with the name of each job's kernel.

@@ -1,0 +1,29 @@
+//! Numbers of things in words.
+
+/// `1 record`, `2 records`: a number with the noun that it counts, whose singular is given.
+pub fn counted(number: usize, noun: &str) -> String {
+    let ends = |with: &[&str]| with.iter().any(|end| noun.ends_with(end));
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) if !ends(&["ay", "ey", "oy"]) => format!("{number} {stem}ies"),
+        _ if ends(&["s", "x", "ch", "sh"]) => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn one_thing_is_singular_and_none_or_several_are_plural() {
+        let all = [
+            (counted(1, "kernel"), "1 kernel"),
+            (counted(0, "kernel"), "0 kernels"),
+            (counted(2, "entry"), "2 entries"),
+            (counted(3, "key"), "3 keys"),
+            (counted(2, "batch"), "2 batches"),
+        ];
+        all.iter().for_each(|(found, right)| assert_eq!(found, right));
+    }
+}
