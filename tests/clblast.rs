@@ -82,7 +82,10 @@ fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
     let other =
         write(folder.path(), "d.json", result(64, &[(ONE, 0.4)]).replace("xgemm_direct_1", "xdot_1").as_bytes());
     let (_, err, code) = run(&["import", "clblast", &first, &other, "-o", &output, "--overwrite"]);
-    assert!(code == 2 && err.contains("d.json is of kernel `xdot`") && err.contains("a.json of kernel `xgemm_direct`"), "{err}");
+    assert!(
+        code == 2 && err.contains("d.json is of kernel `xdot`") && err.contains("a.json of kernel `xgemm_direct`"),
+        "{err}"
+    );
     let (_, err, code) = run(&["import", "clblast", &other, "--kernel", "xgemm_direct", "-o", &output, "--overwrite"]);
     assert!(code == 2 && err.contains("d.json: is of the tuner xdot, not of xgemm_direct"), "{err}");
     let none = write(folder.path(), "e.json", b"{}");
@@ -109,7 +112,8 @@ fn a_time_of_0_is_below_the_clocks_step_only_beside_times_of_a_few_steps() {
     let ((_, err, code), _) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &["--strict"]);
     assert!(code == 2 && err.contains("--strict: 1 of 2 rows"), "{err}");
     for wrong in ["-1", "null", "\"soon\"", "1e12", "0.0"] {
-        let ((_, err, code), _) = import(result(64, &[(ONE, 7.0)]).replace("\"time\": 7", &format!("\"time\": {wrong}")), &[]);
+        let ((_, err, code), _) =
+            import(result(64, &[(ONE, 7.0)]).replace("\"time\": 7", &format!("\"time\": {wrong}")), &[]);
         assert!(code == 2 && err.contains("its time is"), "{wrong}: {err}");
     }
 }
@@ -126,13 +130,19 @@ fn files_of_two_devices_texts_with_other_fields_and_cut_files_are_refused_or_cou
     for (files, expected) in [
         (vec![&*first, &described], "described.json measured on `NVIDIA GeForce RTX 3090`"),
         (vec![&described, "--device", "H100"], "--device names H100; name RTX 3090"),
-        (vec![&file("b.json", good.replace("\"arg_m\": \"64\"", "\"arg_m\": \"64,c=a\""))], "2 of 2 rows cannot be read"),
+        (
+            vec![&file("b.json", good.replace("\"arg_m\": \"64\"", "\"arg_m\": \"64,c=a\""))],
+            "2 of 2 rows cannot be read",
+        ),
         (vec![&file("c.json", good.replace("\"64\"", "\"64,precision=16\""))], "2 of 2 rows cannot be read"),
         (vec![&file("d.json", "{".into()), &first, "--strict"], "--strict: 1 of 3 rows"),
         (vec![&file("e.json", "{}".into())], "is no result of a tuner of CLBlast"),
     ] {
         let (out, err, code) = import(&files);
-        assert!(code == 2 && err.replace(" is measured", " measured").contains(expected) && err.lines().count() == 1, "{files:?}: {out}{err}");
+        assert!(
+            code == 2 && err.replace(" is measured", " measured").contains(expected) && err.lines().count() == 1,
+            "{files:?}: {out}{err}"
+        );
         assert!(!Path::new(&output).exists());
     }
     let cut = file("cut.json", good[..good.rfind("\"time\"").unwrap()].to_string());
@@ -191,7 +201,7 @@ fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
     assert!(header.starts_with(MARK));
     let expected = [ONE, TWO].map(|config| format!("XgemmDirect 32 {}", config.replace(',', " ")));
     assert_eq!(said_with(&header), expected);
-    let sections = write_database(&[choices], &Device::described("H200").unwrap()).unwrap();
+    let sections = write_database(&[choices], &Device::described("H200").unwrap(), "for a test").unwrap();
     let file: serde_json::Value = serde_json::from_str(&sections).unwrap();
     assert_eq!(file["sections"][1]["arg_m"], "300");
     assert_eq!(file["sections"][0]["results"][0]["parameters"]["PRECISION"], 32);
@@ -214,7 +224,8 @@ fn a_header_of_both_kernels_sets_them_and_the_way_between_them() {
     assert_eq!(called, ["XgemmDirect", "Xgemm", "Xgemm", "GemmRoutine"]);
     assert!(said[1].contains(" MWG=32 NWG=64 ") && said[3] == "GemmRoutine 32 XGEMM_MIN_INDIRECT_SIZE=0", "{said:?}");
     let file: serde_json::Value =
-        serde_json::from_str(&write_database(&tables, &Device::described("H200").unwrap()).unwrap()).unwrap();
+        serde_json::from_str(&write_database(&tables, &Device::described("H200").unwrap(), "for a test").unwrap())
+            .unwrap();
     assert_eq!(file["sections"].as_array().unwrap().len(), 4);
     assert_eq!(file["sections"][3]["kernel_family"], "gemm_routine");
 }

@@ -154,7 +154,10 @@ fn said(args: &Args, model: &Model) {
     let chosen = model.meta.distilled.filter(|_| args.quality == Quality::Auto && !args.json);
     let Some(level) = chosen.filter(|level| !level.is_level()) else { return };
     let is_tuned = model.meta.trust.seen.is_some();
-    tell(&format!("seqtune: the small decoder answers, the only form of the model that is here; {}", level.cost(is_tuned)));
+    tell(&format!(
+        "seqtune: the small decoder answers, the only form of the model that is here; {}",
+        level.cost(is_tuned)
+    ));
 }
 
 /// Printing of answers.

@@ -18,7 +18,7 @@ struct Pace {
 impl Pace {
     /// Seconds to go from step `at` to step `total`, `gone` seconds after the begin; `None` before a step is done. The later half of the
     /// time tells the pace: work that is done once, such as compiling, is done at first.
-    fn to_go(&mut self, gone: f64, at: usize, total: usize) -> Option<f64> {
+    fn seconds_to_go(&mut self, gone: f64, at: usize, total: usize) -> Option<f64> {
         let (since, before) =
             self.marks.iter().rev().find(|(s, _)| *s <= gone / 2.0).or(self.marks.first()).copied()?;
         let steps = at.saturating_sub(before);
@@ -76,7 +76,7 @@ impl Bar {
     /// Moves to step `at`. The first call says where the work begins: earlier work that is gone on with does not count.
     pub fn at(&mut self, at: usize, message: &str) {
         let (total, gone) = (self.bar.length().unwrap_or(0), self.began.elapsed().as_secs_f64());
-        let to_go = match self.pace.to_go(gone, at, total as usize) {
+        let to_go = match self.pace.seconds_to_go(gone, at, total as usize) {
             Some(seconds) => format!(", about {} to go", spoken(seconds)),
             None => String::new(),
         };
@@ -102,21 +102,21 @@ mod tests {
     #[test]
     fn the_time_to_go_is_told_by_the_later_half() {
         let mut pace = Pace::default();
-        assert_eq!(pace.to_go(0.0, 0, 100), None);
+        assert_eq!(pace.seconds_to_go(0.0, 0, 100), None);
         pace.mark(0.0, 0);
-        assert_eq!(pace.to_go(30.0, 0, 100), None, "no step is done");
+        assert_eq!(pace.seconds_to_go(30.0, 0, 100), None, "no step is done");
         // a minute of compiling, then a step a second
         for step in 1..=80 {
             pace.mark(60.0 + step as f64, step);
         }
-        assert_eq!(pace.to_go(140.0, 80, 100), Some(20.0));
+        assert_eq!(pace.seconds_to_go(140.0, 80, 100), Some(20.0));
     }
 
     #[test]
     fn what_goes_on_counts_its_own_steps_alone() {
         let mut pace = Pace::default();
         pace.mark(0.0, 900);
-        assert_eq!(pace.to_go(10.0, 910, 1_000), Some(90.0));
+        assert_eq!(pace.seconds_to_go(10.0, 910, 1_000), Some(90.0));
     }
 
     #[test]

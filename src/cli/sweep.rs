@@ -189,10 +189,7 @@ pub fn run(mut args: Args) -> Result<()> {
     let count: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
     // of few problems a shard may get none
     if count == 0 && shard.is_none() {
-        let why = plan.first().and_then(|(problem, _)| ruled_out(&kernel, problem, &device).map(|why| (problem, why)));
-        let why =
-            why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
-        return input(format!("no config of {} is legal for any of the problems on {}{why}", kernel.name, device.name));
+        return nothing_is_legal(&kernel, &plan, &device);
     }
     let mut journal = there.map_or_else(|| Journal::open(&args.output, header), Ok)?;
     let policy = begun_with(&args, &journal, policy);
@@ -253,6 +250,13 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
         }
         false => Ok(()),
     }
+}
+
+/// The error of a plan without a config, with what rules them out for its first problem.
+fn nothing_is_legal(kernel: &Kernel, plan: &[(Problem, Vec<Config>)], device: &Device) -> Result<()> {
+    let why = plan.first().and_then(|(problem, _)| ruled_out(kernel, problem, device).map(|why| (problem, why)));
+    let why = why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
+    input(format!("no config of {} is legal for any of the problems on {}{why}", kernel.name, device.name))
 }
 
 /// How configs are chosen, for the hash of a plan.

@@ -75,9 +75,8 @@ pub fn devices() -> Vec<Device> {
     let found = || -> Result<Vec<Device>> {
         let library = library()?;
         // SAFETY: the types are the functions'
-        let (platforms, devices) = unsafe {
-            (find::<Platforms>(library, "clGetPlatformIDs")?, find::<Devices>(library, "clGetDeviceIDs")?)
-        };
+        let (platforms, devices) =
+            unsafe { (find::<Platforms>(library, "clGetPlatformIDs")?, find::<Devices>(library, "clGetDeviceIDs")?) };
         let mut all = Vec::new();
         // SAFETY: each call writes at most as many as there is room for, and their number
         for platform in ids(&|count, ids, found| unsafe { platforms(count, ids, found) }) {

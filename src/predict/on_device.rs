@@ -254,7 +254,8 @@ mod tests {
         let left_out = results.split("\n## Devices left out").nth(1).unwrap();
         let by_device = left_out.split("By the device that was left out").nth(1).unwrap();
         let found = row(by_device, "| seqtune, as predict |");
-        let shown: Vec<f64> = found.split('|').skip(2).filter_map(|cell| cell.split('±').next()?.trim().parse().ok()).collect();
+        let shown: Vec<f64> =
+            found.split('|').skip(2).filter_map(|cell| cell.split('±').next()?.trim().parse().ok()).collect();
         assert_eq!(shown.iter().map(|loss| format!("{loss:.1}")).collect::<Vec<_>>(), ["5.2", "10.9", "13.7"]);
         let learned = row(&results, "| **seqtune, as `predict`** |");
         let learned: Vec<&str> = learned.split('|').collect();

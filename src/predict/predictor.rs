@@ -164,7 +164,12 @@ impl Predictor {
     }
 
     /// As [`Predictor::predict_among`], with times and joules as of [`Predictor::estimates`].
-    pub(crate) fn estimates_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
+    pub(crate) fn estimates_among(
+        &self,
+        problem: &Problem,
+        query: &Query,
+        configs: &[Config],
+    ) -> Result<Vec<Candidate>> {
         let answer = match &self.engine {
             Engine::Whole(..) => self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0),
             Engine::Distilled(network) => {

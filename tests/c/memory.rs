@@ -17,7 +17,8 @@ fn a_call_like_one_before_asks_for_no_memory_with_a_session() {
     let [model, kernel] = toy();
     let [model, kernel] = [model, kernel].map(|text| CString::new(text).unwrap());
     let (mut predictor, mut session) = (null_mut(), null_mut());
-    let mut best = [const { Candidate { values: null(), probability: 0.0, time_us: 0.0, joules: 0.0, time_basis: 0 } }; 3];
+    let mut best =
+        [const { Candidate { values: null(), probability: 0.0, time_us: 0.0, joules: 0.0, time_basis: 0 } }; 3];
     let mut values = [0; 6];
     let mut asked = Prediction {
         size: size_of::<Prediction>(),

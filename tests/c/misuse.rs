@@ -173,10 +173,13 @@ fn of_a_model_of_several_devices_one_is_named_or_live_or_all_are_listed() {
     let (status, predictor) = open_of("miopen", c"ConvOclBwdWrW2", null());
     match status {
         // a machine with one of the three
-        Status::SeqtuneOk => println!("skipped: one of the model's devices is live here; run it on a machine without AMD's GPUs"),
+        Status::SeqtuneOk => {
+            println!("skipped: one of the model's devices is live here; run it on a machine without AMD's GPUs")
+        }
         _ => {
             assert_eq!(status, Status::SeqtuneDevice);
-            let list = "none of them is live here: name the device that is asked about, `MI50`, `RX 6800 XT` or `RX Vega 56`";
+            let list =
+                "none of them is live here: name the device that is asked about, `MI50`, `RX 6800 XT` or `RX Vega 56`";
             assert!(last().ends_with(list), "{}", last());
         }
     }

@@ -59,7 +59,8 @@ fn device(args: &ClblastArgs, files: &[(String, String)], told: Option<&str>) ->
         }
         return Ok(named);
     }
-    let first = files.iter().find_map(|(_, text)| clblast::device(text).ok().filter(|device| Some(&*device.name) == told));
+    let first =
+        files.iter().find_map(|(_, text)| clblast::device(text).ok().filter(|device| Some(&*device.name) == told));
     let Some(own) = first else { return input("the files tell no device; name it with --device") };
     let here = seqtune_measure::devices().0.into_iter().map(|found| found.device);
     let described = origins::described(&own.name).ok();

@@ -43,7 +43,9 @@ impl Level {
             }
             (true, false, behind) => {
                 let speed = if behind { "lower" } else { "higher" };
-                format!("the speed of its first choices is {points:.1} ± {error:.1} % of the best speed {speed} {against}")
+                format!(
+                    "the speed of its first choices is {points:.1} ± {error:.1} % of the best speed {speed} {against}"
+                )
             }
         }
     }

@@ -53,7 +53,12 @@ fn rows_that_cannot_be_read_are_counted_and_files_and_keys_of_another_kind_refus
     let rows: Vec<String> = rows.iter().map(|config| format!("[{config}, [0.1]]")).collect();
     let more = ["[]".to_string(), format!("[{CONFIG}, [0.0, 0.0]]"), format!("[{CONFIG}, [\"soon\"]]")];
     let imported = triton(KEY, &[&rows[..], &more].concat(), &NAMES).unwrap();
-    assert_eq!((imported.bad.rows(), imported.unsaid.rows(), imported.dataset.records.len()), (6, 1, 0), "{:?}", imported.bad);
+    assert_eq!(
+        (imported.bad.rows(), imported.unsaid.rows(), imported.dataset.records.len()),
+        (6, 1, 0),
+        "{:?}",
+        imported.bad
+    );
     let wrong = |key: &str, names: &[&str]| triton(key, &rows, names).err().unwrap().to_string();
     assert!(wrong("1, 2, 3, 4", &["m", "n"]).contains("`3` is no tensor's data type"));
     assert!(wrong("1", &["m", "n"]).contains("has 1 entries, --key names 2"));
@@ -81,7 +86,8 @@ work = { flops = "n", bytes = "8 * n" }
 /// What is imported of files of a kernel of names and numbers: pairs of name and rows.
 fn act(files: &[(&str, &[&str])]) -> Result<Imported> {
     let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), ACT.into())]), "act").unwrap();
-    let text = |rows: &[&str]| format!(r#"{{"key": [4096, "torch.float16"], "configs_timings": [{}]}}"#, rows.join(","));
+    let text =
+        |rows: &[&str]| format!(r#"{{"key": [4096, "torch.float16"], "configs_timings": [{}]}}"#, rows.join(","));
     let files: Vec<_> = files.iter().map(|(place, rows)| (place.to_string(), text(rows))).collect();
     let device = Device::described("A100").unwrap();
     import(&kernel, &files, Options { device, key: Vec::new(), set: Vec::new(), command: String::new() })
@@ -96,12 +102,18 @@ fn values_are_texts_truth_values_null_and_numbers_of_any_form_and_one_time_is_a_
     let rows = [
         row("128", "\"evict_first\"", "", "[0.011, 0.0105, 0.0115]"),
         row("128.0", "true", "", "0.5"),
-        row("true", "null", r#", "maxnreg": null, "pre_hook": null, "ir_override": null, "num_consumer_groups": 0"#, "[0.25]"),
+        row(
+            "true",
+            "null",
+            r#", "maxnreg": null, "pre_hook": null, "ir_override": null, "num_consumer_groups": 0"#,
+            "[0.25]",
+        ),
         row("256", "\"None\"", "", "[0.25, 0.2, Infinity]"),
     ];
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let imported = act(&[("act.autotune.json", &rows)]).unwrap();
-    let found: Vec<String> = imported.dataset.records.iter().map(|r| format!("{} {:?}", r.config, r.outcome.time_us())).collect();
+    let found: Vec<String> =
+        imported.dataset.records.iter().map(|r| format!("{} {:?}", r.config, r.outcome.time_us())).collect();
     assert_eq!(
         found,
         [
@@ -132,7 +144,12 @@ fn what_is_set_and_no_parameter_is_left_out_whatever_it_is_called() {
     let rows: Vec<String> = set.iter().map(|more| row("128", "null", more, "[0.05]")).collect();
     let rows: Vec<&str> = rows.iter().map(String::as_str).chain([usual.as_str()]).collect();
     let imported = act(&[("act.autotune.json", &rows)]).unwrap();
-    assert_eq!((imported.unsaid.rows(), imported.unsaid.0.len(), imported.bad.rows()), (8, 8, 0), "{:?}", imported.unsaid);
+    assert_eq!(
+        (imported.unsaid.rows(), imported.unsaid.0.len(), imported.bad.rows()),
+        (8, 8, 0),
+        "{:?}",
+        imported.unsaid
+    );
     let [record] = &imported.dataset.records[..] else { panic!("{}", imported.dataset.records.len()) };
     assert_eq!(record.outcome.time_us(), Some(500.0));
 }
@@ -141,7 +158,8 @@ fn what_is_set_and_no_parameter_is_left_out_whatever_it_is_called() {
 fn files_of_two_kernels_are_refused_and_two_runs_of_one_are_put_together() {
     let (first, second) = (row("128", "null", "", "[0.5]"), row("128", "null", "", "[0.25]"));
     let failed = row("128", "null", "", "[Infinity]");
-    let places = ["a/fwd.autotune.json", "b/bwd.autotune.json", "b/fwd.autotune.json", "runs.zip, c/fwd.autotune.json.gz"];
+    let places =
+        ["a/fwd.autotune.json", "b/bwd.autotune.json", "b/fwd.autotune.json", "runs.zip, c/fwd.autotune.json.gz"];
     assert_eq!(places.map(kernel_of), [Some("fwd"), Some("bwd"), Some("fwd"), Some("fwd")]);
     let error = act(&[(places[0], &[&first]), (places[1], &[&second])]).err().unwrap().to_string();
     assert!(error.contains("of kernel `bwd`, a/fwd.autotune.json of kernel `fwd`"), "{error}");
