@@ -164,10 +164,7 @@ pub fn run(mut args: Args) -> Result<()> {
     check(&args)?;
     let kernel = Kernel::open(&args.kernel)?;
     kernel.check_runs()?;
-    let mut problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
-    // one that is named twice is measured once
-    let mut named = HashSet::new();
-    problems.retain(|problem| named.insert(kernel.show_problem(problem)));
+    let problems = problems(&args, &kernel)?;
     if args.compile_only {
         let device = crate::cli::inputs::device(&args.device)?;
         let plan = planned(&args, &kernel, &device, &problems)?;
@@ -257,6 +254,14 @@ fn nothing_is_legal(kernel: &Kernel, plan: &[(Problem, Vec<Config>)], device: &D
     let why = plan.first().and_then(|(problem, _)| ruled_out(kernel, problem, device).map(|why| (problem, why)));
     let why = why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
     input(format!("no config of {} is legal for any of the problems on {}{why}", kernel.name, device.name))
+}
+
+/// The problems to measure; one that is named twice is measured once.
+fn problems(args: &Args, kernel: &Kernel) -> Result<Vec<Problem>> {
+    let mut problems = crate::cli::inputs::problems(kernel, &args.problems)?;
+    let mut named = HashSet::new();
+    problems.retain(|problem| named.insert(kernel.show_problem(problem)));
+    Ok(problems)
 }
 
 /// How configs are chosen, for the hash of a plan.

@@ -201,7 +201,7 @@ fn a_time_is_told_with_what_it_rests_on_and_older_programs_go_on_without_that() 
     assert_eq!(status, Status::SeqtuneOk, "{}", last());
     let (mut candidates, mut values) = ([room(), room()], [0; 64]);
     let mut asked = prediction(&mut candidates, &mut values);
-    let mut predict = |asked: &mut Prediction| {
+    let predict = |asked: &mut Prediction| {
         // SAFETY: room of this test
         let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1024,N=512,K=256".as_ptr(), asked) };
         assert_eq!(status, Status::SeqtuneOk, "{}", last());

@@ -93,6 +93,7 @@ mod tests {
             labels: owned(labels),
             texts: owned(texts),
             default: 0,
+            before: None,
             meaning: String::new(),
         }
     }
