@@ -231,6 +231,42 @@ fn a_header_of_both_kernels_sets_them_and_the_way_between_them() {
 }
 
 #[test]
+fn whatever_kernels_and_devices_are_called_the_header_compiles_and_nothing_of_a_name_is_code() {
+    let kernel = |name: &str| {
+        let text = format!(
+            "name = \"{name}\"\nmeaning = \"a\"\n\
+             field = [\"M\", \"N\", \"K\"]\n\
+             parameter = [{{ name = \"int\", values = [1, 2], default = 1, meaning = \"a\" }}]\nwork = {{ flops = \"1\", bytes = \"1\" }}\n"
+        );
+        let size = |name: &str| {
+            format!("{{ name = \"{name}\", kind = \"size\", min = 1, max = 99, shape = true, meaning = \"a\" }}")
+        };
+        let text =
+            ["M", "N", "K"].iter().fold(text, |text, name| text.replacen(&format!("\"{name}\""), &size(name), 1));
+        Kernel::from_files([("kernel.toml".to_string(), text)].into(), "kernel.toml").unwrap()
+    };
+    // `-` and `_` are one name in C, as are those of the function for all kernels and of one called gemm
+    let kernels = ["gemm", "_", "-", "a-b", "a_b", "gemm2"].map(kernel);
+    let tables: Vec<Table> = kernels.iter().map(|kernel| table(kernel, &[("M=64,N=96,K=12", "int=2")])).collect();
+    let about = "a device */ int injected; /* \u{1b}[2J \\\n#error injected\n ??/\n";
+    let header = write_header(&tables, about).unwrap();
+    assert!(!header.contains('\u{1b}') && !header.contains("\n#error"), "{header}");
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "table.h", header.as_bytes());
+    write(folder.path(), "clblast_c.h", DOUBLE.as_bytes());
+    let main = "#include <stdio.h>\n#include \"table.h\"\nint injected;\nint main(void) { (void)seqtune_gemm_use; return injected; }\n";
+    write(folder.path(), "main.c", main.as_bytes());
+    for (compiler, language, standard) in [("cc", "c", "-std=c11"), ("c++", "c++", "-std=c++17")] {
+        let flags = [standard, "-I.", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language, "main.c"];
+        let Ok(built) = Command::new(compiler).args(flags).current_dir(folder.path()).output() else {
+            println!("skipped: there is no {compiler} here; `apt-get install g++` brings it");
+            continue;
+        };
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
+}
+
+#[test]
 fn the_indirect_kernel_is_asked_for_the_product_of_whole_tiles() {
     let padded = |name: &str| {
         let kernel = Kernel::open(name).unwrap();

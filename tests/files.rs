@@ -55,6 +55,65 @@ fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
 }
 
 #[test]
+fn a_model_takes_the_place_of_a_model_of_its_kind_alone_also_through_a_link() {
+    use seqtune::cli::outputs::{Kind, Replace, claim};
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("note"), "remember the milk").unwrap();
+    std::fs::copy("models/gemm-cpu/model.safetensors", path("whole")).unwrap();
+    std::fs::copy("models/gemm-cpu/distilled.safetensors", path("small")).unwrap();
+    for (kind, own, others) in
+        [(Kind::SmallModel, "small", ["note", "whole"]), (Kind::Model, "whole", ["note", "small"])]
+    {
+        claim(&path(own), kind, Replace::OWN, &[]).unwrap();
+        for other in others {
+            let link = path(&format!("{kind:?} {other}"));
+            std::os::unix::fs::symlink(path(other), &link).unwrap();
+            for place in [path(other), link] {
+                let said = claim(&place, kind, Replace::OWN, &[]).unwrap_err().to_string();
+                assert!(said.contains(" is there and no "), "{said}");
+            }
+        }
+    }
+    // the library itself, which C and Python build on, replaces no more
+    let (whole, small) = (path("m/model.safetensors"), path("m/distilled.safetensors"));
+    std::fs::create_dir(path("m")).unwrap();
+    let model = seqtune_predict::Model::load(&path("whole")).unwrap();
+    for (file, other) in
+        [(&whole, path("note")), (&whole, path("small")), (&small, path("note")), (&small, path("whole"))]
+    {
+        std::os::unix::fs::symlink(&other, file).unwrap();
+        let before = std::fs::read(&other).unwrap();
+        assert!(model.save(&path("m")).unwrap_err().to_string().contains(" is there and no "));
+        assert!(file.is_symlink() && std::fs::read(&other).unwrap() == before);
+        std::fs::remove_file(file).unwrap();
+    }
+    std::fs::copy(path("small"), &small).unwrap();
+    model.save(&path("m")).unwrap();
+    assert!(whole.is_file() && !small.exists(), "a small decoder of another model goes");
+}
+
+#[test]
+fn a_problem_that_no_memory_holds_is_told_and_nothing_aborts() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("j.jsonl").display().to_string();
+    // 16 GiB a matrix, where a process may have two
+    let program = common::seqtune(&[]);
+    let words = ["sweep", "gemm", "--device", "fake", "--problems", "M=65536,N=65536,K=65536", "--sample", "2", "-o"];
+    let limited = Command::new("sh")
+        .args(["-c", "ulimit -v 2000000; exec \"$@\"", "sh"])
+        .arg(program.get_program())
+        .args(words)
+        .arg(&output)
+        .current_dir(common::root())
+        .output()
+        .unwrap();
+    let (out, err, code) = common::text(limited);
+    assert!(err.contains("the buffers of kernel gemm have 51.5 GB together"), "{out}{err}");
+    assert!(code == 1 && !err.contains("memory allocation"), "{out}{err}");
+}
+
+#[test]
 fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

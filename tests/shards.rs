@@ -104,6 +104,41 @@ fn a_shard_goes_on_as_what_it_was_begun_and_an_array_names_it() {
 }
 
 #[test]
+fn a_shard_that_no_sweep_has_is_refused_by_check_merge_and_status_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    assert_eq!(sweep(Path::new(&at("s.jsonl")), &["--shard", "1/2"]).2, 0);
+    let journal = at("s.1-of-2.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let (index, of, output) = ("\"index\":1", "\"of\":2", at("all.sqt"));
+    assert!(text.contains(index) && text.contains(of));
+    for (other_index, other_of) in
+        [("0", "2"), ("3", "2"), ("1", "0"), ("1", "100001"), ("1", "1099511627776"), ("1", "18446744073709551615")]
+    {
+        let changed =
+            text.replacen(index, &format!("\"index\":{other_index}"), 1).replacen(of, &format!("\"of\":{other_of}"), 1);
+        std::fs::write(&journal, changed).unwrap();
+        let fault = format!("s.1-of-2.jsonl: line 1: shard {other_index} of {other_of}: ");
+        for words in [&["check", &journal][..], &["merge", &journal, "-o", &output, "--partial"]] {
+            let (out, err, code) = run(words);
+            assert!(code == 2 && err.contains(&fault) && out.is_empty(), "{words:?}: {out}{err}");
+        }
+        let (out, err, code) = run(&["status", &folder.path().display().to_string()]);
+        assert!(code == 0 && err.contains(&fault) && !out.contains("gemm"), "{out}{err}");
+    }
+    // nothing is named into a folder above, and no shard is put beside a folder of the same name
+    std::fs::create_dir(folder.path().join("inner")).unwrap();
+    for output in ["inner/..", "inner"] {
+        let (_, err, code) = sweep(Path::new(&at(output)), &["--shard", "1/2"]);
+        assert!(code == 2 && (err.contains("names no file") || err.contains("is a folder")), "{err}");
+    }
+    let parent = folder.path().parent().unwrap();
+    assert!(
+        std::fs::read_dir(parent).unwrap().flatten().all(|e| !e.file_name().to_string_lossy().starts_with(".1-of-2"))
+    );
+}
+
+#[test]
 fn shards_of_two_devices_are_merged_apart() {
     let folder = tempfile::tempdir().unwrap();
     for shard in ["1/2", "2/2"] {
@@ -119,6 +154,29 @@ fn shards_of_two_devices_are_merged_apart() {
     assert!(code == 0 && err.contains("shard 2 of 2 is missing"), "{out}{err}");
     let records = |name: &str| Dataset::load(&folder.path().join(name)).unwrap().records.len();
     assert_eq!(records("all.fake.sqt") + records("all.other.sqt"), 120);
+}
+
+#[test]
+fn devices_whose_names_make_one_file_are_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    for shard in ["1/2", "2/2"] {
+        assert_eq!(sweep(&folder.path().join("s.jsonl"), &["--shard", shard]).2, 0);
+    }
+    for (file, name) in [("s.1-of-2.jsonl", "A 1"), ("s.2-of-2.jsonl", "A-1")] {
+        let path = folder.path().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replacen("\"name\":\"fake\"", &format!("\"name\":\"{name}\""), 1)).unwrap();
+    }
+    let place = folder.path().display().to_string();
+    for output in ["all.sqt", "..", "."] {
+        let output = folder.path().join(output).display().to_string();
+        let (_, err, code) = run(&["merge", &place, "--by-device", "--overwrite", "-o", &output]);
+        assert!(
+            code == 2 && ["would be one file", "names no file", "is a folder"].iter().any(|w| err.contains(w)),
+            "{err}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is written");
 }
 
 #[test]

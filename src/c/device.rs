@@ -36,6 +36,9 @@ pub unsafe extern "C" fn seqtune_set_device_limits(
     count: usize,
 ) -> Status {
     let described = |_: &Shared| {
+        if count > LIMIT_NAMES.len() {
+            return Err(Fault::input(format!("`count` is {count}: there are {} limits", LIMIT_NAMES.len())));
+        }
         // SAFETY: as the header demands
         let (device, names, values) =
             unsafe { (text(device, "device")?, list(names, count, "names")?, list(values, count, "values")?) };
@@ -78,8 +81,10 @@ fn set_limit(limits: &mut Limits, name: &str, value: f64) -> Answer<()> {
         "local_memory_opt_in" => &mut limits.local_memory_opt_in,
         _ => return Err(unknown(name)),
     };
-    *slot = Some(value);
-    Ok(())
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Fault::input(format!("the limit `{name}` is given twice"))),
+    }
 }
 
 fn unknown(name: &str) -> Fault {

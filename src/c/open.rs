@@ -3,10 +3,11 @@
 use crate::pointers::{close, list, object, optional, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
-use crate::status::{Answer, Status, guarded};
+use crate::status::{Answer, Fault, Status, guarded};
 use seqtune_predict::Quality;
 use seqtune_predict::error::quoted;
 use seqtune_predict::kernel::Kernel;
+use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use std::ffi::{c_char, c_void};
 use std::path::Path;
@@ -56,6 +57,10 @@ pub unsafe extern "C" fn seqtune_open_memory(
         // SAFETY: as the header demands
         unsafe {
             put(predictor, "predictor", std::ptr::null_mut())?;
+            if size as u64 > limits::MODEL.bytes {
+                let sentence = format!("`size` is {size}: a model has at most {} bytes", limits::MODEL.bytes);
+                return Err(Fault::input(sentence));
+            }
             let (bytes, device) = (list(bytes.cast::<u8>(), size, "bytes")?, optional(device, "device")?);
             let load = |kernel: &Kernel| Ok(Model::from_bytes(bytes).map_err(|e| e.at(place(kernel)))?);
             put(predictor, "predictor", opened(text(kernel, "kernel")?, device, load)?)

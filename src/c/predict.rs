@@ -26,6 +26,14 @@ pub const SEQTUNE_TIME_LEARNED: c_int = 1;
 /// What a predicted time is: the least that the device can do, because what was learned was below it.
 pub const SEQTUNE_TIME_BOUNDED: c_int = 2;
 
+/// Candidates of a prediction at most, and the widest search.
+pub const SEQTUNE_MOST_CANDIDATES: usize = 10000;
+
+const _: () = assert!(SEQTUNE_MOST_CANDIDATES == WIDTH);
+
+/// Bytes of a candidate at most: what a later version may add to it is a few numbers, and more is a wrong number.
+const MOST_STRIDE: usize = 1 << 10;
+
 /// A predicted config.
 #[repr(C)]
 pub struct Candidate {
@@ -71,7 +79,8 @@ pub struct Prediction {
 
 /// Whether candidates may lie so many bytes apart.
 fn is_stride(bytes: usize) -> bool {
-    (bytes == FIRST_CANDIDATE || bytes >= size_of::<Candidate>()) && bytes.is_multiple_of(align_of::<Candidate>())
+    let known = bytes == FIRST_CANDIDATE || (size_of::<Candidate>()..=MOST_STRIDE).contains(&bytes);
+    known && bytes.is_multiple_of(align_of::<Candidate>())
 }
 
 /// Room for an answer, checked.

@@ -3,10 +3,11 @@
 //! Any number of processes share it. Each adds what it observed since it last wrote, under a lock beside the file, and replaces the file whole.
 
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::{read, write_whole};
+use seqtune_predict::files::{open_lock, read, target, write_whole};
 use seqtune_predict::limits::FileLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -109,10 +110,15 @@ pub(crate) struct Book {
     sections: Vec<Section>,
 }
 
+/// What every version's file begins with.
+const MARK: &[u8] = b"{\"format\":\"seqtune-choices-";
+
 /// Why bytes are no book.
 enum Unusable {
     /// They are not what was written.
     Damaged(String),
+    /// They are somebody's text.
+    Foreign,
     /// They are of another version's format.
     Other,
 }
@@ -133,6 +139,10 @@ impl Book {
         #[derive(Deserialize)]
         struct Versioned {
             format: String,
+        }
+        // what a disk leaves of a file of ours begins as one, or is no text
+        if !bytes.is_empty() && !bytes.starts_with(MARK) && is_text(bytes) {
+            return Err(Unusable::Foreign);
         }
         let damaged = |e: serde_json::Error| Unusable::Damaged(e.to_string());
         let Versioned { format } = serde_json::from_slice(bytes).map_err(damaged)?;
@@ -212,6 +222,14 @@ impl Book {
     }
 }
 
+/// Whether somebody can have written the bytes as a text.
+fn is_text(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| !text.chars().any(|c| c.is_control() && !c.is_whitespace()))
+}
+
+/// Files beside the file of choices that damaged ones were put aside as, at most.
+const ASIDE: usize = 100;
+
 /// The place of a file of choices.
 #[derive(Clone, Debug)]
 pub(crate) struct Place(pub(crate) PathBuf);
@@ -220,7 +238,7 @@ impl Place {
     /// Reads the file; one that is not there is empty. Of a damaged one the sentence is given too: nothing of it is used.
     ///
     /// # Errors
-    /// [`Error::File`] where the file cannot be read now, or is of another version.
+    /// [`Error::File`] where the file cannot be read now, is of another version, or is none of ours.
     pub(crate) fn read(&self) -> Result<(Book, Option<String>)> {
         let path = &self.0;
         if !path.exists() {
@@ -232,11 +250,38 @@ impl Place {
                 let word = format!("{} is damaged ({why}); choices start afresh", path.display());
                 Ok((Book::default(), Some(word)))
             }
+            Err(Unusable::Foreign) => Err(Error::File(format!(
+                "{} is there and no file of choices; it stays as it is: name another file",
+                path.display()
+            ))),
             Err(Unusable::Other) => Err(Error::File(format!(
                 "{} is of another format than {FORMAT}: another version writes it; name another file",
                 path.display()
             ))),
         }
+    }
+
+    /// Renames the file, to a name beside it that nothing has.
+    ///
+    /// # Errors
+    /// [`Error::File`] where all such names are taken, [`Error::Failed`] where the disk fails.
+    fn put_aside(&self) -> Result<PathBuf> {
+        let led = Place(target(&self.0)?);
+        for number in 1..=ASIDE {
+            let aside = led.beside(&if number == 1 { ".damaged".into() } else { format!(".damaged{number}") });
+            // a link is made where nothing has the name, and nowhere else; some file systems have none
+            let linked = std::fs::hard_link(&led.0, &aside);
+            match linked {
+                Ok(()) => return Ok(aside),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(_) if aside.symlink_metadata().is_ok() => {}
+                Err(_) => return std::fs::rename(&led.0, &aside).map_err(io(&aside)).map(|()| aside),
+            }
+        }
+        let place = self.0.display();
+        Err(Error::File(format!(
+            "{place} is damaged, and {ASIDE} files beside it were put aside; remove them, or name another file"
+        )))
     }
 
     fn beside(&self, ending: &str) -> PathBuf {
@@ -258,8 +303,7 @@ impl Place {
         let _lock = self.lock(patience)?;
         let (mut book, mut warning) = self.read()?;
         if let Some(word) = &mut warning {
-            let aside = self.beside(".damaged");
-            std::fs::rename(&self.0, &aside).map_err(io(&aside))?;
+            let aside = self.put_aside()?;
             *word += &format!(", it is put aside as {}", aside.display());
         }
         book.merge(owner, news);
@@ -278,8 +322,7 @@ impl Place {
     /// The lock of the file, which ends with what is returned, or with the process.
     fn lock(&self, patience: Duration) -> Result<std::fs::File> {
         let path = self.beside(".lock");
-        std::fs::create_dir_all(seqtune_predict::files::folder_of(&path)).map_err(io(&path))?;
-        let file = std::fs::File::options().create(true).append(true).open(&path).map_err(io(&path))?;
+        let file = open_lock(&path)?;
         let (began, mut pause) = (std::time::Instant::now(), Duration::from_millis(2));
         loop {
             match file.try_lock() {

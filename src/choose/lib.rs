@@ -28,6 +28,6 @@ mod table;
 
 pub use chooser::{Chooser, Pick};
 pub use goal::{Goal, Measured};
-pub use options::Options;
+pub use options::{MOST_CONFIGS, Options};
 pub use points::{Given, Point, Points, Predicted};
 pub use standing::{ConfigStanding, Standing};

@@ -3,6 +3,9 @@
 use seqtune_predict::error::{Result, input};
 use std::path::PathBuf;
 
+/// Configs of a problem that are considered at most.
+pub const MOST_CONFIGS: usize = 100;
+
 /// Options of a chooser; [`Options::default`] serves most callers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -46,7 +49,9 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         let finite = |x: f64| x.is_finite() && x >= 0.0;
         match () {
-            _ if !(1..=100).contains(&self.top) => input(format!("top is {}, not 1 to 100", self.top)),
+            _ if !(1..=MOST_CONFIGS).contains(&self.top) => {
+                input(format!("top is {}, not 1 to {MOST_CONFIGS}", self.top))
+            }
             _ if !finite(self.setup_us) => input(format!("setup_us is {}, not a time", self.setup_us)),
             _ if !finite(self.tolerance) || self.tolerance > 1.0 => {
                 input(format!("tolerance is {}, not a share from 0 to 1", self.tolerance))

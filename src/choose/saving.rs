@@ -4,7 +4,7 @@ use crate::book::{Place, Remembered};
 use crate::chooser::Chooser;
 use crate::entry::Held;
 use crate::locks::{lock, reading};
-use seqtune_predict::error::Result;
+use seqtune_predict::error::{Result, printable};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ const WRITE_EVERY: Duration = Duration::from_secs(2);
 
 impl Chooser {
     pub(crate) fn warn(&self, warning: String) {
+        // words of a file that is none of ours may stand in it
+        let warning = printable(&warning);
         tracing::warn!("{warning}");
         let mut warnings = lock(&self.warnings);
         if warnings.len() < WARNINGS {
@@ -91,7 +93,7 @@ impl Chooser {
 impl Drop for Chooser {
     fn drop(&mut self) {
         if let Err(e) = self.save() {
-            tracing::warn!("{e}");
+            tracing::warn!("{}", printable(&e.to_string()));
         }
     }
 }

@@ -193,7 +193,9 @@ fn a_damaged_file_is_put_aside_with_a_word_and_choices_go_on() {
         assert!(warnings.len() == 1 && warnings[0].contains("choices start afresh"), "{warnings:?}");
         assert_eq!(calls(&chooser, "M=1000", 60, &usual)[0], 32);
         drop(chooser);
-        assert_eq!(std::fs::read(folder.path().join("choices.json.damaged")).unwrap(), damaged);
+        // each under a name of its own
+        let kept = std::fs::read_dir(folder.path()).unwrap().flatten().map(|e| std::fs::read(e.path()).unwrap());
+        assert!(kept.into_iter().any(|bytes| bytes == damaged));
         assert_eq!(calls(&given("table 1", "CUDA 12", options.clone()), "M=1000", 1, &usual), [16]);
     }
     // of another version, which goes on writing it
@@ -209,6 +211,42 @@ fn a_damaged_file_is_put_aside_with_a_word_and_choices_go_on() {
     let chooser = given("table 1", "CUDA 12", unwritable);
     calls(&chooser, "M=1000", 60, &usual);
     assert!(chooser.save().is_err(), "an error where it is asked for, and none in a call's way");
+}
+
+#[test]
+fn a_file_of_somebody_else_stays_as_it_is_and_so_does_what_lies_where_one_is_put_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let options = Options { memory: Some(at("note.txt")), ..Options::default() };
+    for note in ["remember the milk", "{\"format\": \"a note\"}", "[1, 2]", "1"] {
+        std::fs::write(at("note.txt"), note).unwrap();
+        let chooser = given("table 1", "CUDA 12", options.clone());
+        assert!(chooser.warnings()[0].contains("no file of choices"));
+        assert_eq!(calls(&chooser, "M=1000", 60, &usual)[0], 32, "it chooses all the same");
+        assert!(chooser.save().unwrap_err().to_string().contains("stays as it is"));
+        drop(chooser);
+        assert_eq!(std::fs::read_to_string(at("note.txt")).unwrap(), note);
+    }
+    // damaged files of ours, beside notes under the names that they would be put aside as, and through a link
+    std::fs::write(at("note.txt.damaged"), "another note").unwrap();
+    std::os::unix::fs::symlink("nowhere", at("note.txt.damaged2")).unwrap();
+    std::os::unix::fs::symlink(at("note.txt"), at("link")).unwrap();
+    for memory in ["note.txt", "link"] {
+        std::fs::write(at("note.txt"), "{\"format\":\"seqtune-choices-1\", \u{1b}[2J").unwrap();
+        let chooser = given("table 1", "CUDA 12", Options { memory: Some(at(memory)), ..Options::default() });
+        let warning = chooser.warnings().remove(0);
+        assert!(warning.contains("start afresh") && !warning.contains('\u{1b}'), "{warning}");
+        calls(&chooser, "M=1000", 60, &usual);
+        chooser.save().unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(at("note.txt.damaged")).unwrap(), "another note");
+    assert!(at("note.txt.damaged2").is_symlink() && at("link").is_symlink());
+    assert!(at("note.txt.damaged3").is_file() && at("note.txt.damaged4").is_file());
+    // a lock that is a pipe is told, and nothing waits
+    assert!(std::process::Command::new("mkfifo").arg(at("piped.lock")).status().unwrap().success());
+    let chooser = given("table 1", "CUDA 12", Options { memory: Some(at("piped")), ..Options::default() });
+    calls(&chooser, "M=1000", 60, &usual);
+    assert!(chooser.save().is_err());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use console::Term;
 use seqtune_eval::markdown::fitted;
 use seqtune_predict::error::{Error, Result, printable};
+use seqtune_predict::spelling::{json, lines};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -22,14 +23,14 @@ pub fn wrote(path: &Path) {
     tell(&format!("wrote {}", path.display()));
 }
 
-/// Writes an answer to standard output; a reader that has gone (`| head`) ends the program quietly, a full disk does not. A terminal is shown
-/// tables as wide as it is.
+/// Writes an answer to standard output, of which a terminal shows every character and obeys none: names in it come from files. A reader that
+/// has gone (`| head`) ends the program quietly, a full disk does not. A terminal is shown tables as wide as it is.
 pub fn answer(text: &str) {
     let mut out = std::io::stdout().lock();
     let width = if out.is_terminal() { Term::stdout().size_checked() } else { None };
     let laid_out = width.map(|(_, columns)| fitted(text, columns.into()));
     let text = laid_out.as_deref().unwrap_or(text);
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", lines(text)).and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(e) => {
@@ -45,6 +46,6 @@ pub fn answer(text: &str) {
 /// `Error::Failed` where the value cannot be written as JSON.
 pub fn answer_json(value: &impl serde::Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(|e| Error::Failed(format!("writing JSON: {e}")))?;
-    answer(&text);
+    answer(&json(&text));
     Ok(())
 }

@@ -7,6 +7,7 @@ use seqtune_measure::verify::workload::stated_formats;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::spelling::line;
 use seqtune_predict::{Model, Predictor, limits};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -77,7 +78,7 @@ fn what(path: &Path) -> Result<What> {
 
 /// Names and values, a line each behind the path.
 fn text(path: &Path, facts: &Value) -> String {
-    let mut text = format!("{}: sound", path.display());
+    let mut text = format!("{}: sound", line(&path.display().to_string()));
     for (name, value) in facts.as_object().into_iter().flatten() {
         let shown = match value {
             Value::Array(list) => list.iter().map(plain).collect::<Vec<_>>().join(", "),
@@ -88,8 +89,9 @@ fn text(path: &Path, facts: &Value) -> String {
     text
 }
 
+/// A value in one line: what a file names makes none of its own.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), String::from)
+    value.as_str().map_or_else(|| value.to_string(), line)
 }
 
 fn models(path: &Path) -> Result<Vec<Value>> {

@@ -2,10 +2,11 @@
 
 use crate::cli::answer::{answer, answer_json, warn};
 use crate::cli::inputs::dataset_files;
-use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::outputs::{Kind, Replace, claim_all};
 use seqtune_data::merge::{Merged, merge};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_predict::error::{Result, input};
+use seqtune_predict::files::target;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -46,20 +47,24 @@ pub fn run(args: Args) -> Result<()> {
             one.1[0].0, one.0, two.1[0].0, two.0
         ));
     }
-    for (device, datasets) in by_device {
-        let output = if args.by_device { of_device(&args.output, &device) } else { args.output.clone() };
-        claim(&output, Kind::Dataset, args.replace, &files)?;
-        one(&args, &output, &datasets, devices > 1)?;
+    let name = |device: &String| if args.by_device { of_device(&args.output, device) } else { Ok(args.output.clone()) };
+    let outputs = by_device.keys().map(name).collect::<Result<Vec<_>>>()?;
+    // before the first is written
+    claim_all(&outputs, Kind::Dataset, args.replace, &files)?;
+    for (output, datasets) in outputs.iter().zip(by_device.values()) {
+        one(&args, output, datasets, devices > 1)?;
     }
     Ok(())
 }
 
 /// `all.sqt` of a device: `all.NAME.sqt`.
-fn of_device(output: &Path, device: &str) -> PathBuf {
+fn of_device(output: &Path, device: &str) -> Result<PathBuf> {
+    // `..` has no name: its files would be named into the folder above
+    target(output)?;
     let plain: String = device.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let stem = output.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let extension = output.extension().map_or("sqt".into(), |e| e.to_string_lossy());
-    output.with_file_name(format!("{stem}.{plain}.{extension}"))
+    Ok(output.with_file_name(format!("{stem}.{plain}.{extension}")))
 }
 
 /// Merges the datasets of one device; `others` says whether shards of a plan may be another device's.

@@ -1,8 +1,9 @@
 //! Files that are written: what is refused before the work.
 
-use seqtune_predict::Meta;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::{beside, folder_of, target};
+use seqtune_predict::model_file::is_of_ours;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,10 @@ impl Replace {
 pub enum Kind {
     /// A packed dataset or a journal.
     Dataset,
-    /// A model.
+    /// A whole model.
     Model,
+    /// A small decoder that a whole model was distilled into.
+    SmallModel,
     /// A plot or a page of ours.
     Drawing,
     /// Comma-separated values with our columns.
@@ -58,7 +61,8 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Kind::Dataset => "dataset",
-            Kind::Model => "model",
+            Kind::Model => "whole model",
+            Kind::SmallModel => "small decoder",
             Kind::Drawing => "plot or page of seqtune",
             Kind::Csv => "table of seqtune",
             Kind::Parquet => "Parquet file",
@@ -81,7 +85,8 @@ impl Kind {
         let text = String::from_utf8_lossy(&head);
         match self {
             Kind::Dataset => seqtune_data::packed::is_packed(&head) || seqtune_data::journal::is_journal(&head),
-            Kind::Model => Meta::load(path).is_ok() || is_older_model(&text),
+            Kind::Model => is_of_ours(path, false),
+            Kind::SmallModel => is_of_ours(path, true),
             Kind::Drawing => text.contains(seqtune_eval::plot::MARK),
             Kind::Csv => text.lines().next().is_some_and(|line| line.contains(",outcome,")),
             Kind::Parquet => head.starts_with(b"PAR1"),
@@ -94,11 +99,6 @@ impl Kind {
             Kind::MiopenText => text.lines().next().is_some_and(|line| line.contains('=') && line.contains(':')),
         }
     }
-}
-
-/// Whether these are the first bytes of a model of an older or a damaged format.
-fn is_older_model(head: &str) -> bool {
-    head.contains("__metadata__") && head.contains("seqtune")
 }
 
 /// Refuses to write where that would take the place of something else, or cannot work: before the work is done.
@@ -123,6 +123,27 @@ pub fn claim(output: &Path, kind: Kind, replace: Replace, read: &[PathBuf]) -> R
     }
     // the folder takes files; nothing stays in it
     beside(&led).map(drop)
+}
+
+/// Claims several files of one kind, before the first of them is written.
+///
+/// # Errors
+/// As [`claim`]; `Error::Input` where two of them are one file, also where capitals do not tell files apart.
+pub fn claim_all(outputs: &[PathBuf], kind: Kind, replace: Replace, read: &[PathBuf]) -> Result<()> {
+    let mut seen: HashMap<String, &PathBuf> = HashMap::new();
+    for output in outputs {
+        claim(output, kind, replace, read)?;
+        let led = target(output)?;
+        let whole = led.canonicalize().unwrap_or(led);
+        if let Some(other) = seen.insert(whole.to_string_lossy().to_lowercase(), output) {
+            return input(format!(
+                "{} and {} would be one file; nothing is written",
+                other.display(),
+                output.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Claims the plots and pages of a verb: those of before are replaced, other files only by force.

@@ -1,9 +1,11 @@
 //! `--shard`: the part of a plan that one machine of many measures.
 
 use seqtune_data::Shard;
-use seqtune_data::shard::{MOST_SHARDS, of_environment};
+use seqtune_data::shard::of_environment;
 use seqtune_predict::error::{Result, input, quoted};
+use seqtune_predict::files::target;
 use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_predict::limits::SHARDS;
 use std::path::{Path, PathBuf};
 
 /// A shard as it is asked for.
@@ -18,9 +20,12 @@ pub struct Asked {
 /// Reads `I/N`, `auto` or `auto/N`, for a sweep into `output`.
 ///
 /// # Errors
-/// `Error::Input` where the text is none of these, the environment tells no shard, or journals of another number of shards are there.
+/// `Error::Input` where the text is none of these, the environment tells no shard, or journals of another number of shards are there;
+/// `Error::File` where `output` names no file that journals could be named after.
 pub fn asked(text: &str, output: &Path) -> Result<Asked> {
     let asked = read(text)?;
+    // `..` has no name: its shards would be named into the folder above
+    target(output)?;
     check_beside(output, text, asked).map(|()| asked)
 }
 
@@ -28,7 +33,7 @@ fn read(text: &str) -> Result<Asked> {
     let wrong = || input(format!("--shard {}: write I/N, such as 3/8, or auto or auto/N", quoted(text)));
     let (index, of) = text.split_once('/').map_or((text, None), |(index, of)| (index, Some(of)));
     let of = match of.map(str::parse::<usize>) {
-        Some(Ok(of)) if (1..=MOST_SHARDS).contains(&of) => Some(of),
+        Some(Ok(of)) if (1..=SHARDS).contains(&of) => Some(of),
         None => None,
         Some(_) => return wrong(),
     };
@@ -43,7 +48,7 @@ fn read(text: &str) -> Result<Asked> {
         },
     };
     match of {
-        Some(of) if (1..=of).contains(&index) && of <= MOST_SHARDS => Ok(Asked { index, of }),
+        Some(of) if (1..=of).contains(&index) && of <= SHARDS => Ok(Asked { index, of }),
         Some(of) => input(format!("--shard {}: {index} is not from 1 to {of}", quoted(text))),
         None if index == 0 => wrong(),
         None => {

@@ -78,12 +78,14 @@ impl<'a> CompileQueue<'a> {
         for (config, compiled) in configs.iter().zip(compiled) {
             let text = self.kernel.show_config(config);
             let compiled = compiled.map(|binary| binary.resources);
-            answer(&match (&compiled, self.json) {
-                (Ok(needs), true) => serde_json::json!({ "config": text, "resources": needs }).to_string(),
-                (Err(fault), true) => serde_json::json!({ "config": text, "failure": fault }).to_string(),
-                (Ok(needs), false) => format!("{text}  {}", describe(needs)),
-                (Err(fault), false) => format!("{text}  {}", fault.detail.lines().next().unwrap_or_default()),
-            });
+            match (&compiled, self.json) {
+                (Ok(needs), true) => answer_json(&serde_json::json!({ "config": text, "resources": needs }))?,
+                (Err(fault), true) => answer_json(&serde_json::json!({ "config": text, "failure": fault }))?,
+                (Ok(needs), false) => answer(&format!("{text}  {}", describe(needs))),
+                (Err(fault), false) => {
+                    answer(&format!("{text}  {}", fault.detail.lines().next().unwrap_or_default()));
+                }
+            }
             if let Err(fault) = compiled {
                 let (first, count) = &mut *self.failed.borrow_mut();
                 first.get_or_insert(format!("{text}: {}", fault.detail.lines().next().unwrap_or_default()));
@@ -178,10 +180,7 @@ impl Shown<'_> {
         let programs = self.args.compile.then(|| self.compile_queue()).transpose()?;
         let show = |configs: &[Config]| match &programs {
             Some(programs) => programs.show(configs),
-            None => {
-                configs.iter().for_each(|config| self.line(config));
-                Ok(())
-            }
+            None => configs.iter().try_for_each(|config| self.line(config)),
         };
         if let Some(n) = self.args.sample {
             let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(self.args.seed);
@@ -206,9 +205,15 @@ impl Shown<'_> {
         programs.as_ref().map_or(Ok(()), CompileQueue::verdict)
     }
 
-    fn line(&self, config: &Config) {
+    fn line(&self, config: &Config) -> Result<()> {
         let text = self.kernel.show_config(config);
-        answer(&if self.args.json { serde_json::json!({ "config": text }).to_string() } else { text });
+        match self.args.json {
+            true => answer_json(&serde_json::json!({ "config": text })),
+            false => {
+                answer(&text);
+                Ok(())
+            }
+        }
     }
 
     /// The parameters with their values, and the number of legal configs.

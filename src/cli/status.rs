@@ -5,6 +5,7 @@ use crate::cli::inputs::dataset_files;
 use seqtune_data::{Dataset, Outcome, Shard};
 use seqtune_eval::markdown::Table;
 use seqtune_predict::error::Result;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -118,8 +119,8 @@ impl Sweep {
     /// Shards that no journal is there of.
     fn absent(&self) -> Vec<usize> {
         let of = self.plan.as_ref().map_or(0, |(_, of)| *of);
-        let is_there = |index: &usize| self.parts.iter().any(|p| p.shard.as_ref().is_some_and(|s| s.index == *index));
-        (1..=of).filter(|index| !is_there(index)).collect()
+        let there: HashSet<usize> = self.parts.iter().filter_map(|p| Some(p.shard.as_ref()?.index)).collect();
+        (1..=of).filter(|index| !there.contains(index)).collect()
     }
 
     fn sums(&self) -> (usize, usize, usize) {

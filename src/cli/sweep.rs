@@ -10,7 +10,7 @@ use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
 use seqtune_measure::registry::{compilers, device_for, open};
-use seqtune_measure::sweep::plan::{Choice, plan, pooled};
+use seqtune_measure::sweep::plan::{Choice, check_size, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::Query;
@@ -124,6 +124,7 @@ fn guided(
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
     crate::cli::inputs::warn_of_unseen(&model.meta, device);
+    check_size(args.sample as f64, problems.len())?;
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
     let query = Query { objective: args.objective, threads: cores(), ..Query::new(device) };

@@ -4,8 +4,8 @@ use crate::recipe::Provenance;
 use crate::record::Record;
 use crate::shard::Shard;
 use crate::stats::geometric_mean;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Device, Difference, Identity, Kernel, hex};
+use seqtune_predict::error::{Error, Result, input, quoted};
+use seqtune_predict::kernel::{Device, Difference, Identity, Kernel, hex, is_kernel_name};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -101,8 +101,24 @@ impl Header {
             Ok(Versioned { format }) if format != FORMAT => input(format!(
                 "format {format} is not {FORMAT}; scripts/convert_files.py FILE converts datasets of before"
             )),
-            _ => serde_json::from_str(text).map_err(|e| Error::Input(format!("is not the header of a dataset: {e}"))),
+            _ => {
+                let header: Header = serde_json::from_str(text)
+                    .map_err(|e| Error::Input(format!("is not the header of a dataset: {e}")))?;
+                header.check().map(|()| header)
+            }
         }
+    }
+
+    /// Refuses a kernel's name, a device or a shard that cannot be.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names it.
+    pub fn check(&self) -> Result<()> {
+        if !is_kernel_name(&self.kernel) {
+            return input(format!("`{}` is no kernel's name", quoted(&self.kernel)));
+        }
+        self.device.check()?;
+        self.shard.as_ref().map_or(Ok(()), Shard::check)
     }
 }
 

@@ -33,7 +33,7 @@ impl Journal {
     /// [`Error::File`] where the path is no regular file, [`Error::Input`] where it is locked, packed, malformed or of another header, else
     /// the I/O error of the file.
     pub fn open(path: &Path, header: Header) -> Result<Journal> {
-        header.device.check()?;
+        header.check()?;
         let led = target(path)?;
         let begun = match led.exists() {
             false => Journal::create(path, &led, header.clone())?,

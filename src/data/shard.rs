@@ -1,12 +1,13 @@
 //! Shards: parts of a sweep, by problem, that machines measure side by side, each into a journal of its own.
 
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::hex;
+use seqtune_predict::limits::{PLAN, SHARDS};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Shards of a sweep at most.
-pub const MOST_SHARDS: usize = 100_000;
+/// Digits of a plan's hash at most.
+const HASH: usize = 64;
 
 /// Which part of a plan a journal holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,27 @@ impl Shard {
         let digest = Sha256::digest(format!("shard {problem}"));
         let number = digest.iter().take(8).fold(0u64, |sum, byte| sum << 8 | *byte as u64);
         1 + (number % of.max(1) as u64) as usize
+    }
+
+    /// Refuses a shard that no sweep has: its number is not one of them, or there are more of them or of its configs than a plan holds.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that says what is wrong.
+    pub fn check(&self) -> Result<()> {
+        let Shard { index, of, plan, planned } = self;
+        match () {
+            () if !(1..=SHARDS).contains(of) => {
+                input(format!("shard {self}: a sweep has 1 to {SHARDS} shards, not {of}"))
+            }
+            () if !(1..=*of).contains(index) => input(format!(
+                "shard {self}: shards are numbered from 1 to {of}; the file was changed, or is another's"
+            )),
+            () if *planned > PLAN => input(format!("shard {self}: a plan has at most {PLAN} configs, not {planned}")),
+            () if plan.len() > HASH || !plan.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                input(format!("shard {self}: its plan `{}` is no hash", quoted(plan)))
+            }
+            () => Ok(()),
+        }
     }
 
     /// Hash of a plan.
@@ -67,17 +89,17 @@ pub fn of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<(usiz
             return input(format!("the array begins at {first}, so that it may be a part of one; write --shard I/N"));
         }
         let of = match (read(count)?, read(last)?) {
-            (Some(count), Some(last)) if last.saturating_sub(first) / step + 1 != count => {
+            (Some(count), Some(last)) if (last.saturating_sub(first) / step).saturating_add(1) != count => {
                 return input(format!("the array leaves out some of {first} to {last}; write --shard I/N"));
             }
             (Some(count), _) => Some(count),
-            (None, Some(last)) => Some((last.saturating_sub(first)) / step + 1),
+            (None, Some(last)) => Some((last.saturating_sub(first) / step).saturating_add(1)),
             (None, None) => None,
         };
         if at < first {
             return input(format!("{index} is {at}, below the first, {first}"));
         }
-        return Ok(((at - first) / step + 1, of));
+        return Ok((((at - first) / step).saturating_add(1), of));
     }
     input(
         "no array of Slurm, PBS, LSF or Grid Engine and no GNU parallel is found in the environment; write --shard I/N",
@@ -158,6 +180,26 @@ mod tests {
         assert_eq!(of(&[("PARALLEL_SEQ", "1")]).unwrap(), (1, None));
         assert!(of(&[("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0")]).is_err());
         assert!(of(&[("SLURM_ARRAY_TASK_ID", "x")]).unwrap_err().to_string().contains("is no number"));
+    }
+
+    #[test]
+    fn a_shard_is_one_of_those_that_a_sweep_may_have() {
+        let shard = |index, of| Shard { index, of, plan: "0123456789abcdef".into(), planned: 7 };
+        for (index, of) in [(1, 1), (2, 2), (1, SHARDS), (SHARDS, SHARDS)] {
+            shard(index, of).check().unwrap();
+        }
+        for (index, of) in [(0, 2), (3, 2), (1, 0), (0, 0), (1, SHARDS + 1), (1, 1 << 40), (1, usize::MAX)] {
+            let said = shard(index, of).check().unwrap_err().to_string();
+            assert!(said.starts_with(&format!("shard {index} of {of}: ")), "{said}");
+        }
+        assert!(Shard { planned: PLAN + 1, ..shard(1, 2) }.check().is_err());
+        assert!(Shard { plan: "\u{1b}[2J".into(), ..shard(1, 2) }.check().is_err());
+        let endless = [
+            ("SLURM_ARRAY_TASK_ID", "0"),
+            ("SLURM_ARRAY_TASK_MIN", "0"),
+            ("SLURM_ARRAY_TASK_MAX", "18446744073709551615"),
+        ];
+        assert_eq!(of(&endless).unwrap(), (1, Some(usize::MAX)));
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Dataset {
     /// # Errors
     /// `Error::Input` that names the record.
     pub fn check(&self) -> Result<()> {
-        self.header.device.check()?;
+        self.header.check()?;
         let faults = self.records.iter().map(|record| record.outcome.fault());
         match faults.enumerate().find_map(|(i, fault)| Some((i, fault?))) {
             Some((i, fault)) => input(format!("record {}: {fault}; delete it", i + 1)),

@@ -1,7 +1,6 @@
 //! Share of the best speed against the number of measurements: predicted against searched, by replay of held-out problems.
 
 use crate::baselines::{Neighbours, expected_of_random};
-use crate::html::escaped;
 use crate::markdown;
 use crate::plot;
 use crate::replay::{Options, Tests, held_out};
@@ -9,6 +8,7 @@ use seqtune_data::MeasuredProblem;
 use seqtune_predict::Query;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_predict::spelling::markup;
 use seqtune_predict::{Model, Predictor};
 use serde::Serialize;
 use std::path::Path;
@@ -134,7 +134,7 @@ impl Curve {
              <rect width=\"760\" height=\"400\" fill=\"#fff\"/>\n\
              <text x=\"{LEFT}\" y=\"26\" font-size=\"17\" font-weight=\"bold\">How fast after how many measurements?</text>\n\
              <text x=\"{LEFT}\" y=\"46\" fill=\"#555\">{}, {} problem sizes that the model never saw</text>\n",
-            escaped(&self.kernel),
+            markup(&self.kernel),
             self.problems
         );
         let steps = ((1.0 - floor) * 10.0).round() as usize;
@@ -172,7 +172,7 @@ impl Curve {
             svg += &format!(
                 "<text x=\"{:.1}\" y=\"{label:.1}\" fill=\"{color}\" font-weight=\"bold\">{}: {:.0} %</text>\n",
                 RIGHT + 12.0,
-                escaped(line.method),
+                markup(line.method),
                 100.0 * line.shares[0]
             );
         }

@@ -4,6 +4,7 @@ use crate::plot::MARK;
 use seqtune_predict::calibration::First;
 use seqtune_predict::error::Result;
 use seqtune_predict::files::write_whole;
+use seqtune_predict::spelling::markup;
 use std::path::Path;
 
 /// A page.
@@ -50,7 +51,7 @@ impl Page {
         let facts: String = self.facts.iter().map(|(name, value)| fact(name, value)).collect();
         let plots: String = self.plots.iter().map(|svg| format!("<figure>{}</figure>\n", inline(svg))).collect();
         let cells = |row: &[String], tag: &str| -> String {
-            row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect()
+            row.iter().map(|cell| format!("<{tag}>{}</{tag}>", markup(cell))).collect()
         };
         let head = cells(&self.columns, "th");
         let body: String = self.rows.iter().map(|row| format!("<tr>{}</tr>\n", cells(row, "td"))).collect();
@@ -62,25 +63,20 @@ impl Page {
              <h2>Problems</h2>\n<div class=\"scroll\"><table><caption>{caption}</caption>\n\
              <thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n\
              <h2>What was asked</h2>\n<dl>\n{facts}</dl>\n</body></html>\n",
-            title = escaped(&self.title),
-            headline = escaped(&self.headline),
-            caption = escaped(&self.caption),
+            title = markup(&self.title),
+            headline = markup(&self.headline),
+            caption = markup(&self.caption),
         )
     }
 }
 
 fn fact(name: &str, value: &str) -> String {
-    format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value))
+    format!("<dt>{}</dt><dd>{}</dd>\n", markup(name), markup(value))
 }
 
 /// An SVG as a part of a page: without a declaration before it.
 fn inline(svg: &str) -> &str {
     svg.find("<svg").map_or("", |at| &svg[at..])
-}
-
-/// Text as HTML and XML take it.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Intervals of stated probability in a reliability diagram.

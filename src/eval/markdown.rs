@@ -1,5 +1,6 @@
 //! Tables in Markdown.
 
+use seqtune_predict::spelling::cell;
 use std::fmt;
 
 /// A table that is filled row by row; it displays as Markdown, a line break at its end.
@@ -21,8 +22,8 @@ impl Table {
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         debug_assert_eq!(cells.len(), self.columns, "a cell for each heading");
         self.text += "|";
-        for cell in cells {
-            self.text += &format!(" {} |", cell.as_ref());
+        for text in cells {
+            self.text += &format!(" {} |", cell(text.as_ref()));
         }
         self.text += "\n";
     }
@@ -116,5 +117,12 @@ mod tests {
         for text in ["", "a | b", "| a line that begins so\nand goes on\n", "M=1\n\n  0.5 %  A=1"] {
             assert_eq!(fitted(text, 10), text);
         }
+    }
+
+    #[test]
+    fn a_cell_ends_neither_its_column_nor_its_row() {
+        let mut table = Table::new(&["a"]);
+        table.row(&["x | y\n| \u{1b}[2J"]);
+        assert_eq!(table.to_string().lines().last(), Some("| x \\| y\\n\\| \\u{1b}[2J |"));
     }
 }

@@ -3,6 +3,7 @@
 use plotters::prelude::*;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::files::write_whole;
+use seqtune_predict::spelling::line;
 use std::path::Path;
 
 /// A group of bars with a label under it, one value per series.
@@ -55,7 +56,7 @@ fn draw(
         root.fill(&WHITE)?;
         let highest = top(series, groups);
         let mut chart = ChartBuilder::on(&root)
-            .caption(title, ("sans-serif", 18))
+            .caption(line(title), ("sans-serif", 18))
             .margin(12)
             .x_label_area_size(60)
             .y_label_area_size(60)
@@ -82,7 +83,7 @@ fn draw(
             });
             chart
                 .draw_series(rectangles)?
-                .label(*name)
+                .label(line(name))
                 .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], color.filled()));
         }
         chart
@@ -94,8 +95,8 @@ fn draw(
         // labels under the groups, one line per field
         for (g, group) in groups.iter().enumerate() {
             let (x, y) = chart.backend_coord(&(g as f64 + 0.1, 0.0));
-            for (line, part) in group.label.split(',').filter(|part| !part.is_empty()).take(4).enumerate() {
-                root.draw(&Text::new(part.to_string(), (x, y + 6 + line as i32 * 14), ("sans-serif", 13)))?;
+            for (row, part) in group.label.split(',').filter(|part| !part.is_empty()).take(4).enumerate() {
+                root.draw(&Text::new(line(part), (x, y + 6 + row as i32 * 14), ("sans-serif", 13)))?;
             }
         }
         root.present()?;

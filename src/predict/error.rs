@@ -1,6 +1,7 @@
 //! The one error type: what stops a run. A config that fails is data (`Outcome`), never an `Error`.
 
 use crate::limits::{QUOTE, SENTENCE};
+use crate::spelling::visible;
 use std::path::Path;
 
 /// Why a run cannot go on. Each variant holds a sentence for people: what is wrong, where, and what to do.
@@ -110,17 +111,6 @@ pub fn printable(sentence: &str) -> String {
     let first = sentence.chars().take(begin).map(visible);
     let last = sentence.chars().skip(count - end).map(visible);
     first.chain([" […] ".to_string()]).chain(last).collect()
-}
-
-/// A character that a terminal shows and does not obey: also none that changes the direction of what follows.
-fn visible(c: char) -> String {
-    match c {
-        _ if c.is_control() => c.escape_default().to_string(),
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
-            c.escape_unicode().to_string()
-        }
-        _ => c.to_string(),
-    }
 }
 
 /// Names the file in an I/O error: a file that is not there, or is another kind of thing, is the user's to mend, the rest the machine's.

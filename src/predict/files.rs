@@ -19,13 +19,16 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Opens a file to read; nothing waits for the other end of a pipe.
-fn open(path: &Path) -> Result<(File, Metadata)> {
-    let mut options = OpenOptions::new();
-    options.read(true);
+/// So that nothing waits for the other end of a pipe.
+fn unwaiting(options: &mut OpenOptions) -> &OpenOptions {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
-    let file = options.open(path).map_err(io(path))?;
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, libc::O_NONBLOCK | libc::O_NOCTTY);
+    options
+}
+
+/// Opens a file to read.
+fn open(path: &Path) -> Result<(File, Metadata)> {
+    let file = unwaiting(OpenOptions::new().read(true)).open(path).map_err(io(path))?;
     let meta = file.metadata().map_err(io(path))?;
     match meta.is_dir() {
         true => Err(io(path)(ErrorKind::IsADirectory.into())),
@@ -251,6 +254,21 @@ pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile> {
     #[cfg(unix)]
     part.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     part.prefix(".seqtune-").tempfile_in(folder).map_err(io(folder))
+}
+
+/// Opens the file of a lock, which is made where it is missing, as is its folder; nothing waits, and nothing is written to it.
+///
+/// # Errors
+/// [`Error::File`] where the path is a folder, a pipe or a device, [`Error::Failed`] where it cannot be opened.
+#[cfg(not(target_family = "wasm"))]
+pub fn open_lock(path: &Path) -> Result<File> {
+    let folder = folder_of(path);
+    std::fs::create_dir_all(folder).map_err(io(folder))?;
+    match unwaiting(OpenOptions::new().create(true).append(true)).open(path) {
+        Ok(file) if file.metadata().is_ok_and(|meta| meta.is_file()) => Ok(file),
+        Err(e) if path.metadata().map_or(true, |meta| meta.is_file() || meta.is_dir()) => Err(io(path)(e)),
+        _ => Err(Error::File(format!("{}: is a pipe or a device, where a lock is to be", path.display()))),
+    }
 }
 
 /// Writes a file so that a reader sees the old content or the new, never a part. Folders that are missing are made.

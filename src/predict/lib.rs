@@ -71,6 +71,7 @@ pub mod query;
 pub mod sequence;
 pub mod settings;
 pub mod softmax;
+pub mod spelling;
 pub mod split;
 pub mod telling;
 pub mod threads;

@@ -57,6 +57,12 @@ pub const CONVOLUTIONS: usize = 1_000_000;
 /// Configs of a problem: `--sample`, `--pool`.
 pub const SAMPLE: usize = 1_000_000;
 
+/// Configs of a plan, and records of a journal's plan: years of measuring, and as many as memory holds.
+pub const PLAN: usize = 20_000_000;
+
+/// Shards of a sweep.
+pub const SHARDS: usize = 100_000;
+
 /// What unpacked data may have at most while they are unpacked: so many times the packed bytes that were read, or [`UNPACKED_BYTES`] where that
 /// is more; in all what the kind of file may have.
 pub const UNPACKED_TIMES: u64 = 250;

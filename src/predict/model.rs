@@ -3,12 +3,12 @@
 use crate::calibration::Calibration;
 use crate::distilled::level::Level;
 use crate::error::{Error, Result, input, io, quoted};
-use crate::files::{open_regular, read, write_whole};
+use crate::files::{read, write_whole};
 use crate::gbdt::Trees;
-use crate::kernel::{Device, Objective, hex};
+use crate::kernel::{Device, Objective, hex, is_kernel_name};
 use crate::likeness::Likeness;
 use crate::limits::{self, MEMBERS};
-use crate::model_file::{Decoded, decode, encode, metadata, not_a_model};
+use crate::model_file::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
 use crate::network::shapes;
 use crate::network::weights::Weights;
 use crate::profiles::Profiles;
@@ -21,7 +21,6 @@ use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -77,20 +76,11 @@ impl Meta {
     /// # Errors
     /// [`Error::File`] where there is no model, [`Error::Model`] where it is damaged or of another format.
     pub fn load(path: &Path) -> Result<Meta> {
-        #[derive(Deserialize)]
-        struct Header {
-            #[serde(rename = "__metadata__", default)]
-            metadata: HashMap<String, String>,
-        }
         let file = file_of(path);
-        let at = |e: Error| e.or_kind(Error::Model).at(file.display());
-        let (mut from, all) = open_regular(&file, limits::MODEL)?;
-        let (mut length, mut header) = (Vec::new(), Vec::new());
-        Read::by_ref(&mut from).take(8).read_to_end(&mut length).map_err(io(&file))?;
-        let length = length.try_into().map_or(0, u64::from_le_bytes).min(all);
-        from.take(length).read_to_end(&mut header).map_err(io(&file))?;
-        let header: Header = serde_json::from_slice(&header).map_err(|e| at(not_a_model(&e)))?;
-        Meta::refuse_older(&header.metadata).and_then(|()| Meta::parse(&header.metadata)).map_err(at)
+        let metadata = metadata_of(&file)?;
+        Meta::refuse_older(&metadata)
+            .and_then(|()| Meta::parse(&metadata))
+            .map_err(|e| e.or_kind(Error::Model).at(file.display()))
     }
 
     /// Refuses the metadata of a file of another format, with the way out.
@@ -125,6 +115,9 @@ impl Meta {
         self.hparams.check()?;
         self.vocab.check()?;
         self.devices.iter().try_for_each(Device::check)?;
+        if let Some(name) = self.kernels().into_iter().find(|name| !is_kernel_name(name)) {
+            return input(format!("`{}` is no kernel's name", quoted(name)));
+        }
         self.calibration.map_or(Ok(()), |calibration| calibration.check()).and_then(|()| self.trust.check())?;
         self.likeness.iter().try_for_each(Likeness::check)?;
         if self.distilled.is_some_and(|level| !level.is_sound() || self.members != 1) {
@@ -167,9 +160,6 @@ fn file_of(path: &Path) -> PathBuf {
 
 const FORMAT: &str = "seqtune-model-4";
 
-/// Key of the description in the metadata.
-const DESCRIPTION: &str = "seqtune";
-
 /// A trained model.
 pub struct Model {
     /// Description: everything but weights and trees.
@@ -197,11 +187,15 @@ impl Model {
     /// whole model that is written is removed: it was made of another.
     ///
     /// # Errors
-    /// [`Error::Failed`] where it cannot be written, [`Error::File`] where the other cannot be removed.
+    /// [`Error::Failed`] where it cannot be written, [`Error::File`] where the other cannot be removed, or one of them is no model of ours.
     pub fn save(&self, folder: &Path) -> Result<()> {
         let small = Model::small_file(folder);
         let file = if self.meta.distilled.is_some() { &small } else { &Model::file(folder) };
         let bytes = self.bytes()?;
+        check_replaced(&small, true)?;
+        if self.meta.distilled.is_none() {
+            check_replaced(file, false)?;
+        }
         // first: who is stopped in between has a whole model alone, never one beside another's small decoder
         if self.meta.distilled.is_none() && small.is_file() {
             std::fs::remove_file(&small).map_err(io(&small))?;

@@ -1,7 +1,7 @@
 //! The file of a model: safetensors with weights, trees and, in the metadata, a description and a checksum of all of it.
 
-use crate::error::{Error, Result, input};
-use crate::files::decode_whole;
+use crate::error::{Error, Result, input, io};
+use crate::files::{decode_whole, open_regular};
 use crate::gbdt::Trees;
 use crate::kernel::hex;
 use crate::limits;
@@ -10,8 +10,11 @@ use crate::profiles::Profiles;
 use crate::threads::{apart, cores};
 use crate::unpacking::{Taken, unpack};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Tensors and metadata as safetensors bytes: in single precision, or small (`I8`), matrices as bytes with a scale for each row (a
@@ -132,6 +135,60 @@ fn damaged(e: safetensors::SafeTensorError) -> Error {
 pub fn metadata(bytes: &[u8]) -> Result<HashMap<String, String>> {
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
     Ok(header.metadata().clone().unwrap_or_default())
+}
+
+/// Key of the description in the metadata.
+pub(crate) const DESCRIPTION: &str = "seqtune";
+
+/// The metadata of a file on disk, unchecked, without its weights.
+///
+/// # Errors
+/// [`Error::File`] where it cannot be read, [`Error::Model`] where it is no safetensors file.
+pub(crate) fn metadata_of(file: &Path) -> Result<HashMap<String, String>> {
+    #[derive(Deserialize)]
+    struct Header {
+        #[serde(rename = "__metadata__", default)]
+        metadata: HashMap<String, String>,
+    }
+    let (mut from, all) = open_regular(file, limits::MODEL)?;
+    let (mut length, mut header) = (Vec::new(), Vec::new());
+    Read::by_ref(&mut from).take(8).read_to_end(&mut length).map_err(io(file))?;
+    let length = length.try_into().map_or(0, u64::from_le_bytes).min(all);
+    from.take(length).read_to_end(&mut header).map_err(io(file))?;
+    let header: Header =
+        serde_json::from_slice(&header).map_err(|e| not_a_model(&e).or_kind(Error::Model).at(file.display()))?;
+    Ok(header.metadata)
+}
+
+/// Whether a file says that it is a model of ours, of this or another version: a whole one, or a small decoder that was distilled from one.
+pub fn is_of_ours(file: &Path, small: bool) -> bool {
+    let Ok(metadata) = metadata_of(file) else { return is_damaged(file) };
+    let Some(description) = metadata.get(DESCRIPTION) else { return false };
+    let description: serde_json::Value = serde_json::from_str(description).unwrap_or_default();
+    description["distilled"].is_null() != small
+}
+
+/// Whether a file begins as one of ours and goes on as none: of neither kind any more.
+fn is_damaged(file: &Path) -> bool {
+    let Ok((from, _)) = open_regular(file, limits::MODEL) else { return false };
+    let mut head = Vec::new();
+    let read = from.take(1_024).read_to_end(&mut head);
+    let head = String::from_utf8_lossy(&head);
+    read.is_ok() && head.contains("__metadata__") && head.contains(DESCRIPTION)
+}
+
+/// Refuses to write a model, or a small decoder, over what is something else, also where a link leads there.
+///
+/// # Errors
+/// [`Error::File`] where another kind of file is there.
+pub(crate) fn check_replaced(file: &Path, small: bool) -> Result<()> {
+    match file.symlink_metadata().is_err() || is_of_ours(file, small) {
+        true => Ok(()),
+        false => {
+            let kind = if small { "small decoder" } else { "whole model" };
+            Err(Error::File(format!("{}: is there and no {kind} of seqtune; name another folder", file.display())))
+        }
+    }
 }
 
 /// The contents of a file.

@@ -5,11 +5,12 @@ use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
 use crate::model::Model;
+use crate::numbers::{Real, Text, Whole};
 use crate::prediction::Names;
 use crate::problems::problem_of;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use seqtune_choose::{Goal, Measured, Options};
+use seqtune_choose::{Goal, MOST_CONFIGS as MOST, Measured, Options};
 use seqtune_predict::Objective;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,14 +63,16 @@ impl Choices {
         model: &Bound<'_, Model>,
         kernel: &Kernel,
         device: &Device,
-        top: usize,
+        top: Whole,
         memory: Option<PathBuf>,
-        driver: String,
-        setup_us: f64,
-        tolerance: f64,
+        driver: Text,
+        setup_us: Real,
+        tolerance: Real,
     ) -> PyResult<Choices> {
         let model = model.get().inner.clone();
         let (kernel, device) = (kernel.0.clone(), device.0.clone());
+        let top = top.count("top", MOST).or_raise(py)?;
+        let (driver, setup_us, tolerance) = (driver.0, setup_us.0, tolerance.0);
         let options = Options { top, memory, driver, setup_us, tolerance, ..Options::default() };
         let open = || seqtune_choose::Chooser::of_model(&kernel, &model, &device, options);
         let chooser = py.detach(open).or_raise(py)?;
@@ -85,7 +88,8 @@ impl Choices {
         Ok(Pick { inner, names: self.names.clone(), values })
     }
 
-    fn report(&self, py: Python<'_>, pick: &Pick, time_us: f64, joules: Option<f64>) -> PyResult<()> {
+    fn report(&self, py: Python<'_>, pick: &Pick, time_us: Real, joules: Option<Real>) -> PyResult<()> {
+        let (time_us, joules) = (time_us.0, joules.map(|joules| joules.0));
         self.chooser.report(&pick.inner, Measured { time_us, joules }).or_raise(py)
     }
 
@@ -96,12 +100,13 @@ impl Choices {
     fn set_goal(
         &self,
         py: Python<'_>,
-        objective: &str,
-        time_us: Option<f64>,
-        power_w: Option<f64>,
-        joules: Option<f64>,
+        objective: Text,
+        time_us: Option<Real>,
+        power_w: Option<Real>,
+        joules: Option<Real>,
     ) -> PyResult<()> {
-        let objective: Objective = objective.parse::<Objective>().or_raise(py)?;
+        let [time_us, power_w, joules] = [time_us, power_w, joules].map(|limit| limit.map(|limit| limit.0));
+        let objective: Objective = objective.0.parse::<Objective>().or_raise(py)?;
         self.chooser.set_goal(Goal { objective, time_us, power_w, joules }).or_raise(py)
     }
 

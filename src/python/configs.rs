@@ -1,6 +1,7 @@
 //! Configs between Python's dicts and the engine's indices.
 
 use crate::errors::OrRaise;
+use crate::numbers::{shown, text_of};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -15,7 +16,7 @@ use seqtune_predict::{Config, Kernel};
 pub fn config_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Config> {
     let py = given.py();
     if let Ok(text) = given.cast::<PyString>() {
-        return kernel.config(text.to_str()?).or_raise(py);
+        return kernel.config(&text_of(text)?).or_raise(py);
     }
     let Ok(pairs) = given.cast::<PyDict>() else {
         let kind = given.get_type().qualname()?;
@@ -66,7 +67,7 @@ pub fn value_of<'py>(py: Python<'py>, parameter: &Parameter, choice: usize) -> P
 fn written(pairs: &Bound<'_, PyDict>) -> PyResult<String> {
     let mut parts = Vec::new();
     for (name, value) in pairs {
-        parts.push(format!("{}={}", name.str()?.to_str()?, value.str()?.to_str()?));
+        parts.push(format!("{}={}", shown(&name), shown(&value)));
     }
     Ok(parts.join(","))
 }
@@ -102,7 +103,7 @@ pub fn prefix_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Vec<Choi
     let choice = |(parameter, value): (&Parameter, &Bound<'_, PyAny>)| {
         choice_of(parameter, value).map(|at| at as Choice).ok_or_else(|| {
             let known = parameter.shown().join(", ");
-            seqtune_predict::Error::Config(format!("{}={value} is not one of {known}", parameter.name))
+            seqtune_predict::Error::Config(format!("{}={} is not one of {known}", parameter.name, shown(value)))
         })
     };
     kernel.parameters.iter().zip(&values).map(choice).collect::<seqtune_predict::Result<Vec<Choice>>>().or_raise(py)

@@ -1,9 +1,11 @@
 //! `seqtune.Device`: hardware as plain data.
 
 use crate::errors::OrRaise;
+use crate::numbers::{Real, Text, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use seqtune_predict::Error;
+use seqtune_predict::error::quoted;
 use seqtune_predict::kernel::LIMIT_NAMES;
 use seqtune_predict::kernel::Limits;
 
@@ -21,7 +23,8 @@ pub struct Device(pub seqtune_predict::Device);
 #[pymethods]
 impl Device {
     #[new]
-    fn new(py: Python<'_>, name: &str) -> PyResult<Device> {
+    fn new(py: Python<'_>, name: Text) -> PyResult<Device> {
+        let name = name.0.as_str();
         if name == "live" || name.starts_with("opencl:") || name.starts_with("cuda:") || name.starts_with("hip:") {
             let sentence = "a device of this machine is opened by the command line only: `seqtune devices --json` tells its limits, for Device.from_limits";
             return Err(Error::Unavailable(sentence.into())).or_raise(py);
@@ -34,10 +37,20 @@ impl Device {
     /// Constraints that need a limit that is not given do not hold anything back.
     #[staticmethod]
     #[pyo3(signature = (name, **limits))]
-    fn from_limits(py: Python<'_>, name: &str, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Device> {
+    fn from_limits(py: Python<'_>, name: Text, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Device> {
+        let name = quoted(&name.0);
         let mut given = serde_json::Map::new();
         for (limit, value) in limits.into_iter().flatten() {
-            given.insert(limit.to_string(), value.extract::<f64>()?.into());
+            // JSON has no infinity: it would be read as a limit that is not known
+            let number = value.extract::<Real>()?.0;
+            if !number.is_finite() {
+                let sentence = format!(
+                    "device `{name}`: {} is {number}, which is no limit; leave out what is not known",
+                    shown(&limit)
+                );
+                return Err(Error::Input(sentence)).or_raise(py);
+            }
+            given.insert(shown(&limit), number.into());
         }
         let known = LIMIT_NAMES.join(", ");
         if let Some(unknown) = given.keys().find(|limit| !LIMIT_NAMES.contains(&limit.as_str())) {
@@ -48,7 +61,7 @@ impl Device {
             .map_err(|e| Error::Input(format!("device `{name}`: {e}")))
             .or_raise(py)?;
         let text = serde_json::json!({"name": name, "limits": limits});
-        Device::from_json(py, &text.to_string())
+        Device::from_json(py, Text(text.to_string()))
     }
 
     /// Names of the described devices.
@@ -59,10 +72,10 @@ impl Device {
 
     /// A device as `to_json` writes it.
     #[staticmethod]
-    fn from_json(py: Python<'_>, text: &str) -> PyResult<Device> {
+    fn from_json(py: Python<'_>, text: Text) -> PyResult<Device> {
         let device = || {
             let device: seqtune_predict::Device =
-                serde_json::from_str(text).map_err(|e| Error::Input(format!("is not a device: {e}")))?;
+                serde_json::from_str(&text.0).map_err(|e| Error::Input(format!("is not a device: {e}")))?;
             device.check()?;
             Ok(Device(device))
         };

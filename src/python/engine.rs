@@ -5,6 +5,7 @@ use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
 use crate::model::Model;
+use crate::numbers::{Real, Text, Whole};
 use crate::prediction::{Names, Prediction};
 use crate::problems::{problem_of, problems_of, problems_of_columns};
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 const PORTION: usize = 1_920;
 
 /// Top, width, objective and threads of a question, of any numbers.
-type Ask = (i64, i64, String, i64);
+type Ask = (Whole, Whole, Text, Whole);
 
 /// A model ready for one kernel on one device.
 #[pyclass(frozen, module = "seqtune._seqtune")]
@@ -69,8 +70,9 @@ impl Engine {
     }
 
     /// As few predictions for one problem as hold its best config with a probability.
-    fn cover(&self, problem: &Bound<'_, PyAny>, share: f64, ask: Ask) -> PyResult<Vec<Prediction>> {
+    fn cover(&self, problem: &Bound<'_, PyAny>, share: Real, ask: Ask) -> PyResult<Vec<Prediction>> {
         let py = problem.py();
+        let share = share.0;
         if !(share > 0.0 && share < 1.0) {
             return input(format!("share={share} is not between 0 and 1")).or_raise(py);
         }
@@ -103,16 +105,11 @@ impl Engine {
     /// What is asked, where it can be asked.
     fn query(&self, py: Python<'_>, ask: &Ask) -> PyResult<Query<'_>> {
         let (top, width, objective, threads) = ask;
-        let objective: Objective = objective.parse::<Objective>().or_raise(py)?;
+        let objective: Objective = objective.0.parse::<Objective>().or_raise(py)?;
         self.model.check_objective(objective).or_raise(py)?;
-        for (what, count, most) in
-            [("top", top, limits::WIDTH), ("width", width, limits::WIDTH), ("threads", threads, limits::THREADS)]
-        {
-            if !(1..=most as i64).contains(count) {
-                return input(format!("{what}={count} is not from 1 to {most}")).or_raise(py);
-            }
-        }
-        let (top, width, threads) = (*top as usize, *width as usize, *threads as usize);
+        let top = top.count("top", limits::WIDTH).or_raise(py)?;
+        let width = width.count("width", limits::WIDTH).or_raise(py)?;
+        let threads = threads.count("threads", limits::THREADS).or_raise(py)?;
         Ok(Query { objective, top, width, threads, ..Query::new(&self.device) })
     }
 

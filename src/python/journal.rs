@@ -4,6 +4,7 @@ use crate::configs::config_of;
 use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
+use crate::numbers::{Real, Seed, Text};
 use crate::problems::problem_of;
 use pyo3::prelude::*;
 use seqtune_data::recipe::Provenance;
@@ -28,8 +29,17 @@ struct Open {
     tried: HashSet<(String, String)>,
 }
 
+/// Characters of a failure's message that are kept.
+const DETAIL: usize = 2_000;
+
+/// Samples as a sentence names them, the first of many.
+fn listed(seconds: &[Real]) -> String {
+    let first: Vec<String> = seconds.iter().take(5).map(|s| s.0.to_string()).collect();
+    format!("[{}{}]", first.join(", "), if seconds.len() > 5 { ", …" } else { "" })
+}
+
 /// What is written into the header.
-type Origin = (u64, String, String);
+type Origin = (Seed, Text, Text);
 
 impl Journal {
     fn open(&self) -> MutexGuard<'_, Option<Open>> {
@@ -60,8 +70,8 @@ impl Journal {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, kernel: &Kernel, device: &Device, origin: Origin) -> PyResult<Journal> {
         let (seed, tool, command) = origin;
-        let provenance = Provenance::Imported { tool, files: Vec::new() };
-        let header = Header::new(&kernel.0, &device.0, seed, provenance, command);
+        let provenance = Provenance::Imported { tool: tool.0, files: Vec::new() };
+        let header = Header::new(&kernel.0, &device.0, seed.0, provenance, command.0);
         let journal = py.detach(|| seqtune_data::Journal::open(&path, header)).or_raise(py)?;
         let record = |r: &Record| (r.problem.to_string(), r.config.to_string());
         let tried = journal.dataset.records.iter().map(record).collect();
@@ -75,28 +85,33 @@ impl Journal {
     }
 
     /// Appends the times of a valid config, in seconds.
-    fn measured(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, seconds: Vec<f64>) -> PyResult<()> {
+    fn measured(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, seconds: Vec<Real>) -> PyResult<()> {
         let py = problem.py();
         let named = self.named(problem, config)?;
-        let samples_us: Vec<f32> = seconds.iter().map(|s| (1e6 * s) as f32).collect();
+        let samples_us: Vec<f32> = seconds.iter().map(|s| (1e6 * s.0) as f32).collect();
+        // what is beyond a number of 32 bits is none
+        let fits = samples_us.iter().all(|us| us.is_finite());
         let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
         match outcome.fault() {
-            None if !seconds.is_empty() => self.append(named, outcome).or_raise(py),
-            _ => Err(Error::Input(format!("measure returned {seconds:?} for {}: seconds are above 0", named.1)))
-                .or_raise(py),
+            None if fits && !seconds.is_empty() => self.append(named, outcome).or_raise(py),
+            _ => {
+                Err(Error::Input(format!("measure returned {} for {}: seconds are above 0", listed(&seconds), named.1)))
+                    .or_raise(py)
+            }
         }
     }
 
     /// Appends a failure: `compile`, `runtime`, `timeout` or `correctness`, with a message.
-    fn invalid(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, why: (String, String)) -> PyResult<()> {
+    fn invalid(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, why: (Text, Text)) -> PyResult<()> {
         let named = self.named(problem, config)?;
-        let kind = match why.0.as_str() {
+        let kind = match why.0.0.as_str() {
             "compile" => InvalidityKind::Compile,
             "timeout" => InvalidityKind::Timeout,
             "correctness" => InvalidityKind::Correctness,
             _ => InvalidityKind::Runtime,
         };
-        self.append(named, Outcome::invalid(kind, why.1)).or_raise(problem.py())
+        self.append(named, Outcome::invalid(kind, why.1.0.chars().take(DETAIL).collect::<String>()))
+            .or_raise(problem.py())
     }
 
     /// The records so far: problem, config, median microseconds or `None`.

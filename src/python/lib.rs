@@ -10,6 +10,7 @@ mod errors;
 mod journal;
 mod kernel;
 mod model;
+mod numbers;
 mod prediction;
 mod problems;
 mod space;

@@ -2,11 +2,13 @@
 
 use crate::device::Device;
 use crate::errors::OrRaise;
+use crate::numbers::Text;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqtune_predict::Error;
 use seqtune_predict::Quality;
 use seqtune_predict::Result;
+use seqtune_predict::error::quoted;
 use seqtune_predict::files::read;
 use seqtune_predict::limits;
 use std::borrow::Cow;
@@ -41,16 +43,20 @@ impl Model {
 /// Which form of a model is asked for.
 fn quality_of(name: &str) -> Result<Quality> {
     let named = [Quality::Auto, Quality::Best, Quality::Fast].into_iter().find(|quality| quality.to_string() == name);
-    named.ok_or_else(|| Error::Input(format!("quality {name:?} is none of auto, best, fast")))
+    named.ok_or_else(|| Error::Input(format!("quality `{}` is none of auto, best, fast", quoted(name))))
 }
 
 #[pymethods]
 impl Model {
     #[new]
-    #[pyo3(signature = (path, kernel = None, quality = "auto"))]
-    fn new(py: Python<'_>, path: PathBuf, kernel: Option<String>, quality: &str) -> PyResult<Model> {
+    #[pyo3(signature = (path, kernel = None, quality = Text("auto".into())), text_signature = "(path, kernel=None, quality='auto')")]
+    fn new(py: Python<'_>, path: PathBuf, kernel: Option<Text>, quality: Text) -> PyResult<Model> {
         let load = || {
-            let file = seqtune_predict::Model::file_for(&path, kernel.as_deref(), quality_of(quality)?)?;
+            let file = seqtune_predict::Model::file_for(
+                &path,
+                kernel.as_ref().map(|kernel| kernel.0.as_str()),
+                quality_of(&quality.0)?,
+            )?;
             let bytes = read(&file, limits::MODEL)?;
             Model::of(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
         };
@@ -65,14 +71,15 @@ impl Model {
 
     /// The model that ships with the package under this name.
     #[staticmethod]
-    #[pyo3(signature = (name, quality = "auto"))]
-    fn shipped(py: Python<'_>, name: &str, quality: &str) -> PyResult<Model> {
-        let form = match quality_of(quality).or_raise(py)? {
+    #[pyo3(signature = (name, quality = Text("auto".into())), text_signature = "(name, quality='auto')")]
+    fn shipped(py: Python<'_>, name: Text, quality: Text) -> PyResult<Model> {
+        let form = match quality_of(&quality.0).or_raise(py)? {
             Quality::Best => GEMM_CPU[0],
             // found level with the whole: tests hold it
             Quality::Auto | Quality::Fast => GEMM_CPU[1],
         };
-        match name {
+        let name = quoted(&name.0);
+        match name.as_str() {
             "gemm-cpu" => py.detach(|| Model::of(Cow::Borrowed(form))).or_raise(py),
             _ => Err(Error::File(format!("no model `{name}` ships with the package: name gemm-cpu, or open a folder")))
                 .or_raise(py),

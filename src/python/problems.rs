@@ -1,6 +1,7 @@
 //! Problems from Python: texts, dicts, and columns of equal length.
 
 use crate::errors::{OrRaise, raised};
+use crate::numbers::{shown, text_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
@@ -19,7 +20,7 @@ const WHOLE: f64 = 9_007_199_254_740_992.0;
 pub fn problem_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Problem> {
     let py = given.py();
     if let Ok(text) = given.cast::<PyString>() {
-        return kernel.problem(text.to_str()?).or_raise(py);
+        return kernel.problem(&text_of(text)?).or_raise(py);
     }
     let Ok(pairs) = given.cast::<PyDict>() else {
         let kind = given.get_type().qualname()?;
@@ -76,7 +77,7 @@ fn names_are_texts() -> PyErr {
 /// A value of a field as JSON; whole numbers as such, also those that came as floats.
 fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::from(text.to_str()?));
+        return Ok(Value::from(text_of(text)?));
     }
     if value.is_instance_of::<PyBool>() {
         return Ok(Value::from(value.is_truthy()? as i64));
@@ -90,7 +91,7 @@ fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         Ok(x) if x.fract() == 0.0 && x.abs() < WHOLE => Ok(Value::from(x as i64)),
         Ok(x) if x.is_finite() => Ok(Value::from(x)),
         // a sentence that names the field follows when the problem is read
-        _ => Ok(Value::from(value.str()?.to_str()?)),
+        _ => Ok(Value::from(shown(value))),
     }
 }
 

@@ -4,11 +4,11 @@ use crate::configs::{config_of, dict_of, prefix_of, value_of};
 use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
+use crate::numbers::{Seed, Whole};
 use crate::problems::{self, problem_of};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rand::SeedableRng;
-use seqtune_predict::error::input;
 use seqtune_predict::kernel::{Choice, ConfigSpace, Count};
 use seqtune_predict::{Config, limits};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -103,13 +103,10 @@ impl Space {
     }
 
     /// Up to `n` different legal configs, drawn uniformly; the same for the same seed, also on the command line.
-    #[pyo3(signature = (n, seed = 1))]
-    fn sample<'py>(&self, py: Python<'py>, n: i64, seed: u64) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        if !(1..=limits::SAMPLE as i64).contains(&n) {
-            return input(format!("a sample of {n} is not from 1 to {}", limits::SAMPLE)).or_raise(py);
-        }
-        let n = n as usize;
-        let draw = || self.space().counter().sample_distinct(n, &mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+    #[pyo3(signature = (n, seed = Seed(1)), text_signature = "($self, n, seed=1)")]
+    fn sample<'py>(&self, py: Python<'py>, n: Whole, seed: Seed) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let n = n.count("n", limits::SAMPLE).or_raise(py)?;
+        let draw = || self.space().counter().sample_distinct(n, &mut rand_chacha::ChaCha8Rng::seed_from_u64(seed.0));
         let drawn = py.detach(draw).or_raise(py)?;
         drawn.iter().map(|config| dict_of(py, &self.kernel.0, config)).collect()
     }

@@ -86,6 +86,9 @@ fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
         (|p| p.size = 8, "prediction.size is 8, and this library knows 72: set it to sizeof(seqtune_prediction)"),
         (|p| p.candidate_size = 24, "prediction.candidate_size is 24: set it to sizeof(seqtune_candidate)"),
         (|p| p.candidate_size = 33, "prediction.candidate_size is 33: set it to sizeof(seqtune_candidate)"),
+        (|p| p.candidate_size = 1 << 12, "prediction.candidate_size is 4096: set it to sizeof(seqtune_candidate)"),
+        (|p| p.candidate_size = 1 << 62, "prediction.candidate_size is 4611686018427387904: set it to"),
+        (|p| p.candidate_size = usize::MAX - 7, "prediction.candidate_size is 18446744073709551608: set it to"),
         (|p| p.top = 0, "prediction.top is 0: ask for 1 to 10000"),
         (|p| p.top = usize::MAX, "prediction.top is 18446744073709551615: ask for 1 to 10000"),
         (|p| p.width = 10_001, "prediction.width is 10001: 0 or up to 10000"),
@@ -108,6 +111,31 @@ fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
     assert_eq!((status, last().as_str()), (Status::SeqtuneMismatch, "the model was not trained for energy"));
     // SAFETY: opened here
     unsafe { seqtune_close(predictor) };
+}
+
+#[test]
+fn sizes_that_no_memory_holds_are_refused_before_anything_is_read() {
+    let mut predictor = opened();
+    let (name, values) = (c"local_memory".as_ptr(), [1.0, 2.0]);
+    // SAFETY: what is too long is refused before it is read
+    unsafe {
+        for count in [17, 1 << 40, usize::MAX / 8] {
+            let status = seqtune_set_device_limits(predictor, c"x".as_ptr(), &name, values.as_ptr(), count);
+            assert_eq!((status, last()), (Status::SeqtuneInput, format!("`count` is {count}: there are 16 limits")));
+        }
+        let twice = [name, name];
+        let status = seqtune_set_device_limits(predictor, c"x".as_ptr(), twice.as_ptr(), values.as_ptr(), 2);
+        assert_eq!((status, last().as_str()), (Status::SeqtuneInput, "the limit `local_memory` is given twice"));
+        for wrong in [f64::INFINITY, f64::NAN, -1.0] {
+            let status = seqtune_set_device_limits(predictor, c"x".as_ptr(), &name, &wrong, 1);
+            assert_eq!(status, Status::SeqtuneInput, "{wrong}: {}", last());
+        }
+        seqtune_close(predictor);
+        for size in [1 << 40, isize::MAX as usize] {
+            let status = seqtune_open_memory(c"x".as_ptr().cast(), size, c"gemm".as_ptr(), null(), &mut predictor);
+            assert!(status == Status::SeqtuneInput && last().contains("a model has at most"), "{}", last());
+        }
+    }
 }
 
 #[test]

@@ -38,6 +38,24 @@ fn the_cpp_example_shares_its_predictions_among_threads() {
 }
 
 #[test]
+fn a_session_of_more_candidates_than_there_are_throws_an_error_of_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("session.cpp"), folder.path().join("session"));
+    let text = "#include <seqtune.hpp>\n#include <iostream>\n\
+        int main(int, char **words) {\n    seqtune::predictor predictor(words[1], words[2], \"A100\");\n\
+        \x20   for (const std::size_t top : {std::size_t(-1), std::size_t(1) << 60, std::size_t(10001)}) {\n\
+        \x20       try { seqtune::session session(predictor, top); return 1; }\n\
+        \x20       catch (const seqtune::error &e) { std::cout << e.status() << ' ' << e.what() << '\\n'; }\n    }\n}\n";
+    std::fs::write(&source, text).unwrap();
+    if compile(&source, &program, &[]) {
+        let [model, kernel] = toy();
+        let said = out(command(&program, &[&model, &kernel]).output().unwrap());
+        assert_eq!(said.matches("ask for 1 to 10000").count(), 3, "{said}");
+        assert!(said.lines().all(|line| line.starts_with("2 top is ")), "{said}");
+    }
+}
+
+#[test]
 fn threads_on_one_predictor_answer_as_one_does() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("threads");

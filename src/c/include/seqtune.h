@@ -57,6 +57,11 @@
 #define SEQTUNE_EDP 2
 
 /**
+ * Candidates of a prediction at most, and the widest search.
+ */
+#define SEQTUNE_MOST_CANDIDATES 10000
+
+/**
  * What a function answers with. More may come: take what is unknown for a failure.
  */
 typedef enum {

@@ -207,7 +207,7 @@ private:
 class session {
 public:
     explicit session(const predictor &of, std::size_t top = 1, objective aim = objective::time, std::size_t width = 0)
-        : of_(&of), candidates_(top), values_(top * seqtune_parameter_count(of.get()))
+        : of_(&of), candidates_(within(top)), values_(top * seqtune_parameter_count(of.get()))
     {
         seqtune_session *opened = nullptr;
         check(seqtune_session_open(of.get(), &opened));
@@ -251,6 +251,15 @@ private:
     struct closer {
         void operator()(seqtune_session *session) const noexcept { seqtune_session_close(session); }
     };
+
+    // A number of candidates that the library answers with: room for a wrong one is not asked for.
+    static std::size_t within(std::size_t top)
+    {
+        if (top > SEQTUNE_MOST_CANDIDATES)
+            throw error(SEQTUNE_INPUT, "top is " + std::to_string(top) + ": ask for 1 to " +
+                                           std::to_string(SEQTUNE_MOST_CANDIDATES));
+        return top;
+    }
 
     session &done(seqtune_status status)
     {

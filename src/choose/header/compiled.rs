@@ -1,7 +1,7 @@
 //! Headers compile without a warning and answer in C++ as they do here, with legal configs alone.
 
-use crate::Predicted;
 use crate::header::{Header, HeaderOptions, Ranges, Source};
+use crate::{Given, Point, Predicted};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::kernel::ConfigSpace;
@@ -124,4 +124,76 @@ fn a_header_of_a_kernel_with_entangled_constraints_is_legal_or_answers_nothing()
     let options = HeaderOptions { samples: 30, leaves: 4, configs: 8, threads: 2, ..HeaderOptions::default() };
     let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap();
     agrees(&kernel, &device, &header, &fixed);
+}
+
+/// A kernel whose fields, labels and parameters are called as words and macros of C and C++ are, and as the header's own names.
+const HOSTILE: &str = r#"
+name = "NULL-int"
+meaning = "a comment that goes on \\"
+field = [
+    { name = "EOF", kind = "size", min = 1, max = 9, shape = true, meaning = "ends \\" },
+    { name = "int", kind = "choice", labels = ["INFINITY", "linux", "1-2", "1.2", "new", "_"], default = "linux", meaning = "*/ int injected; /* ??/" },
+    { name = "Problem", kind = "choice", labels = ["Source", "detail"], default = "detail", meaning = "\u202e" },
+    { name = "x", kind = "choice", labels = ["a"], default = "a", meaning = "a" },
+    { name = "x_label", kind = "real", default = "1", meaning = "a" },
+    { name = "std", kind = "real", default = "1", meaning = "a" },
+    { name = "_", kind = "real", default = "1", meaning = "a" },
+]
+parameter = [
+    { name = "errno", values = [1, 2], default = 1, meaning = "a" },
+    { name = "assert", values = [1, 2], default = 1, meaning = "a" },
+    { name = "Config", values = [1, 2], default = 1, meaning = "a" },
+    { name = "size_t", values = [1, 2], default = 1, meaning = "a" },
+    { name = "I", values = [1, 2], default = 1, meaning = "a" },
+    { name = "BUFSIZ", values = [1, 2], default = 1, meaning = "a" },
+]
+constraint = [{ expr = "errno <= EOF + size_t", reason = "it ends \\" }]
+work = { flops = "1", bytes = "1" }
+"#;
+
+#[test]
+fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_name_is_code() {
+    let files = [("kernel.toml".to_string(), HOSTILE.to_string())].into();
+    let kernel = Kernel::from_files(files, "kernel.toml").unwrap();
+    let name = "A100 */ int injected; \u{1b}[2J\u{202e} ??/\n#error injected \\".into();
+    let device = Device { name, ..Device::described("A100").unwrap() };
+    let given = kernel.clone();
+    let points = Given::new("made up \n#error injected", move |_: &Problem| {
+        vec![Point { config: given.default_config(), time_us: 1.0, joules: f64::NAN }]
+    });
+    let fixed = vec![kernel.problem("EOF=3,int=new").unwrap()];
+    let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
+    let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
+    let text = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap().text();
+    assert!(!text.chars().any(|c| seqtune_predict::spelling::is_hidden(c) && c != '\n'), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("table.h"), text).unwrap();
+    let headers = [
+        "cassert",
+        "cerrno",
+        "cfloat",
+        "ciso646",
+        "climits",
+        "cmath",
+        "complex.h",
+        "csignal",
+        "cstdint",
+        "cstdio",
+        "unistd.h",
+    ];
+    let include: String = headers.iter().map(|name| format!("#include <{name}>\n")).collect();
+    let program = format!(
+        "{include}#include \"table.h\"\nint injected() {{ return 0; }}\nusing namespace seqtune_NULL_int;\n\
+         int main() {{ Problem p; p.EOF_ = 3; p.int_ = int__label::new_; return choose(p)->errno_ == 1 ? injected() : 1; }}\n"
+    );
+    std::fs::write(folder.path().join("main.cpp"), program).unwrap();
+    for standard in ["-std=c++17", "-std=gnu++17"] {
+        let flags = [standard, "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "main.cpp", "-o", "main"];
+        let Ok(built) = Command::new("g++").args(flags).current_dir(folder.path()).output() else {
+            println!("skipped: there is no g++ here; `apt-get install g++` brings it");
+            return;
+        };
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        assert!(Command::new(folder.path().join("main")).status().unwrap().success());
+    }
 }

@@ -1,40 +1,6 @@
-//! Expressions, names and numbers as C++17.
+//! Expressions and numbers as C++17; names are spelled in `seqtune_predict::spelling`.
 
 use seqtune_predict::kernel::expr::{Binary, Expr, Op, Unary};
-
-/// Words of C++ that are no names.
-const WORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await \
-    co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast \
-    else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr \
-    operator or or_eq private protected public register reinterpret_cast requires return short signed sizeof static static_assert \
-    static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile \
-    wchar_t while xor xor_eq linux unix NULL NAN INFINITY assert errno ";
-
-/// A name as C++ takes it: letters, digits and `_`, no word of the language.
-pub(crate) fn name(text: &str) -> String {
-    let mut name: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if name.starts_with(|c: char| c.is_ascii_digit() || c == '_') || name.is_empty() {
-        name.insert(0, 'v');
-    }
-    if WORDS.contains(&format!(" {name} ")) {
-        name.push('_');
-    }
-    name
-}
-
-/// Names, each of its own: what would be there twice is numbered.
-pub(crate) fn names<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for text in texts {
-        let (plain, mut wanted, mut number) = (name(text), name(text), 2);
-        while all.contains(&wanted) {
-            wanted = format!("{plain}{number}");
-            number += 1;
-        }
-        all.push(wanted);
-    }
-    all
-}
 
 /// A number as C++ reads it, to the last bit.
 pub(crate) fn number(x: f64) -> String {
@@ -151,12 +117,6 @@ inline double ceil_div(double a, double b) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_those_of_cpp_and_each_its_own() {
-        let texts = ["M", "int", "3x3", "a-b", "a_b", "default", ""];
-        assert_eq!(names(texts.into_iter()), ["M", "int_", "v3x3", "a_b", "a_b2", "default_", "v"]);
-    }
 
     #[test]
     fn long_expressions_are_written_in_parts_of_a_few_brackets() {

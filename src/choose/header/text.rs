@@ -1,14 +1,21 @@
 //! The text of a header.
 
 use crate::header::Header;
-use crate::header::cpp::{FUNCTIONS, expression, name, names, number};
+use crate::header::cpp::{FUNCTIONS, expression, number};
 use crate::header::tree::{Node, PER_LEAF};
 use seqtune_predict::kernel::spec::{Field, FieldKind};
 use seqtune_predict::kernel::{Constraint, LIMIT_NAMES};
+use seqtune_predict::spelling::{c_comment, c_name, c_names};
 use seqtune_predict::{Kernel, Problem};
 
 /// What a header of ours begins with, to be known again before it is replaced.
 pub const MARK: &str = "// Made by seqtune";
+
+/// Names that a header has for itself, which a member must not have.
+const OWN: [&str; 4] = ["Problem", "Config", "Source", "detail"];
+
+/// What the types of choices end with.
+const LABEL: &str = "_label";
 
 /// Names of a kernel's parts in C++.
 struct Named {
@@ -22,12 +29,16 @@ struct Named {
 
 impl Named {
     fn new(kernel: &Kernel) -> Named {
-        let fields = names(kernel.fields.iter().map(|f| f.name.as_str()));
+        // types of choices end with `_label`, and no member does: it would hide the type of another
+        let field = |f: &Field| f.name.clone() + if f.name.ends_with(LABEL) { "_" } else { "" };
+        let texts: Vec<String> = kernel.fields.iter().map(field).collect();
+        let taken = OWN.map(String::from);
+        let fields = c_names(texts.iter().map(String::as_str), &taken);
         Named {
-            types: fields.iter().map(|field| format!("{field}_label")).collect(),
+            types: fields.iter().map(|field| format!("{field}{LABEL}")).collect(),
+            labels: kernel.fields.iter().map(|f| c_names(f.labels.iter().map(String::as_str), &[])).collect(),
+            parameters: c_names(kernel.parameters.iter().map(|p| p.name.as_str()), &taken),
             fields,
-            labels: kernel.fields.iter().map(|f| names(f.labels.iter().map(String::as_str))).collect(),
-            parameters: names(kernel.parameters.iter().map(|p| p.name.as_str())),
         }
     }
 
@@ -60,8 +71,9 @@ impl Header {
     pub fn text(&self) -> String {
         let kernel = &self.kernel;
         let named = Named::new(kernel);
-        let space = format!("seqtune_{}", name(&kernel.name));
-        let guard = format!("{}_CHOICES_H", space.to_uppercase());
+        let space = format!("seqtune_{}", c_name(&kernel.name));
+        // as it is: another kernel's header may differ in capitals alone
+        let guard = format!("CHOICES_OF_{space}_H");
         let mut out = self.head();
         out += &format!("#ifndef {guard}\n#define {guard}\n\n");
         for header in ["algorithm", "array", "cmath", "cstddef", "cstdint", "limits", "optional", "tuple"] {
@@ -71,7 +83,7 @@ impl Header {
         out += &problem_type(kernel, &named);
         out += "/// Values of the tuning parameters.\nstruct Config {\n";
         for (parameter, name) in kernel.parameters.iter().zip(&named.parameters) {
-            out += &format!("    std::int64_t {name}; ///< {}\n", comment(&parameter.meaning));
+            out += &format!("    std::int64_t {name}; ///< {}\n", c_comment(&parameter.meaning));
         }
         out += "};\n\n/// Where a config came from.\nenum class Source { table, tree, last_resort };\n\nnamespace detail {\n";
         out += &FUNCTIONS.replace("\nconstexpr", "\ninline constexpr");
@@ -109,8 +121,8 @@ impl Header {
                 .into(),
         ];
         let line = |(at, line): (usize, &String)| match at {
-            0 => format!("{}\n", comment(line)),
-            _ => format!("// {}\n", comment(line)),
+            0 => format!("{}\n", c_comment(line)),
+            _ => format!("// {}\n", c_comment(line)),
         };
         lines.iter().enumerate().map(line).collect()
     }
@@ -188,7 +200,7 @@ impl Header {
         };
         let mut out = format!(
             "/// Whether a config is legal for a problem on {}: constraints that need a limit which is not known of it are not checked.\n",
-            comment(&self.device.name)
+            c_comment(&self.device.name)
         );
         out += "inline bool legal([[maybe_unused]] const Problem& p, [[maybe_unused]] const Config& c) {\n";
         let mut parts = 0;
@@ -197,7 +209,7 @@ impl Header {
             let (statements, last) = expression(&self.folded(&constraint.expr), &slot, &mut parts);
             out += &format!(
                 "    // {}\n{statements}    if (!({last} == 1.0)) return false;\n",
-                comment(&constraint.reason)
+                c_comment(&constraint.reason)
             );
         }
         out + "    return true;\n}\n\n"
@@ -233,11 +245,6 @@ impl Header {
     }
 }
 
-/// A word of somebody else's in a comment: one line, without an end of a line by a backslash.
-fn comment(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || c == '\\' { ' ' } else { c }).collect()
-}
-
 /// The struct of a problem, with its types of choices.
 fn problem_type(kernel: &Kernel, named: &Named) -> String {
     let mut out = String::new();
@@ -246,7 +253,7 @@ fn problem_type(kernel: &Kernel, named: &Named) -> String {
             named.labels[at].iter().enumerate().map(|(value, label)| format!("{label} = {value}")).collect();
         out += &format!(
             "/// {}\nenum class {} {{ {} }};\n\n",
-            comment(&field.meaning),
+            c_comment(&field.meaning),
             named.types[at],
             labels.join(", ")
         );
@@ -261,7 +268,7 @@ fn problem_type(kernel: &Kernel, named: &Named) -> String {
         let default = field.default.as_ref().and_then(|text| field.value(text).ok());
         let least = if field.kind == FieldKind::Size { field.min as f64 } else { 0.0 };
         let value = named.value((at, field), default.unwrap_or(least));
-        out += &format!("    {kind} {} = {value}; ///< {}\n", named.fields[at], comment(&field.meaning));
+        out += &format!("    {kind} {} = {value}; ///< {}\n", named.fields[at], c_comment(&field.meaning));
     }
     out + "};\n\n"
 }

@@ -5,11 +5,7 @@ use crate::cli::init::signature::{Kind, Signature};
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::files::read_text;
 use seqtune_predict::limits;
-
-/// A text in quotes, as TOML and JSON both write it.
-fn toml(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
+use seqtune_predict::spelling::toml;
 
 fn list(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| toml(word.as_ref())).collect();

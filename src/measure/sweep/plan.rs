@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_data::MeasuredProblem;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::limits::PLAN;
 use seqtune_predict::threads::{cores, on_threads};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -28,6 +29,20 @@ pub enum Choice<'a> {
     },
 }
 
+/// Refuses a plan of more configs than a sweep holds: so many for each of so many problems, in numbers that do not wrap.
+///
+/// # Errors
+/// `Error::Input` that says how many there are.
+pub fn check_size(configs: f64, problems: usize) -> Result<()> {
+    let planned = configs * problems as f64;
+    match planned > PLAN as f64 {
+        true => input(format!(
+            "the plan has {planned:.0} configs or more; {PLAN} are the most of one sweep: name fewer problems, or --sample fewer configs"
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Problems with the configs to measure for each. The same arguments give the same plan.
 ///
 /// # Errors
@@ -40,25 +55,17 @@ pub fn plan(
     seed: u64,
 ) -> Result<Vec<(Problem, Vec<Config>)>> {
     let planner = Planner { kernel, device, seed };
-    let mut planned = 0.0;
-    let mut check = |more: f64| {
-        planned += more;
-        match planned > MOST {
-            true => input(format!(
-                "the plan has {planned:.0} configs or more; {MOST:.0} are the most of one sweep: name fewer problems, or --sample fewer configs"
-            )),
-            false => Ok(()),
-        }
-    };
     match choice {
         Choice::Exhaustive => {
+            let mut planned = 0.0;
             for problem in problems {
-                check(planner.space(problem).counter().total().known().unwrap_or(f64::INFINITY))?;
+                planned += planner.space(problem).counter().total().known().unwrap_or(f64::INFINITY);
+                check_size(planned, 1)?;
             }
             on_threads(problems, cores(), |p| Ok((p.clone(), planner.all(p)?)))
         }
         Choice::Sample { configs, pool, swept, fresh } => {
-            check((configs.max(pool) * problems.len()) as f64)?;
+            check_size(configs.max(pool) as f64, problems.len())?;
             let pools = planner.pools(problems, pool, (swept, configs))?;
             let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
             on_threads(problems, cores(), |p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?)))
@@ -95,9 +102,6 @@ pub fn pooled(kernel: &Kernel, plan: Vec<(Problem, Vec<Config>)>, size: usize) -
 
 /// Places within which an earlier one counts for little more.
 const EARLY: f64 = 8.0;
-
-/// Configs of a plan at most: years of measuring, and as many as memory holds.
-const MOST: f64 = 2e7;
 
 struct Planner<'a> {
     kernel: &'a Kernel,
@@ -217,6 +221,19 @@ impl Planner<'_> {
 mod tests {
     use super::*;
     use seqtune_data::{InvalidityKind, Outcome};
+
+    #[test]
+    fn a_plan_of_more_configs_than_a_sweep_holds_is_refused_whatever_wraps() {
+        let device = Device::described("H100").unwrap();
+        let kernel = Kernel::open("softmax").unwrap();
+        let problems = vec![kernel.problem("rows=64,columns=512").unwrap(); 3];
+        for (configs, pool) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX / 3 + 1, 1), (PLAN, 1)] {
+            let choice = Choice::Sample { configs, pool, swept: &[], fresh: 0.0 };
+            let said = plan(&kernel, &device, &problems, choice, 1).unwrap_err().to_string();
+            assert!(said.contains("are the most of one sweep"), "{said}");
+        }
+        assert!(check_size(PLAN as f64, 1).is_ok() && check_size(f64::INFINITY, 1).is_err());
+    }
 
     #[test]
     fn what_small_problems_lack_of_the_pool_is_drawn_once_for_all_of_them() {

@@ -10,6 +10,7 @@ use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
+use seqtune_devices::host::job_memory;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::kernel::{Argument, Config, Device, Gemm, Kernel, Launch, Problem, Source};
@@ -40,6 +41,9 @@ pub const SEED: u64 = 0x5e97;
 
 /// Bytes of a buffer at most, where the device states no memory.
 const MOST_BYTES: f64 = (1u64 << 40) as f64;
+
+/// Bytes that every machine has.
+const SMALL: f64 = 16e6;
 
 /// Arguments of a problem, with random content.
 pub struct Workload {
@@ -89,6 +93,7 @@ pub fn load(
     let formats = stated_formats(kernel, problem)?;
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
+    check_memory(kernel, &source.arguments, &formats, &env)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let tolerance = source.tolerance.eval(&env);
     let mut workload = Workload { problem: problem.clone(), seed, values: Vec::new(), outputs: Vec::new(), tolerance };
@@ -175,6 +180,25 @@ fn check_amount(argument: &Argument, amount: f64, element: usize, memory_bytes: 
         ArgumentKind::Int => failed(format!("its value {amount} is no whole number of 32 bits")),
         _ if (1.0..=most).contains(&amount) => Ok(()),
         _ => failed(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
+    }
+}
+
+/// Refuses buffers that this machine's memory does not hold together, before the first of them is asked for: each is here once with its
+/// content and once for what comes back, or on a device that is this machine.
+fn check_memory(kernel: &Kernel, arguments: &[Argument], formats: &[Format], env: &[f64]) -> Result<()> {
+    let is_buffer = |argument: &Argument| matches!(argument.kind, ArgumentKind::In | ArgumentKind::Out);
+    let bytes = arguments.iter().zip(formats).filter(|(argument, _)| is_buffer(argument));
+    let bytes: f64 = bytes.map(|(argument, format)| argument.amount.eval(env).max(0.0) * format.bytes() as f64).sum();
+    // of an address space that is limited the system tells nothing but this
+    let is_room = |bytes: f64| Vec::<u8>::new().try_reserve_exact(2 * bytes as usize).is_ok();
+    match bytes <= job_memory() && (bytes < SMALL || is_room(bytes)) {
+        true => Ok(()),
+        false => failed(format!(
+            "the buffers of kernel {} have {:.1} GB together, and this machine has memory of {:.1} GB, or may not use so much",
+            kernel.name,
+            bytes / 1e9,
+            job_memory() / 1e9
+        )),
     }
 }
 

@@ -14,8 +14,7 @@ const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=3;
 
 /// Refuses a kernel whose names or numbers cannot be used.
 pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
-    let is_name = |name: &str| is_identifier(&name.replace('-', "_"));
-    if !is_name(&spec.name) {
+    if !is_kernel_name(&spec.name) {
         return input(format!("name `{}`: {IDENTIFIER}, or `-`", quoted(&spec.name)));
     }
     let fields = || base.field.iter().chain(&spec.field);
@@ -39,6 +38,11 @@ pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
     unique("argument", spec.argument.iter().map(|a| a.name.as_str()))?;
     program("[program]", &spec.program)?;
     program("[reference]", &spec.reference)
+}
+
+/// Whether a kernel may be called so: never as a path, so that a name in a file opens no kernel from elsewhere.
+pub fn is_kernel_name(name: &str) -> bool {
+    is_identifier(&name.replace('-', "_"))
 }
 
 /// Refuses profiles of more configs than [`COMBINATIONS`].

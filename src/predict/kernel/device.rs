@@ -9,6 +9,7 @@ use crate::kernel::api::Api;
 use crate::kernel::device_name::{is_near, is_so_called, keys, listed};
 use crate::limits;
 use crate::limits::DEVICE_NAME;
+use crate::spelling::is_hidden;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -212,9 +213,9 @@ impl Device {
     /// [`Error::Input`] that names the limit.
     pub fn check(&self) -> Result<()> {
         for name in std::iter::once(&self.name).chain(&self.aliases) {
-            if name.trim().is_empty() || name.chars().count() > DEVICE_NAME || name.chars().any(char::is_control) {
+            if name.trim().is_empty() || name.chars().count() > DEVICE_NAME || name.chars().any(is_hidden) {
                 return input(format!(
-                    "device `{}`: a name has 1 to {DEVICE_NAME} characters in one line",
+                    "device `{}`: a name has 1 to {DEVICE_NAME} characters, each to be seen, in one line",
                     quoted(name)
                 ));
             }

@@ -41,6 +41,7 @@ mod written;
 
 pub use api::Api;
 pub use blame::ruled_out;
+pub use check::is_kernel_name;
 pub use checker::Checker;
 pub use choices::{Choice, Choices, MOST_VALUES};
 pub use clocks::{ClockExprs, Clocks};

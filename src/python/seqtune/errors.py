@@ -1,8 +1,48 @@
 """What can go wrong: one class for each kind, each with a sentence that says what is wrong, where, and what to do."""
 
 
+#: Characters of a sentence at most, and of a value in it.
+SENTENCE, VALUE = 800, 100
+
+
+def shown(value: object, most: int = VALUE) -> str:
+    """What a sentence says of a value: its ``repr`` in one line of at most ``most`` characters, whatever the value's class makes of that.
+
+    >>> shown("9" * 5000, 20), shown("\\x1b[2J")
+    ("'999999999999999999…", "'\\\\x1b[2J'")
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a class of somebody else's, or a number of more digits than Python writes
+        text = f"<{type(value).__name__}>"
+    return _plain(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def said(error: BaseException) -> str:
+    """What an exception says, with its class; it may be of a class whose ``str`` raises.
+
+    >>> said(ValueError("no"))
+    'ValueError: no'
+    """
+    try:
+        text = str(error)
+    except Exception:
+        text = "its message cannot be shown"
+    return _plain(f"{type(error).__name__}: {text[:SENTENCE]}")
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] if c != "\\" else c for c in text)
+
+
 class Error(Exception):
-    """Of all errors of this package the base."""
+    """Of all errors of this package the base. Its message is one line, which is cut in its middle where it is too long."""
+
+    def __init__(self, sentence: str = "") -> None:
+        text = _plain(sentence)
+        if len(text) > SENTENCE:
+            text = f"{text[: SENTENCE // 2]} […] {text[-SENTENCE // 3 :]}"
+        super().__init__(text)
 
 
 class KernelNotFoundError(Error, LookupError):

@@ -235,7 +235,7 @@ def toml_of(names: Sequence[str], shapes: Sequence[Shape], configs: int) -> str:
     for name in names:
         whole = all(float(shape[name]).is_integer() and shape[name] >= 0 for shape in shapes)
         kind = 'kind = "size", min = 0, max = 1000000000000, shape = true' if whole else 'kind = "real"'
-        fields.append(f'    {{ name = "{name}", {kind}, meaning = "a feature of the shape" }},\n')
+        fields.append(f'    {{ name = {json.dumps(name)}, {kind}, meaning = "a feature of the shape" }},\n')
     values = list(range(configs))
     return (
         f'name = "helion"\nmeaning = "configs of a Helion kernel"\nfield = [\n{"".join(fields)}]\n'

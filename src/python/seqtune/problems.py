@@ -11,6 +11,9 @@ from seqtune.errors import InputError
 #: One problem: ``"M=1,N=2"`` or ``{"M": 1, "N": 2}``.
 Problem: TypeAlias = str | Mapping[str, Any]
 
+#: Rows of a dict of columns at most: a range may claim more than memory holds.
+ROWS = 10_000_000
+
 #: One problem or many: see :meth:`seqtune.Predictor.predict`.
 Problems: TypeAlias = Any
 
@@ -44,6 +47,8 @@ def columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | Non
         return {str(name): _as_list(problems[name]) for name in problems.columns}
     if isinstance(problems, Mapping):
         rows = max((len(value) for value in problems.values() if _is_column(value)), default=1)
+        if rows > ROWS:
+            raise InputError(f"a column has {rows} rows; {ROWS} problems are the most of a call")
         spread = {name: value if _is_column(value) else [value] * rows for name, value in problems.items()}
         return {name: _as_list(value) for name, value in spread.items()}
     dtype = getattr(problems, "dtype", None)

@@ -9,15 +9,19 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from seqtune._seqtune import Device, Journal, Kernel, Space
-from seqtune.errors import Error, InputError
+from seqtune.errors import Error, InputError, said, shown
 from seqtune.predictor import kernel_of
 from seqtune.problems import Problem, Problems, columns_of, is_single, rows_of
 
 if TYPE_CHECKING:
     import pandas
+
+#: Samples of a config at most.
+SAMPLES = 100_000
 
 #: Failures at the very beginning after which it is the function that is wrong and not the configs.
 HOPELESS = 20
@@ -36,7 +40,7 @@ class Invalid(Exception):
 
     def __init__(self, why: str = "", kind: str = "runtime") -> None:
         if kind not in self.KINDS:
-            raise InputError(f"kind={kind!r} is not one of {', '.join(self.KINDS)}")
+            raise InputError(f"kind={shown(kind)} is not one of {', '.join(self.KINDS)}")
         super().__init__(why)
         self.why = why
         self.kind = kind
@@ -68,7 +72,7 @@ class Sweep:
 
         valid = [(us, p, c) for p, c, us in self.records if us is not None and asked(p)]
         if not valid:
-            raise InputError("no config works" if problem is None else f"no config of {problem} works")
+            raise InputError("no config works" if problem is None else f"no config of {shown(problem)} works")
         us, name, config = min(valid)
         return name, config, us
 
@@ -111,7 +115,11 @@ def sweep(
     3
     """
     if not callable(measure):
-        raise InputError(f"measure is {measure!r}: it is a function of a problem and a config")
+        raise InputError(f"measure is {shown(measure)}: it is a function of a problem and a config")
+    if not 0 <= seed < 1 << 64:
+        raise InputError(f"seed={shown(seed)} is not a whole number from 0 to 2^64 - 1")
+    if sample is not None and not 1 <= sample <= 1_000_000:
+        raise InputError(f"sample={shown(sample)} is not from 1 to 1,000,000")
     kernel = kernel_of(kernel)
     device = device if isinstance(device, Device) else Device(device)
     given = [kernel.problem(problem) for problem in _listed(kernel, problems)]
@@ -155,7 +163,7 @@ def _one(
         raise
     except Exception as error:
         cause = error
-        outcome = Invalid(f"{type(error).__name__}: {error}")
+        outcome = Invalid(said(error))
     if outcome is None:
         outcome = Invalid("measure returned None")
     if isinstance(outcome, Invalid):
@@ -182,9 +190,15 @@ def _book(book: Journal, failure: tuple[dict[str, Any], dict[str, int], Invalid]
 
 def _seconds(outcome: Any) -> list[float]:
     try:
-        return [float(outcome)] if not hasattr(outcome, "__len__") else [float(x) for x in outcome]
-    except (TypeError, ValueError):
-        raise InputError(f"measure returned {outcome!r}: it returns seconds, a list of them, or None") from None
+        several = hasattr(outcome, "__len__")
+        if several and len(outcome) > SAMPLES:
+            raise InputError(f"measure returned {len(outcome)} samples; {SAMPLES} are the most of a config")
+        # what says that it has a few and gives more is cut as well
+        return [float(x) for x in islice(outcome, SAMPLES)] if several else [float(outcome)]
+    except Error:
+        raise
+    except Exception as error:
+        raise InputError(f"measure returned {shown(outcome)}: it returns seconds, a list of them, or None") from error
 
 
 def _listed(kernel: Kernel, problems: Problems) -> Iterable[Problem]:
@@ -203,13 +217,15 @@ def configs_of(
     space = Space(kernel, problem, device)
     count = space.count()
     if sample is None and count is None:
-        raise InputError(f"the legal configs of {problem} cannot be counted; give sample=")
+        raise InputError(f"the legal configs of {shown(problem)} cannot be counted; give sample=")
     # its own seed: a problem's configs do not depend on the problems before it
     digest = hashlib.sha256(f"{seed} {sorted(space.problem.items())}".encode()).digest()
     own = int.from_bytes(digest[:8], "little")
     wanted = int(min(1_000_000, count or 0)) if sample is None else sample
     if wanted < 1 or count == 0:
-        raise InputError(f"no config is legal for {problem} on {device.name}" if count == 0 else f"sample={sample} is below 1")
+        raise InputError(
+            f"no config is legal for {shown(problem)} on {device.name}" if count == 0 else f"sample={shown(sample)} is below 1"
+        )
     configs = space.sample(wanted, own)
     random.Random(own).shuffle(configs)
     default = kernel.default

@@ -4,7 +4,7 @@ use crate::distil::{Options, Stage, distil};
 use seqtune::cli::answer::{answer, answer_json, tell};
 use seqtune::cli::distil::Args;
 use seqtune::cli::inputs::tables;
-use seqtune::cli::outputs::command_line;
+use seqtune::cli::outputs::{Kind, Replace, claim, command_line};
 use seqtune::cli::progress::Bar;
 use seqtune::cli::signals::end_with;
 use seqtune_data::Table;
@@ -75,11 +75,15 @@ fn tasks(args: &Args) -> Result<Vec<Task>> {
         }
         _ => {}
     }
-    let missing = tasks.iter().find(|task| !Model::file(&task.model).is_file());
-    match missing {
-        Some(task) => Err(Error::File(format!("{}: there is no such model", Model::file(&task.model).display()))),
-        None => Ok(tasks),
+    if let Some(task) = tasks.iter().find(|task| !Model::file(&task.model).is_file()) {
+        return Err(Error::File(format!("{}: there is no such model", Model::file(&task.model).display())));
     }
+    // of several, those that are there stay or are replaced
+    let replace = Replace { overwrite: args.overwrite || tasks.len() > 1, ..Replace::default() };
+    for task in &tasks {
+        claim(&Model::small_file(&task.output), Kind::SmallModel, replace, &[Model::file(&task.model)])?;
+    }
+    Ok(tasks)
 }
 
 /// Shows how the small decoders compare.

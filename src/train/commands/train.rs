@@ -272,7 +272,11 @@ fn stale(args: &Args, groups: &[ModelGroup]) -> Result<Vec<PathBuf>> {
     for folder in Model::folders(&args.output)? {
         let replaced = groups.iter().any(|g| g.folder == folder);
         if !replaced && Meta::load(&folder)?.kernels().iter().all(|k| trained.contains(k)) {
-            stale.extend([Model::file(&folder), Model::small_file(&folder)].into_iter().filter(|file| file.is_file()));
+            let files = [(Model::file(&folder), Kind::Model), (Model::small_file(&folder), Kind::SmallModel)];
+            for (file, kind) in files.into_iter().filter(|(file, _)| file.is_file()) {
+                claim(&file, kind, Replace::OWN, &[])?;
+                stale.push(file);
+            }
         }
     }
     Ok(stale)
@@ -281,8 +285,12 @@ fn stale(args: &Args, groups: &[ModelGroup]) -> Result<Vec<PathBuf>> {
 /// What becomes of models that are already there: unless some are missing, which is how an interrupted run leaves the folder, they
 /// are replaced only when asked.
 fn existing(args: &Args, groups: &[ModelGroup], stale: &[PathBuf]) -> Result<Existing> {
-    for file in groups.iter().map(|group| Model::file(&group.folder)).filter(|file| file.exists()) {
-        claim(&file, Kind::Model, Replace::OWN, &[])?;
+    for folder in groups.iter().map(|group| &group.folder) {
+        // the small decoder of a model that is replaced goes with it
+        let files = [(Model::file(folder), Kind::Model), (Model::small_file(folder), Kind::SmallModel)];
+        for (file, kind) in files.into_iter().filter(|(file, _)| file.symlink_metadata().is_ok()) {
+            claim(&file, kind, Replace::OWN, &[])?;
+        }
     }
     let complete = groups.iter().all(|g| Model::file(&g.folder).exists());
     match (complete || !stale.is_empty(), args.overwrite) {

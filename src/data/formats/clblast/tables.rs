@@ -1,7 +1,8 @@
 //! The forms in which CLBlast takes parameters: a C header that overrides them, and sections of its database.
 
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
+use seqtune_predict::spelling::{c_comment, c_names, c_string};
 use serde_json::Value;
 
 /// A predicted config of a problem, with its predicted time in microseconds where the model knows times.
@@ -63,7 +64,8 @@ fn precision(Table { kernel, choices }: &Table) -> Result<String> {
     let of = |choice: &Choice| at.map_or("32".into(), |at| kernel.fields[at].show(choice.problem.values[at]));
     let first = choices.first().map(of).unwrap_or_default();
     match choices.iter().all(|choice| of(choice) == first) {
-        true => Ok(first),
+        true if choices.is_empty() || first.parse::<u32>().is_ok() => Ok(first),
+        true => input(format!("precision `{}` is none of CLBlast's, which are numbers", quoted(&first))),
         false => input("the problems are of several precisions; write a file for each"),
     }
 }
@@ -73,11 +75,12 @@ fn precision(Table { kernel, choices }: &Table) -> Result<String> {
 /// # Errors
 /// [`Error::Input`] where a kernel is no matrix product, or problems are of several precisions.
 pub fn write_header(tables: &[Table], about: &str) -> Result<String> {
-    let parts = tables.iter().map(part).collect::<Result<Vec<_>>>()?;
-    let call = |table: &Table| {
-        format!("    if (code == CLBlastSuccess) code = seqtune_{}_use(device, m, n, k);\n", table.kernel.name)
-    };
-    let calls: Vec<String> = tables.iter().map(call).collect();
+    // beside `seqtune_gemm_use`, which sets them all
+    let names = c_names(tables.iter().map(|table| table.kernel.name.as_str()), &["gemm".into()]);
+    let names: Vec<String> = names.iter().map(|name| format!("seqtune_{name}")).collect();
+    let parts = tables.iter().zip(&names).map(|(table, name)| part(table, name)).collect::<Result<Vec<_>>>()?;
+    let call = |name: &String| format!("    if (code == CLBlastSuccess) code = {name}_use(device, m, n, k);\n");
+    let calls: Vec<String> = names.iter().map(call).collect();
     Ok(format!(
         "{MARK}: {about}.\n   New parameters make CLBlast compile its program at the next product; those of before cost next to nothing. */\n\
          #pragma once\n#include <clblast_c.h>\n\n{parts}\
@@ -85,13 +88,14 @@ pub fn write_header(tables: &[Table], about: &str) -> Result<String> {
          \x20  not keep the parameters of before. Not to be called while another thread computes. */\n\
          static inline CLBlastStatusCode seqtune_gemm_use(cl_device_id device, size_t m, size_t n, size_t k) {{\n\
          \x20   CLBlastStatusCode code = CLBlastSuccess;\n{calls}    return code;\n}}\n",
+        about = c_comment(about),
         parts = parts.concat(),
         calls = calls.concat(),
     ))
 }
 
-/// Table, search and override of one kernel.
-fn part(table: &Table) -> Result<String> {
+/// Table, search and override of one kernel, whose names in C begin with `name`.
+fn part(table: &Table, name: &str) -> Result<String> {
     let (kernel, choices) = (table.kernel, &table.choices);
     let precision = precision(table)?;
     let parameters = &kernel.parameters;
@@ -101,23 +105,22 @@ fn part(table: &Table) -> Result<String> {
         let values = parameters.iter().zip(&choice.config.0).map(|(p, c)| p.values[*c as usize].to_string());
         rows += &format!("    {{ {m}, {n}, {k}, {{ {} }} }},\n", values.collect::<Vec<_>>().join(", "));
     }
-    let names = parameters.iter().map(|p| format!("\"{}\"", p.name)).collect::<Vec<_>>().join(", ");
+    let names = parameters.iter().map(|p| c_string(&p.name)).collect::<Vec<_>>().join(", ");
     Ok(format!(
-        "typedef struct {{ size_t m, n, k; size_t values[{count}]; }} seqtune_{kernel}_row;\n\n\
-         static const char* const seqtune_{kernel}_names[{count}] = {{ {names} }};\n\n\
-         static const seqtune_{kernel}_row seqtune_{kernel}_rows[{rows_count}] = {{\n{rows}}};\n\n\
+        "typedef struct {{ size_t m, n, k; size_t values[{count}]; }} {name}_row;\n\n\
+         static const char* const {name}_names[{count}] = {{ {names} }};\n\n\
+         static const {name}_row {name}_rows[{rows_count}] = {{\n{rows}}};\n\n\
          /* Parameters of a product, or NULL where the table has not its sizes. */\n\
-         static inline const size_t* seqtune_{kernel}_find(size_t m, size_t n, size_t k) {{\n\
+         static inline const size_t* {name}_find(size_t m, size_t n, size_t k) {{\n\
          \x20   for (size_t at = 0; at < {rows_count}; at++) {{\n\
-         \x20       const seqtune_{kernel}_row* row = &seqtune_{kernel}_rows[at];\n\
+         \x20       const {name}_row* row = &{name}_rows[at];\n\
          \x20       if (row->m == m && row->n == n && row->k == k) return row->values;\n    }}\n    return NULL;\n}}\n\n\
          /* Overrides the parameters of this kernel alone. */\n\
-         static inline CLBlastStatusCode seqtune_{kernel}_use(cl_device_id device, size_t m, size_t n, size_t k) {{\n\
-         \x20   const size_t* values = seqtune_{kernel}_find(m, n, k);\n    if (!values) return CLBlastSuccess;\n\
-         \x20   return CLBlastOverrideParameters(device, \"{name}\", (CLBlastPrecision){precision}, {count},\n\
-         \x20                                    (const char**)seqtune_{kernel}_names, values);\n}}\n\n",
-        name = called(kernel),
-        kernel = kernel.name,
+         static inline CLBlastStatusCode {name}_use(cl_device_id device, size_t m, size_t n, size_t k) {{\n\
+         \x20   const size_t* values = {name}_find(m, n, k);\n    if (!values) return CLBlastSuccess;\n\
+         \x20   return CLBlastOverrideParameters(device, {called}, (CLBlastPrecision){precision}, {count},\n\
+         \x20                                    (const char**){name}_names, values);\n}}\n\n",
+        called = c_string(&called(kernel)),
         count = parameters.len(),
         rows_count = choices.len(),
     ))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seqtune._seqtune import Device, Kernel, Space
-from seqtune.errors import DeviceNotFoundError, Error, FileError, InputError
+from seqtune.errors import DeviceNotFoundError, Error, FileError, InputError, said
 from seqtune.kernel_tuner.caches import read
 from seqtune.kernel_tuner.restrictions import SAMPLES, Untranslatable, answer_of, lambdas_of, of_lambda, outer_values, samples, translated
 
@@ -79,20 +79,33 @@ def describe(
     kernel = Kernel.from_files({"kernel.toml": text}, place)
     try:
         os.makedirs(folder, exist_ok=True)
-        if os.path.exists(place) and not replace:
-            with open(place, encoding="utf-8") as file:
-                if file.read() != text:
-                    raise InputError(
-                        f"{place} is there already and describes another space; name another folder, or pass replace=True (--replace)"
-                    )
-        with open(place, "w", encoding="utf-8") as file:
-            file.write(text)
-        named = _device(folder, device, max_threads)
-    except (OSError, UnicodeDecodeError) as error:
+        _write(place, text, "[[parameter]]", replace)
+        named = _device(folder, device, max_threads, replace)
+    except OSError as error:
         if isinstance(error, Error):
             raise
-        raise FileError(f"{place}: {getattr(error, 'strerror', None) or 'is no text'}; name another folder") from None
+        raise FileError(f"{place}: {error.strerror}; name another folder") from None
     return Described(folder, kernel, [expression for expression, _ in constraints], unread, named)
+
+
+def _write(place: str, text: str, mark: str, replace: bool) -> None:
+    """Writes a file of ours, where none is there, where it says the same, or where it may be replaced: never what has not the ``mark``."""
+    if os.path.lexists(place):
+        try:
+            with open(place, encoding="utf-8") as file:
+                found = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileError(f"{place} is there and cannot be read ({said(error)}); name another folder") from None
+        if found == text:
+            return
+        if not replace:
+            raise InputError(
+                f"{place} is there already and describes another space; name another folder, or pass replace=True (--replace)"
+            )
+        if mark not in found:
+            raise InputError(f"{place} is there and no file that describe wrote; name another folder")
+    with open(place, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def describe_caches(
@@ -268,16 +281,16 @@ def _default(values: Mapping[str, Sequence[Any]], answers: list[Callable[[dict[s
 def _toml(
     name: str, values: Mapping[str, Sequence[Any]], constraints: list[tuple[str, str]], fields: list[str], default: Mapping[str, Any]
 ) -> str:
-    text = [f"name = {json.dumps(name)}", 'meaning = "a kernel that Kernel Tuner runs"']
+    text = [f"name = {_quoted(name)}", 'meaning = "a kernel that Kernel Tuner runs"']
     for one in fields:
-        text += ["", "[[field]]", f'name = "{one}"', 'kind = "size"', "min = 1", "max = 1073741824", "shape = true"]
+        text += ["", "[[field]]", f'name = {_quoted(one)}', 'kind = "size"', "min = 1", "max = 1073741824", "shape = true"]
         text += ['meaning = "size of the problem"']
     for parameter, some in values.items():
         kind = "labels" if any(isinstance(value, str) for value in some) else "values"
-        text += ["", "[[parameter]]", f"name = {json.dumps(parameter)}", f"{kind} = [{', '.join(map(json.dumps, some))}]"]
-        text += [f"default = {json.dumps(default[parameter])}", 'meaning = "a tunable parameter"']
+        text += ["", "[[parameter]]", f"name = {_quoted(parameter)}", f"{kind} = [{', '.join(map(_written, some))}]"]
+        text += [f"default = {_written(default[parameter])}", 'meaning = "a tunable parameter"']
     for expression, reason in constraints:
-        text += ["", "[[constraint]]", f"expr = {json.dumps(expression)}", f"reason = {json.dumps(reason)}"]
+        text += ["", "[[constraint]]", f"expr = {_quoted(expression)}", f"reason = {_quoted(reason)}"]
     block = _block(values)
     if block:
         threads = " * ".join(block)
@@ -287,7 +300,17 @@ def _toml(
     return "\n".join(text) + "\n"
 
 
-def _device(folder: str, name: str | None, max_threads: int) -> str | None:
+def _quoted(text: str) -> str:
+    """A text in TOML: what is not to be seen is an escape of its own, which JSON writes in two halves."""
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False))
+
+
+def _written(value: Any) -> str:
+    """A value in TOML: a label, or a number."""
+    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _device(folder: str, name: str | None, max_threads: int, replace: bool) -> str | None:
     if name is None:
         return None
     short = name.removeprefix("NVIDIA ")
@@ -296,8 +319,7 @@ def _device(folder: str, name: str | None, max_threads: int) -> str | None:
         return short
     except DeviceNotFoundError:
         path = os.path.join(folder, "device.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"[[device]]\nname = {json.dumps(name, ensure_ascii=False)}\n[device.limits]\nmax_group_items = {max_threads}\n")
+        _write(path, f"[[device]]\nname = {_quoted(name)}\n[device.limits]\nmax_group_items = {max_threads}\n", "[[device]]", replace)
         return path
 
 
