@@ -57,10 +57,9 @@ fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
         return match (own, told) {
             (Some(own), _) => Ok(own),
             (None, Some(told)) => told.described(&stem).map_err(|e| e.at(place)),
-            (None, None) => {
-                let what = "no described device is called so; name the device that it was made on with --device";
-                input(format!("{place}: its name begins with `{stem}`, and {what}"))
-            }
+            (None, None) => input(format!(
+                "{place}: no described device is called `{stem}`; name the device that it was made on with --device"
+            )),
         };
     };
     let device = crate::cli::inputs::device(named)?;

@@ -5,7 +5,7 @@ use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, LAYOUTS, MOST, SIZES, place_of, sizes_of};
 use crate::formats::miopen::layer::Layer;
 use crate::formats::miopen::table::{Each, Unsaid, convolutions_of_table, is_head};
-use seqtune_predict::error::{Error, Result};
+use seqtune_predict::error::{Error, Result, quoted};
 use std::collections::{HashMap, HashSet};
 
 /// An option's short and long name, and its default.
@@ -208,13 +208,16 @@ pub fn convolutions_of_lines(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolut
 /// [`Error::Input`] where no line is a convolution, with the first of them, or where a table's columns are wrong.
 pub fn readable_lines(text: &str, unsaid: &Unsaid) -> Result<Lines> {
     let (mut found, mut first) = (Lines::default(), None);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
     each_line(text, unsaid, &mut |at, line| {
         found.lines += 1;
         match line {
             Ok(convolutions) => found.convolutions.extend(convolutions),
             Err(e) => {
-                let place = format!("line {}", at + 1);
-                found.left_out.add(&e.to_string(), &place);
+                let (place, line, what) = (format!("line {}", at + 1), lines[at], e.to_string());
+                // the line belongs to the example
+                let reason = what.strip_prefix(&format!("`{line}`: ")).unwrap_or(&what);
+                found.left_out.add(reason, &format!("{place}: `{}`", quoted(line)));
                 first.get_or_insert(e.at(place));
             }
         }

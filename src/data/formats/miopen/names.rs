@@ -69,7 +69,7 @@ impl Named {
         let known = Device::shipped()?.into_iter().find(|device| self.is(device));
         known.ok_or_else(|| {
             let other = OTHERS.iter().find(|(own, count, _)| own == architecture && count == units);
-            let called = other.map_or(String::new(), |(.., name)| format!(", as an {name} is"));
+            let called = other.map_or(String::new(), |(.., name)| format!(", such as {name}"));
             Error::DeviceNotFound(format!(
                 "`{stem}` is MIOpen's name of a device of architecture {architecture} with {units} compute units{called}, which is not described; \
                  describe it in a .toml file, and name that with --device"
@@ -113,7 +113,7 @@ mod tests {
             let found = named(stem).unwrap_or_else(|| panic!("{stem}"));
             match (found.described(stem), expected) {
                 (Ok(device), Some(name)) => assert_eq!(device.name, name, "{stem}"),
-                (Err(e), None) => assert!(e.to_string().contains(", as an "), "{stem}: {e}"),
+                (Err(e), None) => assert!(e.to_string().contains(", such as "), "{stem}: {e}"),
                 (other, _) => panic!("{stem}: {other:?}"),
             }
         }
