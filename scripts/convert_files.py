@@ -64,8 +64,10 @@ def model(bytes_):
 
 def header(text):
     read = json.loads(text)
-    if read["format"] != "seqtune-dataset-1":
+    if read["format"] == "seqtune-dataset-2":
         return None
+    if read["format"] != "seqtune-dataset-1":
+        raise ValueError(f"its format is {read['format']!r}, which is no dataset's")
     read["format"] = "seqtune-dataset-2"
     sentence = read.pop("policy")
     order = ["format", "kernel", "space", "device", "tool", "seed", "provenance", "command", "date"]
@@ -105,7 +107,7 @@ def main():
             bytes_ = path.read_bytes()
             convert = packed if bytes_[:7] == b"SEQTUNE" else journal if bytes_[:1] == b"{" else model
             new = convert(bytes_)
-        except (OSError, ValueError, KeyError, struct.error, zlib.error) as error:
+        except (OSError, ValueError, KeyError, IndexError, TypeError, struct.error, zlib.error) as error:
             print(f"{name}: not converted: {error}", file=sys.stderr)
             failed = True
             continue
@@ -117,7 +119,7 @@ def main():
         shutil.copymode(path, part.name)
         pathlib.Path(part.name).replace(path)
         print(f"{name}: converted, sha256 {hashlib.sha256(new).hexdigest()[:16]}")
-    sys.exit(1 if failed else 0)
+    sys.exit(2 if failed else 0)
 
 
 main()

@@ -88,7 +88,10 @@ def run_of(ask, command, direction, solver, source):
         # 3 searches where no row is, 1 never
         "MIOPEN_FIND_ENFORCE": "3" if source == "tuned" else "1",
     }
-    options = re.sub(r"\s(-[FtVi]|--forw|--time|--verify|--iter)\s+\d+", "", command[command.index("MIOpenDriver") + len("MIOpenDriver"):])
+    # of Windows, quoted, or with what a shell takes behind it
+    options = re.split(r"MIOpenDriver(?:\.exe)?", command, maxsplit=1)[1]
+    options = re.split(r"\s(?:[|;&<>]|2>)", re.sub("[\"'`,]", " ", options), maxsplit=1)[0]
+    options = re.sub(r"\s(-[FtVi]|--forw|--time|--verify|--iter)[\s=]+\d+", "", options)
     return {k: str(v) for k, v in environment.items()}, [ask.driver, *shlex.split(options), "-F", DIRECTIONS[direction], "-t", "1", "-V", "0", "-i", "50"]
 
 

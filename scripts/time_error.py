@@ -12,7 +12,10 @@ import tempfile
 
 def ask(command, **given):
     """What the program answers; where it refuses, it has said why."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **given)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **given)
+    except OSError as error:
+        sys.exit(f"time_error.py: {command[0]}: {error.strerror}; build it (cargo build --release), or name it behind the dataset")
     return done.stdout if done.returncode == 0 else sys.exit(done.returncode)
 
 
@@ -47,4 +50,7 @@ def main(model, dataset, program="target/release/seqtune"):
           f"{factors[int(0.9 * len(factors))]:.2f} at the 90th percentile.")  # fmt: skip
 
 
+if len(sys.argv) not in (3, 4):
+    print(__doc__.strip(), file=sys.stderr)
+    sys.exit(2)
 main(*sys.argv[1:])

@@ -128,7 +128,7 @@ fn miopen_database(data: &[u8]) {
 
 fn miopen_convolutions(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let all = miopen::convolutions_of_lines(text, &miopen::Unsaid::default()).unwrap_or_default();
+    let all = miopen::readable_lines(text, &miopen::Unsaid::default()).unwrap_or_default().convolutions;
     let range = text.lines().find_map(|line| line.parse::<miopen::SizeRange>().ok());
     let all = miopen::stretched(&all, range.as_slice()).map_or(all, |(made, _)| made);
     for convolution in all {

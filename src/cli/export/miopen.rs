@@ -6,7 +6,8 @@ use crate::cli::outputs::{Kind, Replace, claim};
 use crate::cli::progress::Bar;
 use clap::builder::PossibleValuesParser;
 use seqtune_data::formats::miopen::{
-    Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name, stretched,
+    Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name,
+    readable_lines, stretched,
 };
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::{read_stream, write_whole};
@@ -54,6 +55,9 @@ pub struct MiopenArgs {
     /// Layout of a table's rows that have none
     #[arg(long, default_value = "NCHW", value_parser = PossibleValuesParser::new(LAYOUTS[0]))]
     layout: String,
+    /// Refuses the whole list where a line is no convolution that is described, instead of leaving such lines out and telling how many
+    #[arg(long)]
+    strict: bool,
     /// Width of the beam, 1 to 10,000
     #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
@@ -68,7 +72,17 @@ fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
     let mut all = Vec::new();
     for path in &args.problems {
         let text = read_stream(path, limits::LIST)?;
-        all.extend(convolutions_of_lines(&text, &unsaid).map_err(|e| e.at(path.display()))?);
+        let place = path.display();
+        if args.strict {
+            all.extend(convolutions_of_lines(&text, &unsaid).map_err(|e| e.at(place))?);
+            continue;
+        }
+        let found = readable_lines(&text, &unsaid).map_err(|e| e.at(&place))?;
+        for (reason, counts) in &found.left_out.0 {
+            let (rows, lines, example) = (counts.rows, found.lines, &counts.example);
+            warn(&format!("{place}: {rows} of {lines} lines are left out, because {reason}, such as {example}"));
+        }
+        all.extend(found.convolutions);
     }
     if !args.range.is_empty() {
         let (made, impossible) = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;

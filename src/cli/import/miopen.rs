@@ -1,13 +1,12 @@
 //! `seqtune import miopen`
 
-use crate::cli::answer::warn;
 use crate::cli::import::options::Strictness;
 use crate::cli::inputs::{named_after, stem};
 use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use crate::cli::progress::Bar;
 use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
 use seqtune_data::{BadRows, Counts};
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::Device;
 use seqtune_predict::limits;
@@ -51,21 +50,31 @@ pub struct MiopenArgs {
 fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
     // a file that is not there has no device either
     open_regular(path, limits::FOREIGN)?;
+    let (place, stem) = (path.display(), stem(path));
+    let told = miopen::named(&stem);
     let own = named_after(path);
     let Some(named) = named else {
-        return own.ok_or_else(|| {
-            Error::Input(format!(
-                "{}: no described device is called `{}`; name the device that it was made on with --device",
-                path.display(),
-                stem(path)
-            ))
-        });
+        return match (own, told) {
+            (Some(own), _) => Ok(own),
+            (None, Some(told)) => told.described(&stem).map_err(|e| e.at(place)),
+            (None, None) => input(format!(
+                "{place}: no described device is called `{stem}`; name the device that it was made on with --device"
+            )),
+        };
     };
     let device = crate::cli::inputs::device(named)?;
-    if let Some(other) = own.filter(|other| other.name != device.name) {
-        warn(&format!("{} is named after {}, not {}", path.display(), other.name, device.name));
+    let is_another = match (own, told) {
+        (_, Some(told)) => !told.is(&device),
+        (Some(own), None) => own.name != device.name,
+        (None, None) => false,
+    };
+    match is_another {
+        true => input(format!(
+            "{place}: is named after another device than {}, which --device names; leave --device out, or rename a file that is named wrongly",
+            device.name
+        )),
+        false => Ok(device),
     }
-    Ok(device)
 }
 
 pub fn run(args: MiopenArgs) -> Result<()> {
@@ -125,7 +134,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         let left_out = |((solver, reason), c): (&(String, String), &Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
         let rules = |((device, solver), rules): (&(String, String), &Vec<Kept>)| serde_json::json!({ "device": device, "solver": solver, "rules": rules });
         return crate::cli::answer::answer_json(&serde_json::json!({
-            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced,
+            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced, "repeated": imported.repeated,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
             "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(), "bad": imported.bad,
             "rules": imported.rules.iter().map(rules).collect::<Vec<_>>(),
@@ -141,6 +150,9 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         text += &format!("  {:>8}  {device}  {solver}\n", dataset.records.len());
     }
     let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
+    if imported.repeated > 0 {
+        text += &format!("repeat an earlier one: {} rows\n", imported.repeated);
+    }
     text += &format!("replaced by later rows of the same problem: {}\nleft out: {left_out} rows\n", imported.replaced);
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);

@@ -33,14 +33,27 @@ OF_COMPILERS = {"waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 SHORT = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"}
 
 
+#: Labels that stand for what Python has no text for; the import of Triton's files reads them so.
+OF_LABELS = {"None": None, "True": True, "False": False}
+
+
 def to_config(config: Mapping[str, int]) -> Any:
-    """A predicted config as a ``triton.Config``: launch options by their names, a ``maxnreg`` of 0 is no limit."""
+    """A predicted config as a ``triton.Config``: launch options by their names, a ``maxnreg`` of 0 is no limit, a label ``None`` is ``None``."""
     triton: Any = import_module("triton")
 
     launch = {LAUNCH[name]: value for name, value in config.items() if name in LAUNCH}
     if launch.get("maxnreg") == 0:
         del launch["maxnreg"]
-    return triton.Config({name: value for name, value in config.items() if name not in LAUNCH}, **launch)
+    return triton.Config({name: constant(value) for name, value in config.items() if name not in LAUNCH}, **launch)
+
+
+def constant(value: Any) -> Any:
+    """A constant of a kernel, of a parameter's value.
+
+    >>> [constant(value) for value in (128, "evict_first", "None", "True")]
+    [128, 'evict_first', None, True]
+    """
+    return OF_LABELS.get(value, value) if isinstance(value, str) else value
 
 
 def configs(

@@ -79,7 +79,7 @@ def signature_of(fn: Any, args: Mapping[str, Any], config: Any) -> tuple[dict[st
         elif isinstance(value, str):  # already a type
             types[name] = value
         elif hasattr(value, "dtype"):
-            types[name] = "*" + TYPES[str(value.dtype).removeprefix("torch.")]
+            types[name] = "*" + _type_of(fn, name, str(value.dtype).removeprefix("torch."))
         elif isinstance(value, bool):
             types[name] = "i1"
         elif isinstance(value, int):
@@ -89,6 +89,12 @@ def signature_of(fn: Any, args: Mapping[str, Any], config: Any) -> tuple[dict[st
         if types[name].startswith("*") or (isinstance(value, int) and types[name] != "constexpr" and value % ALIGNED == 0):
             hints[(at,)] = [["tt.divisibility", ALIGNED]]
     return types, constants, hints
+
+
+def _type_of(fn: Any, name: str, dtype: str) -> str:
+    if dtype not in TYPES:
+        raise InputError(f"`{name}` of {fn.__name__} is of {dtype}, which is not known here; give Triton's type of it as a text, such as `*fp8e4b8`")
+    return TYPES[dtype]
 
 
 def judge(fn: Any, config: Any, args: Mapping[str, Any], device: Any, spills: int | None = None) -> Judgement:

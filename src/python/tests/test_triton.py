@@ -81,6 +81,9 @@ class Parts(unittest.TestCase):
             config = door.to_config({"BLOCK_M": 16, "numwarps": 2, "num_stages": 5, "maxnreg": 0, "waves_per_eu": 2})
             self.assertEqual(config, stand_ins.Config({"BLOCK_M": 16, "waves_per_eu": 2}, num_warps=2, num_stages=5))
             self.assertEqual(door.to_config({"maxnreg": 128}).maxnreg, 128)
+            # labels that the import of Triton's files makes of null, true and false
+            labels = {"EVICT": "evict_first", "MASK": "None", "FAST": "True", "BLOCK": 128}
+            self.assertEqual(door.to_config(labels).kwargs, {"EVICT": "evict_first", "MASK": None, "FAST": True, "BLOCK": 128})
 
     def test_a_fixed_list_holds_each_config_once(self):
         with stand_ins.installed(stand_ins.triton(True)):
@@ -105,6 +108,9 @@ class Parts(unittest.TestCase):
         types, constants, hints = resources.signature_of(fn, args, SimpleNamespace(kwargs={"BLOCK": 32}))
         self.assertEqual(types, {"a": "*fp16", "M": "i32", "one": "constexpr", "scale": "fp32", "BLOCK": "constexpr"})
         self.assertEqual((constants, sorted(hints)), ({"one": 1, "BLOCK": 32}, [(0,), (1,)]))
+        fn.__name__ = "add"
+        with self.assertRaisesRegex(seqtune.InputError, "`a` of add is of complex64, which is not known here"):
+            resources.signature_of(fn, {**args, "a": SimpleNamespace(dtype="torch.complex64")}, SimpleNamespace(kwargs={}))
 
     def test_architectures_and_limits(self):
         self.assertEqual(resources.target_of("gfx90a"), ("hip", "gfx90a", 64))

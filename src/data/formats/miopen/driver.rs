@@ -1,10 +1,12 @@
 //! Convolutions as people write them: command lines of MIOpenDriver, as MIOpen's logs and scripts have them, database keys,
 //! name=value pairs.
 
+use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, LAYOUTS, MOST, SIZES, place_of, sizes_of};
 use crate::formats::miopen::layer::Layer;
-use crate::formats::miopen::table::{Unsaid, convolutions_of_table, is_head};
-use seqtune_predict::error::{Error, Result};
+use crate::formats::miopen::table::{Each, Unsaid, convolutions_of_table, is_head};
+use seqtune_predict::error::{Error, Result, quoted};
+use std::collections::{HashMap, HashSet};
 
 /// An option's short and long name, and its default.
 const OPTIONS: [(&str, &str, u32); 20] = [
@@ -31,7 +33,7 @@ const OPTIONS: [(&str, &str, u32); 20] = [
 ];
 
 /// Options that leave the convolution as it is: what is printed, timed, checked or read from files. Each takes a value.
-const SILENT: [(&str, &str); 18] = [
+const SILENT: [(&str, &str); 22] = [
     ("-i", "--iter"),
     ("-V", "--verify"),
     ("-C", "--verification_cache"),
@@ -50,10 +52,14 @@ const SILENT: [(&str, &str); 18] = [
     ("-Y", "--trans_output_pad_h"),
     ("-X", "--trans_output_pad_w"),
     ("-%", "--trans_output_pad_d"),
+    ("-N", "--init_output_nan"),
+    ("-&", "--tuning_policy"),
+    ("-A", "--gpubuffer_check"),
+    ("-Q", "--use_hip_graph"),
 ];
 
 /// Options of which one value alone is described.
-const FIXED: [(&str, &str, &str); 8] = [
+const FIXED: [(&str, &str, &str); 9] = [
     ("-m", "--mode", "conv"),
     ("-z", "--pad_mode", "default"),
     ("-r", "--pad_val", "0"),
@@ -62,6 +68,7 @@ const FIXED: [(&str, &str, &str); 8] = [
     ("-U", "--in_cast_type", "-1"),
     ("-R", "--wei_cast_type", "-1"),
     ("-T", "--out_cast_type", "-1"),
+    ("-M", "--math_type", "1"),
 ];
 
 /// Options of the layouts of input, filter and output.
@@ -74,6 +81,22 @@ struct Options<'a> {
     layout: &'a str,
 }
 
+/// What the shell takes of a line, behind a command.
+const OF_SHELLS: [&str; 8] = ["|", "||", "&", "&&", ";", "2>&1", ">", ">>"];
+
+/// The words of a command, without what logs and scripts write around them: quotation marks, what the shell takes, a comma at the end.
+fn words_of(line: &str) -> Vec<&str> {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | ',' | '[' | ']');
+    let words = line.split_whitespace().map(|word| word.trim_matches(is_quote)).filter(|word| !word.is_empty());
+    words.take_while(|word| !OF_SHELLS.contains(word)).collect()
+}
+
+/// Checks whether a word is the driver's name, with or without a folder.
+fn is_driver(word: &str) -> bool {
+    let name = word.rsplit(['/', '\\', ':', ']']).next().unwrap_or_default();
+    name == "MIOpenDriver" || name.eq_ignore_ascii_case("MIOpenDriver.exe")
+}
+
 /// The convolutions that `MIOpenDriver conv… options` stands for: one per direction that `-F` asks for (1 forward, 2 backward
 /// data, 4 backward weights, 0 all, or a sum). Options that do not change the convolution are passed over.
 ///
@@ -81,12 +104,12 @@ struct Options<'a> {
 /// [`Error::Input`] where the line is no such command, or describes another kind of convolution.
 pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
     let bad = |what: String| Error::Input(format!("`{line}`: {what}"));
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let Some(at) = words.iter().position(|w| w.ends_with("MIOpenDriver")) else {
+    let words = words_of(line);
+    let Some(at) = words.iter().position(|word| is_driver(word)) else {
         return Err(bad("is no MIOpenDriver command line".into()));
     };
     let dtype = match words.get(at + 1).copied() {
-        Some("conv") => "FP32",
+        Some("conv" | "convfp32") => "FP32",
         Some("convfp16") => "FP16",
         Some("convbfp16") => "BF16",
         Some("convint8") => "INT8",
@@ -112,7 +135,7 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
 fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
     let mut values = OPTIONS.map(|(_, _, default)| default);
     let (mut layouts, mut dimensions) = ([None; 3], 2);
-    let mut rest = words.iter();
+    let (mut rest, mut seen) = (words.iter(), HashMap::new());
     while let Some(word) = rest.next() {
         // both `--in_h 32` and `--in_h=32`
         let (name, joined) = word.split_once('=').map_or((*word, None), |(n, v)| (n, Some(v)));
@@ -127,6 +150,10 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
         let Some(text) = joined.or_else(|| rest.next().copied()) else {
             return Err(format!("{name} has no value"));
         };
+        let known = size.map_or(name, |at| OPTIONS[at].1);
+        if seen.insert(known, text).is_some_and(|before| before != text) {
+            return Err(format!("{name} is given twice"));
+        }
         if let Some(at) = size {
             let number = text.parse().ok().filter(|n| *n <= MOST);
             values[at] = number.ok_or_else(|| format!("{name} `{text}` is not a number up to {MOST}"))?;
@@ -150,18 +177,65 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
     }
 }
 
+/// What is read of lines.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    /// Their convolutions, in order.
+    pub convolutions: Vec<Convolution>,
+    /// Lines that are no convolution which is described.
+    pub left_out: BadRows,
+    /// Number of lines.
+    pub lines: usize,
+}
+
 /// The convolutions of lines in any of the notations, or of a table whose first line names its columns; empty lines and `#` comments
 /// are skipped. `unsaid` is for tables.
 ///
 /// # Errors
 /// [`Error::Input`] with the number of the line that is no convolution.
 pub fn convolutions_of_lines(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolution>> {
+    let mut all = Vec::new();
+    each_line(text, unsaid, &mut |at, found| {
+        all.extend(found.map_err(|e| e.at(format!("line {}", at + 1)))?);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// As [`convolutions_of_lines`], without the lines that are no convolution: these are counted.
+///
+/// # Errors
+/// [`Error::Input`] where no line is a convolution, with the first of them, or where a table's columns are wrong.
+pub fn readable_lines(text: &str, unsaid: &Unsaid) -> Result<Lines> {
+    let (mut found, mut first) = (Lines::default(), None);
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    each_line(text, unsaid, &mut |at, line| {
+        found.lines += 1;
+        match line {
+            Ok(convolutions) => found.convolutions.extend(convolutions),
+            Err(e) => {
+                let (place, line, what) = (format!("line {}", at + 1), lines[at], e.to_string());
+                // the line belongs to the example
+                let reason = what.strip_prefix(&format!("`{line}`: ")).unwrap_or(&what);
+                found.left_out.add(reason, &format!("{place}: `{}`", quoted(line)));
+                first.get_or_insert(e.at(place));
+            }
+        }
+        Ok(())
+    })?;
+    match first.filter(|_| found.convolutions.is_empty()) {
+        Some(e) => Err(e),
+        None => Ok(found),
+    }
+}
+
+/// Gives each line's index and convolutions, or what is wrong with it.
+fn each_line(text: &str, unsaid: &Unsaid, each: Each) -> Result<()> {
     let lines = text.lines().enumerate().map(|(i, line)| (i, line.trim()));
     let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect();
     if let Some(((_, head), rows)) = lines.split_first().filter(|((_, head), _)| is_head(head)) {
-        return convolutions_of_table(head, rows, unsaid);
+        return convolutions_of_table(head, rows, unsaid, each);
     }
-    let mut all = Vec::new();
     for (i, line) in lines {
         let found = if line.contains("MIOpenDriver") {
             convolutions_of_command(line)
@@ -171,10 +245,9 @@ pub fn convolutions_of_lines(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolut
             // the key of a database's line, with or without what follows it
             Convolution::parse(line.split('=').next().unwrap_or_default()).map(|c| vec![c])
         };
-        let checked = found.and_then(|found| found.iter().try_for_each(Convolution::check).map(|()| found));
-        all.extend(checked.map_err(|e| e.at(format!("line {}", i + 1)))?);
+        each(i, found.and_then(|found| found.iter().try_for_each(Convolution::check).map(|()| found)))?;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// `direction=F,N=…`, kernel-side as in a problem.
@@ -188,8 +261,12 @@ fn of_pairs(line: &str) -> Result<Convolution> {
         "D" | "T" if dimensions == 2 => Some(1),
         _ => None,
     });
+    let mut seen = HashSet::new();
     for pair in line.split(',') {
         let (name, value) = pair.split_once('=').map_or((pair, ""), |(n, v)| (n.trim(), v.trim()));
+        if !seen.insert(name) {
+            return Err(bad(format!("{name} is given twice")));
+        }
         match name {
             "direction" => direction = Some(value.to_string()),
             "dtype" => dtype = value.into(),

@@ -5,6 +5,7 @@ use crate::formats::miopen::rows::{Rows, Times};
 use crate::formats::miopen::{sqlite, text};
 use crate::formats::opened::contents;
 use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::limits;
 use std::path::Path;
 
 /// Reads a performance database in SQLite or text form.
@@ -12,7 +13,21 @@ use std::path::Path;
 /// # Errors
 /// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
 pub fn read(path: &Path) -> Result<Rows> {
-    parse(&contents(path)?).map_err(|e| e.at(path.display()))
+    let bytes = contents(path)?;
+    let log = if sqlite::has_log(&bytes) { log_of(path)? } else { None };
+    let read = if bytes.starts_with(sqlite::MAGIC) { sqlite::read(&bytes, log.as_deref()) } else { parse(&bytes) };
+    read.map_err(|e| e.at(path.display()))
+}
+
+/// The log beside a database, which may have its newest rows; `None` where there is none, or an empty one.
+fn log_of(path: &Path) -> Result<Option<Vec<u8>>> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    let path = Path::new(&name);
+    match path.exists() {
+        true => Ok(Some(seqtune_predict::files::read(path, limits::FOREIGN)?).filter(|log| !log.is_empty())),
+        false => Ok(None),
+    }
 }
 
 /// [`read`] of the bytes of a file, unpacked.
@@ -21,7 +36,7 @@ pub fn read(path: &Path) -> Result<Rows> {
 /// [`Error::Input`] where they are damaged or not a database.
 pub fn parse(bytes: &[u8]) -> Result<Rows> {
     match bytes.starts_with(sqlite::MAGIC) {
-        true => sqlite::read(bytes),
+        true => sqlite::read(bytes, None),
         false => text::read(utf8(bytes)?),
     }
 }
@@ -29,11 +44,15 @@ pub fn parse(bytes: &[u8]) -> Result<Rows> {
 /// Adds the times of a find database to `times`; gives the number of entries, and those that cannot be read.
 ///
 /// # Errors
-/// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or not a database.
+/// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or no find database.
 pub fn read_times(path: &Path, times: &mut Times) -> Result<(usize, BadRows)> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
-    Ok(text::read_times(utf8(&bytes).map_err(at)?, times))
+    if bytes.starts_with(sqlite::MAGIC) {
+        return input("is no find database, but one of SQLite; a performance database is imported without --find-db")
+            .map_err(at);
+    }
+    utf8(&bytes).and_then(|text| text::read_times(text, times)).map_err(at)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -3,6 +3,7 @@
 use crate::bad_rows::{BadRows, Counts};
 use crate::dataset::{Dataset, Header};
 use crate::formats::miopen::convolution::{Convolution, FLAT};
+use crate::formats::miopen::names::Named;
 use crate::formats::miopen::params::Columns;
 use crate::formats::miopen::rows::{Row, Times, plain};
 use crate::recipe::Provenance;
@@ -35,6 +36,8 @@ pub struct Imported {
     pub timed: usize,
     /// Rows that a later one for the same problem on the same device took the place of.
     pub replaced: usize,
+    /// Rows that say what an earlier one says.
+    pub repeated: usize,
     /// By device and solver, the last of these of each problem: the same problems, tuned before.
     pub earlier: BTreeMap<(String, String), Dataset>,
     /// Rows left out, by solver and reason.
@@ -180,7 +183,14 @@ impl Importer<'_> {
         if let (true, Some(solver)) = (ask.rules, solvers.get(name)) {
             imported.count(solver, (row, argument), database.device);
         }
+        let of_another = row.of.as_ref().filter(|(architecture, units)| {
+            !Named { architecture: architecture.clone(), units: *units }.is(database.device)
+        });
         let found = match solvers.get(name) {
+            _ if of_another.is_some() => {
+                let (architecture, units) = row.of.clone().unwrap_or_default();
+                Err(format!("it is of another device, {architecture} with {units} compute units"))
+            }
             Some(solver) => solver.read(row, argument, database.device).map(|found| (solver.kernel, found)),
             None => Err("no kernel describes this solver".into()),
         };
@@ -217,7 +227,13 @@ impl Importer<'_> {
         let device = &database.device.name;
         let new = || Dataset { header: header(kernel, database.device, database.place, self.ask), records: Vec::new() };
         let dataset = self.imported.datasets.entry((device.clone(), solver.to_string())).or_insert_with(new);
+        if let Provenance::Imported { files, .. } = &mut dataset.header.provenance
+            && !files.iter().any(|file| file == database.place)
+        {
+            files.push(database.place.into());
+        }
         match self.places.entry((device.clone(), solver.to_string(), record.problem.to_string())) {
+            Entry::Occupied(at) if dataset.records[*at.get()] == record => self.imported.repeated += 1,
             Entry::Occupied(at) => {
                 self.imported.replaced += 1;
                 let before = std::mem::replace(&mut dataset.records[*at.get()], record);

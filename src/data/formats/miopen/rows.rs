@@ -2,6 +2,7 @@
 
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
+use seqtune_predict::error::quoted;
 use std::collections::HashMap;
 
 /// What a performance database holds.
@@ -22,12 +23,26 @@ pub struct Row {
     pub solver: String,
     /// Config, as the database writes it.
     pub params: String,
+    /// Architecture and compute units that the row was tuned on, where its database is of several devices.
+    pub of: Option<(String, u32)>,
 }
 
 impl Row {
     /// Checks whether the row belongs to `solver`, with any argument.
     pub fn is_of(&self, solver: &str) -> bool {
         plain(&self.solver).0 == solver
+    }
+}
+
+/// Refuses what is no name of a solver: names of folders and files among them.
+///
+/// # Errors
+/// The sentence.
+pub(crate) fn check_solver(solver: &str) -> std::result::Result<(), String> {
+    let name = plain(solver).0;
+    match !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        true => Ok(()),
+        false => Err(format!("`{}` is no name of a solver", quoted(solver))),
     }
 }
 

@@ -1,40 +1,121 @@
 //! Performance databases in SQLite form.
 
 use crate::formats::miopen::convolution::{Convolution, FLAT, FLAT_DEPTH, sizes_of};
-use crate::formats::miopen::rows::{Row, Rows};
-use rusqlite::{Connection, MAIN_DB, types::ValueRef};
-use seqtune_predict::error::{Error, Result, input};
+use crate::formats::miopen::rows::{Row, Rows, check_solver};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, types::ValueRef};
+use seqtune_predict::error::{Error, Result, input, io};
+use seqtune_predict::files::write_whole;
+use std::path::Path;
+use tempfile::TempDir;
 
 /// First bytes of every SQLite file.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
-const QUERY: &str = "SELECT solver, params, direction, data_type, layout, \
+const COLUMNS: &str = "solver, params, direction, data_type, layout, \
     batchsize, in_channels, in_h, in_w, out_channels, fil_h, fil_w, pad_h, pad_w, conv_stride_h, conv_stride_w, \
-    dilation_h, dilation_w, group_count, in_d, fil_d, pad_d, conv_stride_d, dilation_d, spatial_dim, bias \
-    FROM perf_db LEFT JOIN config ON perf_db.config = config.id ORDER BY perf_db.id";
+    dilation_h, dilation_w, group_count, in_d, fil_d, pad_d, conv_stride_d, dilation_d, spatial_dim, bias";
 
-/// Reads all rows, in the order of their ids; those of which a column is missing or of the wrong type are counted.
+const TABLES: &str = "FROM perf_db LEFT JOIN config ON perf_db.config = config.id ORDER BY perf_db.id";
+
+/// Bytes of the header that say whether a database is written through a log (2) or not (1).
+const MODES: std::ops::Range<usize> = 18..20;
+
+/// Whether a database is written through a log, which then stands beside it.
+pub fn has_log(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC) && bytes.get(MODES).is_some_and(|modes| modes.contains(&2))
+}
+
+fn failed(e: rusqlite::Error) -> Error {
+    Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"))
+}
+
+/// A connection to a copy of a database: nothing is written beside the user's file.
+struct Copied {
+    // closed before its folder is removed
+    connection: Connection,
+    _folder: Option<TempDir>,
+}
+
+impl Copied {
+    /// A copy in memory; where there is a log, in a folder of its own, so that SQLite can put both together.
+    fn new(bytes: &[u8], log: Option<&[u8]>) -> Result<Copied> {
+        let Some(log) = log else {
+            let mut connection = Connection::open_in_memory().map_err(failed)?;
+            let mut plain = Vec::new();
+            let from = if has_log(bytes) {
+                plain.extend_from_slice(bytes);
+                plain[MODES].fill(1);
+                &plain[..]
+            } else {
+                bytes
+            };
+            connection.deserialize_read_exact(MAIN_DB, from, from.len(), true).map_err(failed)?;
+            return Ok(Copied { connection, _folder: None });
+        };
+        let folder = tempfile::tempdir().map_err(io(Path::new("a temporary folder")))?;
+        let path = folder.path().join("copy.db");
+        write_whole(&path, bytes)?;
+        write_whole(&folder.path().join("copy.db-wal"), log)?;
+        Ok(Copied { connection: Connection::open(&path).map_err(failed)?, _folder: Some(folder) })
+    }
+
+    /// Refuses what is damaged, and what is no table: a view may have rows without end.
+    fn check(&self) -> Result<()> {
+        let check: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
+        if check != "ok" {
+            return input(format!("the SQLite database is damaged ({}); fetch it again", check.replace('\n', " ")));
+        }
+        for table in ["perf_db", "config"] {
+            let select = "SELECT type, coalesce(sql, '') FROM sqlite_master WHERE lower(name) = ?1 AND type IN ('table', 'view')";
+            let read = |row: &rusqlite::Row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+            let found = self.connection.query_row(select, [table], read).optional().map_err(failed)?;
+            let is_table =
+                |(kind, sql): &(String, String)| kind == "table" && sql.to_uppercase().starts_with("CREATE TABLE");
+            match found {
+                Some(found) if is_table(&found) => {}
+                Some(_) => {
+                    return input(format!(
+                        "is no performance database of MIOpen: its {table} is no table, but a view or of a module"
+                    ));
+                }
+                None => return input(format!("is no performance database of MIOpen: it has no table {table}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `perf_db` tells each row's device: databases of several devices do.
+    fn has_devices(&self) -> Result<bool> {
+        let select = "SELECT count(*) FROM pragma_table_info('perf_db') WHERE name IN ('arch', 'num_cu')";
+        let count: i64 = self.connection.query_row(select, [], |row| row.get(0)).map_err(failed)?;
+        Ok(count == 2)
+    }
+}
+
+/// Reads all rows, in the order of their ids; those of which a column is missing or of the wrong type are counted. `log` is what stood in the
+/// database's log.
 ///
 /// # Errors
 /// [`Error::Input`] where the database is damaged or has other tables.
-pub fn read(bytes: &[u8]) -> Result<Rows> {
-    let failed =
-        |e: rusqlite::Error| Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"));
-    let mut connection = Connection::open_in_memory().map_err(failed)?;
-    connection.deserialize_read_exact(MAIN_DB, bytes, bytes.len(), true).map_err(failed)?;
-    let check: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
-    if check != "ok" {
-        return input(format!("the SQLite database is damaged ({}); fetch it again", check.replace('\n', " ")));
-    }
-    let mut statement = connection.prepare(QUERY).map_err(failed)?;
+pub fn read(bytes: &[u8], log: Option<&[u8]>) -> Result<Rows> {
+    let copied = Copied::new(bytes, log)?;
+    copied.check()?;
+    let more = if copied.has_devices()? { ", perf_db.arch, perf_db.num_cu" } else { "" };
+    let connection = &copied.connection;
+    // a row of perf_db has one config
+    let count: i64 = connection.query_row("SELECT count(*) FROM perf_db", [], |row| row.get(0)).map_err(failed)?;
+    let most = usize::try_from(count).unwrap_or(0).min(MOST_ROWS);
+    let mut statement = connection.prepare(&format!("SELECT {COLUMNS}{more} {TABLES}")).map_err(failed)?;
     let mut found = statement.query([]).map_err(failed)?;
     let mut all = Rows::default();
     while let Some(row) = found.next().map_err(failed)? {
         let number = all.rows.len() + all.bad.rows() + 1;
-        if number > MOST_ROWS {
-            return input(format!("has more than {MOST_ROWS} rows, so it is no database of MIOpen"));
+        if number > most {
+            return input(format!(
+                "has more than {most} rows, or several configs of one id: it is no database of MIOpen"
+            ));
         }
-        match read_row(row) {
+        match read_row(row, !more.is_empty()) {
             Ok(row) => all.rows.push(row),
             Err(reason) => all.bad.add(&reason, &format!("row {number} of perf_db")),
         }
@@ -46,7 +127,7 @@ pub fn read(bytes: &[u8]) -> Result<Rows> {
 const MOST_ROWS: usize = 20_000_000;
 
 /// A row, or what is wrong with it.
-fn read_row(row: &rusqlite::Row) -> std::result::Result<Row, String> {
+fn read_row(row: &rusqlite::Row, has_device: bool) -> std::result::Result<Row, String> {
     let column = |i: usize| row.as_ref().column_name(i).unwrap_or("?");
     let fault = |i: usize| format!("its {} is missing or of the wrong type", column(i));
     let text = |i: usize| match row.get_ref(i) {
@@ -69,9 +150,12 @@ fn read_row(row: &rusqlite::Row) -> std::result::Result<Row, String> {
         (2 | 3, _) => "a bias".into(),
         _ => format!("{dimensions} dimensions"),
     };
+    let solver = text(0)?;
+    check_solver(solver)?;
     Ok(Row {
-        solver: text(0)?.into(),
+        solver: solver.into(),
         params: text(1)?.into(),
+        of: if has_device { Some((text(26)?.into(), size(27)?)) } else { None },
         convolution: Convolution {
             direction: text(2)?.into(),
             dtype: text(3)?.into(),

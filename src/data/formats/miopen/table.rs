@@ -68,12 +68,15 @@ fn ours(name: &str) -> Option<&'static [&'static str]> {
     NAMES.iter().find(|(theirs, _)| theirs.split(' ').any(|known| known == plain)).map(|(_, ours)| *ours)
 }
 
-/// The convolutions of a table's rows, each with its line's index, under the line of names. A column `op` may name other operations than `conv`,
+/// What is given the index of each line, with its convolutions or what is wrong with it.
+pub(crate) type Each<'e> = &'e mut dyn FnMut(usize, Result<Vec<Convolution>>) -> Result<()>;
+
+/// Gives the convolutions of a table's rows, each with its line's index, under the line of names. A column `op` may name other operations than `conv`,
 /// whose rows are passed over.
 ///
 /// # Errors
-/// [`Error::Input`] where a column is missing, unknown or there twice, with the number of the line where a row is no layer.
-pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: &Unsaid) -> Result<Vec<Convolution>> {
+/// [`Error::Input`] where a column is missing, unknown or there twice, and those of `each`.
+pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: &Unsaid, each: Each) -> Result<()> {
     let mut columns: Vec<&[&str]> = Vec::new();
     for name in head.split(',') {
         let Some(fields) = ours(name) else {
@@ -91,15 +94,14 @@ pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: 
     if let Some(missing) = NEEDED.iter().find(|name| !columns.iter().any(|fields| fields.contains(*name))) {
         return Err(Error::Input(format!("the table has no column for {missing}; its first line names {head}")));
     }
-    let mut all = Vec::new();
     for (at, line) in rows {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if op.is_some_and(|op| cells.get(op).is_some_and(|name| *name != "conv")) {
             continue;
         }
-        all.extend(of_row(&columns, &cells, unsaid).map_err(|e| e.at(format!("line {}", at + 1)))?);
+        each(*at, of_row(&columns, &cells, unsaid))?;
     }
-    Ok(all)
+    Ok(())
 }
 
 fn of_row(columns: &[&[&str]], cells: &[&str], unsaid: &Unsaid) -> Result<Vec<Convolution>> {

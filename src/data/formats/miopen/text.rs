@@ -2,8 +2,9 @@
 
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
-use crate::formats::miopen::rows::{Row, Rows, Times};
+use crate::formats::miopen::rows::{Row, Rows, Times, check_solver};
 use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::limits::SAMPLE_US;
 
 /// A line: its key, and its entries as name and rest.
 type Line<'t> = (Convolution, Vec<(&'t str, &'t str)>);
@@ -39,47 +40,93 @@ fn read_line(line: &str) -> Result<Line<'_>> {
     Ok((convolution, entries.split(';').filter(|e| !e.is_empty()).map(entry).collect::<Result<_>>()?))
 }
 
+/// An entry of a find database, of either generation: `algorithm:solver,ms,bytes,…` or `solver:ms,bytes,algorithm`.
+fn time_of<'e>(name: &'e str, rest: &'e str) -> Option<(&'e str, f64)> {
+    let parts: Vec<&str> = rest.split(',').collect();
+    let number = |at: usize| parts.get(at).and_then(|part: &&str| part.trim().parse::<f64>().ok());
+    let bytes = |at: usize| parts.get(at).is_some_and(|part| part.trim().parse::<u64>().is_ok());
+    let is_word = |at: usize| parts.get(at).is_some_and(|part| part.contains(|c: char| c.is_ascii_alphabetic()));
+    match (number(0), number(1)) {
+        (Some(ms), _) if bytes(1) && is_word(2) => Some((name, ms)),
+        (None, Some(ms)) if bytes(2) && is_word(0) => Some((parts[0], ms)),
+        _ => None,
+    }
+}
+
+/// Counts of entries by what they are.
+#[derive(Default)]
+struct Kinds {
+    times: usize,
+    params: usize,
+}
+
+impl Kinds {
+    fn add(&mut self, is_time: bool) {
+        *(if is_time { &mut self.times } else { &mut self.params }) += 1;
+    }
+}
+
 /// Reads all rows of a performance database.
 ///
 /// # Errors
-/// [`Error::Input`] where there is no row.
+/// [`Error::Input`] where there is no row, or where it is a find database.
 pub fn read(text: &str) -> Result<Rows> {
     let mut found = Rows::default();
-    let mut rows = Vec::new();
-    lines(text, &mut found.bad, |(convolution, entries), _, _| {
-        rows.extend(entries.into_iter().map(|(solver, params)| Row {
-            convolution: convolution.clone(),
-            solver: solver.into(),
-            params: params.into(),
-        }));
+    let (mut rows, mut kinds) = (Vec::new(), Kinds::default());
+    lines(text, &mut found.bad, |(convolution, entries), bad, place| {
+        for (solver, params) in entries {
+            kinds.add(time_of(solver, params).is_some());
+            match check_solver(solver) {
+                Ok(()) => rows.push(Row {
+                    convolution: convolution.clone(),
+                    solver: solver.into(),
+                    params: params.into(),
+                    of: None,
+                }),
+                Err(reason) => bad.add(&reason, place),
+            }
+        }
     });
     found.rows = rows;
+    if kinds.times > kinds.params {
+        return input(format!(
+            "is a find database: {} of its {} entries state times, not parameters; give it with --find-db",
+            kinds.times,
+            kinds.times + kinds.params
+        ));
+    }
     match found.rows.is_empty() && found.bad.rows() == 0 {
         true => input("holds no record"),
         false => Ok(found),
     }
 }
 
-/// Adds the times of a find database in milliseconds, of either generation: `algorithm:solver,ms,…` or `solver:ms,…`. Gives the number of
-/// entries, and those that state no time.
-pub fn read_times(text: &str, times: &mut Times) -> (usize, BadRows) {
-    let mut bad = BadRows::default();
+/// Adds the times of a find database in milliseconds. Gives the number of entries, and those that state no time.
+///
+/// # Errors
+/// [`Error::Input`] where it is a performance database.
+pub fn read_times(text: &str, times: &mut Times) -> Result<(usize, BadRows)> {
+    let (mut bad, mut kinds, mut found) = (BadRows::default(), Kinds::default(), Vec::new());
     let count = lines(text, &mut bad, |(convolution, entries), bad, place| {
         for (name, rest) in entries {
-            let mut parts = rest.split(',');
-            let first = parts.next().unwrap_or_default();
-            let (solver, ms) = match first.parse::<f64>() {
-                Ok(ms) => (name, Some(ms)),
-                Err(_) => (first, parts.next().and_then(|ms| ms.parse().ok())),
-            };
-            match ms.filter(|ms| ms.is_finite() && *ms > 0.0) {
-                Some(ms) => {
-                    let best = times.entry((convolution.clone(), solver.into())).or_insert(ms);
-                    *best = best.min(ms);
-                }
+            let time = time_of(name, rest);
+            kinds.add(time.is_some());
+            match time.filter(|(_, ms)| *ms > 0.0 && ms * 1e3 <= SAMPLE_US) {
+                Some((solver, ms)) => found.push((convolution.clone(), solver.to_string(), ms)),
                 None => bad.add(&format!("`{name}:{rest}` states no time in ms"), place),
             }
         }
     });
-    (count, bad)
+    if kinds.params > kinds.times {
+        return input(format!(
+            "is no find database: {} of its {} entries state parameters, not times; a performance database is imported without --find-db",
+            kinds.params,
+            kinds.times + kinds.params
+        ));
+    }
+    for (convolution, solver, ms) in found {
+        let best = times.entry((convolution, solver)).or_insert(ms);
+        *best = best.min(ms);
+    }
+    Ok((count, bad))
 }
