@@ -141,7 +141,8 @@ impl Book {
             format: String,
         }
         // what a disk leaves of a file of ours begins as one, or is no text
-        if !bytes.is_empty() && !bytes.starts_with(MARK) && is_text(bytes) {
+        let begins = bytes.starts_with(MARK) || MARK.starts_with(bytes);
+        if !begins && is_text(bytes) {
             return Err(Unusable::Foreign);
         }
         let damaged = |e: serde_json::Error| Unusable::Damaged(e.to_string());

@@ -38,14 +38,14 @@ impl Device {
     #[staticmethod]
     #[pyo3(signature = (name, **limits))]
     fn from_limits(py: Python<'_>, name: Text, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Device> {
-        let name = quoted(&name.0);
+        let shown_name = quoted(&name.0);
         let mut given = serde_json::Map::new();
         for (limit, value) in limits.into_iter().flatten() {
             // JSON has no infinity: it would be read as a limit that is not known
             let number = value.extract::<Real>()?.0;
             if !number.is_finite() {
                 let sentence = format!(
-                    "device `{name}`: {} is {number}, which is no limit; leave out what is not known",
+                    "device `{shown_name}`: {} is {number}, which is no limit; leave out what is not known",
                     shown(&limit)
                 );
                 return Err(Error::Input(sentence)).or_raise(py);
@@ -54,13 +54,15 @@ impl Device {
         }
         let known = LIMIT_NAMES.join(", ");
         if let Some(unknown) = given.keys().find(|limit| !LIMIT_NAMES.contains(&limit.as_str())) {
-            return Err(Error::Input(format!("device `{name}`: there is no limit `{unknown}` (there are {known})")))
-                .or_raise(py);
+            return Err(Error::Input(format!(
+                "device `{shown_name}`: there is no limit `{unknown}` (there are {known})"
+            )))
+            .or_raise(py);
         }
         let limits: Limits = serde_json::from_value(given.into())
-            .map_err(|e| Error::Input(format!("device `{name}`: {e}")))
+            .map_err(|e| Error::Input(format!("device `{shown_name}`: {e}")))
             .or_raise(py)?;
-        let text = serde_json::json!({"name": name, "limits": limits});
+        let text = serde_json::json!({"name": name.0, "limits": limits});
         Device::from_json(py, Text(text.to_string()))
     }
 

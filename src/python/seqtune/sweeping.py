@@ -190,6 +190,8 @@ def _book(book: Journal, failure: tuple[dict[str, Any], dict[str, int], Invalid]
 
 def _seconds(outcome: Any) -> list[float]:
     try:
+        if isinstance(outcome, (str, bytes)):  # its characters are no samples
+            raise TypeError("a text")
         several = hasattr(outcome, "__len__")
         if several and len(outcome) > SAMPLES:
             raise InputError(f"measure returned {len(outcome)} samples; {SAMPLES} are the most of a config")
