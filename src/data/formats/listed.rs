@@ -63,7 +63,8 @@ mod tests {
             let cut = read(&text[..end], "rows").unwrap();
             assert_eq!((cut.rows.len(), cut.is_cut), (rows, true), "{}", &text[..end]);
         }
-        for other in ["", "[1]", "{\"name\": \"a\"", "{\"name\": \"a\"}", "{\"rows\": 3}", "{\"rows\": [1,, 2", "rows"]
+        for other in
+            ["", "[1]", "{\"name\": \"a\"", "{\"name\": \"a\"}", "{\"rows\": 3}", "{\"rows\": [1, x, 2", "rows"]
         {
             assert!(read(other, "rows").is_err(), "{other}");
         }
