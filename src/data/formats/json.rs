@@ -54,7 +54,7 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
     let text = text.trim();
     let bytes = text.as_bytes();
     if !matches!(bytes.first(), Some(b'{' | b'[')) {
-        return input("is no object of JSON");
+        return input("it is no object of JSON");
     }
     let (mut parts, mut depth, mut begin, mut colon) = (Vec::new(), 0usize, 1, None);
     let mut at = 0;
@@ -74,7 +74,7 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
                     let behind = text.len() - at - 1;
                     return match behind {
                         0 => Ok(parts),
-                        _ => input(format!("{behind} bytes stand behind its end")),
+                        _ => input(format!("{behind} bytes stand behind the end of its JSON")),
                     };
                 }
             }
