@@ -64,7 +64,12 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
             b'{' | b'[' => depth += 1,
             b':' if depth == 1 && colon.is_none() => colon = Some(at),
             b',' if depth == 1 => {
-                parts.extend(part(text, (begin, colon, at), true));
+                // nothing between two commas is a part that cannot be parsed
+                parts.push(part(text, (begin, colon, at), true).unwrap_or(Part {
+                    name: None,
+                    text: "",
+                    is_whole: true,
+                }));
                 (begin, colon) = (at + 1, None);
             }
             b'}' | b']' => {
@@ -125,6 +130,7 @@ mod tests {
         assert_eq!(shown("[1, {\"a\": 2},\n"), [own("-", "1", true), own("-", "{\"a\": 2}", true)]);
         assert_eq!(shown("[1, {\"a\": 2"), [own("-", "1", true), own("-", "{\"a\": 2", false)]);
         assert_eq!(shown("{\"a\": \"2"), [own("a", "\"2", false)]);
+        assert_eq!(shown("[1,, 2]"), [own("-", "1", true), own("-", "", true), own("-", "2", true)]);
         assert!(shown("{}").is_empty() && shown("[").is_empty());
         assert!(parts("1").is_err() && parts("").is_err() && parts("{} {}").is_err());
     }
