@@ -298,33 +298,6 @@ fn an_export_by_another_kernel_or_another_version_of_it_is_refused() {
 }
 
 #[test]
-fn devices_of_almost_one_name_get_files_of_their_own_and_nothing_is_written_where_one_is_there() {
-    let place = Place::new();
-    let mut files = Vec::new();
-    for (at, name) in ["A 1", "A-1"].into_iter().enumerate() {
-        let mut dataset = odd(&place);
-        dataset.header.device.name = name.into();
-        dataset.header.device.aliases.clear();
-        files.push(place.path(&format!("{at}.jsonl")));
-        dataset.save_journal(Path::new(&files[at])).unwrap();
-    }
-    let all = place.path("all.sqt");
-    let merge = ["merge", &files[0], &files[1], "--by-device", "-o", &all];
-    let second = place.write("all.A-1-2.sqt", "a note");
-    let (_, err, code) = run(&merge);
-    assert!(
-        code == 2 && err.contains("all.A-1-2.sqt exists") && !Path::new(&place.path("all.A-1.sqt")).exists(),
-        "{err}"
-    );
-    std::fs::remove_file(second).unwrap();
-    let (out, err, code) = run(&merge);
-    assert_eq!(code, 0, "{out}{err}");
-    for (name, device) in [("all.A-1.sqt", "A 1"), ("all.A-1-2.sqt", "A-1")] {
-        assert_eq!(Dataset::load(Path::new(&place.path(name))).unwrap().header.device.name, device);
-    }
-}
-
-#[test]
 fn a_field_or_a_range_that_is_given_twice_is_refused() {
     let place = Place::new();
     let twice = "direction=F,N=1,C=64,H=56,W=56,K=64,R=1,S=1";

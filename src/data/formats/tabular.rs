@@ -75,6 +75,12 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
         };
         add(&name, values);
     }
+    RESULTS.iter().zip(results(records)).for_each(|(name, values)| add(name, values));
+    Ok(columns)
+}
+
+/// What came of each record, in the order of [`RESULTS`].
+fn results(records: &[&Record]) -> [Values; RESULTS.len()] {
     let text = |of: &dyn Fn(&Record) -> Option<String>| Values::Text(records.iter().map(|r| of(r)).collect());
     let whole = |of: &dyn Fn(&Record) -> Option<i64>| Values::Whole(records.iter().map(|r| of(r)).collect());
     let real = |of: &dyn Fn(&Record) -> Option<f64>| Values::Real(records.iter().map(|r| of(r)).collect());
@@ -100,7 +106,7 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
     };
     let needs =
         |of: fn(&crate::Resources) -> u32| move |r: &Record| r.observed.resources.as_ref().map(|n| of(n) as i64);
-    let results = [
+    [
         text(&|r| Some(outcome(r))),
         text(&detail),
         real(&quantile(0.5)),
@@ -111,9 +117,7 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
         whole(&needs(|n| n.registers)),
         whole(&needs(|n| n.local_bytes + n.dynamic_local_bytes)),
         real(&|r| r.observed.library_us.map(f64::from)),
-    ];
-    RESULTS.iter().zip(results).for_each(|(name, values)| add(name, values));
-    Ok(columns)
+    ]
 }
 
 /// Encodes columns as comma-separated values with a header row; line breaks within a cell become spaces.
