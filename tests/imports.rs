@@ -161,11 +161,7 @@ fn datasets_are_written_as_t4_csv_and_parquet() {
     for record in &after.records {
         let own = before.records.iter().find(|r| (&r.problem, &r.config) == (&record.problem, &record.config)).unwrap();
         match (&own.outcome, &record.outcome) {
-            // what is read leaves out the first run as cold
-            (Outcome::Measured(a), Outcome::Measured(b)) => {
-                let close = |(a, b): (&f32, &f32)| (a / b - 1.0).abs() < 1e-6;
-                assert!(a.samples_us[1..].iter().zip(&b.samples_us).all(close), "{a:?} {b:?}");
-            }
+            (Outcome::Measured(a), Outcome::Measured(b)) => assert_eq!(a.samples_us, b.samples_us),
             (Outcome::Invalid(a), Outcome::Invalid(b)) => assert_eq!(a.kind, b.kind),
             other => panic!("{other:?}"),
         }

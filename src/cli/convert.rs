@@ -30,11 +30,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(kernel) => carried(&args, &Kernel::open(kernel)?, &dataset)?,
         None => dataset,
     };
-    if args.output.extension().is_some_and(|e| e == "sqt") {
-        dataset.save_packed(&args.output)?;
-    } else {
-        dataset.save_journal(&args.output)?;
-    }
+    dataset.save(&args.output)?;
     crate::cli::answer::answer(&format!(
         "{}: {} records, hash {}",
         args.output.display(),

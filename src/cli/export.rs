@@ -4,13 +4,14 @@ mod clblast;
 mod header;
 mod miopen;
 
-use crate::cli::outputs::{Kind, Replace, claim, file_name};
+use crate::cli::outputs::{Kind, Replace, claim, claim_all, distinct, file_name};
 use clap::Subcommand;
-use seqtune_data::formats::{inductor, kernel_tuner, tabular};
+use seqtune_data::formats::{inductor, kernel_tuner, t4, tabular};
+use seqtune_data::version::check_kernel;
 use seqtune_data::{Dataset, Record};
 use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::{read_stream, write_whole};
-use seqtune_predict::kernel::{Kernel, Problem};
+use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
@@ -109,13 +110,13 @@ struct DatasetArgs {
 pub fn run(args: Args) -> Result<()> {
     match args.to {
         To::Miopen(args) => miopen::run(args),
-        To::Csv(args) => {
-            dataset(args, Kind::Csv, |kernel, records| tabular::write_csv(&tabular::columns(kernel, records)?))
-        }
-        To::Parquet(args) => {
-            dataset(args, Kind::Parquet, |kernel, records| tabular::write_parquet(&tabular::columns(kernel, records)?))
-        }
-        To::T4(args) => dataset(args, Kind::T4, t4),
+        To::Csv(args) => dataset(args, Kind::Csv, |k, _, records| {
+            Ok((tabular::write_csv(&tabular::columns(k, records)?)?, records.len()))
+        }),
+        To::Parquet(args) => dataset(args, Kind::Parquet, |k, _, records| {
+            Ok((tabular::write_parquet(&tabular::columns(k, records)?)?, records.len()))
+        }),
+        To::T4(args) => dataset(args, Kind::T4, results),
         To::KernelTuner(args) => caches(args),
         To::Inductor(args) => table(args),
         To::Header(args) => header::run(args),
@@ -190,11 +191,29 @@ fn table(args: InductorArgs) -> Result<()> {
 }
 
 /// A problem's records; a file of T4 holds no more.
-fn t4(kernel: &Kernel, records: &[&Record]) -> Result<Vec<u8>> {
+fn results(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(Vec<u8>, usize)> {
     if records.iter().any(|r| r.problem != records[0].problem) {
         return input("holds several problems, a file of T4 one; choose it with --problem");
     }
-    Ok(kernel_tuner::write_t4(kernel, records)?.into_bytes())
+    let (text, written) = t4::write_t4(kernel, device, records)?;
+    Ok((text.into_bytes(), written))
+}
+
+/// A dataset with its kernel, which is the one that was measured.
+fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
+    let dataset = Dataset::load(&args.dataset)?;
+    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    check_kernel(&kernel, &args.dataset.display().to_string(), &dataset)?;
+    Ok((kernel, dataset))
+}
+
+/// What was written, and what not.
+fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &str) {
+    let mut text = format!("{place}: {written} records of {}{what}", kernel.name);
+    if written < all {
+        text += &format!("\nleft out, because no time of theirs is known: {} records", all - written);
+    }
+    crate::cli::answer::answer(&text);
 }
 
 /// The records that are asked for.
@@ -213,9 +232,8 @@ fn wanted<'d>(args: &DatasetArgs, kernel: &Kernel, dataset: &'d Dataset) -> Resu
 
 /// A cache file for each problem: OUTPUT where there is one, in the folder OUTPUT where there are several.
 fn caches(args: DatasetArgs) -> Result<()> {
-    let dataset = Dataset::load(&args.dataset)?;
+    let (kernel, dataset) = measured(&args)?;
     let at = |e: Error| e.at(args.dataset.display());
-    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     let mut problems: Vec<(&str, Vec<&Record>)> = Vec::new();
     for record in wanted(&args, &kernel, &dataset)? {
         match problems.iter_mut().find(|(problem, _)| *problem == &*record.problem) {
@@ -232,34 +250,36 @@ fn caches(args: DatasetArgs) -> Result<()> {
     }
     let mut outputs = vec![args.output.clone()];
     if problems.len() > 1 || args.output.is_dir() {
-        std::fs::create_dir_all(&args.output).map_err(io(&args.output))?;
         let name = |(problem, _): &(&str, _)| {
             let brief = kernel.brief_problem(&kernel.problem(problem).map_err(at)?);
-            Ok(args.output.join(format!("{}.json", file_name(&brief.replace('=', "").replace(',', "_"))?)))
+            file_name(&brief.replace('=', "").replace(',', "_"))
         };
-        outputs = problems.iter().map(name).collect::<Result<_>>()?;
+        let names = distinct(problems.iter().map(name).collect::<Result<_>>()?);
+        outputs = names.iter().map(|name| args.output.join(format!("{name}.json"))).collect();
+        std::fs::create_dir_all(&args.output).map_err(io(&args.output))?;
     }
-    outputs
-        .iter()
-        .try_for_each(|output| claim(output, Kind::Cache, args.replace, std::slice::from_ref(&args.dataset)))?;
-    let mut count = 0;
+    claim_all(&outputs, Kind::Cache, args.replace, std::slice::from_ref(&args.dataset))?;
+    let (mut written, mut all) = (0, 0);
     for (output, (_, records)) in outputs.iter().zip(&problems) {
-        count += records.len();
-        let text = kernel_tuner::write_cache(&kernel, &dataset.header.device, records).map_err(at)?;
+        let (text, entries) = kernel_tuner::write_cache(&kernel, &dataset.header.device, records).map_err(at)?;
+        (written, all) = (written + entries, all + records.len());
         write_whole(output, text.as_bytes())?;
     }
-    let (place, files) = (args.output.display(), outputs.len());
-    crate::cli::answer::answer(&format!("{place}: {count} records of {} in {files} cache files", kernel.name));
+    let what = format!(" in {} cache file{}", outputs.len(), if outputs.len() == 1 { "" } else { "s" });
+    report(&args.output.display().to_string(), (&kernel, written, all), &what);
     Ok(())
 }
 
-fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Result<Vec<u8>>) -> Result<()> {
+/// Encodes a kernel's records that were measured on a device; with how many of them are in it.
+type Write = fn(&Kernel, &Device, &[&Record]) -> Result<(Vec<u8>, usize)>;
+
+fn dataset(args: DatasetArgs, kind: Kind, write: Write) -> Result<()> {
     claim(&args.output, kind, args.replace, std::slice::from_ref(&args.dataset))?;
-    let dataset = Dataset::load(&args.dataset)?;
-    let place = args.dataset.display().to_string();
-    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let (kernel, dataset) = measured(&args)?;
     let records = wanted(&args, &kernel, &dataset)?;
-    write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
-    crate::cli::answer::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
+    let (bytes, written) =
+        write(&kernel, &dataset.header.device, &records).map_err(|e| e.at(args.dataset.display()))?;
+    write_whole(&args.output, &bytes)?;
+    report(&args.output.display().to_string(), (&kernel, written, records.len()), "");
     Ok(())
 }

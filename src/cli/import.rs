@@ -4,19 +4,19 @@ mod clblast;
 mod clocks;
 mod miopen;
 mod options;
+mod sweeps;
 mod triton;
 
 use crate::cli::outputs::{Kind, Replace, claim};
 use clap::Subcommand;
-use options::{Strictness, Target, left_behind, pair, texts};
+use options::{Strictness, left_behind, pair, readable, texts};
 use seqtune_data::formats::autoheuristic;
-use seqtune_data::formats::kernel_tuner;
-use seqtune_data::formats::kernel_tuner::Sweep;
-use seqtune_data::formats::opened::contents;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::text;
-use seqtune_predict::kernel::{Device, Kernel};
-use std::path::{Path, PathBuf};
+use seqtune_data::formats::kernel_tuner::read_cache;
+use seqtune_data::formats::ktt::read_ktt;
+use seqtune_data::formats::t4::read_t4;
+use seqtune_predict::error::{Result, input};
+use std::path::PathBuf;
+use sweeps::SweepArgs;
 
 /// Makes datasets of what others have tuned or measured
 #[derive(clap::Args)]
@@ -32,6 +32,8 @@ enum From {
     AutoHeuristic(AutoHeuristicArgs),
     /// Cache files of Kernel Tuner's, each the sweep of one problem
     KernelTuner(SweepArgs),
+    /// KTT's own output in JSON (TuningOutput.json), the sweep of one problem
+    Ktt(SweepArgs),
     /// Results in the auto-tuning community's T4 format: the sweep of one problem
     T4(SweepArgs),
     Clblast(clblast::ClblastArgs),
@@ -39,28 +41,10 @@ enum From {
     Triton(triton::TritonArgs),
 }
 
-#[derive(clap::Args)]
-struct SweepArgs {
-    /// JSON, or .gz of it; of one kernel and device
-    #[arg(required = true)]
-    files: Vec<PathBuf>,
-    /// Kernel that was swept: a name, or the path of a folder with a kernel.toml of its space
-    #[arg(long)]
-    kernel: String,
-    /// Problem that was swept [default: the sizes that the file tells]
-    #[arg(long)]
-    problem: Option<String>,
-    /// Device that it was measured on [default: the described one that the file names]
-    #[arg(long)]
-    device: Option<String>,
-    #[command(flatten)]
-    target: Target,
-}
-
 /// Measurements of PyTorch's AutoHeuristic: Triton's mm, mixed_mm and flex_attention
 #[derive(clap::Args)]
 struct AutoHeuristicArgs {
-    /// Files of one kernel and device: .txt, or .zip of such
+    /// Files of one kernel and device: .txt; also packed by gzip, bzip2 or zip
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// The dataset
@@ -85,8 +69,9 @@ pub fn run(args: Args) -> Result<()> {
     match args.from {
         From::Miopen(args) => miopen::run(args),
         From::AutoHeuristic(args) => autoheuristic(args),
-        From::KernelTuner(args) => sweep(args, kernel_tuner::read_cache),
-        From::T4(args) => sweep(args, kernel_tuner::read_t4),
+        From::KernelTuner(args) => sweeps::run(args, read_cache),
+        From::Ktt(args) => sweeps::run(args, read_ktt),
+        From::T4(args) => sweeps::run(args, read_t4),
         From::Triton(args) => triton::run(args),
         From::Clblast(args) => clblast::run(args),
         From::Clocks(args) => clocks::run(args),
@@ -103,6 +88,9 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
             place.ends_with(".txt") || args.files.iter().any(|path| path.as_os_str() == place.as_str())
         });
     }
+    let sound =
+        |file: &(String, String)| autoheuristic::check(&file.1).map(|()| file.clone()).map_err(|e| e.at(&file.0));
+    let files = readable(&files, args.strictness.strict, &sound)?;
     let ask = autoheuristic::Options { device, set: args.set, command: crate::cli::outputs::command_line() };
     let imported = autoheuristic::import(&files, ask)?;
     let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out, bad } = &imported;
@@ -111,7 +99,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     if records == 0 {
         return input("no row could be imported");
     }
-    dataset.save_packed(&args.output)?;
+    dataset.save(&args.output)?;
     if args.json {
         return crate::cli::answer::answer_json(&serde_json::json!({
             "kernel": kernel.name, "device": dataset.header.device.name, "rows": rows, "repeated": repeated, "records": records,
@@ -128,63 +116,4 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     text += &left_behind(0, left_out, "rows", bad);
     crate::cli::answer::answer(&text);
     Ok(())
-}
-
-fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
-    args.target.claim(&args.files)?;
-    let kernel = Kernel::open(&args.kernel)?;
-    if args.files.len() > 1 && args.problem.is_some() {
-        return input(
-            "--problem is of one file; import files of several problems one by one, where they do not tell their sizes",
-        );
-    }
-    let mut imported = sweep_of(&args.files[0], &args, &kernel, parse)?;
-    for file in &args.files[1..] {
-        let more = sweep_of(file, &args, &kernel, parse)?;
-        imported.join(more).map_err(|e| e.at(file.display()))?;
-    }
-    let kernel_tuner::Imported { dataset, failed, left_out, bad, entries } = &imported;
-    let place = args.files[0].display();
-    bad.check(*entries, args.target.strictness.strict).map_err(|e| e.at(&place))?;
-    if dataset.records.is_empty() {
-        return input(format!("{place}: no config could be imported"));
-    }
-    dataset.save_packed(&args.target.output)?;
-    let mut text = format!(
-        "{}: {} records of {} on {}, {failed} of them of configs that failed",
-        args.target.output.display(),
-        dataset.records.len(),
-        kernel.name,
-        dataset.header.device.name
-    );
-    text += &left_behind(0, left_out, "configs", bad);
-    crate::cli::answer::answer(&text);
-    Ok(())
-}
-
-/// What one file holds.
-fn sweep_of(
-    file: &Path,
-    args: &SweepArgs,
-    kernel: &Kernel,
-    parse: fn(&str) -> Result<Sweep>,
-) -> Result<kernel_tuner::Imported> {
-    let place = file.display().to_string();
-    let at = |e: Error| e.at(&place);
-    let text = text(contents(file)?).map_err(at)?;
-    let sweep = parse(&text).map_err(at)?;
-    let device = match (&args.device, &sweep.device) {
-        (Some(name), _) => crate::cli::inputs::device(name)?,
-        (None, Some(name)) => Device::described(name.trim_start_matches("NVIDIA ")).map_err(|_| {
-            Error::Input(format!(
-                "{place}: was measured on {name}, which is not described; name a device or a .toml file with --device"
-            ))
-        })?,
-        (None, None) => return input(format!("{place}: tells no device; name it with --device")),
-    };
-    let problem = match &args.problem {
-        Some(problem) => problem.clone(),
-        None => sweep.problem(kernel).map_err(at)?,
-    };
-    sweep.dataset(kernel, &problem, device, (&place, crate::cli::outputs::command_line())).map_err(at)
 }

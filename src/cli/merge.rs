@@ -75,10 +75,7 @@ fn one(args: &Args, output: &Path, datasets: &[(String, Dataset)], others: bool)
         return input(format!("{}; go on with those, or pass --partial", missing.join("; ")));
     }
     missing.iter().for_each(|sentence| warn(sentence));
-    match output.extension().is_some_and(|e| e == "sqt") {
-        true => dataset.save_packed(output)?,
-        false => dataset.save_journal(output)?,
-    }
+    dataset.save(output)?;
     let failed = dataset.records.iter().filter(|r| matches!(r.outcome, Outcome::Invalid(_))).count();
     let problems = dataset.records.iter().map(|r| &r.problem).collect::<std::collections::BTreeSet<_>>().len();
     if args.json {

@@ -76,6 +76,22 @@ impl Kind {
         }
     }
 
+    /// Refuses a name whose end says another kind of file.
+    fn check_ending(self, output: &Path) -> Result<()> {
+        let ending = output.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let known = ENDINGS.iter().find(|(known, ..)| *known == ending);
+        let Some((_, kinds, verb)) = known.filter(|(_, kinds, _)| !kinds.contains(&self)) else { return Ok(()) };
+        // a page or a note may be called as it likes
+        if matches!(self, Kind::Model | Kind::Drawing) || kinds.is_empty() && self != Kind::Dataset {
+            return Ok(());
+        }
+        let own = match self {
+            Kind::Dataset => "a dataset ends in .sqt or .jsonl".to_string(),
+            other => format!("another name is for a {}", other.name()),
+        };
+        input(format!("{}: {verb} writes such a file; {own}", output.display()))
+    }
+
     /// Whether a regular file is of the kind, by its first bytes.
     fn is(self, path: &Path) -> bool {
         let mut head = Vec::new();
@@ -101,6 +117,16 @@ impl Kind {
     }
 }
 
+/// Ends of names that decide what a file is: the kinds that have it, and the verb that writes it.
+const ENDINGS: [(&str, &[Kind], &str); 5] = [
+    ("sqt", &[Kind::Dataset], "`seqtune convert`"),
+    ("jsonl", &[Kind::Dataset], "`seqtune convert`"),
+    ("csv", &[Kind::Csv], "`seqtune export csv`"),
+    ("parquet", &[Kind::Parquet], "`seqtune export parquet`"),
+    // of many kinds, none of which is a dataset
+    ("json", &[], "`seqtune export kernel-tuner` or `export t4`"),
+];
+
 /// Refuses to write where that would take the place of something else, or cannot work: before the work is done.
 ///
 /// # Errors
@@ -109,6 +135,7 @@ impl Kind {
 pub fn claim(output: &Path, kind: Kind, replace: Replace, read: &[PathBuf]) -> Result<()> {
     let place = output.display();
     let led = target(output)?;
+    kind.check_ending(output)?;
     if read.iter().any(|path| is_same(path, output)) {
         return input(format!("{place} is what is read; name another file to write"));
     }
@@ -123,6 +150,17 @@ pub fn claim(output: &Path, kind: Kind, replace: Replace, read: &[PathBuf]) -> R
     }
     // the folder takes files; nothing stays in it
     beside(&led).map(drop)
+}
+
+/// Refuses a name for a journal whose end says another kind of file.
+///
+/// # Errors
+/// `Error::Input` with what the end stands for.
+pub fn check_journal(output: &Path) -> Result<()> {
+    match output.extension().is_some_and(|e| e == "sqt") {
+        true => input(format!("{}: a sweep goes on in a journal, .jsonl; --pack writes .sqt", output.display())),
+        false => Kind::Dataset.check_ending(output),
+    }
 }
 
 /// Claims several files of one kind, before the first of them is written.
@@ -144,6 +182,23 @@ pub fn claim_all(outputs: &[PathBuf], kind: Kind, replace: Replace, read: &[Path
         }
     }
     Ok(())
+}
+
+/// Names that are no two the same, whatever the size of their letters: a later one that is gets a number.
+pub fn distinct(names: Vec<String>) -> Vec<String> {
+    let mut taken: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let mut written: Vec<String> = Vec::new();
+    for (i, name) in names.into_iter().enumerate() {
+        let mut own = name.clone();
+        let mut number = 1;
+        while taken[..i].contains(&own.to_lowercase()) {
+            number += 1;
+            own = format!("{name}-{number}");
+        }
+        taken[i] = own.to_lowercase();
+        written.push(own);
+    }
+    written
 }
 
 /// Claims the plots and pages of a verb: those of before are replaced, other files only by force.
@@ -200,6 +255,39 @@ mod tests {
         assert_eq!(file_name("../../x y/z").unwrap(), ".._.._x_y_z");
         assert_eq!(file_name("gfx906 (60)").unwrap(), "gfx906__60_");
         assert!(file_name("..").is_err() && file_name("").is_err());
+    }
+
+    #[test]
+    fn no_two_names_of_a_set_are_the_same_and_a_name_keeps_to_its_place() {
+        let names = |names: &[&str]| distinct(names.iter().map(|name| name.to_string()).collect());
+        assert_eq!(names(&["A-1", "B", "a-1", "A-1", "A-1-2"]), ["A-1", "B", "a-1-2", "A-1-3", "A-1-2-2"]);
+    }
+
+    #[test]
+    fn the_end_of_a_name_decides_what_is_written_under_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let claim = |name: &str, kind| {
+            claim(&folder.path().join(name), kind, Replace::default(), &[]).map_err(|e| e.to_string())
+        };
+        for (name, kind) in [
+            ("x.sqt", Kind::Dataset),
+            ("x", Kind::Dataset),
+            ("x.csv", Kind::Csv),
+            ("x.json", Kind::T4),
+            ("x.txt", Kind::Csv),
+        ] {
+            assert!(claim(name, kind).is_ok(), "{name}");
+        }
+        for (name, kind, verb) in [
+            ("x.csv", Kind::Dataset, "export csv"),
+            ("x.PARQUET", Kind::Dataset, "export parquet"),
+            ("x.json", Kind::Dataset, "export kernel-tuner"),
+            ("x.parquet", Kind::Csv, "export parquet"),
+            ("x.sqt", Kind::T4, "convert"),
+            ("x.jsonl", Kind::Cache, "convert"),
+        ] {
+            assert!(claim(name, kind).unwrap_err().contains(verb), "{name}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `seqtune sweep`
 
 use crate::cli::answer::{answer, answer_json, tell, warn, wrote};
-use crate::cli::outputs::{Kind, Replace, claim};
+use crate::cli::outputs::{Kind, Replace, check_journal, claim};
 use crate::cli::precompile;
 use crate::cli::progress::Bar;
 use crate::cli::shards;
@@ -148,7 +148,11 @@ fn guided(
 
 /// Refuses a packed form that would take the place of something else.
 fn check(args: &Args) -> Result<()> {
+    check_journal(&args.output)?;
     let Some(pack) = &args.pack else { return Ok(()) };
+    if pack.extension().is_some_and(|e| e == "jsonl") {
+        return input(format!("--pack {}: the packed form ends in .sqt", pack.display()));
+    }
     if *pack == args.output || crate::cli::outputs::is_same(pack, &args.output) {
         return input(format!("--pack {} is the journal; name another file", pack.display()));
     }

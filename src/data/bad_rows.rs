@@ -91,7 +91,8 @@ impl BadRows {
     /// A line for each reason and one for its example, each behind a line break.
     pub fn text(&self) -> String {
         let line = |(reason, counts): (&String, &Counts)| {
-            format!("\nleft out, because {reason}: {} rows\n  first: {}", counts.rows, counts.example)
+            let rows = if counts.rows == 1 { "row" } else { "rows" };
+            format!("\nleft out, because {reason}: {} {rows}\n  first: {}", counts.rows, counts.example)
         };
         self.0.iter().map(line).collect()
     }

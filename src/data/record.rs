@@ -3,6 +3,7 @@
 use crate::observed::Observed;
 use crate::stats;
 use seqtune_predict::Objective;
+use seqtune_predict::limits::SAMPLE_US;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -107,8 +108,14 @@ impl Outcome {
             {
                 Some("a time is not above 0")
             }
+            Outcome::Measured(m) if m.samples_us.iter().any(|us| f64::from(*us) > SAMPLE_US) => {
+                Some("a time is over thirty days")
+            }
             Outcome::Measured(m) if m.energy.is_some_and(|e| impossible(e.joules)) => Some("an energy is not above 0"),
             Outcome::Tuned(Tuned { time_us: Some(us) }) if impossible(*us as f64) => Some("a time is not above 0"),
+            Outcome::Tuned(Tuned { time_us: Some(us) }) if f64::from(*us) > SAMPLE_US => {
+                Some("a time is over thirty days")
+            }
             _ => None,
         }
     }

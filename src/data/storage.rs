@@ -38,6 +38,17 @@ impl Dataset {
         }
     }
 
+    /// Writes the form that the end of the name decides: packed where it is `.sqt`, else a journal.
+    ///
+    /// # Errors
+    /// As [`Dataset::save_packed`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        match path.extension().is_some_and(|e| e == "sqt") {
+            true => self.save_packed(path),
+            false => self.save_journal(path),
+        }
+    }
+
     /// Writes the packed form atomically.
     ///
     /// # Errors

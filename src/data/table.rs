@@ -3,7 +3,7 @@
 use crate::dataset::Dataset;
 use crate::record::Outcome;
 use crate::stats::quantile;
-use crate::version::check_version;
+use crate::version::check_kernel;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
@@ -59,10 +59,7 @@ impl Table {
         let mut table = Table { devices: Vec::new(), tried: Vec::new(), hashes: Vec::new() };
         for (place, dataset) in datasets {
             let header = &dataset.header;
-            if header.kernel != kernel.name {
-                return input(format!("{place}: holds kernel {}, not {}", header.kernel, kernel.name));
-            }
-            check_version(kernel, place, dataset)?;
+            check_kernel(kernel, place, dataset)?;
             let space = kernel.space_hash_on(&header.device);
             let device = match table.devices.iter().position(|d| *d == header.device) {
                 Some(i) => i,

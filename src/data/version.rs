@@ -6,6 +6,17 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{ConfigSpace, Device, Difference, Kernel};
 use std::collections::HashMap;
 
+/// Refuses a dataset of another kernel than `kernel`, or of another version of it.
+///
+/// # Errors
+/// [`Error::Input`] that names it, and the way out.
+pub fn check_kernel(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<()> {
+    match dataset.header.kernel == kernel.name {
+        true => check_version(kernel, place, dataset),
+        false => input(format!("{place}: holds kernel {}, not {}", dataset.header.kernel, kernel.name)),
+    }
+}
+
 /// Refuses a dataset of another version of `kernel`, and says what differs.
 ///
 /// # Errors

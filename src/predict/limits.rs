@@ -65,10 +65,13 @@ pub const SHARDS: usize = 100_000;
 
 /// What unpacked data may have at most while they are unpacked: so many times the packed bytes that were read, or [`UNPACKED_BYTES`] where that
 /// is more; in all what the kind of file may have.
-pub const UNPACKED_TIMES: u64 = 250;
+pub const UNPACKED_TIMES: u64 = 100;
 
 /// See [`UNPACKED_TIMES`].
 pub const UNPACKED_BYTES: u64 = 64 << 20;
+
+/// What unpacked data may have in any case.
+pub const UNPACKED_MOST: u64 = 1 << 30;
 
 /// Microseconds of one launch or run: thirty days. A time beyond is a unit misread, or stands for a failure.
 pub const SAMPLE_US: f64 = 2.592e12;

@@ -30,8 +30,9 @@ pub fn corpus(target: &str) -> Vec<Vec<u8>> {
             texts
         }
         "autoheuristic" => vec![read("tests/goldens/inputs/mm.txt")],
-        "kernel_tuner" => lines(&[r#"{"device_name": "T4", "problem_size": [64, 32], "tune_params_keys": ["a"], "cache": {"1": {"a": 1, "time": 2.0, "times": [5.0, 2.0]}, "2": {"a": 2, "time": "RuntimeFailedConfig"}}}"#]),
-        "t4" => lines(&[r#"{"schema_version": "1.0.0", "results": [{"configuration": {"a": 1}, "times": {"runtimes": [3.0, 1.0]}, "invalidity": "correct"}]}"#]),
+        "kernel_tuner" => lines(&[r#"{"device_name": "T4", "kernel_name": "toy", "problem_size": [64, 32], "tune_params_keys": ["tile", "width"], "objective": "time", "cache": {"1": {"tile": 1, "width": 1, "time": 2.0, "times": [5.0, 2.0, 2.5], "nvml_energy": 0.25, "nvml_power": NaN}, "2": {"tile": "2", "width": true, "time": "RuntimeFailedConfig"}, "4": {"tile": 4.0, "width": 2, "time": 0.5}}}"#]),
+        "ktt" => lines(&[r#"{"Metadata": {"Device": "T4", "TimeUnit": "Microseconds"}, "Results": [{"Configuration": [{"Name": "tile", "Value": 2, "ValueType": "Int"}, {"Name": "width", "Value": 1.0}], "KernelName": "toy", "Status": "Ok", "TotalDuration": 96.5}, {"Configuration": [{"Name": "tile", "Value": 1}, {"Name": "width", "Value": 1}], "KernelName": "toy", "Status": "ComputationFailed", "TotalDuration": 0.0}]}"#]),
+        "t4" => lines(&[r#"{"schema_version": "1.0.0", "metadata": {"timeunit": "microseconds", "device": "T4"}, "results": [{"configuration": {"tile": "4", "width": 1}, "times": {"runtimes": [3.0, 1.0]}, "invalidity": "correct", "measurements": [{"name": "time", "value": 1.0, "unit": "us"}, {"name": "energy", "value": 3, "unit": "mJ"}], "objectives": ["time"]}, {"configuration": {"tile": 1, "width": 1}, "invalidity": "compile"}]}"#]),
         "triton" => lines(&[r#"{"key": [64, 32, 16, "torch.float32"], "configs_timings": [[{"kwargs": {"MWG": 64, "NWG": 64, "MDIM": 8, "NDIM": 8, "VWN": 4, "STRM": 0, "STRN": 0, "KWG": 16, "KWI": 2, "SA": true, "SB": 1, "PAD": 0, "VWA": 1, "VWB": 1, "GROUP": 1}, "num_warps": 4, "num_ctas": 1, "num_stages": 3, "maxnreg": null}, [0.5, 0.4, Infinity]]]}"#]),
         other => panic!("no corpus for {other}"),
     }

@@ -2,7 +2,8 @@
 //!
 //! `tests/fuzz.rs` runs them on stable Rust, `tests/fuzz/fuzz_targets` under cargo-fuzz.
 
-use seqtune_data::formats::{autoheuristic, kernel_tuner, miopen, triton};
+use seqtune_data::formats::sweep::{Import, Sweep};
+use seqtune_data::formats::{autoheuristic, kernel_tuner, ktt, miopen, t4, triton};
 use seqtune_data::{journal, packed};
 use seqtune_predict::kernel::ConfigSpace;
 use seqtune_predict::kernel::expr::Expr;
@@ -14,7 +15,7 @@ use std::sync::LazyLock;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("kernel_toml", kernel_toml),
     ("expression", expression),
     ("problem", problem),
@@ -29,6 +30,7 @@ pub const TARGETS: [Target; 16] = [
     ("autoheuristic", autoheuristic),
     ("kernel_tuner", kernel_tuner),
     ("t4", t4),
+    ("ktt", ktt),
     ("triton", triton),
     ("stream", stream),
 ];
@@ -143,12 +145,26 @@ fn autoheuristic(data: &[u8]) {
 
 fn kernel_tuner(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    kernel_tuner::read_cache(text).ok();
+    imported(kernel_tuner::read_cache(text));
+}
+
+/// What another tuner's file holds becomes a dataset that can be written and read again.
+fn imported(sweep: seqtune_predict::Result<Sweep>) {
+    let Ok(sweep) = sweep else { return };
+    sweep.problem(&TOY).ok();
+    let mut import = Import::new(&TOY, &A100, String::new());
+    import.add("fuzz", sweep, "M=1000").unwrap();
+    import.finish().dataset.check().unwrap();
+}
+
+fn ktt(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    imported(ktt::read_ktt(text));
 }
 
 fn t4(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    kernel_tuner::read_t4(text).ok();
+    imported(t4::read_t4(text));
 }
 
 fn triton(data: &[u8]) {

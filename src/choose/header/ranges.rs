@@ -29,7 +29,7 @@ impl Ranges {
     /// What `problems` span; for sizes named in `wanted`, by name with the least and the greatest, that instead.
     ///
     /// # Errors
-    /// [`Error::Input`](seqtune_predict::Error::Input) where a name is no size field, or its range is empty or beyond the kernel's.
+    /// [`Error::Input`](seqtune_predict::Error::Input) where a name is no size field or is given twice, or its range is empty or beyond the kernel's.
     pub fn new(kernel: &Kernel, problems: &[Problem], wanted: &[(String, u64, u64)]) -> Result<Ranges> {
         let mut spans = Vec::new();
         for (at, field) in kernel.fields.iter().enumerate() {
@@ -41,7 +41,10 @@ impl Ranges {
             };
             spans.push(if field.kind == FieldKind::Size { Span::Sizes(least, greatest) } else { Span::Values(values) });
         }
-        for (name, least, greatest) in wanted {
+        for (i, (name, least, greatest)) in wanted.iter().enumerate() {
+            if wanted[..i].iter().any(|(other, ..)| other == name) {
+                return input(format!("the range of {name} is given twice"));
+            }
             let at = kernel.fields.iter().position(|f| f.name == *name && f.kind == FieldKind::Size);
             let Some(at) = at else {
                 let sizes = kernel.fields.iter().filter(|f| f.kind == FieldKind::Size).map(|f| f.name.as_str());

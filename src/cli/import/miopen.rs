@@ -2,7 +2,7 @@
 
 use crate::cli::import::options::Strictness;
 use crate::cli::inputs::{named_after, stem};
-use crate::cli::outputs::{Kind, Replace, claim, file_name};
+use crate::cli::outputs::{Kind, Replace, claim_all, file_name};
 use crate::cli::progress::Bar;
 use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
 use seqtune_data::{BadRows, Counts};
@@ -122,7 +122,8 @@ pub fn run(args: MiopenArgs) -> Result<()> {
             files.push((folder.join(format!("{}-{}.sqt", file_name(device)?, file_name(solver)?)), dataset));
         }
     }
-    files.iter().try_for_each(|(file, _)| claim(file, Kind::Dataset, args.replace, &args.databases))?;
+    let outputs: Vec<PathBuf> = files.iter().map(|(file, _)| file.clone()).collect();
+    claim_all(&outputs, Kind::Dataset, args.replace, &args.databases)?;
     files.iter().try_for_each(|(file, dataset)| dataset.save_packed(file))?;
     report(&args, &imported)
 }

@@ -6,7 +6,7 @@ use seqtune_data::formats::opened;
 use seqtune_data::{BadRows, Dataset};
 use seqtune_predict::error::{Result, input};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What becomes of rows that cannot be read.
 #[derive(clap::Args)]
@@ -50,7 +50,7 @@ impl Target {
         bad.check(rows, self.strictness.strict)?;
         match dataset.records.is_empty() {
             true => input(format!("no {what} could be imported")),
-            false => dataset.save_packed(&self.output),
+            false => dataset.save(&self.output),
         }
     }
 }
@@ -59,10 +59,10 @@ impl Target {
 ///
 /// # Errors
 /// The error of the first file that cannot be read, where it refuses the import.
-pub fn readable<T>(files: &[PathBuf], strict: bool, read: &dyn Fn(&Path) -> Result<T>) -> Result<Vec<T>> {
+pub fn readable<F, T>(files: &[F], strict: bool, read: &dyn Fn(&F) -> Result<T>) -> Result<Vec<T>> {
     let (mut found, mut unread) = (Vec::new(), Vec::new());
-    for path in files {
-        match read(path) {
+    for file in files {
+        match read(file) {
             Ok(one) => found.push(one),
             Err(e) if strict => return Err(e.at("--strict")),
             Err(e) => unread.push(e),
@@ -80,7 +80,7 @@ pub fn readable<T>(files: &[PathBuf], strict: bool, read: &dyn Fn(&Path) -> Resu
 /// # Errors
 /// As [`readable`].
 pub fn texts(files: &[PathBuf], strict: bool) -> Result<Vec<(String, String)>> {
-    Ok(readable(files, strict, &opened::texts)?.concat())
+    Ok(readable(files, strict, &|path| opened::texts(path))?.concat())
 }
 
 /// `NAME=VALUE`.

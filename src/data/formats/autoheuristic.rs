@@ -10,6 +10,7 @@ use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::limits::SAMPLE_US;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -77,6 +78,28 @@ struct Rows {
     bad: BadRows,
 }
 
+/// The metadata and the line of columns that a file begins with.
+fn head(text: &str) -> Result<(Head, &str)> {
+    let mut lines = text.lines();
+    let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|e| {
+        let what = "is no file of AutoHeuristic: its first line is not the JSON it begins with";
+        Error::Input(format!("{what} ({e})"))
+    })?;
+    let columns = lines.next().unwrap_or_default();
+    match columns.ends_with(",choice,feedback") {
+        true => Ok((head, columns)),
+        false => input("line 2: the last columns are not choice and feedback"),
+    }
+}
+
+/// Refuses a text that is no file of AutoHeuristic.
+///
+/// # Errors
+/// [`Error::Input`] with what it does not begin with.
+pub fn check(text: &str) -> Result<()> {
+    head(text).map(drop)
+}
+
 impl Rows {
     /// Adds the rows of a file; `seen` holds those of all files so far.
     fn read<'t>(
@@ -85,15 +108,7 @@ impl Rows {
         set: &[(String, String)],
         seen: &mut HashSet<&'t str>,
     ) -> Result<()> {
-        let mut lines = text.lines();
-        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).map_err(|e| {
-            let what = "is no file of AutoHeuristic: its first line is not the JSON it begins with";
-            Error::Input(format!("{place}: {what} ({e})"))
-        })?;
-        let columns = lines.next().unwrap_or_default();
-        if !columns.ends_with(",choice,feedback") {
-            return input(format!("{place}, line 2: the last columns are not choice and feedback"));
-        }
+        let (head, columns) = head(text).map_err(|e| e.at(place))?;
         match &self.head {
             None => (self.head, self.columns) = (Some(head), columns.into()),
             Some(first) if *first != head => {
@@ -142,6 +157,9 @@ impl Rows {
         // inf is what a config that failed takes
         if !(milliseconds == f64::INFINITY || stored.is_normal() && stored > 0.0) {
             return input(format!("`{feedback}` is no time above 0"));
+        }
+        if milliseconds.is_finite() && milliseconds * 1e3 > SAMPLE_US {
+            return input(format!("a time of `{feedback}` ms is over thirty days"));
         }
         let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
         let column = |name: &str| fields.iter().position(|f| *f == name).and_then(|at| problem.get(at));
@@ -195,7 +213,10 @@ pub fn import(files: &[(String, String)], ask: Options) -> Result<Imported> {
     })?;
     read.check_columns(&kernel, &ask.set)?;
     let Options { device, command, .. } = ask;
-    let device = device.map_or_else(|| device_of(head), Ok)?;
+    let device = match device {
+        Some(device) => fits(head, &device).map(|()| device)?,
+        None => device_of(head)?,
+    };
     let places = files.iter().map(|(place, _)| place.clone()).collect();
     let provenance = Provenance::Imported { tool: "PyTorch's AutoHeuristic".into(), files: places };
     let header = Header::new(&kernel, &device, 0, provenance, command);
@@ -272,6 +293,19 @@ fn config(choice: &str) -> Option<String> {
     let pairs: Vec<(&str, &str)> = pairs.collect::<Option<_>>()?;
     let own = pairs.into_iter().filter(|(_, value)| *value != "-1");
     Some(own.map(|(name, value)| format!("{}={value}", name.replace('-', "_"))).collect::<Vec<_>>().join(","))
+}
+
+/// Refuses a device that cannot be the one of the metadata.
+fn fits(head: &Head, device: &Device) -> Result<()> {
+    let architecture = format!("sm_{}{}", head.device_capa.0, head.device_capa.1);
+    let other = device.architecture.starts_with("sm_") && device.architecture != architecture;
+    match other || device.limits.local_memory_opt_in.is_some_and(|bytes| bytes != head.shared_memory) {
+        true => input(format!(
+            "the files tell a device of {architecture} with {} bytes, and --device names {}, which is none",
+            head.shared_memory, device.name
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Finds the described device with the architecture and shared memory of the metadata.

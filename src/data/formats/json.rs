@@ -54,7 +54,7 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
     let text = text.trim();
     let bytes = text.as_bytes();
     if !matches!(bytes.first(), Some(b'{' | b'[')) {
-        return input("is no object of JSON");
+        return input("it is no object of JSON");
     }
     let (mut parts, mut depth, mut begin, mut colon) = (Vec::new(), 0usize, 1, None);
     let mut at = 0;
@@ -64,7 +64,12 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
             b'{' | b'[' => depth += 1,
             b':' if depth == 1 && colon.is_none() => colon = Some(at),
             b',' if depth == 1 => {
-                parts.extend(part(text, (begin, colon, at), true));
+                // nothing between two commas is a part that cannot be parsed
+                parts.push(part(text, (begin, colon, at), true).unwrap_or(Part {
+                    name: None,
+                    text: "",
+                    is_whole: true,
+                }));
                 (begin, colon) = (at + 1, None);
             }
             b'}' | b']' => {
@@ -74,7 +79,7 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
                     let behind = text.len() - at - 1;
                     return match behind {
                         0 => Ok(parts),
-                        _ => input(format!("{behind} bytes stand behind its end")),
+                        _ => input(format!("{behind} bytes stand behind the end of its JSON")),
                     };
                 }
             }
@@ -125,6 +130,7 @@ mod tests {
         assert_eq!(shown("[1, {\"a\": 2},\n"), [own("-", "1", true), own("-", "{\"a\": 2}", true)]);
         assert_eq!(shown("[1, {\"a\": 2"), [own("-", "1", true), own("-", "{\"a\": 2", false)]);
         assert_eq!(shown("{\"a\": \"2"), [own("a", "\"2", false)]);
+        assert_eq!(shown("[1,, 2]"), [own("-", "1", true), own("-", "", true), own("-", "2", true)]);
         assert!(shown("{}").is_empty() && shown("[").is_empty());
         assert!(parts("1").is_err() && parts("").is_err() && parts("{} {}").is_err());
     }

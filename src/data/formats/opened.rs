@@ -200,7 +200,7 @@ mod tests {
     fn archives_that_hold_nothing_are_refused_before_they_fill_memory() {
         let zeros = vec![0; 80 << 20];
         for bomb in [gzipped(&zeros), zipped(&[("zeros.json", &zeros)])] {
-            let error = found(&bomb).unwrap_err().to_string();
+            let error = found(&bomb).map(|files| files.len()).unwrap_err().to_string();
             assert!(error.contains("times as much as its packed data"), "{error}");
         }
     }

@@ -1,6 +1,7 @@
 //! Datasets as tables for other programs: comma-separated values, or Apache Parquet.
 
 use crate::formats::kernel_tuner::name_of;
+use crate::formats::names;
 use crate::record::{Outcome, Record};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -28,10 +29,25 @@ pub struct Column {
     values: Values,
 }
 
-/// Builds the columns of a kernel's records.
+/// Columns of results, whose names a field or a parameter does not take.
+const RESULTS: [&str; 10] = [
+    "outcome",
+    "detail",
+    "median_us",
+    "quartile1_us",
+    "quartile3_us",
+    "samples",
+    "joules",
+    "registers",
+    "local_bytes",
+    "library_us",
+];
+
+/// Builds the columns of a kernel's records, no two of one name.
 ///
 /// They are problem fields, parameters, outcome, median and quartiles in microseconds, number of samples, joules, registers, local memory
-/// in bytes, and library time in microseconds.
+/// in bytes, and library time in microseconds. A field or parameter that is called like a column of results is written behind `field_` or
+/// `parameter_`.
 ///
 /// # Errors
 /// [`Error::Problem`] or [`Error::Config`] where the kernel rejects a record.
@@ -40,10 +56,10 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
     let configs = records.iter().map(|r| kernel.config(&r.config)).collect::<Result<Vec<_>>>()?;
     let mut columns = Vec::new();
     let mut add = |name: &str, values: Values| columns.push(Column { name: name.into(), values });
-    for (i, field) in kernel.fields.iter().enumerate() {
+    for ((i, field), name) in kernel.fields.iter().enumerate().zip(names::fields(kernel, &RESULTS)) {
         let of_problem = problems.iter().map(|p| p.values[i]);
         add(
-            &field.name,
+            &name,
             match field.kind {
                 FieldKind::Choice => Values::Text(of_problem.map(|v| field.labels.get(v as usize).cloned()).collect()),
                 FieldKind::Size => Values::Whole(of_problem.map(|v| Some(v as i64)).collect()),
@@ -51,14 +67,20 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
             },
         );
     }
-    for (i, parameter) in kernel.parameters.iter().enumerate() {
+    for ((i, parameter), name) in kernel.parameters.iter().enumerate().zip(names::parameters(kernel, &RESULTS)) {
         let chosen = configs.iter().map(|c| c.0[i] as usize);
         let values = match parameter.labels.is_empty() {
             true => Values::Whole(chosen.map(|at| Some(parameter.values[at])).collect()),
             false => Values::Text(chosen.map(|at| Some(parameter.show(at))).collect()),
         };
-        add(&parameter.name, values);
+        add(&name, values);
     }
+    RESULTS.iter().zip(results(records)).for_each(|(name, values)| add(name, values));
+    Ok(columns)
+}
+
+/// What came of each record, in the order of [`RESULTS`].
+fn results(records: &[&Record]) -> [Values; RESULTS.len()] {
     let text = |of: &dyn Fn(&Record) -> Option<String>| Values::Text(records.iter().map(|r| of(r)).collect());
     let whole = |of: &dyn Fn(&Record) -> Option<i64>| Values::Whole(records.iter().map(|r| of(r)).collect());
     let real = |of: &dyn Fn(&Record) -> Option<f64>| Values::Real(records.iter().map(|r| of(r)).collect());
@@ -84,17 +106,18 @@ pub fn columns(kernel: &Kernel, records: &[&Record]) -> Result<Vec<Column>> {
     };
     let needs =
         |of: fn(&crate::Resources) -> u32| move |r: &Record| r.observed.resources.as_ref().map(|n| of(n) as i64);
-    add("outcome", text(&|r| Some(outcome(r))));
-    add("detail", text(&detail));
-    add("median_us", real(&quantile(0.5)));
-    add("quartile1_us", real(&quantile(0.25)));
-    add("quartile3_us", real(&quantile(0.75)));
-    add("samples", whole(&|r| Some(samples(r))));
-    add("joules", real(&|r| r.outcome.joules()));
-    add("registers", whole(&needs(|n| n.registers)));
-    add("local_bytes", whole(&needs(|n| n.local_bytes + n.dynamic_local_bytes)));
-    add("library_us", real(&|r| r.observed.library_us.map(f64::from)));
-    Ok(columns)
+    [
+        text(&|r| Some(outcome(r))),
+        text(&detail),
+        real(&quantile(0.5)),
+        real(&quantile(0.25)),
+        real(&quantile(0.75)),
+        whole(&|r| Some(samples(r))),
+        real(&|r| r.outcome.joules()),
+        whole(&needs(|n| n.registers)),
+        whole(&needs(|n| n.local_bytes + n.dynamic_local_bytes)),
+        real(&|r| r.observed.library_us.map(f64::from)),
+    ]
 }
 
 /// Encodes columns as comma-separated values with a header row; line breaks within a cell become spaces.

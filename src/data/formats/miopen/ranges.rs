@@ -60,12 +60,16 @@ fn values_of(text: &str) -> Option<Vec<u32>> {
 /// filter, or their groups do not divide the channels.
 ///
 /// # Errors
-/// [`Error::Input`] where they are more than [`limits::CONVOLUTIONS`], or a size is out of range.
+/// [`Error::Input`] where they are more than [`limits::CONVOLUTIONS`], a size is out of range, or has two ranges.
 pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(Vec<Convolution>, usize)> {
     let each = ranges.iter().try_fold(1usize, |product, range| product.checked_mul(range.values.len()));
     let count = each.and_then(|each| each.checked_mul(convolutions.len()));
     if count.is_none_or(|count| count > limits::CONVOLUTIONS) {
         return input(format!("the ranges make more than {} convolutions; use wider steps", limits::CONVOLUTIONS));
+    }
+    let places: Vec<usize> = ranges.iter().flat_map(|range| range.places.iter().copied()).collect();
+    if let Some(twice) = (1..places.len()).find(|at| places[..*at].contains(&places[*at])) {
+        return input(format!("the range of {} is given twice", SIZES[places[twice]]));
     }
     let deep = ranges.iter().flat_map(|range| &range.places).find(|place| **place >= FLAT);
     if let (Some(place), true) = (deep, convolutions.iter().any(|c| c.dimensions == 2)) {

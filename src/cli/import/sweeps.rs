@@ -1,0 +1,103 @@
+//! `seqtune import kernel-tuner`, `import t4` and `import ktt`: sweeps of other tuners.
+
+use crate::cli::answer::{answer, warn};
+use crate::cli::import::options::{Target, left_behind, readable, texts};
+use seqtune_data::formats::origins::{Origins, agree, described};
+use seqtune_data::formats::sweep::{Import, Imported, Sweep};
+use seqtune_predict::error::{Result, input};
+use seqtune_predict::kernel::{Device, Kernel};
+use std::path::PathBuf;
+
+/// What such imports are asked.
+#[derive(clap::Args)]
+pub struct SweepArgs {
+    /// Files of one kernel and device; also packed by gzip, bzip2 or zip
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Kernel that was swept: a name, or the path of a folder with a kernel.toml of its space
+    #[arg(long)]
+    kernel: String,
+    /// Problem that was swept [default: the sizes that the file tells]
+    #[arg(long)]
+    problem: Option<String>,
+    /// Device that it was measured on [default: the described one that the file names]
+    #[arg(long)]
+    device: Option<String>,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A file: its place, and what it holds.
+type File = (String, Sweep);
+
+pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
+    args.target.claim(&args.files)?;
+    let kernel = Kernel::open(&args.kernel)?;
+    let strict = args.target.strictness.strict;
+    let texts = texts(&args.files, strict)?;
+    let files: Vec<File> =
+        readable(&texts, strict, &|(place, text)| Ok((place.clone(), read(text).map_err(|e| e.at(place))?)))?;
+    if files.len() > 1 && args.problem.is_some() {
+        return input(
+            "--problem is of one file; import files of several problems one by one, where they do not tell their sizes",
+        );
+    }
+    let device = device(&args, &files)?;
+    let mut import = Import::new(&kernel, &device, crate::cli::outputs::command_line());
+    let problem = |(place, sweep): &File| problem(&args, &kernel, sweep).map_err(|e| e.at(place));
+    let files: Vec<(File, String)> = readable(&files, strict, &|file| Ok((file.clone(), problem(file)?)))?;
+    for ((place, sweep), problem) in files {
+        import.add(&place, sweep, &problem).map_err(|e| e.at(&place))?;
+    }
+    let imported = import.finish();
+    let place = args.files[0].display();
+    let Imported { dataset, entries, bad, .. } = &imported;
+    args.target.save(dataset, (*entries, bad), "config").map_err(|e| e.at(place))?;
+    answer(&report(&args, &kernel, &imported));
+    Ok(())
+}
+
+/// The device of all files: the one that is named, which is not another than they tell, or the described one that they tell.
+fn device(args: &SweepArgs, files: &[File]) -> Result<Device> {
+    let mut origins = Origins::default();
+    for (place, sweep) in files {
+        origins.add(place, sweep.kernel.as_deref(), sweep.device.as_deref())?;
+    }
+    let place = args.files[0].display();
+    match (&args.device, origins.device()) {
+        (Some(name), told) => {
+            let device = crate::cli::inputs::device(name)?;
+            let warning = told.map(|told| agree(&device, told)).transpose().map_err(|e| e.at(place))?;
+            warning.flatten().iter().for_each(|warning| warn(&format!("{} {warning}", args.files[0].display())));
+            Ok(device)
+        }
+        (None, Some(told)) => described(told).map_err(|e| e.at(place)),
+        (None, None) => input(format!("{place}: tells no device; name it with --device")),
+    }
+}
+
+/// The problem of a file: the one that is named, or the one that it tells. Our own exports tell it in full.
+fn problem(args: &SweepArgs, kernel: &Kernel, sweep: &Sweep) -> Result<String> {
+    let shown = |text: &str| Ok(kernel.show_problem(&kernel.problem(text)?));
+    let Some(named) = &args.problem else { return shown(&sweep.problem(kernel)?) };
+    let named = shown(named)?;
+    match sweep.problem.as_deref().map(shown).transpose()? {
+        Some(own) if own != named => input(format!("is of the problem {own}, and --problem names {named}")),
+        _ => Ok(named),
+    }
+}
+
+fn report(args: &SweepArgs, kernel: &Kernel, imported: &Imported) -> String {
+    let Imported { dataset, failed, repeated, metered, left_out, bad, .. } = imported;
+    let mut text = format!(
+        "{}: {} records of {} on {}, {failed} of them of configs that failed",
+        args.target.output.display(),
+        dataset.records.len(),
+        kernel.name,
+        dataset.header.device.name
+    );
+    if *metered > 0 {
+        text += &format!(", {metered} with joules");
+    }
+    text + &left_behind(*repeated, left_out, "configs", bad)
+}
