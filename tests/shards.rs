@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SIZES, run, seqtune, write};
+use common::{SIZES, run, seqtune, signal, write};
 use seqtune_data::{Dataset, Record};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -149,8 +149,7 @@ time = "wall"
         std::thread::sleep(Duration::from_millis(20));
     }
     let asked = Instant::now();
-    // SAFETY: sends a signal to a process that this test has started
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+    signal(child.id(), libc::SIGTERM);
     let status = child.wait().unwrap();
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();

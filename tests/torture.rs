@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{drawn, run, seqtune, text};
+use common::{drawn, run, seqtune, signal, text};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Dataset, Outcome};
@@ -43,13 +43,6 @@ fn whole_lines(journal: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(journal).unwrap_or_default();
     bytes.truncate(bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1));
     bytes
-}
-
-fn signal(process: u32, signal: i32) {
-    // SAFETY: sends a signal to a process that this test has started
-    unsafe {
-        libc::kill(process as libc::pid_t, signal);
-    }
 }
 
 fn workers(parent: u32) -> Vec<u32> {

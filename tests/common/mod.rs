@@ -124,6 +124,14 @@ pub fn public(file: &str, from: &str) -> Option<String> {
     is_there.then_some(path)
 }
 
+/// Sends a signal to a process that a test has started: the program `kill` is not on every machine.
+pub fn signal(process: u32, signal: i32) {
+    // SAFETY: asks the system for one signal
+    unsafe {
+        libc::kill(process as libc::pid_t, signal);
+    }
+}
+
 /// Writes a file and gives its path.
 pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     let path = folder.join(name);
