@@ -23,7 +23,7 @@ cd "$work"
 if pip install --quiet numpy pandas >"$work/pip.log" 2>&1; then
     "$python" -m unittest discover -s "$root/src/python/tests" -t "$root/src/python/tests" -p 'test_frames.py'
 else
-    echo "skipped: NumPy and pandas cannot be installed here"
+    echo "skipped: NumPy and pandas cannot be installed here; it takes a way to PyPI"
 fi
 "$python" "$root/src/python/tests/documents.py" "$root"
 if pip install --quiet mypy >"$work/pip.log" 2>&1; then
@@ -33,6 +33,6 @@ if pip install --quiet mypy >"$work/pip.log" 2>&1; then
     "$python" -m mypy --strict --no-error-summary "$root/src/python/tests/typed.py"
     "$python" -m mypy.stubtest --concise seqtune._seqtune
 else
-    echo "skipped: mypy cannot be installed here"
+    echo "skipped: mypy cannot be installed here; it takes a way to PyPI"
 fi
 echo "python: all passed in $((SECONDS - began)) s"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Puts in place what seqtune builds and runs on, by part; all but slurm where none is named. Does nothing for what is there.
+# Puts in place what seqtune builds and runs on, by part; all but slurm and chromium where none is named. Does nothing for what is there.
 #
-#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd] [slurm]
+#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd] [slurm] [chromium]
 #
 #   opencl     PoCL, the processor as an OpenCL device (43 MB): sweep, validate
 #   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, evaluate --folds
@@ -9,6 +9,7 @@
 #   nvrtc      NVIDIA's run-time compiler under .nvrtc (90 MB): programs for NVIDIA GPUs without one
 #   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
 #   slurm      Slurm (4 MB): the test of a sweep on a cluster of one node
+#   chromium   Chromium and Node.js (130 MB): the tests of the page of docs/try, scripts/web.sh --test
 #
 # SEQTUNE_TORCH_DIR names an existing torch 2.11.0 folder (with include/ and lib/) to use instead of a download.
 set -euo pipefail
@@ -26,8 +27,8 @@ parts=("$@")
 [ $# -gt 0 ] || parts=(opencl libtorch lightgbm nvrtc amd)
 for part in "${parts[@]}"; do
     case $part in
-        opencl | libtorch | lightgbm | nvrtc | amd | slurm) ;;
-        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd, slurm" ;;
+        opencl | libtorch | lightgbm | nvrtc | amd | slurm | chromium) ;;
+        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd, slurm, chromium" ;;
     esac
 done
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
@@ -167,6 +168,16 @@ install_slurm() {
     install slurmctld slurmd slurm-client || say "Slurm is not there: tests/cluster.rs is skipped"
 }
 
+chromium_ready() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1
+node_ready() { command -v node >/dev/null; }
+
+install_chromium() {
+    say "installing Chromium and Node.js (130 MB)"
+    # what is there stays as it is: a newer Node.js of another origin goes before Debian's
+    chromium_ready || install chromium || say "Chromium is not there: scripts/web.sh --test leaves the page out"
+    node_ready || install nodejs || say "Node.js is not there: scripts/web.sh --test leaves the module out"
+}
+
 get_libtorch() {
     libtorch_ready && return
     command -v c++ >/dev/null || fail "a C++ compiler is missing: install g++, then run this again"
@@ -182,4 +193,5 @@ wants nvrtc && ! nvrtc_ready && python_or_fail && fetch_libraries .nvrtc nvidia-
     "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" libnvrtc.so.13 libnvrtc-builtins.so.13.0
 wants amd && ! { hip_ready && clang_ready; } && install_amd
 wants slurm && ! slurm_ready && install_slurm
+wants chromium && ! { chromium_ready && node_ready; } && install_chromium
 say "ready: ${parts[*]}"

@@ -4,10 +4,11 @@
 #   scripts/web.sh            builds docs/try/seqtune.wasm, copies the model of gemm beside it, and tests the page
 #   scripts/web.sh --build    builds alone
 #   scripts/web.sh --test     tests docs/try as it is, against `seqtune` (SEQTUNE_BIN names a built one)
-#   scripts/web.sh --check    says whether docs/try was built from the sources as they are
+#   scripts/web.sh --check    says whether docs/try was built from the sources as they are, and whether its scripts can be read
 #
 # It builds with rustup's target wasm32-unknown-unknown, or with Debian's rustc-web, cargo-web, rust-web-src and lld-14. Node asks the
-# module, headless Chromium opens the page; what is missing is skipped, and said. Screenshots: target/web-page.
+# module, headless Chromium opens the page; where one is missing that is skipped and said, and fails where CI
+# is set: `scripts/setup.sh chromium` installs both. Screenshots: target/web-page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/try
@@ -47,9 +48,30 @@ build() {
     say "$(du -cb $page/* | tail -1 | cut -f 1) bytes in $page, of which seqtune.wasm has $(stat -c %s $page/seqtune.wasm)"
 }
 
+# What a test wants is not there: its part is left out, but not by CI.
+missing() {
+    [ -z "${CI:-}" ] || fail "$1 is missing, and CI leaves nothing out: run scripts/setup.sh chromium"
+    echo "skipped: $1 is not here; \`scripts/setup.sh chromium\` installs it"
+}
+
+# A script with an error in it, such as a name that is declared twice, never starts; Node.js reads each without running it.
+parse() {
+    local script module
+    command -v node >/dev/null || { missing Node.js; return; }
+    module=$(mktemp --suffix .mjs)
+    for script in $page/*.js; do
+        cp "$script" "$module"
+        node --check "$module" 2>"$module.said" || { sed "s|$module|$script|" "$module.said" >&2; rm -f "$module" "$module.said"; fail "$script cannot be read"; }
+    done
+    rm -f "$module" "$module.said"
+    say "the scripts of $page can be read"
+}
+
 check() {
     [ "$(cat $page/sources.sha256 2>/dev/null)" = "$(sources)" ] || fail "$page was built from other sources; scripts/web.sh builds it anew"
+    cmp --silent models/gemm-cpu/distilled.safetensors $page/model.safetensors || fail "$page/model.safetensors is not the model of gemm; scripts/web.sh copies it anew"
     say "$page was built from these sources"
+    parse
 }
 
 # The folder of a page has at most so many bytes.
@@ -65,12 +87,13 @@ run_tests() {
         seqtune=target/release/seqtune
     fi
     seqtune=$(realpath "$seqtune")
-    if command -v node >/dev/null; then node scripts/web_ask.mjs "$seqtune"; else echo "skipped: no node"; fi
+    parse
+    ! command -v node >/dev/null || node scripts/web_ask.mjs "$seqtune"
     chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
     if [ -z "$chromium" ]; then
-        echo "skipped: no Chromium"
+        missing Chromium
     elif ! command -v python3 >/dev/null; then
-        echo "skipped: no python3"
+        missing python3
     else
         python3 scripts/web_page.py "$chromium" "$seqtune" target/web-page
     fi

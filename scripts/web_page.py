@@ -220,7 +220,7 @@ def mislead(browser):
     print(f"  wrong device: {browser.js(SAID)}")
     assert "nonsense" in browser.js(SAID)
     browser.call("Page.navigate", url=(root / "docs/try/index.html").as_uri())
-    time.sleep(0.3)
+    browser.wait("document.readyState === 'complete'")
     assert "http.server" in browser.js(SAID), "a page opened as a file does not say what to do"
     browser.errors.clear()
     browser.requests.clear()

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{opencl_or_skip, run};
+use common::{PATIENT, opencl_or_skip, run};
 use seqtune_data::{Dataset, InvalidityKind, Outcome};
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn sweep(kernel: &str, problem: &str) -> Result<Outcome, String> {
     let path = folder.path().join("sweep.jsonl").display().to_string();
     let args =
         ["sweep", kernel, "--device", "opencl:0", "--sample", "1", "--seed", "2", "-o", &path, "--problems", problem];
-    let (_, err, _) = run(&args);
+    let (_, err, _) = run(&[&args[..], &PATIENT].concat());
     // a config that fails is a record; where the problem cannot be measured there is none
     let mut records = Dataset::load(Path::new(&path)).map_or_else(|_| Vec::new(), |dataset| dataset.records);
     if records.is_empty() { Err(err) } else { Ok(records.remove(0).outcome) }

@@ -175,7 +175,8 @@ fn said_with(header: &str) -> Vec<String> {
     write(folder.path(), "clblast_c.h", DOUBLE.as_bytes());
     write(folder.path(), "main.c", PROGRAM.as_bytes());
     let built = Command::new("cc")
-        .args(["-Wall", "-Wextra", "-Werror", "main.c", "-o", "main"])
+        // the double stands for `<clblast_c.h>`, whether CLBlast is installed or not
+        .args(["-Wall", "-Wextra", "-Werror", "-I.", "main.c", "-o", "main"])
         .current_dir(folder.path())
         .output()
         .unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{run, write};
+use common::{public, run, write};
 use seqtune_data::Dataset;
 use seqtune_predict::kernel::Kernel;
 
@@ -99,13 +99,11 @@ fn rows_that_make_no_sense_are_left_out_and_counted_and_what_is_missing_is_named
 
 #[test]
 fn the_measured_programs_of_a_gpu_are_all_imported() {
-    let file = "../shared/data/clocks/gtxtitanx.csv";
-    if !std::path::Path::new(file).exists() {
-        return eprintln!("skipped: {file} is not here");
-    }
+    let from = "the sets of github.com/hpc-ulisboa/gpuPTXModel, as one table";
+    let Some(file) = public("clocks/gtxtitanx.csv", from) else { return };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("clocks.sqt").display().to_string();
-    let (said, err, code) = run(&["import", "clocks", file, "-o", &out, "--strict"]);
+    let (said, err, code) = run(&["import", "clocks", &file, "-o", &out, "--strict"]);
     assert!(
         code == 0 && said.contains("5024 records of clocks on GTX Titan X from 5024 rows of 157 programs"),
         "{said}{err}"

@@ -17,7 +17,7 @@ impl Bench {
     fn new() -> Option<Bench> {
         let bench = Bench(tempfile::tempdir().unwrap());
         if architectures().is_empty() {
-            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+            println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
             return None;
         }
         for (source, library) in [("libcuda.c", "libcuda.so.1"), ("libnvidia-ml.c", "libnvidia-ml.so.1")] {
@@ -80,7 +80,7 @@ impl Bench {
     /// Waits until the last changes are to the clocks of the driver.
     fn is_given_back(&self) -> bool {
         let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(10) {
+        while began.elapsed() < Duration::from_secs(120) {
             if self.changes().ends_with(&["core 1500".into(), "memory 2600".into()]) {
                 return true;
             }
@@ -142,7 +142,7 @@ fn clocks_are_given_back_when_a_worker_hangs_or_the_whole_sweep_is_killed() {
     let began = Instant::now();
     while !bench.changes().iter().any(|change| change == "core 1200") {
         assert!(
-            began.elapsed() < Duration::from_secs(60) && sweep.try_wait().unwrap().is_none(),
+            began.elapsed() < Duration::from_secs(120) && sweep.try_wait().unwrap().is_none(),
             "{:?}",
             bench.changes()
         );

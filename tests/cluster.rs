@@ -14,7 +14,7 @@ fn slurm_or_skip() -> bool {
         |program: &str| ["/usr/sbin", "/usr/bin"].iter().any(|p| std::path::Path::new(p).join(program).exists());
     let has = ["slurmctld", "slurmd", "sbatch"].iter().all(|program| is_there(program));
     if !has {
-        println!("skipped: Slurm is not installed (scripts/setup.sh slurm)");
+        println!("skipped: Slurm is not installed; `scripts/setup.sh slurm` installs it");
     }
     has
 }
@@ -38,7 +38,7 @@ until scontrol requeue "${job}_2" 2>/dev/null || [ "$(state 2)" = PENDING ]; do 
 # Slurm lets what is queued again wait for two minutes; sooner, but not before what was killed is gone
 sleep 5
 until "$3" status runs 2>/dev/null | grep -q '4 of 4 shards complete'; do
-    [ "$SECONDS" -lt 150 ] || { "$3" status runs; squeue; break; }
+    [ "$SECONDS" -lt 600 ] || { "$3" status runs; squeue; break; }
     for task in 1 2; do
         [ "$(state $task)" != PENDING ] ||
             scontrol update "JobId=${job}_$task" StartTime=now || true

@@ -139,9 +139,9 @@ fn the_page_on_triton_shows_what_is_computed_from_counted_machine_code() {
     let script = root().join("scripts/triton_article.py");
     match std::process::Command::new("python3").arg(script).arg("check").output() {
         Ok(output) if String::from_utf8_lossy(&output.stderr).contains("No module named 'tomllib'") => {
-            println!("skipped: Python here is older than 3.11");
+            println!("skipped: Python here has no tomllib; it takes Python 3.11 or newer");
         }
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
-        Err(_) => println!("skipped: no python3"),
+        Err(_) => println!("skipped: python3 is missing; `apt-get install python3` brings it"),
     }
 }

@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 /// The folder of the double, built once; `None`, with a word, where it or NVRTC is missing.
 fn double() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
+    if architectures().is_empty() {
+        println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
+        return None;
+    }
     let built = FOLDER.get_or_init(|| {
-        if architectures().is_empty() {
-            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
-            return None;
-        }
         let folder = tempfile::tempdir().unwrap();
         build_double("libcuda.c", &folder.path().join("libcuda.so.1")).then_some(folder)
     });

@@ -138,7 +138,7 @@ fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_writte
         ] {
             refused(args);
         }
-        assert!(began.elapsed().as_secs() < 20, "{file} is opened without waiting");
+        assert!(began.elapsed().as_secs() < 120, "{file} is opened without waiting");
         assert!(!Path::new(&out).exists());
     }
     for file in [&pipe, &endless] {
@@ -185,11 +185,13 @@ fn predicting_opens_no_network_starts_no_process_and_writes_nothing() {
     strace.args(["-f", "-qq", "-e", watched, "-o"]).arg(&trace).arg(program);
     let Ok(output) = strace.args(["predict", "models/gemm-cpu", "gemm", "M=64,N=64,K=64", "--device", "A100"]).output()
     else {
-        println!("skipped: strace is not here");
+        println!("skipped: strace is not here; `apt-get install strace` brings it");
         return;
     };
     let Ok(calls) = std::fs::read_to_string(&trace) else {
-        println!("skipped: strace may not watch a process here");
+        println!(
+            "skipped: strace may watch no process here; it takes root, or a container with the capability SYS_PTRACE"
+        );
         return;
     };
     assert!(output.status.success());

@@ -15,7 +15,10 @@ fn gpu() -> Option<String> {
     let ids = answer["live"].as_array().unwrap().iter().filter_map(|d| d["id"].as_str());
     let gpu = ids.filter(|id| !id.starts_with("opencl:")).map(String::from).next();
     if gpu.is_none() {
-        println!("skipped: no GPU opens here ({})", answer["missing"]);
+        println!(
+            "skipped: no GPU opens here; it takes a GPU of NVIDIA's or AMD's with its driver ({})",
+            answer["missing"]
+        );
     }
     gpu
 }
@@ -117,7 +120,9 @@ fn the_energy_of_a_config_is_found_again() {
             );
             assert!(spread < 0.1 && watts > a.idle_watts && watts < 3e3, "{a:?} {b:?}");
         }
-        (Err(reason), _) | (_, Err(reason)) => println!("skipped: no energy here: {reason}"),
+        (Err(reason), _) | (_, Err(reason)) => {
+            println!("skipped: no energy is metered here ({reason}); it takes a GPU whose driver counts it")
+        }
     }
 }
 
@@ -134,6 +139,6 @@ fn predictions_are_measured_beside_the_vendors_library() {
             let us = answer["library_us"].as_f64().expect("the library failed");
             println!("{name}: {us:.1} us, best prediction {:.1}", answer["best_us"]);
         }
-        None => println!("skipped: no vendor's library opens here"),
+        None => println!("skipped: no vendor's library opens here; it takes cuBLAS of a CUDA toolkit"),
     }
 }

@@ -71,12 +71,12 @@ fn doubles() -> Option<&'static Path> {
 fn apis() -> Vec<&'static Api> {
     let mut apis = Vec::new();
     match architectures().is_empty() {
-        true => println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)"),
+        true => println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it"),
         false => apis.push(&CUDA),
     }
     match hip::compiler("gfx90a") {
         Ok(_) => apis.push(&HIP),
-        Err(e) => println!("skipped: {e} (scripts/setup.sh installs both)"),
+        Err(e) => println!("skipped: {e}; `scripts/setup.sh amd` installs it"),
     }
     apis
 }

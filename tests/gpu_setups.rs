@@ -17,7 +17,7 @@ fn doubles() -> Option<tempfile::TempDir> {
         }
     }
     if architectures().is_empty() {
-        println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+        println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
         return None;
     }
     Some(folder)

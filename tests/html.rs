@@ -23,7 +23,7 @@ fn an_evaluation_is_one_page_that_a_browser_shows_with_its_plots_and_every_probl
         text.contains("calibration") && text.contains("models/gemm-cpu") && text.contains("The first choice reaches")
     );
     let Some(browser) = browser() else {
-        println!("skipped: no Chromium here to show a page");
+        println!("skipped: no Chromium is here to show a page; `scripts/setup.sh chromium` installs it");
         return;
     };
     let profile = folder.path().join("profile").display().to_string();

@@ -2,25 +2,18 @@
 
 mod common;
 
-use common::{run, write};
+use common::{public, run, write};
 use seqtune_data::{Dataset, Outcome};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A real file; `None`, with a word, where it is not at hand.
-fn shared(file: &str) -> Option<String> {
-    let path: PathBuf = ["../shared/data", file].iter().collect();
-    if !path.exists() {
-        println!("skipped: {} is not here", path.display());
-        return None;
-    }
-    Some(path.display().to_string())
-}
+const HUB: &str = "github.com/AutoTuningAssociation/benchmark_hub";
 
 #[test]
 fn kernel_tuners_cache_and_t4_results_of_one_sweep_give_the_same_records() {
-    let (Some(cache), Some(t4)) =
-        (shared("benchmark_hub/convolution_A4000.json.gz"), shared("benchmark_hub/convolution_A4000_T4.json.gz"))
-    else {
+    let (Some(cache), Some(t4)) = (
+        public("benchmark_hub/convolution_A4000.json.gz", HUB),
+        public("benchmark_hub/convolution_A4000_T4.json.gz", HUB),
+    ) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -45,7 +38,7 @@ fn kernel_tuners_cache_and_t4_results_of_one_sweep_give_the_same_records() {
 
 #[test]
 fn autoheuristics_data_are_read_without_repeats_and_what_cannot_fit_is_what_failed() {
-    let Some(file) = shared("autoheuristic/a100_mm.zip") else { return };
+    let Some(file) = public("autoheuristic/a100_mm.zip", "github.com/AlnisM/autoheuristic-datasets") else { return };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mm.sqt").display().to_string();
     let (out, err, code) = run(&["import", "autoheuristic", &file, "-o", &path, "--json"]);
@@ -198,14 +191,10 @@ fn datasets_are_written_as_t4_csv_and_parquet() {
 
 #[test]
 fn bad_rows_of_a_real_database_are_left_out_and_counted_unless_none_may_be() {
-    let file = "../shared/data/miopen/gfx1030_36.db.bz2";
-    if !Path::new(file).is_file() {
-        println!("skipped: {file} is not here");
-        return;
-    }
+    let Some(file) = public("miopen/gfx1030_36.db.bz2", "github.com/ROCm/MIOpen") else { return };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    let args = ["import", "miopen", file, "-o", &out];
+    let args = ["import", "miopen", &file, "-o", &out];
     let (_, err, code) = run(&[&args[..], &["--strict"]].concat());
     assert!(code == 2 && err.contains("--strict: 4 of 8881 rows cannot be read"), "{err}");
     let (text, err, code) = run(&args);

@@ -32,7 +32,7 @@ fn made(files: &[&str], folder: &Path) -> Option<(Vec<String>, String, i32)> {
     let Ok(done) =
         Command::new("python3").arg(root().join("scripts/inductor_log.py")).args(files).current_dir(folder).output()
     else {
-        println!("skipped: python3 is missing; install it, and this test runs");
+        println!("skipped: python3 is missing; `apt-get install python3` brings it");
         return None;
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

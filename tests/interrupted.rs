@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{opencl_or_skip, seqtune};
+use common::{opencl_or_skip, seqtune, signal};
 use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn a_sweep_of_a_device_that_is_interrupted_says_what_is_kept_and_how_to_go_on() 
     if !opencl_or_skip() {
         return;
     }
-    for signal in ["-INT", "-TERM"] {
+    for by in [libc::SIGINT, libc::SIGTERM] {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("a.jsonl").display().to_string();
         let words = ["sweep", "gemm", "--problems", "M=64,N=64,K=64", "--sample", "40", "-o", &output];
@@ -27,11 +27,11 @@ fn a_sweep_of_a_device_that_is_interrupted_says_what_is_kept_and_how_to_go_on() 
         while !has_children(child.id()) && began.elapsed() < Duration::from_secs(120) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        signal(child.id(), by);
         let status = child.wait().unwrap();
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         let words = "a.jsonl keeps what was measured, and the same command goes on";
-        assert!(status.code() == Some(1) && said.contains(words), "{signal}: {status}, {said}");
+        assert!(status.code() == Some(1) && said.contains(words), "{by}: {status}, {said}");
     }
 }

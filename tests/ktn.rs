@@ -1,19 +1,18 @@
 //! MIOpen's own predictor, run from the files that it ships, on the problems of the MI300X.
 
+mod common;
+
+use common::public;
 use seqtune_data::formats::miopen::{self, Import, Row};
 use seqtune_eval::ktn::Ktn;
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const DATA: &str = "../shared/data/miopen";
-
 #[test]
 fn the_networks_of_kernel_tuning_net_give_what_their_files_say_and_choose_as_often_right_as_others_found() {
-    let folder = Path::new(DATA);
-    if !folder.is_dir() {
-        return println!("skipped: the databases of MIOpen are not here");
-    }
+    let Some(folder) = public("miopen", "the history of github.com/ROCm/MIOpen") else { return };
+    let folder = Path::new(&folder);
     let device = Device::described("MI300X").unwrap();
     let rows = miopen::read(&folder.join("gfx942130_2024-12.db.txt.bz2")).unwrap().rows;
     // exact in percent on random problems of this database, found by another program

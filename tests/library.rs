@@ -49,7 +49,7 @@ fn sampled_configs_of_every_kernel_agree_with_its_reference_on_the_cpu() {
 #[test]
 fn programs_for_nvidia_gpus_of_every_kernel_agree_with_its_reference() {
     if architectures().is_empty() {
-        println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+        println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -64,7 +64,7 @@ fn every_kernel_compiles_for_an_amd_gpu_whatever_its_parameters_are_called() {
         let args = ["space", kernel, problems[0], "--device", "MI50", "--compile", "--sample", "1"];
         let (out, err, code) = run(&args);
         if err.contains("not installed") {
-            println!("skipped: {err}");
+            println!("skipped: {}; `scripts/setup.sh amd` installs it", err.trim());
             return;
         }
         assert_eq!(code, 0, "{kernel}: {out}{err}");

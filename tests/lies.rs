@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The kernel calls Linux as x86-64 does.
 fn lies_or_skip() -> bool {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        println!("skipped: these programs call Linux on x86-64");
+        println!("skipped: these programs call Linux as x86-64 does; it takes Linux on x86-64");
         return false;
     }
     opencl_or_skip()

@@ -2,9 +2,7 @@
 
 mod common;
 
-use common::{run, seqtune, write};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use common::{drawn, public, root, run, seqtune, write};
 use seqtune_data::formats::miopen::{self, Convolution, Import, Row, Unsaid, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_eval::speed::random_problem;
@@ -157,7 +155,7 @@ fn a_users_kernel_toml_with_a_mistake_is_named_not_taken_for_an_unknown_solver()
 
 #[test]
 fn random_problems_keep_the_rules_of_every_solver() {
-    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let mut rng = drawn(3);
     for name in Kernel::shipped() {
         let kernel = Kernel::open(&name).unwrap();
         let texts: HashSet<String> = (0..10)
@@ -177,7 +175,7 @@ fn configs_that_are_names_of_instances_are_read_and_written_back() {
     let convolution = &convolutions_of_lines(pairs, &Unsaid::default()).unwrap()[0];
     let problem = convolution.problem(&kernel, None).unwrap();
     let space = ConfigSpace::new(&kernel, &problem, &device);
-    let drawn = space.counter().sample_distinct(40, &mut ChaCha8Rng::seed_from_u64(3)).unwrap();
+    let drawn = space.counter().sample_distinct(40, &mut drawn(3)).unwrap();
     assert_eq!(drawn.len(), 40);
     let import = |params: &str| {
         let solver = kernel.name.clone();
@@ -247,14 +245,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
 
 /// The real databases, where they are.
 fn real() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/miopen");
-    match folder.is_dir() {
-        true => Some(folder),
-        false => {
-            println!("skipped: the databases of MIOpen are not here");
-            None
-        }
-    }
+    public("miopen", "the history of github.com/ROCm/MIOpen").map(|folder| root().join(folder))
 }
 
 #[test]

@@ -13,7 +13,7 @@ MIOpenDriver convfp16 -n 64 -c what
 
 fn measure(folder: &std::path::Path, more: &[&str]) -> Option<Output> {
     if Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: python3 is missing");
+        println!("skipped: python3 is missing; `apt-get install python3` brings it");
         return None;
     }
     std::fs::write(folder.join("network.txt"), NETWORK).unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{build_double_on, opencl_or_skip, seqtune, text};
+use common::{PATIENT, build_double_on, opencl_or_skip, seqtune, text};
 use seqtune_data::{Dataset, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ fn double() -> Option<tempfile::TempDir> {
         return None;
     }
     let Some(loader) = loader() else {
-        println!("skipped: where libOpenCL.so.1 is cannot be told");
+        println!("skipped: ldconfig names no libOpenCL.so.1; `scripts/setup.sh opencl` installs it");
         return None;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -39,8 +39,9 @@ fn double() -> Option<tempfile::TempDir> {
 fn sweep(folder: &Path, mode: &str) -> (String, String, i32, Vec<Outcome>) {
     let path = folder.join("sweep.jsonl");
     let args = ["sweep", "gemm", "--device", "opencl:0", "--sample", "5", "--pool", "5", "--fresh", "0", "-o"];
-    let mut run =
-        seqtune(&[&args[..], &[path.to_str().unwrap(), "--problems", "M=40,N=30,K=20", "M=33,N=17,K=50"]].concat());
+    let mut run = seqtune(
+        &[&args[..], &[path.to_str().unwrap(), "--problems", "M=40,N=30,K=20", "M=33,N=17,K=50"], &PATIENT].concat(),
+    );
     run.env("LD_LIBRARY_PATH", folder).env("DOUBLE_CL", mode).env("DOUBLE_CL_ONCE", folder.join("once"));
     let (out, err, code) = text(run.output().unwrap());
     let records = Dataset::load(&path).map_or(Vec::new(), |found| found.records);

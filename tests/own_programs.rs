@@ -43,6 +43,15 @@ fn time(records: &BTreeMap<String, Record>, config: &str) -> f64 {
     records[config].outcome.time_us().unwrap_or_else(|| panic!("{config}: {:?}", records[config].outcome))
 }
 
+/// Waits for what happens soon on a quiet machine and later on a busy one; fails where it never does.
+fn wait_until(what: &str, mut happens: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !happens() {
+        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_program_that_prints_a_time_is_measured_and_each_way_to_fail_is_booked_as_what_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,21 +63,21 @@ case $1 in
   4) echo "disk is full" >&2; exit 3 ;;
   5) echo "took 0.001 s"; echo FAILED ;;
   6) head -c 9000000 /dev/urandom ;;
-  7) sleep 600 & setsid sleep 600 & sleep 600 ;;
+  7) sh -c 'echo $$ >> "$0"; exec sleep 600' "$2/left" & setsid sh -c 'echo $$ >> "$0"; exec sleep 600' "$2/left" &
+     sh -c 'echo $$ >> "$0"; exec sleep 600' "$2/left" ;;
   8) echo "took -1 s"; echo PASSED ;;
 esac
 "#;
     let run = r#"
-command = ["sh", "{kernel}/script.sh", "{A}"]
+command = ["sh", "{kernel}/script.sh", "{A}", "{kernel}"]
 time = { pattern = 'took ([0-9.e+-]+) s' }
 joules = { pattern = 'joules ([0-9.]+)' }
 counter = { misses = { pattern = 'misses (\d+)' } }
 right = "PASSED"
 wrong = "FAILED"
-timeout = 1
+timeout = 4
 "#;
     let kernel = kernel(folder.path(), run, script);
-    let began = Instant::now();
     let (records, said, code) = sweep(&kernel, &folder.path().join("a.jsonl"), &[]);
     assert_eq!(code, 0, "{said}");
     assert!((time(&records, "A=1") - 1_500.0).abs() < 1.0 && (time(&records, "A=2") - 3_000.0).abs() < 1.0);
@@ -82,12 +91,14 @@ timeout = 1
     is("A=4", InvalidityKind::Runtime, "exit code 3; its last words: disk is full");
     is("A=5", InvalidityKind::Correctness, "holds `FAILED`");
     is("A=6", InvalidityKind::Correctness, "does not hold `PASSED`");
-    is("A=7", InvalidityKind::Timeout, "ran for 1.0 s and was killed");
+    is("A=7", InvalidityKind::Timeout, "ran for 4.0 s and was killed");
     is("A=8", InvalidityKind::Runtime, "a time that is not above 0");
-    // each once, and the hanging one for a second
-    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
-    let left = std::process::Command::new("pgrep").args(["-f", "^sleep 600"]).output().unwrap();
-    assert!(left.stdout.is_empty(), "a process stays behind: {}", String::from_utf8_lossy(&left.stdout));
+    // what the hanging one has started, in its group and out of it
+    let left = std::fs::read_to_string(folder.path().join("left")).unwrap();
+    let is_left =
+        |id: &&str| std::fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line == b"sleep\x00600\x00");
+    wait_until("a process stays behind", || left.lines().filter(is_left).count() == 0);
+    assert!(left.lines().count() >= 3, "{left}");
 }
 
 #[test]
@@ -109,7 +120,7 @@ for line in sys.stdin:
     else: answer.update(times_us=[100.0 * a] * asked["samples"], counters={"pid": os.getpid(), "n": asked["problem"]["n"]})
     print(json.dumps(answer), flush=True)
 "#;
-    let run = "command = [\"python3\", \"{kernel}/script.sh\"]\nserve = true\ntimeout = 1\n";
+    let run = "command = [\"python3\", \"{kernel}/script.sh\"]\nserve = true\ntimeout = 5\n";
     let kernel = kernel(folder.path(), run, script);
     let (records, said, code) = sweep(&kernel, &folder.path().join("a.jsonl"), &[]);
     assert_eq!(code, 0, "{said}");
@@ -122,7 +133,7 @@ for line in sys.stdin:
     is("A=3", InvalidityKind::Runtime, "signal: 6");
     is("A=4", InvalidityKind::Runtime, "a time that is no number");
     is("A=5", InvalidityKind::Compile, "no such tile");
-    is("A=6", InvalidityKind::Timeout, "no answer within 1.0 s");
+    is("A=6", InvalidityKind::Timeout, "no answer within 5.0 s");
     is("A=7", InvalidityKind::Runtime, "not the id of the request");
     is("A=8", InvalidityKind::Correctness, "off by 2");
 }
@@ -244,7 +255,7 @@ fn the_energy_of_a_processor_is_metered_where_linux_counts_it() {
     write(&domain, "energy_uj", b"3000000\n");
     // 10 W: a double of the counter that is updated every 10 ms, and begins anew at 4 J
     let counter = format!(
-        "import time\nbegan = time.time()\nwhile time.time() < began + 60:\n    open('{0}/new', 'w').write(str(int(3e6 + 1e7 * (time.time() - began)) % 4000000))\n    __import__('os').rename('{0}/new', '{0}/energy_uj')\n    time.sleep(0.01)\n",
+        "import os, time\nbegan, parent = time.time(), os.getppid()\nwhile os.getppid() == parent:\n    open('{0}/new', 'w').write(str(int(3e6 + 1e7 * (time.time() - began)) % 4000000))\n    os.rename('{0}/new', '{0}/energy_uj')\n    time.sleep(0.01)\n",
         domain.display()
     );
     let mut double = std::process::Command::new("python3").args(["-c", &counter]).spawn().unwrap();
@@ -259,8 +270,8 @@ fn the_energy_of_a_processor_is_metered_where_linux_counts_it() {
     double.wait().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let joules = Dataset::load(&journal).unwrap().records[0].outcome.joules().expect("energy");
-    // at 10 W a run of 50 ms and its start take half a joule and more, by how busy the machine is
-    assert!((0.5..3.0).contains(&joules), "{joules}");
+    // at 10 W a run of 50 ms and its start take half a joule; more, by how busy the machine is
+    assert!((0.3..30.0).contains(&joules), "{joules}");
     let none = ["sweep", &kernel, "--problems", "n=11", "--sample", "1", "--energy", "-o", &path];
     let output = seqtune(&none).env("SEQTUNE_POWERCAP", "/nowhere").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -342,8 +353,8 @@ fn signal(session: u32, signal: i32) {
 fn a_job_that_is_suspended_takes_no_time_of_its_programs() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("suspended.jsonl");
-    // its first run takes two seconds
-    let script = "[ -e $0.runs ] || { touch $0.runs; sleep 2; }; echo took 0.001 s";
+    // its first run goes on until it is let go, which it is once all of its time has passed while it was suspended
+    let script = "[ -e $0.runs ] || { touch $0.runs; until [ -e $0.go ]; do sleep 0.05; done; }; echo took 0.001 s";
     let run = "command = [\"sh\", \"{kernel}/script.sh\"]\ntime = { pattern = 'took ([0-9.]+) s' }\ntimeout = 3";
     let kernel = kernel(folder.path(), run, script);
     let mut sweep = seqtune(&["sweep", &kernel, "--problems", "n=10", "--exhaustive", "-o", journal.to_str().unwrap()]);
@@ -355,13 +366,10 @@ fn a_job_that_is_suspended_takes_no_time_of_its_programs() {
         });
     }
     let mut sweep = sweep.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let began = Instant::now();
-    while !folder.path().join("script.sh.runs").exists() && began.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_millis(300));
+    wait_until("no program was started", || folder.path().join("script.sh.runs").exists());
     signal(sweep.id(), libc::SIGSTOP);
     std::thread::sleep(Duration::from_secs(5));
+    write(folder.path(), "script.sh.go", b"");
     signal(sweep.id(), libc::SIGCONT);
     assert!(sweep.wait().unwrap().success());
     let records = Dataset::load(&journal).unwrap().records;

@@ -2,9 +2,7 @@
 
 mod common;
 
-use common::{run, seqtune, text};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use common::{drawn, run, seqtune, text};
 use seqtune_data::{Invalidity, Resources};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
@@ -18,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn nvrtc_or_skip() -> bool {
     let there = !architectures().is_empty();
     if !there {
-        println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+        println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
     }
     there
 }
@@ -52,7 +50,7 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
     for (i, (name, problem)) in programs.iter().enumerate() {
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();
-        let mut rng = ChaCha8Rng::seed_from_u64(i as u64);
+        let mut rng = drawn(i as u64);
         let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(6, &mut rng).unwrap();
         assert_eq!(configs.len(), 6);
         let compile = |config: &Config| compile_for(compiler, &kernel, &problem, config, device);
@@ -107,7 +105,7 @@ fn every_kernel_compiles_for_amd_gpus_by_hiprtc_or_by_clang() {
                 println!("{name}: {}", compiler.identity());
                 compile_a_sample(compiler.as_ref(), &device, &PROGRAMS[..4]);
             }
-            Err(e) => println!("skipped: {e} (scripts/setup.sh installs both)"),
+            Err(e) => println!("skipped: {e}; `scripts/setup.sh amd` installs it"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SIZES, run, seqtune, write};
+use common::{SIZES, run, seqtune, signal, write};
 use seqtune_data::{Dataset, Record};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -202,16 +202,17 @@ time = "wall"
     let mut child = command.spawn().unwrap();
     let set_up = folder.path().join("is-set-up");
     let began = Instant::now();
-    while !set_up.exists() && began.elapsed() < Duration::from_secs(20) {
+    while !set_up.exists() {
+        assert!(began.elapsed() < Duration::from_secs(120), "no set-up");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(set_up.exists());
     let asked = Instant::now();
-    assert!(std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    signal(child.id(), libc::SIGTERM);
     let status = child.wait().unwrap();
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    // the rest of the sweep would take minutes
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
     assert!(status.code() == Some(1) && said.contains("stopped by a signal at ") && said.contains(" of 24"), "{said}");
     assert!(!set_up.exists(), "teardown has run");
     assert!(Dataset::load(&journal).unwrap().records.len() < 24);

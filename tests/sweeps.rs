@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{SIZES, opencl_or_skip, run, seqtune, text};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use common::{PATIENT, SIZES, drawn, opencl_or_skip, run, seqtune, text};
+use rand::Rng;
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
 use seqtune_measure::live_device;
@@ -55,7 +54,7 @@ fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
     let (_, err, code) =
         text(seqtune(&sweep_args(calm.to_str().unwrap(), &extra)).env("SEQTUNE_FAKE", "slow=2").output().unwrap());
     assert_eq!(code, 0, "{err}");
-    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let mut rng = drawn(6);
     let mut kills = 0;
     while kills < 10 {
         let mut child = seqtune(&sweep_args(killed.to_str().unwrap(), &extra))
@@ -64,7 +63,12 @@ fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(rng.random_range(50..900)));
+        // as soon as so many more are written, of 180 in all
+        let lines = || std::fs::read(&killed).unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
+        let enough = lines() + rng.random_range(0..12);
+        while lines() < enough && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         if child.try_wait().unwrap().is_some() {
             break;
         }
@@ -262,6 +266,7 @@ fn all_correct(kernel: &str, problems: &[&str], sample: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("live.jsonl");
     let tail = ["--sample", sample, "--pool", sample, "--fresh", "0", "--seed", "11", "-o", path.to_str().unwrap()];
+    let tail = [&tail[..], &PATIENT].concat();
     let (_, err, code) = run(&[&["sweep", kernel, "--problems"][..], problems, &tail].concat());
     assert_eq!(code, 0, "{err}");
     let dataset = Dataset::load(&path).unwrap();
@@ -331,6 +336,8 @@ fn a_kernel_that_writes_out_of_bounds_does_not_end_the_sweep() {
         "M=8",
         "-o",
         path.to_str().unwrap(),
+        PATIENT[0],
+        PATIENT[1],
     ]);
     assert_eq!(code, 0, "{err}");
     let outcomes: Vec<String> = Dataset::load(&path)
@@ -363,7 +370,7 @@ fn a_kernel_whose_arguments_are_not_the_functions_is_told_so_and_the_sweep_fails
     let toml = std::fs::read_to_string(kernel.join("kernel.toml")).unwrap();
     let journal = folder.path().join("sweep.jsonl").display().to_string();
     let name = kernel.display().to_string();
-    let sweep = ["sweep", &name, "--problems", "M=8,N=8,K=8", "--sample", "2", "-o", &journal];
+    let sweep = ["sweep", &name, "--problems", "M=8,N=8,K=8", "--sample", "2", "-o", &journal, PATIENT[0], PATIENT[1]];
     // the first argument is gone
     let (begin, rest) = toml.split_once("[[argument]]").unwrap();
     let (_, rest) = rest.split_once("[[argument]]").unwrap();

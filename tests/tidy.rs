@@ -81,3 +81,56 @@ fn every_parameter_of_a_kernel_has_a_documented_default_in_its_source() {
         assert!(readme.is_file(), "{name} has no README.md");
     }
 }
+
+/// The code of tests: the files of `tests`, and what stands behind `#[cfg(test)]`.
+fn test_code() -> Vec<(PathBuf, String)> {
+    let own = sources(Path::new("tests")).into_iter().filter(|path| !path.ends_with("tidy.rs"));
+    let of_tests = own.map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()));
+    let inner = sources(Path::new("src")).into_iter().filter_map(|path| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let is_whole =
+            ["tests.rs", "scenarios.rs", "simulation.rs", "compiled.rs"].iter().any(|name| path.ends_with(name));
+        let code = if is_whole { text } else { text.split_once("#[cfg(test)]")?.1.to_string() };
+        Some((path, code))
+    });
+    of_tests.chain(inner).collect()
+}
+
+#[test]
+fn what_is_skipped_says_what_would_run_it() {
+    for (path, text) in test_code() {
+        for line in text.lines().filter(|line| line.contains("\"skipped: ") && !line.contains("starts_with")) {
+            let says =
+                ["`scripts/setup.sh ", "`apt-get install ", "it takes "].iter().any(|words| line.contains(words));
+            assert!(says, "{} does not say what would run the test: {}", path.display(), line.trim());
+        }
+    }
+}
+
+#[test]
+fn tests_start_what_a_new_machine_has_and_lean_on_no_process_id_port_clock_or_environment_of_all() {
+    // Debian's smallest system, and what README names; then what a test looks for, and says where it is not
+    let there = ["cc", "c++", "sh", "bash", "python3", "mkfifo", "chmod", "unshare", "/sbin/ldconfig"];
+    let looked_for = ["g++", "strace", "cmake", "valgrind", "pkg-config"];
+    let never = [
+        "process::id()",
+        "SystemTime::now",
+        "TcpListener::bind",
+        "UdpSocket::bind",
+        "env::set_var",
+        "env::remove_var",
+        "temp_dir()",
+    ];
+    for (path, text) in test_code() {
+        for program in text.split("Command::new(\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default()) {
+            assert!(
+                there.iter().chain(&looked_for).any(|name| *name == program),
+                "{} starts {program}",
+                path.display()
+            );
+        }
+        for name in never {
+            assert!(!text.contains(name), "{}: {name}", path.display());
+        }
+    }
+}

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{run, seqtune, text};
-use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use common::{drawn, run, seqtune, signal, text};
+use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Dataset, Outcome};
 use std::collections::BTreeSet;
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 const SIZES: [&str; 4] = ["M=64,N=64,K=64", "M=100,N=7,K=3", "M=1,N=512,K=256", "M=33,N=33,K=33,transB=T"];
 
 /// Seconds within which workers are gone after their parent.
-const ORPHANS: f64 = 10.0;
+const ORPHANS: f64 = 120.0;
 
 fn sweep(journal: &Path) -> Command {
     let path = journal.to_str().unwrap();
-    let args = ["sweep", "gemm", "--device", "fake", "--sample", "25", "--timeout", "1s", "-o", path, "--problems"];
+    let args = ["sweep", "gemm", "--device", "fake", "--sample", "25", "--timeout", "2s", "-o", path, "--problems"];
     let mut command = seqtune(&[&args[..], &SIZES].concat());
     command.env("SEQTUNE_FAKE", "slow=1").stdout(Stdio::null()).stderr(Stdio::null());
     command
@@ -43,13 +43,6 @@ fn whole_lines(journal: &Path) -> Vec<u8> {
     let mut bytes = std::fs::read(journal).unwrap_or_default();
     bytes.truncate(bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1));
     bytes
-}
-
-fn signal(process: u32, signal: i32) {
-    // SAFETY: sends a signal to a process that this test has started
-    unsafe {
-        libc::kill(process as libc::pid_t, signal);
-    }
 }
 
 fn workers(parent: u32) -> Vec<u32> {
@@ -85,7 +78,7 @@ fn disturb(child: &mut Child, journal: &Path, rng: &mut ChaCha8Rng) -> &'static 
         (3 | 4, Some(worker)) => {
             // as long as a config may be silent, and longer
             signal(worker, libc::SIGSTOP);
-            pause(rng, 2_500);
+            pause(rng, 4_000);
             "stopped worker"
         }
         (5, _) => {
@@ -179,7 +172,7 @@ fn a_tormented_sweep_loses_nothing_repeats_nothing_and_ends_as_a_calm_one() {
     let calm = records(&calm);
     let (began, mut kills, mut rounds) = (Instant::now(), 0, 0);
     let mut told = std::collections::BTreeMap::new();
-    let mut rng = ChaCha8Rng::seed_from_u64(24);
+    let mut rng = drawn(24);
     while kills < wanted {
         let journal = folder.path().join(format!("{rounds}.jsonl"));
         kills += torment(&journal, wanted - kills, &mut rng, &mut told);
@@ -233,11 +226,14 @@ fn a_full_disk_ends_a_sweep_with_a_sentence_and_whole_lines() {
     let script = "mount -t tmpfs -o size=16k none \"$0\" || exit 77; out=$1; shift; \"$@\"; code=$?; cp \"$0/full.jsonl\" \"$out\"; exit $code";
     full.args(["-rm", "sh", "-c", script]).args([&disk, &kept]).arg(command.get_program()).args(command.get_args());
     let Ok(output) = full.env("SEQTUNE_FAKE", "slow=1").current_dir(common::root()).output() else {
-        return println!("skipped: there is no unshare");
+        return println!("skipped: there is no unshare; `apt-get install util-linux` brings it");
     };
     let (out, err, code) = text(output);
     if code == 77 || err.contains("unshare") {
-        return println!("skipped: no file system can be mounted here: {err}");
+        return println!(
+            "skipped: this machine lets nobody mount a file system ({}); it takes root, or name spaces of users",
+            err.trim()
+        );
     }
     assert!(code == 1 && err.contains("full.jsonl") && err.contains("No space left"), "{code} {out}{err}");
     assert!(!records(&kept).is_empty() && std::fs::read(&kept).unwrap() == whole_lines(&kept));
@@ -259,7 +255,11 @@ fn a_folder_that_vanished_or_is_read_only_is_named() {
     let (gone, inner) = (folder.path().join("gone"), folder.path().join("gone/j.jsonl"));
     std::fs::create_dir(&gone).unwrap();
     let mut child = sweep(&inner).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    let began = Instant::now();
+    while whole_lines(&inner).is_empty() && child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed().as_secs_f64() < ORPHANS, "nothing is measured");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     std::fs::remove_dir_all(&gone).unwrap();
     assert!(child.wait().unwrap().code().is_some_and(|code| code <= 1));
 }

@@ -2,9 +2,7 @@
 
 mod common;
 
-use common::root;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use common::{drawn, root};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::compile::{Compiler, compile_for};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
@@ -16,17 +14,17 @@ use std::sync::OnceLock;
 /// The interpreter, built once; `None`, with a word, where a compiler is missing.
 fn interpreter() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(tempfile::TempDir, PathBuf)>> = OnceLock::new();
+    if !architectures().contains(&90) {
+        println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
+        return None;
+    }
     let built = BUILT.get_or_init(|| {
-        if !architectures().contains(&90) {
-            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
-            return None;
-        }
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("ptx_product");
         let mut cc = Command::new("cc");
         cc.args(["-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"]).arg(&program);
         let Ok(output) = cc.arg(root().join("tests/doubles/ptx_product.c")).arg("-lm").output() else {
-            println!("skipped: no C compiler");
+            println!("skipped: no C compiler is here; `apt-get install gcc` brings one");
             return None;
         };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -51,7 +49,7 @@ fn run(program: &Path, kernel: &Kernel, product: &Product, sample: usize) -> Vec
     let problem = problem_of(kernel, product);
     let compiler = Nvrtc::open("sm_90").unwrap().into_ptx();
     let launch = &kernel.source().unwrap().program;
-    let mut rng = ChaCha8Rng::seed_from_u64(u64::from(product.0[0]));
+    let mut rng = drawn(u64::from(product.0[0]));
     let configs = ConfigSpace::new(kernel, &problem, &device).counter().sample_distinct(sample, &mut rng).unwrap();
     let say = |config: &Config| {
         let binary = compile_for(&compiler, kernel, &problem, config, &device)?;

@@ -160,8 +160,8 @@ const STATES = {
     now: "", later: "needs other values below", closed: "no legal config with those above", behind: "open again once the closed value above is changed",
 };
 
-// values with labels are texts
-const typed = (p, text) => (typeof p.values[0] === "string" ? `${text}` : Number(text));
+/** The value of a parameter that a text stands for; values with labels are texts. */
+const value_of = (p, text) => (typeof p.values[0] === "string" ? `${text}` : Number(text));
 
 const parameter = (p, states, values) => {
     const legend = make("legend", { textContent: `${p.name} ` }, make("span", { textContent: p.meaning }));
@@ -274,7 +274,7 @@ const open = async (state) => {
     show_fields(unpaired(state.problem));
     if (state.top && [...at("top").options].some((o) => o.value === state.top)) at("top").value = state.top;
     const config = unpaired(state.config);
-    own = state.config ? Object.fromEntries(kernel.parameters.map((p) => [p.name, typed(p, config[p.name] ?? p.default)])) : null;
+    own = state.config ? Object.fromEntries(kernel.parameters.map((p) => [p.name, value_of(p, config[p.name] ?? p.default)])) : null;
     change();
     if (!is_known) notice = `No device is called \`${device}\`: the first of the list is taken.`;
 };
@@ -289,7 +289,7 @@ at("device").addEventListener("change", () => {
 at("fields").addEventListener("input", change);
 at("limit-fields").addEventListener("input", change);
 at("top").addEventListener("change", change);
-at("parameters").addEventListener("change", ({ target }) => choose({ ...JSON.parse(at("parameters").dataset.values), [target.name]: typed(kernel.parameters.find((p) => p.name === target.name), target.value) }));
+at("parameters").addEventListener("change", ({ target }) => choose({ ...JSON.parse(at("parameters").dataset.values), [target.name]: value_of(kernel.parameters.find((p) => p.name === target.name), target.value) }));
 at("follow").addEventListener("click", () => { own = null; change(); });
 at("defaults").addEventListener("click", () => choose(Object.fromEntries(kernel.parameters.map((p) => [p.name, p.default]))));
 addEventListener("hashchange", () => open(told()));

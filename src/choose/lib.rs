@@ -11,6 +11,9 @@ mod change;
 mod chooser;
 mod course;
 mod device_state;
+#[cfg(test)]
+#[path = "../predict/drawn.rs"]
+mod drawn;
 mod entry;
 mod goal;
 pub mod header;

@@ -252,11 +252,12 @@ fn a_file_of_somebody_else_stays_as_it_is_and_so_does_what_lies_where_one_is_put
 #[test]
 fn what_several_processes_observe_adds_up() {
     const FILE: &str = "SEQTUNE_TEST_CHOICES";
-    if let Some(path) = std::env::var_os(FILE) {
+    const SIZE: &str = "SEQTUNE_TEST_SIZE";
+    if let (Some(path), Ok(size)) = (std::env::var_os(FILE), std::env::var(SIZE)) {
         let options = Options { memory: Some(path.into()), ..Options::default() };
         let chooser = given("table 1", "CUDA 12", options);
         for _ in 0..10 {
-            calls(&chooser, &format!("M={}", std::process::id() % 4_000 + 1), 2, &usual);
+            calls(&chooser, &format!("M={size}"), 2, &usual);
             calls(&chooser, "M=1000", 2, &usual);
             chooser.save().unwrap();
         }
@@ -265,12 +266,17 @@ fn what_several_processes_observe_adds_up() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("choices.json");
     let name = "scenarios::what_several_processes_observe_adds_up";
-    let child = || {
+    // a problem of its own for each, and one that all have
+    let child = |size: usize| {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args([name, "--exact"]).env(FILE, &path).stdout(std::process::Stdio::null());
+        command
+            .args([name, "--exact"])
+            .env(FILE, &path)
+            .env(SIZE, size.to_string())
+            .stdout(std::process::Stdio::null());
         command.spawn().unwrap()
     };
-    let children: Vec<_> = (0..4).map(|_| child()).collect();
+    let children: Vec<_> = [100, 200, 300, 400].map(child).into();
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }

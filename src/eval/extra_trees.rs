@@ -185,10 +185,11 @@ impl Grower<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::drawn;
 
     /// Points of a chessboard of 4 x 4 fields with three classes, a column of noise beside.
     fn board(count: usize, seed: u64) -> (Vec<f32>, Vec<u32>) {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rng = drawn(seed);
         let (mut rows, mut labels) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let [x, y, noise]: [f32; 3] = rng.random();
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn rows_whose_numbers_change_with_a_column_are_weighed_by_it_and_not_by_noise() {
-        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let mut rng = drawn(3);
         let rows: Vec<f32> = (0..200).map(|_| rng.random()).collect();
         // two numbers that the first of two columns tells
         let vectors: Vec<Vec<f32>> =

@@ -2,6 +2,9 @@
 
 pub mod baselines;
 pub mod curve;
+#[cfg(test)]
+#[path = "../predict/drawn.rs"]
+mod drawn;
 pub mod extra_trees;
 pub mod front;
 pub mod html;

@@ -278,12 +278,12 @@ fn inverse_at(factor: &[Vec<f64>], at: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use crate::drawn::drawn;
+    use rand::Rng;
 
     #[test]
     fn slopes_mean_covariance_and_rest_of_drawn_problems_are_found() {
-        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut rng = drawn(7);
         // sums of twelve uniform numbers are nearly normal
         let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
         let problem = |_| {

@@ -7,6 +7,9 @@ pub mod backends;
 pub mod batch;
 pub mod clocks;
 pub mod compile;
+#[cfg(test)]
+#[path = "../predict/drawn.rs"]
+mod drawn;
 pub mod engine;
 pub mod executor;
 pub mod measuring;

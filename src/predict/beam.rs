@@ -119,7 +119,8 @@ fn step(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
+    use crate::drawn::drawn;
+    use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
     /// A random set of sequences of 4 tokens, position `p` using ids `4 p ..`.
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_beam_as_wide_as_the_space_is_an_exhaustive_search() {
-        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut rng = drawn(4);
         for _ in 0..100 {
             let spaces: Vec<_> = (0..3).map(|_| random_legal(&mut rng)).collect();
             for (found, legal) in search(&spaces, 64).iter().zip(&spaces) {
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn tokens_that_are_not_followed_keep_their_share_of_the_probability() {
-        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut rng = drawn(7);
         for _ in 0..50 {
             let legal = random_legal(&mut rng);
             let wanted: Vec<Vec<u16>> = legal.iter().step_by(3).cloned().collect();
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_narrow_beam_returns_legal_sequences_with_their_true_probability_best_first() {
-        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut rng = drawn(5);
         for width in [1, 2, 5] {
             let spaces: Vec<_> = (0..20).map(|_| random_legal(&mut rng)).collect();
             for (found, legal) in search(&spaces, width).iter().zip(&spaces) {

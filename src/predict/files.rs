@@ -343,7 +343,8 @@ mod tests {
             assert!(matches!(read_stream(path, SMALL), Err(Error::File(_))), "{path:?}");
             assert!(matches!(write_whole(path, b"x"), Err(Error::File(_))), "{path:?}");
         }
-        assert!(began.elapsed() < 2 * PATIENCE);
+        // one of the fifteen waits for a writer; each would be half a minute
+        assert!(began.elapsed() < 10 * PATIENCE);
     }
 
     #[test]

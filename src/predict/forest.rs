@@ -125,7 +125,8 @@ pub fn walk(tree: &[Node], row: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{Rng, SeedableRng};
+    use crate::drawn::drawn;
+    use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
     /// A tree whose nodes have children, or are leaves, at random.
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn rows_in_step_end_in_the_leaves_that_they_end_in_alone() {
-        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        let mut rng = drawn(6);
         let single = vec![Node { column: None, number: 0.25, children: 0 }];
         let trees = std::iter::once(single).chain((0..50).map(|_| tree(&mut rng))).collect();
         let forest = Forest { base: 0.5, trees };

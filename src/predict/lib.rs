@@ -44,6 +44,8 @@ pub mod clock;
 pub mod count;
 pub mod decoder;
 pub mod distilled;
+#[cfg(test)]
+mod drawn;
 pub mod error;
 pub mod evidence;
 pub mod exhaustive;

@@ -232,8 +232,9 @@ fn generation(architecture: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::drawn;
     use crate::kernel::Config;
-    use rand::{Rng, SeedableRng};
+    use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
     fn device(name: &str) -> Device {
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_line_is_found_again_from_where_the_best_configs_stand() {
-        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut rng = drawn(4);
         for truth in [Line { slope: 0.5, offset: -1.2 }, Line::SAME, Line { slope: 1.4, offset: 0.3 }] {
             let places: Vec<Place> = (0..20_000).map(|_| place(truth, &mut rng)).collect();
             let found = Line::of_places(&places, Line::SAME, [1.0; 2]);
@@ -300,7 +301,7 @@ mod tests {
         let (mi50, vega) = (device("MI50"), device("RX Vega 56"));
         let seen = std::slice::from_ref(&mi50);
         let truth = Line { slope: 1.0, offset: -0.2 };
-        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut rng = drawn(5);
         let mut error = [0.0, 0.0];
         for _ in 0..50 {
             let drawn: Vec<Place> = (0..20).map(|_| place(truth, &mut rng)).collect();

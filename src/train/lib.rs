@@ -8,6 +8,9 @@ pub mod costs;
 pub mod cross_validation;
 pub mod distil;
 pub mod drawn;
+#[cfg(test)]
+#[path = "../predict/drawn.rs"]
+mod draws;
 pub mod examples;
 pub mod few;
 pub mod fit;

@@ -181,3 +181,23 @@ fn a_damaged_model_is_refused_and_leaves_the_one_before() {
     assert!(session.take_model(&bytes)["error"].is_string());
     assert_eq!(ask(&mut session, json!({ "ask": "about" }))["model"], told);
 }
+
+#[test]
+fn no_script_of_the_page_declares_a_name_twice() {
+    for script in ["page.js", "worker.js", "seqtune.js"] {
+        let text = std::fs::read_to_string(root().join("docs/try").join(script)).unwrap();
+        // what is declared at a line's beginning is of the whole module; a script with a name twice does not start
+        let declared = text.lines().flat_map(|line| {
+            let words = ["export ", "async "].iter().fold(line, |line, word| line.strip_prefix(word).unwrap_or(line));
+            let list =
+                ["const ", "let ", "var ", "function ", "class "].iter().find_map(|word| words.strip_prefix(word));
+            let names = list.map_or("", |list| list.split(['=', '(']).next().unwrap_or_default());
+            names.split([',', ';']).map(str::trim).filter(|name| !name.is_empty()).collect::<Vec<_>>()
+        });
+        let mut seen = std::collections::BTreeSet::new();
+        for name in declared {
+            assert!(seen.insert(name), "{script} declares `{name}` twice");
+        }
+        assert!(!seen.is_empty(), "{script}");
+    }
+}

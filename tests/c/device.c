@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     } else {
         void *device = opencl_device();
         if (!device) {
-            puts("skipped: no OpenCL device opens here (scripts/setup.sh installs one)");
+            puts("skipped: no OpenCL device opens here; `scripts/setup.sh opencl` makes the processor one");
             return 0;
         }
         status = seqtune_set_device_opencl(predictor, device);

@@ -206,7 +206,7 @@ int main(int argc, char **argv)
     IS(seqtune_open(argv[1], argv[2], NULL, &other), SEQTUNE_OK);
     IS(seqtune_session_open(predictor, &session), SEQTUNE_OK);
     IS(seqtune_session_open(other, &theirs), SEQTUNE_OK);
-    for (int tries = 0; threads() > 1 && tries < 5000; ++tries) nanosleep(&(struct timespec){0, 1000000}, NULL);
+    for (int tries = 0; threads() > 1 && tries < 60000; ++tries) nanosleep(&(struct timespec){0, 1000000}, NULL);
     HOLDS(threads() == 1); /* those that loaded models are gone */
     describe(predictor);
     devices(predictor);

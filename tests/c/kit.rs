@@ -42,7 +42,7 @@ pub fn prefix() -> Option<&'static Path> {
         Some(folder)
     });
     if prefix.is_none() {
-        println!("skipped: no C compiler");
+        println!("skipped: no C compiler is here; `apt-get install gcc` brings one");
     }
     prefix.as_ref().map(|folder| folder.path())
 }
@@ -59,7 +59,7 @@ fn flags(prefix: &Path) -> Vec<String> {
             String::from_utf8(output.stdout).unwrap().split_whitespace().map(String::from).collect()
         }
         Err(_) => {
-            println!("skipped: no pkg-config, flags by hand");
+            println!("note: no pkg-config is here, the flags are written by hand");
             let place = prefix.display();
             vec![format!("-I{place}/include"), format!("-L{place}/lib"), "-lseqtune".into()]
         }
@@ -86,7 +86,7 @@ pub fn compile(source: &Path, program: &Path, more: &[&str]) -> bool {
             true
         }
         Err(_) => {
-            println!("skipped: no {compiler}");
+            println!("skipped: no {compiler} is here; `apt-get install g++` brings it");
             false
         }
     }

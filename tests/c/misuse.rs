@@ -202,7 +202,7 @@ fn of_a_model_of_several_devices_one_is_named_or_live_or_all_are_listed() {
     match status {
         // a machine with one of the three
         Status::SeqtuneOk => {
-            println!("skipped: one of the model's devices is live here; run it on a machine without AMD's GPUs")
+            println!("skipped: one of the model's devices is live here; it takes a machine without AMD's GPUs")
         }
         _ => {
             assert_eq!(status, Status::SeqtuneDevice);

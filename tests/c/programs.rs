@@ -114,7 +114,7 @@ fn the_static_library_makes_a_program_that_needs_no_other() {
 #[test]
 fn a_cmake_project_finds_the_installed_package() {
     if Command::new("cmake").arg("--version").output().is_err() {
-        println!("skipped: no cmake");
+        println!("skipped: no cmake is here; `apt-get install cmake` brings it");
         return;
     }
     let (Some(prefix), folder) = (prefix(), tempfile::tempdir().unwrap()) else { return };

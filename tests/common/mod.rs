@@ -1,5 +1,10 @@
 //! What several tests share: the program, a toy kernel, a toy dataset.
-#![allow(dead_code)] // each test binary uses its part
+#![allow(dead_code, unused_imports)] // each test binary uses its part
+
+#[path = "../../src/predict/drawn.rs"]
+mod drawn;
+
+pub use drawn::drawn;
 
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Table};
@@ -26,8 +31,15 @@ pub fn seqtune(args: &[&str]) -> Command {
     let program = std::env::var_os("SEQTUNE_BIN").map(PathBuf::from).or(built).or(beside);
     let mut command = Command::new(program.unwrap());
     command.args(args).current_dir(root());
+    // programs compiled by tests stay with what cargo has built: the user's folder is neither read nor filled
+    if let (Some(built), None) = (option_env!("CARGO_TARGET_TMPDIR"), std::env::var_os("SEQTUNE_CACHE")) {
+        command.env("SEQTUNE_CACHE", Path::new(built).join("cache"));
+    }
     command
 }
+
+/// A worker's silence of so long is a hang on the busiest machine too: of sweeps whose programs are not to be ended.
+pub const PATIENT: [&str; 2] = ["--timeout", "600s"];
 
 /// The folder of the repository, whichever package a test belongs to.
 pub fn root() -> &'static Path {
@@ -62,7 +74,7 @@ pub fn build_double_on(source: &str, library: &Path, behind: &[&Path]) -> bool {
     match cc {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
         Err(_) => {
-            println!("skipped: no C compiler");
+            println!("skipped: no C compiler is here; `apt-get install gcc` brings one");
             return false;
         }
     }
@@ -97,9 +109,27 @@ pub fn opencl_or_skip() -> bool {
     let (out, _, _) = run(&["devices", "--json"]);
     let found = !serde_json::from_str::<serde_json::Value>(&out).unwrap()["live"].as_array().unwrap().is_empty();
     if !found {
-        println!("skipped: no OpenCL device opens here (scripts/setup.sh installs one)");
+        println!("skipped: no OpenCL device opens here; `scripts/setup.sh opencl` makes the processor one");
     }
     found
+}
+
+/// A public file that lies in `../shared/data`, beside the clone; `None`, with a word, where it does not.
+pub fn public(file: &str, from: &str) -> Option<String> {
+    let path = format!("../shared/data/{file}");
+    let is_there = root().join(&path).exists();
+    if !is_there {
+        println!("skipped: {path} is not here; it takes the public file of that name, from {from}");
+    }
+    is_there.then_some(path)
+}
+
+/// Sends a signal to a process that a test has started: the program `kill` is not on every machine.
+pub fn signal(process: u32, signal: i32) {
+    // SAFETY: asks the system for one signal
+    unsafe {
+        libc::kill(process as libc::pid_t, signal);
+    }
 }
 
 /// Writes a file and gives its path.

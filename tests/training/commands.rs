@@ -3,7 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{opencl_or_skip, run, seqtune, text};
+use common::{PATIENT, opencl_or_skip, run, seqtune, text};
 use std::io::Write;
 
 #[test]
@@ -99,7 +99,7 @@ fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() 
         [8, 16, 24, 32, 48, 64, 96, 128].iter().map(|n| format!("M={n},N={},K={}", n + 8, n * 2)).collect();
     let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
     let tail = ["--sample", "12", "--pool", "14", "--fresh", "0", "-o", &journal, "--pack", &packed];
-    let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail].concat());
+    let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail, &PATIENT].concat());
     assert_eq!(code, 0, "{err}");
     let (_, err, code) =
         run(&["train", &packed, "-o", &model, "--epochs", "4", "--test", "0.5", "--validation", "0.1"]);

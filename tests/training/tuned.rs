@@ -36,7 +36,7 @@ fn import_three_solvers(folder: &Path) {
 fn lightgbm_or_skip() -> bool {
     let there = Path::new(".lightgbm").exists() || std::env::var_os("SEQTUNE_LIGHTGBM").is_some();
     if !there {
-        println!("skipped: LightGBM is not here (scripts/setup.sh fetches it)");
+        println!("skipped: LightGBM is not here; `scripts/setup.sh lightgbm` fetches it");
     }
     there
 }

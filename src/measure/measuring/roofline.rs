@@ -208,7 +208,7 @@ mod tests {
     fn what_measures_peaks_compiles_for_nvidia_gpus() {
         let device = seqtune_predict::kernel::Device::described("H100").unwrap();
         let Ok(compiler) = crate::registry::compiler_for(&device) else {
-            println!("skipped: NVRTC does not open here (scripts/setup.sh fetches it)");
+            println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
             return;
         };
         let sources = [("roofline.cl", SOURCE, "peak_f32"), ("roofline.cl", SOURCE, "peak_copy")];

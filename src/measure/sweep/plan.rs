@@ -220,6 +220,7 @@ impl Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::drawn;
     use seqtune_data::{InvalidityKind, Outcome};
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
         let (a, b, c) =
             (problem("rows=64,columns=512"), problem("rows=65,columns=512"), problem("rows=9,columns=512,dtype=f16"));
         let space = ConfigSpace::new(&kernel, &a, &device);
-        let x = space.counter().sample_distinct(4, &mut ChaCha8Rng::seed_from_u64(1)).unwrap();
+        let x = space.counter().sample_distinct(4, &mut drawn(1)).unwrap();
         let lists = [(a, [0, 1, 2, 3]), (b, [3, 1, 2, 0]), (c, [2, 3, 0, 1])];
         let plan = lists.iter().map(|(p, order)| (p.clone(), order.map(|at| x[at].clone()).to_vec())).collect();
         let kept = pooled(&kernel, plan, 1);

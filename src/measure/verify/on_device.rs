@@ -120,10 +120,10 @@ impl ShadowBuffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::drawn;
     use crate::registry::{devices, open};
     use crate::verify::compare::{canary, difference, random_data, scale};
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
+    use rand::Rng;
 
     /// In a process of its own: a CPU's OpenCL and AMD's compiler, which other tests open, do not get on in one process.
     #[test]
@@ -145,12 +145,12 @@ mod tests {
     fn alone_the_device_finds_wrong_what_the_host_finds_wrong() {
         let (found, _) = devices();
         let Some(device) = found.first() else {
-            println!("skipped: no device opens here (scripts/setup.sh installs one)");
+            println!("skipped: no OpenCL device opens here; `scripts/setup.sh opencl` makes the processor one");
             return;
         };
         let mut executor = open(&device.id).unwrap();
         let executor = executor.as_mut();
-        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut rng = drawn(4);
         for format in [Format::F32, Format::F16, Format::Bf16] {
             let size = format.bytes();
             let mut data = |count| [random_data(count, format, &mut rng), canary().into()].concat();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     if !gemm_model().exists() {
-        println!("skipped: models/gemm-cpu is not here, so the toy model alone is measured");
+        println!("note: models/gemm-cpu is not here, so the toy model alone is measured");
     }
     divan::main();
 }

@@ -2,12 +2,12 @@
 
 use crate::Error;
 use crate::distilled::level::Level;
+use crate::drawn::drawn;
 use crate::kernel::{Config, ConfigSpace};
 use crate::network::prefix;
 use crate::network::weights::Array;
 use crate::{Device, Hparams, Kernel, Meta, Model, Objective, Predictor, Problem, Quality, Query};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::Rng;
 use std::path::{Path, PathBuf};
 
 fn toy() -> PathBuf {
@@ -18,7 +18,7 @@ fn toy() -> PathBuf {
 fn small(seed: u64) -> Model {
     let whole = Model::load(&toy().join("model")).unwrap();
     let hparams = Hparams { width: 16, heads: 4, feed_forward: 24, encoder_layers: 1, decoder_layers: 2 };
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut rng = drawn(seed);
     let mut draw = |(name, shape): (String, Vec<usize>)| {
         let count: usize = shape.iter().product();
         let values = (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();

@@ -227,8 +227,9 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::drawn;
     use crate::kernel::{Config, Device, Kernel};
-    use rand::{Rng, SeedableRng};
+    use rand::Rng;
     use rand_chacha::ChaCha8Rng;
     use std::collections::BTreeMap;
 
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_search_with_bounds_finds_what_trying_everything_finds() {
-        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        let mut rng = drawn(8);
         let device = Device::described("A100").unwrap();
         let (mut open, mut dead) = (0, 0);
         for _ in 0..400 {

@@ -26,7 +26,7 @@ def main(root: pathlib.Path) -> int:
     page = root / "docs" / "python.md"
     text = page.read_text()
     if importlib.util.find_spec("pandas") is None:
-        print("skipped: NumPy and pandas are not installed; their examples")
+        print("skipped: the examples of NumPy and pandas; `pip install numpy pandas` brings both")
         text = re.sub(r"## NumPy and pandas.*?(?=\n## )", "", text, flags=re.S)
     # a fence ends an example
     test = doctest.DocTestParser().get_doctest(text.replace("\n```\n", "\n\n"), {}, page.name, str(page), 0)

@@ -29,7 +29,7 @@ def configs(results, names):
     return [{name: int(result[name]) for name in names} for result in results]
 
 
-@unittest.skipUnless(CACHE, "SEQTUNE_CACHE names no exported cache")
+@unittest.skipUnless(CACHE, "no exported cache is named; scripts/kernel_tuner.sh exports one and names it")
 class Strategies(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -54,11 +54,12 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::draws::drawn;
     use crate::gbdt::loss::{Groups, Loss};
 
     /// Rows of three numbers, the last of no use, and what they are worth: a product of steps, with a little noise.
     fn rows(count: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rng = drawn(seed);
         let rows: Vec<f32> = (0..3 * count).map(|_| rng.random()).collect();
         let worth = |row: &[f32]| {
             let sign = |x: f32, at: f32| if x > at { 1.0 } else { -1.0 };
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn three_configs_of_each_of_a_dozen_problems_teach_which_are_fast() {
         // what a problem costs at all varies more than what its configs do
-        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut rng = drawn(7);
         let (rows, worth) = rows(36, 5);
         let mut level = 0.0;
         let at_levels = worth.iter().enumerate().map(|(at, worth)| {
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_a_group_of_its_own() {
-        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let mut rng = drawn(4);
         let rows: Vec<f32> = (0..400).map(|i| if i % 2 == 0 { f32::MIN } else { rng.random() }).collect();
         let known = rows.iter().map(|x| ((*x == f32::MIN) as u8 as f32, 1.0)).collect();
         let samples = Samples { columns: 1, rows, loss: Loss::SquaredError(known) };

@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn a_cpu_is_described_by_all_of_its_memory_whatever_is_free_of_it() {
         let Ok(meminfo) = std::fs::read_to_string("/proc/meminfo") else {
-            println!("skipped: this system does not tell its memory in /proc/meminfo");
+            println!("skipped: this system does not tell its memory in /proc/meminfo; it takes Linux");
             return;
         };
         let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));

@@ -1,9 +1,10 @@
 //! Spaces with a table of instances, against every combination tried.
 
 use super::*;
+use crate::drawn::drawn;
 use crate::error::Error;
 use crate::kernel::{ConfigSpace, Count, Device, Kernel};
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,10 +75,14 @@ fn random(rng: &mut ChaCha8Rng) -> String {
 
 #[test]
 fn a_space_has_the_instances_that_serve_a_problem_with_every_value_of_what_is_free() {
-    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut rng = drawn(5);
     let device = Device::described("A100").unwrap();
     let (mut legal_ones, mut none) = (0, 0);
-    for _ in 0..150 {
+    // 150 kernels, and as many more as it takes to have seen some without a legal config
+    for _ in 0.. {
+        if legal_ones + none >= 150 && none > 3 {
+            break;
+        }
         let kernel = kernel(&random(&mut rng)).unwrap();
         let problem = ["f32", "f16", "bf16"].map(|t| format!("n={},dtype={t}", rng.random_range(1..100)));
         let problem = kernel.problem(&problem[rng.random_range(0..3)]).unwrap();
@@ -111,7 +116,7 @@ fn a_space_has_the_instances_that_serve_a_problem_with_every_value_of_what_is_fr
         }
         if legal.is_empty() { none += 1 } else { legal_ones += 1 }
     }
-    assert!(legal_ones > 50 && none > 3, "{legal_ones} {none}");
+    assert!(legal_ones > 50, "{legal_ones} {none}");
 }
 
 #[test]

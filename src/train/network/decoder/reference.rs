@@ -2,7 +2,8 @@
 
 use super::choices::{Choices, Judged};
 use super::*;
-use rand::{Rng, SeedableRng};
+use crate::draws::drawn;
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use tch::{Device, Kind};
 
@@ -111,7 +112,7 @@ fn parts(together: bool) -> Vec<Part> {
 #[test]
 fn hidden_states_and_all_gradients_are_those_of_libtorch() {
     for (heads, share, together) in [(3, 0.0, true), (3, 0.0, false), (4, 0.3, true)] {
-        let mut rng = ChaCha8Rng::seed_from_u64(heads as u64);
+        let mut rng = drawn(heads as u64);
         let weights = weights(&mut rng);
         let x = random(&mut rng, &[PROBLEMS * NODES, D]);
         let memory = random(&mut rng, &[PROBLEMS * SOURCES, D]);
@@ -148,7 +149,7 @@ fn hidden_states_and_all_gradients_are_those_of_libtorch() {
 /// Two parameters, of which the second decides nothing; the last node is asked nothing.
 #[test]
 fn log_probabilities_of_choices_and_their_gradients_are_those_of_libtorch() {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut rng = drawn(1);
     let columns = [vec![4u16, 1], vec![]];
     let nodes: [(usize, &[u32]); 3] = [(0, &[2, 0, 1]), (1, &[3, 4]), (0, &[1])];
     let mut choices = Choices::new(columns.to_vec());

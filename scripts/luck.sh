@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs all tests several times beside a busy program on every core, each time with other draws, in another order and on another number
+# of threads, and counts what fails by name: what fails now and then is found within hours.
+#
+#   scripts/luck.sh [ROUNDS] [WORDS...]      10 rounds; words go to cargo test, such as `--test sweeps`
+#
+# The output of round N stays in target/luck/N.log. `SEQTUNE_TEST_SEED=N cargo test` has the draws of round N.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+rounds=10
+if [[ "${1:-}" =~ ^[0-9]+$ ]]; then rounds=$1 && shift; fi
+case "${1:-}" in -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit ;; esac
+cores=$(nproc)
+logs=target/luck
+rm -rf "$logs" && mkdir -p "$logs"
+work=$(mktemp -d)
+busy=()
+trap '[ ${#busy[@]} = 0 ] || kill "${busy[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+# builds everything while it is still quiet
+scripts/test.sh --no-run "$@" >"$logs/build.log" 2>&1 || { tail -30 "$logs/build.log" >&2; exit 1; }
+for ((core = 0; core < cores; ++core)); do
+    # ends with this script, however that ends
+    (while kill -0 $$ 2>/dev/null; do for ((i = 0; i < 200000; ++i)); do :; done; done) &
+    busy+=($!)
+done
+
+# cargo starts test programs through this one: libtest keeps the order behind a word of its own
+cat >"$work/runner" <<'EOF'
+#!/bin/sh
+case $1 in
+    */deps/*) RUSTC_BOOTSTRAP=1 exec "$@" -Z unstable-options --shuffle-seed "$SEQTUNE_TEST_SEED" ;;
+    *) exec "$@" ;;
+esac
+EOF
+chmod +x "$work/runner"
+host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+export "CARGO_TARGET_${host}_RUNNER=$work/runner"
+
+failed=0
+for ((round = 1; round <= rounds; ++round)); do
+    # as many threads as cores, twice and four times as many
+    threads=$((cores << (round % 3)))
+    status=0
+    SEQTUNE_TEST_SEED=$round RUST_TEST_THREADS=$threads scripts/test.sh "$@" >"$logs/$round.log" 2>&1 || status=$?
+    [ $status = 0 ] || failed=$((failed + 1))
+    printf 'round %d, %d threads: %s\n' "$round" "$threads" "$(grep -a ' tests passed, ' "$logs/$round.log" || echo "ended with $status, see $logs/$round.log")"
+done
+# a test's name, behind the program that it is of
+awk '/^ *Running / { unit = $2 == "unittests" ? $4 : $2 } /^test .* FAILED$/ { print unit, $2 }' "$logs"/[0-9]*.log | sort | uniq -c | sort -rn \
+    | sed 's/^ *\([0-9]*\) /  \1 x /'
+printf '%d of %d rounds failed, beside %d busy programs, in %d s\n' "$failed" "$rounds" "$cores" $SECONDS
+[ $failed = 0 ]
