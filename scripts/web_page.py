@@ -155,10 +155,17 @@ def visit(browser, address):
     browser.call("Page.navigate", url=address)
     browser.wait(DONE)
 
+    # the model learned several devices: the page asks which one is meant
+    assert "Choose the device" in browser.js(SAID), browser.js(SAID)
+    devices = browser.js("[...document.querySelectorAll('#device optgroup:first-of-type option')].map((e) => e.value)")
+    assert len(devices) > 1 and not browser.js("document.getElementById('device').value"), devices
+    settled(browser, lambda: browser.choose("device", devices[0]))
+    assert browser.js("document.getElementById('on').textContent").startswith(f"On {devices[0]}; learned on "), "no device is named"
+
     # sizes typed key by key: the first config, its probability, its time and the count are the program's
     settled(browser, lambda: [browser.type("field-M", "1024"), browser.type("field-N", "96"), browser.type("field-K", "333")])
     browser.wait("document.getElementById('space').textContent !== ''")
-    told = asked("predict", "models/gemm-cpu", "gemm", "M=1024,N=96,K=333", "--quality", "fast", "--top", "10")
+    told = asked("predict", "models/gemm-cpu", "gemm", "M=1024,N=96,K=333", "--quality", "fast", "--top", "10", "--device", devices[0])
     best = told["predictions"][0]
     milliseconds = f"{best['predicted_us'] / 1e3:.2f} ms"
     expected = (best["config"], f"{100 * best['probability']:.1f} %", milliseconds)
@@ -232,6 +239,7 @@ def load(browser, address):
     browser.wait(DONE)
     settled(browser, lambda: browser.files("model-file", root / "models/miopen/ConvAsm1x1U/distilled.safetensors"))
     equal("kernel of a model from disk", browser.js("document.getElementById('kernel').value"), "ConvAsm1x1U")
+    settled(browser, lambda: browser.choose("device", "MI50"))
     told = browser.js("location.hash").split("problem=")[1].split("&")[0]
     device = browser.js("document.getElementById('device').value")
     best = asked("predict", "models/miopen", "ConvAsm1x1U", told, "--device", device)["predictions"][0]

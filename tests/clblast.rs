@@ -202,8 +202,10 @@ fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
     assert!(header.starts_with(MARK));
     let expected = [ONE, TWO].map(|config| format!("XgemmDirect 32 {}", config.replace(',', " ")));
     assert_eq!(said_with(&header), expected);
-    let sections = write_database(&[choices], &Device::described("H200").unwrap(), "for a test").unwrap();
+    let sections =
+        write_database(&[choices], &Device::described("H200").unwrap(), "device H200; learned on H200 only").unwrap();
     let file: serde_json::Value = serde_json::from_str(&sections).unwrap();
+    assert_eq!(file["about"], "device H200; learned on H200 only");
     assert_eq!(file["sections"][1]["arg_m"], "300");
     assert_eq!(file["sections"][0]["results"][0]["parameters"]["PRECISION"], 32);
     let mixed = table(&kernel, &[("M=64,N=96,K=128,precision=16", ONE), ("M=300,N=200,K=100", TWO)]);
@@ -225,8 +227,7 @@ fn a_header_of_both_kernels_sets_them_and_the_way_between_them() {
     assert_eq!(called, ["XgemmDirect", "Xgemm", "Xgemm", "GemmRoutine"]);
     assert!(said[1].contains(" MWG=32 NWG=64 ") && said[3] == "GemmRoutine 32 XGEMM_MIN_INDIRECT_SIZE=0", "{said:?}");
     let file: serde_json::Value =
-        serde_json::from_str(&write_database(&tables, &Device::described("H200").unwrap(), "for a test").unwrap())
-            .unwrap();
+        serde_json::from_str(&write_database(&tables, &Device::described("H200").unwrap(), "").unwrap()).unwrap();
     assert_eq!(file["sections"].as_array().unwrap().len(), 4);
     assert_eq!(file["sections"][3]["kernel_family"], "gemm_routine");
 }

@@ -29,7 +29,7 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
         "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --pack {out.jsonl}",
         "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --sample 0",
         "export csv {list.txt} -o {list.txt} --overwrite",
-        "predict models/gemm-cpu gemm M=1,N=1,K=1 --objective energy",
+        "predict models/gemm-cpu gemm M=1,N=1,K=1 --device epyc --objective energy",
         "evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --device H200",
         "evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --plot datasets",
     ]

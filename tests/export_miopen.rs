@@ -15,8 +15,12 @@ fn solvers_that_were_trained_on_the_device_are_asked_and_others_only_by_name() {
         run(&[&words, more].concat())
     };
     let solvers = || std::fs::read_to_string(&output).unwrap();
-    let (_, err, code) = export("MI300X", &[]);
+    let (out, err, code) = export("MI300X", &[]);
     assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        out.contains(" convolutions on MI300X, which MIOpen reads") && out.contains("; learned on MI300X"),
+        "{out}"
+    );
     assert!(solvers().contains("GroupFwdXdlops") && !solvers().contains("ConvOclDirectFwd"), "{}", solvers());
     let (_, err, code) = export("MI50", &[]);
     assert_eq!((code, err.as_str()), (0, ""));
@@ -26,7 +30,13 @@ fn solvers_that_were_trained_on_the_device_are_asked_and_others_only_by_name() {
     let (_, err, code) = export("MI50", &["--solver", "ConvHipImplicitGemmGroupFwdXdlops"]);
     assert!(code == 2 && err.contains("exists for gfx908") && err.contains("not for MI50 (gfx906)"), "{err}");
     let (_, err, code) = export("MI300X", &["--solver", "ConvOclDirectFwd"]);
-    assert!(code == 0 && err.contains("the model of ConvOclDirectFwd never saw MI300X"), "{err}");
+    assert!(
+        code == 0
+            && err.contains(
+                "ConvOclDirectFwd: the model never saw MI300X (learned on MI50, RX 6800 XT and RX Vega 56 only)"
+            ),
+        "{err}"
+    );
     assert!(solvers().contains("ConvOclDirectFwd") && !solvers().contains("GroupFwdXdlops"));
 }
 
@@ -36,8 +46,11 @@ fn a_file_that_is_named_after_another_device_and_what_no_solver_serves_are_told(
     let path = |name: &str| folder.path().join(name).display().to_string();
     let lines = "MIOpenDriver conv -n 8 -c 64 -H 28 -W 28 -k 64 -F 1\nMIOpenDriver convint8 -n 8 -c 64 -H 28 -W 28 -k 64 -F 4\n";
     std::fs::write(path("network.txt"), lines).unwrap();
-    let (_, err, code) =
-        run(&["export", "miopen", "models/miopen", &path("network.txt"), "-o", &path("gfx942130.udb.txt")]);
+    let named = path("gfx942130.udb.txt");
+    let words = ["export", "miopen", "models/miopen", &path("network.txt"), "-o", &named, "--overwrite"];
+    let (out, err, code) = run(&words);
+    assert!(code == 0 && out.contains("on MI300X"), "a file's name names the device: {out}{err}");
+    let (_, err, code) = run(&[&words[..], &["--device", "MI50"]].concat());
     assert!(
         code == 0 && err.contains("1 of 2 convolutions are served by no solver of the model on MI50, first 2x64"),
         "{err}"

@@ -14,12 +14,24 @@ fn the_command_says_what_the_tree_loses_and_refuses_what_is_wrong() {
     let (out, err, code) = export(&["M=100", "M=4000", "--samples", "60"]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(out.contains("2 fixed problems in a table, all others by a tree of"), "{out}");
-    assert!(out.contains("on 20 other problems (M 100 to 4000): the model's first choice in"), "{out}");
+    assert!(
+        out.contains("the tree against the model, on 20 other problems (M 100 to 4000): the model's first choice in"),
+        "{out}"
+    );
     let text = std::fs::read_to_string(&output).unwrap();
-    assert!(text.starts_with("// Made by seqtune"));
+    assert!(text.starts_with("// Made by seqtune") && text.lines().next().unwrap().ends_with(" only."), "{text}");
+    assert!(
+        text.contains("// The tree against the model, on 20 other random problems: it chooses as the model in "),
+        "{text}"
+    );
     let (_, err, code) = export(&["M=100"]);
     assert!(code == 2 && err.contains("exists; name another file, or pass --overwrite"), "{err}");
-    assert_eq!(export(&["M=100", "--samples", "30", "--overwrite"]).2, 0);
+    let (out, err, code) = export(&["M=100", "--samples", "30", "--overwrite", "--device", "rtx4090"]);
+    assert!(code == 0 && err.contains("the model never saw RTX 4090 (learned on "), "{err}");
+    let first = std::fs::read_to_string(&output).unwrap().lines().next().unwrap().to_string();
+    for text in [&out, &first] {
+        assert!(text.contains("device RTX 4090, which the model never saw; learned on "), "{text}");
+    }
     for (words, fault) in [
         (vec!["M=0"], "field `M`"),
         (vec!["M=100", "--range", "Q=1..9"], "`Q` is no size of kernel"),

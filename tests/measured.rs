@@ -25,7 +25,19 @@ fn journal(folder: &Path, all: &Dataset, is_told: &dyn Fn(&str) -> bool) -> (Dat
 }
 
 fn answers(problem: &str, more: &[&str]) -> serde_json::Value {
-    let args = ["predict", "models/gemm-cpu", "gemm", problem, "--top", "300", "--quality", "best", "--json"];
+    let args = [
+        "predict",
+        "models/gemm-cpu",
+        "gemm",
+        problem,
+        "--device",
+        "epyc",
+        "--top",
+        "300",
+        "--quality",
+        "best",
+        "--json",
+    ];
     let (out, err, code) = run(&[&args[..], more].concat());
     assert_eq!(code, 0, "{err}");
     serde_json::from_str(&out).unwrap()
@@ -75,7 +87,8 @@ fn data_without_the_problem_and_objectives_that_were_not_learned_are_told_in_a_s
     let (_, few) = journal(folder.path(), &all, &|_| true);
     let ask = |problem: &str, more: &[&str]| {
         let (_, err, code) =
-            run(&[&["predict", "models/gemm-cpu", "gemm", problem, "--measured", &few], more].concat());
+            run(&[&["predict", "models/gemm-cpu", "gemm", problem, "--device", "epyc", "--measured", &few], more]
+                .concat());
         assert_eq!((code, err.lines().count()), (2, 1), "{err}");
         err
     };

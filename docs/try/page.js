@@ -61,7 +61,9 @@ const show_devices = (chosen) => {
     const described = about.devices.filter((d) => !trained.some(([name]) => name === d.name));
     const groups = [["The model was trained on", trained], ["Described", described.map((d) => [d.name, `${d.name} (${d.vendor})`])],
         ["Your own", [[OWN, "limits of your own"]]]];
-    at("device").replaceChildren(...options(groups, chosen));
+    // answers differ by device: where several may be meant, none is taken
+    const none = chosen ? [] : [make("option", { value: "", textContent: "choose a device", selected: true, disabled: true })];
+    at("device").replaceChildren(...none, ...options(groups, chosen));
 };
 
 const device_of = (name) => [...(model?.devices ?? []), ...about.devices].find((d) => d.name === name);
@@ -110,6 +112,14 @@ const change = () => {
     notice = "";
     show_hints();
     keep();
+    if (!at("device").value) {
+        jobs += 1;
+        answers = {};
+        at("answers").hidden = true;
+        say(`Choose the device that is asked about: the model learned ${model.devices.map((d) => d.name).join(", ")}.`);
+        document.body.dataset.done = jobs;
+        return;
+    }
     const defaults = Object.fromEntries(kernel.parameters.map((p) => [p.name, p.default]));
     jobs += 1;
     answers = {};
@@ -127,8 +137,9 @@ const show_predictions = (answer) => {
     const doubt = at("doubt");
     const reasons = [];
     if (answer.unknown) reasons.push(`No predictions: ${answer.unknown}. The space is shown all the same.`);
-    if (list.length && !answer.saw_device) reasons.push("The model never saw this device: what is legal holds, the order is a guess.");
+    if (list.length && answer.note) reasons.push(`${answer.note[0].toUpperCase()}${answer.note.slice(1)}.`);
     if (list.length && answer.unsure) reasons.push("The model is unsure: measure the first few.");
+    at("on").textContent = list.length ? `On ${answer.device}; learned on ${answer.learned_on.join(", ")} only.` : "";
     doubt.textContent = reasons.join(" ");
     doubt.hidden = reasons.length === 0;
     at("more-line").hidden = list.length === 0;
@@ -143,7 +154,7 @@ const show_predictions = (answer) => {
         return make("li", {},
             make("span", { className: "percent", textContent: `${percent.toFixed(1)} %`, title: "probability that this config is the best" }),
             make("div", { className: "bar", aria: { hidden: true } }, bar),
-            make("span", { className: "time", textContent: time(one.predicted_us), title: "predicted time" }),
+            make("span", { className: "time", textContent: `${one.time_basis === "bounded" ? "≥ " : ""}${time(one.predicted_us)}`, title: "predicted time" }),
             make("div", { className: "config" }, ...values), use);
     }));
 };
@@ -240,6 +251,7 @@ const unpaired = (text) => Object.fromEntries((text ?? "").split(",").filter((p)
 const keep = () => {
     const parts = { kernel: kernel.name, device: at("device").value, problem: pairs(typed("fields")) };
     if (parts.device === OWN) parts.limits = pairs(typed("limit-fields"));
+    if (!parts.device) delete parts.device;
     if (own) parts.config = pairs(own);
     if (at("top").value !== "10") parts.top = at("top").value;
     // signs that an address may hold stay readable
@@ -267,16 +279,18 @@ const open = async (state) => {
     }
     kernel = answer;
     show_kernels(kernel.name);
-    const device = state.device ?? model?.devices[0]?.name ?? about.devices[0].name;
-    const is_known = device === OWN || device_of(device);
-    show_devices(is_known ? device : undefined);
+    const several = model?.devices.length > 1;
+    const device = state.device || (several ? "" : model?.devices[0]?.name ?? about.devices[0].name);
+    const is_known = !device || device === OWN || device_of(device);
+    show_devices(is_known ? device : several ? "" : (model?.devices[0] ?? about.devices[0]).name);
     show_limits(state.limits ? unpaired(state.limits) : device_of(device)?.limits ?? about.devices[0].limits);
     show_fields(unpaired(state.problem));
     if (state.top && [...at("top").options].some((o) => o.value === state.top)) at("top").value = state.top;
     const config = unpaired(state.config);
     own = state.config ? Object.fromEntries(kernel.parameters.map((p) => [p.name, value_of(p, config[p.name] ?? p.default)])) : null;
     change();
-    if (!is_known) notice = `No device is called \`${device}\`: the first of the list is taken.`;
+    if (!is_known) notice = `No device is called \`${device}\`: ${several ? "choose one of the list" : "the first of the list is taken"}.`;
+    if (!is_known && several) say(notice, true);
 };
 
 at("kernel").addEventListener("change", () => open({ kernel: at("kernel").value, device: at("device").value, limits: at("device").value === OWN ? pairs(typed("limit-fields")) : undefined }));

@@ -11,7 +11,8 @@ use seqtune_predict::kernel::Limits;
 
 /// A device: a name and its limits, as constraints and models see them.
 ///
-/// `Device("H100")` looks a shipped description up by its name; `Device("mine.toml")` reads a file of `[[device]]` tables.
+/// `Device("H100")` looks a shipped description up by its name, with or without spaces and the maker's words, in any case
+/// (`Device("nvidia rtx4090")`); `Device("mine.toml")` reads a file of `[[device]]` tables.
 ///
 /// >>> import seqtune
 /// >>> seqtune.Device("H200").limits["local_memory"]
@@ -20,16 +21,20 @@ use seqtune_predict::kernel::Limits;
 #[derive(Clone, PartialEq)]
 pub struct Device(pub seqtune_predict::Device);
 
+/// Refuses the id of a device of this machine.
+pub(crate) fn refuse_live(name: &str) -> seqtune_predict::Result<()> {
+    match name == "live" || name.starts_with("opencl:") || name.starts_with("cuda:") || name.starts_with("hip:") {
+        true => Err(Error::Unavailable("a device of this machine is opened by the command line only: `seqtune devices --json` tells its limits, for Device.from_limits".into())),
+        false => Ok(()),
+    }
+}
+
 #[pymethods]
 impl Device {
     #[new]
     fn new(py: Python<'_>, name: Text) -> PyResult<Device> {
         let name = name.0.as_str();
-        if name == "live" || name.starts_with("opencl:") || name.starts_with("cuda:") || name.starts_with("hip:") {
-            let sentence = "a device of this machine is opened by the command line only: `seqtune devices --json` tells its limits, for Device.from_limits";
-            return Err(Error::Unavailable(sentence.into())).or_raise(py);
-        }
-        seqtune_predict::Device::described(name).map(Device).or_raise(py)
+        refuse_live(name).and_then(|()| seqtune_predict::Device::described(name)).map(Device).or_raise(py)
     }
 
     /// A device by its limits: `Device.from_limits("mine", max_group_items=1024, local_memory=49152)`.

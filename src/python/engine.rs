@@ -6,12 +6,13 @@ use crate::errors::OrRaise;
 use crate::kernel::Kernel;
 use crate::model::Model;
 use crate::numbers::{Real, Text, Whole};
-use crate::prediction::{Names, Prediction};
+use crate::prediction::{Names, On, Prediction};
 use crate::problems::{problem_of, problems_of, problems_of_columns};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use seqtune_predict::error::input;
 use seqtune_predict::kernel::ConfigSpace;
+use seqtune_predict::on_device::TimeBasis;
 use seqtune_predict::split::Part;
 use seqtune_predict::{Config, Objective, Predictor, Problem, Query, limits};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub struct Engine {
     kernel: seqtune_predict::Kernel,
     device: seqtune_predict::Device,
     names: Arc<Names>,
+    on: Arc<On>,
 }
 
 #[pymethods]
@@ -40,13 +42,20 @@ impl Engine {
         let (kernel, device) = (kernel.0.clone(), device.0.clone());
         let predictor = py.detach(|| Predictor::new(&kernel, &model)).or_raise(py)?;
         let names = Names::of(py, &kernel);
-        Ok(Engine { predictor, model, kernel, device, names })
+        let on = Arc::new(On { device: device.name.clone(), is_learned: predictor.saw(&device) });
+        Ok(Engine { predictor, model, kernel, device, names, on })
     }
 
     /// Whether the model was trained on the device.
     #[getter]
     fn saw(&self) -> bool {
         self.predictor.saw(&self.device)
+    }
+
+    /// Of a device that the model never saw a sentence that says so, with what that costs; else `None`.
+    #[getter]
+    fn note(&self) -> Option<String> {
+        self.predictor.grounds(&self.device).note()
     }
 
     /// What the shape of a problem was to the training: `train`, `validation` or `test`.
@@ -78,7 +87,8 @@ impl Engine {
         }
         let problem = problem_of(&self.kernel, problem)?;
         let query = self.query(py, &ask)?;
-        Ok(self.shown(py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?))
+        let found = py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?;
+        Ok(self.shown(&problem, found))
     }
 
     /// Predictions for one problem, of given configs only; those that are illegal are left out.
@@ -97,7 +107,8 @@ impl Engine {
             return Ok(Vec::new());
         }
         let query = self.query(py, &ask)?;
-        Ok(self.shown(py.detach(|| self.predictor.predict_among(&problem, &query, &legal)).or_raise(py)?))
+        let found = py.detach(|| self.predictor.predict_among(&problem, &query, &legal)).or_raise(py)?;
+        Ok(self.shown(&problem, found))
     }
 }
 
@@ -118,14 +129,15 @@ impl Engine {
         let mut all = Vec::with_capacity(problems.len());
         for portion in problems.chunks(PORTION) {
             let answers = py.detach(|| self.predictor.predict(portion, &query)).or_raise(py)?;
-            all.extend(answers.into_iter().map(|candidates| self.shown(candidates)));
+            all.extend(portion.iter().zip(answers).map(|(problem, candidates)| self.shown(problem, candidates)));
             py.check_signals()?;
         }
         Ok(all)
     }
 
     /// Candidates of one problem as Python has them.
-    fn shown(&self, candidates: Vec<seqtune_predict::Candidate>) -> Vec<Prediction> {
+    fn shown(&self, problem: &Problem, candidates: Vec<seqtune_predict::Candidate>) -> Vec<Prediction> {
+        let least = self.predictor.least_us(problem, &self.device);
         let unsure = self.predictor.is_unsure(&self.device, &candidates);
         let known = |x: f64| x.is_finite().then_some(x);
         let shown = |c: seqtune_predict::Candidate| Prediction {
@@ -136,6 +148,8 @@ impl Engine {
             time_us: known(c.time_us),
             joules: known(c.joules),
             log_probability: c.log_probability,
+            on: self.on.clone(),
+            time_basis: TimeBasis::of(c.time_us, least).word(),
         };
         candidates.into_iter().map(shown).collect()
     }

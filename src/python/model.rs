@@ -1,6 +1,6 @@
 //! `seqtune.Model`: the weights and all that is known of them.
 
-use crate::device::Device;
+use crate::device::{Device, refuse_live};
 use crate::errors::OrRaise;
 use crate::numbers::Text;
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use seqtune_predict::Result;
 use seqtune_predict::error::quoted;
 use seqtune_predict::files::read;
 use seqtune_predict::limits;
+use seqtune_predict::on_device::device_for;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,6 +102,17 @@ impl Model {
     #[getter]
     fn devices(&self) -> Vec<Device> {
         self.inner.meta.devices.iter().cloned().map(Device).collect()
+    }
+
+    /// The device that it is asked about: the one of this name that it was trained on or that is described, or the one that it was trained on;
+    /// of several the one that is live on this machine.
+    #[pyo3(signature = (name = None))]
+    fn device(&self, py: Python<'_>, name: Option<String>) -> PyResult<Device> {
+        let find = || {
+            refuse_live(name.as_deref().unwrap_or_default())?;
+            device_for(&self.inner.meta.devices, name.as_deref(), seqtune_devices::live::among).map(Device)
+        };
+        py.detach(find).or_raise(py)
     }
 
     /// What it was trained for: `time`, `energy`, `edp`.

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use seqtune_predict::on_device::TimeBasis;
 use std::sync::Arc;
 
 /// Names of parameters, as Python and as Rust read them: shared by all predictions of an engine.
@@ -66,19 +67,41 @@ pub struct Prediction {
     /// Whether the answer that it belongs to should be measured before it is believed.
     #[pyo3(get)]
     pub(crate) unsure: bool,
-    /// Predicted microseconds per launch; `None` where the model never saw a time.
+    /// Predicted microseconds per launch; `None` where the model learned no times of the device.
     #[pyo3(get)]
     pub(crate) time_us: Option<f64>,
-    /// Predicted joules per launch; `None` where the model never saw energy.
+    /// Predicted joules per launch; `None` where the model learned no energy of the device.
     #[pyo3(get)]
     pub(crate) joules: Option<f64>,
     /// Natural logarithm of the likelihood among all legal configs.
     #[pyo3(get)]
     pub(crate) log_probability: f64,
+    pub(crate) on: Arc<On>,
+    /// What `time_us` is: `learned`, `bounded` where what was learned was below what the device can do, or `absent`.
+    #[pyo3(get)]
+    pub(crate) time_basis: &'static str,
 }
 
+/// The device that predictions are for.
+#[derive(PartialEq)]
+pub struct On {
+    /// Its name.
+    pub device: String,
+    /// Whether the model learned from data of it.
+    pub is_learned: bool,
+}
+
+/// Probability, unsure, microseconds, joules and log-probability.
+type Numbers = (f64, bool, Option<f64>, Option<f64>, f64);
+/// Device, whether it was learned, and what the time is.
+type Told = (String, bool, String);
+
 impl Prediction {
-    fn numbers(&self) -> (f64, bool, Option<f64>, Option<f64>, f64) {
+    fn told(&self) -> Told {
+        (self.on.device.clone(), self.on.is_learned, self.time_basis.into())
+    }
+
+    fn numbers(&self) -> Numbers {
         (self.probability, self.unsure, self.time_us, self.joules, self.log_probability)
     }
 }
@@ -86,7 +109,8 @@ impl Prediction {
 #[pymethods]
 impl Prediction {
     #[new]
-    fn new(config: &Bound<'_, PyDict>, numbers: (f64, bool, Option<f64>, Option<f64>, f64)) -> PyResult<Prediction> {
+    #[pyo3(signature = (config, numbers, told = None))]
+    fn new(config: &Bound<'_, PyDict>, numbers: Numbers, told: Option<Told>) -> PyResult<Prediction> {
         let texts = config.keys().iter().map(|name| name.extract()).collect::<PyResult<Vec<String>>>()?;
         // a label is the only one that is known of its parameter
         let value = |value: Bound<'_, PyAny>| match value.extract::<i64>() {
@@ -97,7 +121,23 @@ impl Prediction {
         let (values, labels): (Vec<i64>, Vec<Vec<String>>) = values.into_iter().unzip();
         let (probability, unsure, time_us, joules, log_probability) = numbers;
         let names = Names::new(config.py(), texts.into_iter().zip(labels));
-        Ok(Prediction { names, values: values.into(), probability, unsure, time_us, joules, log_probability })
+        let (device, is_learned, basis) = told.unwrap_or_default();
+        let bases = [TimeBasis::Learned, TimeBasis::Bounded].map(TimeBasis::word);
+        let time_basis = bases.into_iter().find(|word| *word == basis).unwrap_or(TimeBasis::Absent.word());
+        let (values, on) = (values.into(), Arc::new(On { device, is_learned }));
+        Ok(Prediction { names, values, probability, unsure, time_us, joules, log_probability, on, time_basis })
+    }
+
+    /// Name of the device that it is for.
+    #[getter]
+    fn device(&self) -> &str {
+        &self.on.device
+    }
+
+    /// Whether the model learned from data of the device.
+    #[getter]
+    fn device_learned(&self) -> bool {
+        self.on.is_learned
     }
 
     /// The config: values by parameter, a new dict each time.
@@ -122,7 +162,7 @@ impl Prediction {
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         let Ok(other) = other.cast::<Prediction>() else { return false };
         let other = other.get();
-        self.text() == other.text() && self.numbers() == other.numbers()
+        self.text() == other.text() && self.numbers() == other.numbers() && self.told() == other.told()
     }
 
     fn __hash__(&self) -> u64 {
@@ -135,8 +175,8 @@ impl Prediction {
     #[allow(clippy::type_complexity)]
     fn __reduce__<'py>(
         slf: &Bound<'py, Prediction>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>, (f64, bool, Option<f64>, Option<f64>, f64)))> {
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>, Numbers, Told))> {
         let prediction = slf.get();
-        Ok((slf.get_type().into_any(), (prediction.config(slf.py())?, prediction.numbers())))
+        Ok((slf.get_type().into_any(), (prediction.config(slf.py())?, prediction.numbers(), prediction.told())))
     }
 }

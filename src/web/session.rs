@@ -6,6 +6,7 @@ use crate::starts::start;
 use seqtune_predict::error::{Error, Result, input, printable, quoted};
 use seqtune_predict::kernel::spec::{Field, FieldKind};
 use seqtune_predict::kernel::{Choice, ConfigSpace, Count, LIMIT_NAMES, Limits, Parameter};
+use seqtune_predict::on_device::{TimeBasis, device_for};
 use seqtune_predict::{Candidate, Device, Kernel, Model, Objective, Predictor, Problem, Query};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -146,10 +147,12 @@ impl Session {
         let Some((_, predictor)) = &self.predictor else { return Err(Error::Failed("no predictor".into())) };
         let query = Query { top: top.clamp(1, MOST), ..Query::new(device) };
         let candidates = predictor.predict(std::slice::from_ref(problem), &query)?.remove(0);
-        let shown: Vec<Value> = candidates.iter().map(|candidate| shown(kernel, candidate)).collect();
+        let (grounds, bases) = (predictor.grounds(device), predictor.time_bases(problem, device, &candidates));
+        let shown: Vec<Value> = candidates.iter().zip(bases).map(|(c, basis)| shown(kernel, c, basis)).collect();
         Ok(json!({
             "problem": kernel.show_problem(problem), "device": device.name, "predictions": shown,
-            "unsure": predictor.is_unsure(device, &candidates), "saw_device": predictor.saw(device),
+            "unsure": predictor.is_unsure(device, &candidates), "device_learned": grounds.is_learned,
+            "learned_on": grounds.learned_on, "note": grounds.note(),
         }))
     }
 
@@ -205,16 +208,9 @@ impl Session {
         Ok(&self.devices)
     }
 
-    /// Of the model's devices, or of those that are described.
+    /// Of the model's devices, or of those that are described. No machine is here, so that none is live.
     fn device(&mut self, name: &str) -> Result<Device> {
-        let of_model = self.model.iter().flat_map(|model| &model.meta.devices).find(|d| d.name == name).cloned();
-        match of_model {
-            Some(device) => Ok(device),
-            None => match self.devices()?.iter().find(|d| d.is_called(name)) {
-                Some(device) => Ok(device.clone()),
-                None => Device::described(name),
-            },
-        }
+        device_for(self.model.as_ref().map_or(&[], |model| &model.meta.devices), Some(name), |_| None)
     }
 }
 
@@ -231,12 +227,12 @@ fn shown_device(device: &Device) -> Value {
     })
 }
 
-fn shown(kernel: &Kernel, candidate: &Candidate) -> Value {
+fn shown(kernel: &Kernel, candidate: &Candidate, basis: TimeBasis) -> Value {
     let value = |(parameter, choice): (&Parameter, &Choice)| (parameter.name.clone(), parameter.json(*choice as usize));
     let values: serde_json::Map<String, Value> = kernel.parameters.iter().zip(&candidate.config.0).map(value).collect();
     json!({
         "config": kernel.show_config(&candidate.config), "values": values, "probability": candidate.probability,
-        "predicted_us": candidate.time_us,
+        "predicted_us": candidate.time_us, "time_basis": basis.word(),
     })
 }
 

@@ -59,10 +59,15 @@ fn a_page_is_answered_what_the_engine_predicts() {
         for (found, expected) in list.iter().zip(&expected) {
             assert_eq!(found["config"], kernel.show_config(&expected.config));
             assert_eq!(found["probability"].as_f64().unwrap(), expected.probability);
-            assert_eq!(found["predicted_us"].as_f64().unwrap(), expected.time_us);
+            assert_eq!(found["predicted_us"].as_f64(), Some(expected.time_us).filter(|us| us.is_finite()));
         }
         assert_eq!(found["unsure"], predictor.is_unsure(&device, &expected));
-        assert_eq!(found["saw_device"], predictor.saw(&device));
+        let grounds = predictor.grounds(&device);
+        assert_eq!(found["device_learned"], grounds.is_learned);
+        assert_eq!(found["note"], json!(grounds.note()));
+        assert_eq!(found["device"], device.name.as_str());
+        let basis = if grounds.is_learned { "learned" } else { "absent" };
+        assert!(found["predictions"].as_array().unwrap().iter().all(|p| p["time_basis"] == basis), "{found}");
         let space = ask(&mut session, about(&subject, json!({ "ask": "space" })));
         let Count::Exactly(legal) = ConfigSpace::new(&kernel, &problem, &device).counter().total() else { panic!() };
         assert_eq!((space["legal"].as_f64(), &space["exact"]), (Some(legal as f64), &json!(true)));

@@ -1,7 +1,7 @@
 """Predicts the tuning parameters of GPU kernels.
 
 >>> import seqtune
->>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+>>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc")
 >>> best = predictor.predict("M=300,N=200,K=100")[0]
 >>> best.config in seqtune.Space(predictor.kernel, "M=300,N=200,K=100", predictor.device)
 True

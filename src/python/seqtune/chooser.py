@@ -47,7 +47,7 @@ class Chooser:
     trying the others is expected to gain less than ``tolerance`` of a call. Any number of threads may share one.
 
     >>> import seqtune
-    >>> chooser = seqtune.Chooser(seqtune.shipped("gemm-cpu"), top=3)
+    >>> chooser = seqtune.Chooser(seqtune.shipped("gemm-cpu"), device="epyc", top=3)
     >>> for call in range(60):
     ...     pick = chooser.pick("M=300,N=200,K=100")
     ...     chooser.report(pick, time_us=100 + pick.config["MWG"] + call % 2)
@@ -110,7 +110,7 @@ class Chooser:
         """What is known of a problem; ``None`` before its first call.
 
         >>> import seqtune
-        >>> chooser = seqtune.Chooser(seqtune.shipped("gemm-cpu"), top=3)
+        >>> chooser = seqtune.Chooser(seqtune.shipped("gemm-cpu"), device="epyc", top=3)
         >>> pick = chooser.pick("M=64,N=64,K=64")
         >>> len(chooser.standing("M=64,N=64,K=64").configs)
         3

@@ -154,11 +154,11 @@ def device_names(name: str) -> list[str]:
 
 def _predictor_for(model: Any, kernel: Any, name: str) -> Any:
     """What predicts for the GPU of this name, as it is described."""
-    from seqtune import Device, Predictor
+    from seqtune import Predictor
 
     for called in device_names(name):
         try:
-            device = Device(called)
+            device = model.device(called)
         except DeviceNotFoundError:
             continue
         return Predictor(model, kernel, device)

@@ -28,24 +28,20 @@ def kernel_of(kernel: Kernel | str | os.PathLike[str] | None, model: Model | Non
 
 
 def device_of(device: Device | str | None, model: Model) -> Device:
-    """A device by name, or the first one that a model was trained on."""
-    if isinstance(device, Device):
-        return device
-    if device is not None:
-        return Device(device)
-    if not model.devices:
-        raise InputError("the model names no device that it was trained on; give device=")
-    return model.devices[0]
+    """A device by name, or the one that a model was trained on; of several the one that is live here."""
+    return device if isinstance(device, Device) else model.device(device)
 
 
 class Predictor:
     """A model, ready to predict for one kernel on one device.
 
     ``model`` is a :class:`seqtune.Model` or the path of one; ``kernel`` is needed where the model does not tell it, or where the kernel
-    is a folder of your own; ``device`` is the one that the model was trained on, where nothing else is given.
+    is a folder of your own; ``device`` is a :class:`seqtune.Device` or a name, of one that the model was trained on or that is described.
+    Without it a model of one device answers for that; of several the one that is live on this machine is taken, and where none is,
+    ``DeviceNotFoundError`` lists them.
 
     >>> import seqtune
-    >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+    >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc")
     >>> [best] = predictor.predict("M=64,N=64,K=64", top=1)
     >>> list(best.config)[:3]
     ['MWG', 'NWG', 'MDIM']
@@ -68,12 +64,18 @@ class Predictor:
         self.kernel = kernel_of(kernel, model)
         self.device = device_of(device, model)
         self._engine = Engine(model, self.kernel, self.device)
-        if not self._engine.saw:
-            warnings.warn(
-                f"the model never saw {self.device.name}; its configs are legal there, its ranking is a guess",
-                UnseenDeviceWarning,
-                stacklevel=2,
-            )
+        if self.device_note is not None:
+            warnings.warn(self.device_note, UnseenDeviceWarning, stacklevel=2)
+
+    @property
+    def device_learned(self) -> bool:
+        """Whether the model learned from data of the device. Of one that it never saw no time is told."""
+        return self._engine.saw
+
+    @property
+    def device_note(self) -> str | None:
+        """Of a device that the model never saw a sentence that says so, which it learned from, and what that costs; else ``None``."""
+        return self._engine.note
 
     @overload
     def predict(
@@ -96,7 +98,7 @@ class Predictor:
         Problems of one call are spread over ``threads``; the interpreter is free meanwhile.
 
         >>> import seqtune
-        >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+        >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc")
         >>> [len(answer) for answer in predictor.predict({"M": [64, 128], "N": 64, "K": 64}, top=2)]
         [2, 2]
         """
@@ -117,7 +119,7 @@ class Predictor:
         and their probabilities add up to less.
 
         >>> import seqtune
-        >>> seqtune.Predictor(seqtune.shipped("gemm-cpu")).cover("M=64,N=64,K=64")
+        >>> seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc").cover("M=64,N=64,K=64")
         Traceback (most recent call last):
         ...
         seqtune.errors.InputError: gemm: the model learned from a sample of its space, ...
@@ -129,7 +131,7 @@ class Predictor:
         """What a problem of this shape was to the training: ``train``, ``validation`` or ``test``, from which nothing was learned.
 
         >>> import seqtune
-        >>> seqtune.Predictor(seqtune.shipped("gemm-cpu")).part("M=64,N=64,K=64") in ("train", "validation", "test")
+        >>> seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc").part("M=64,N=64,K=64") in ("train", "validation", "test")
         True
         """
         return self._engine.part(problem if isinstance(problem, str) else dict(problem))
@@ -140,7 +142,7 @@ class Predictor:
         """The ``top`` configs of those given, best first; illegal ones are left out. Probabilities are those among all legal configs.
 
         >>> import seqtune
-        >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+        >>> predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc")
         >>> drawn = seqtune.Space("gemm", "M=64,N=64,K=64", predictor.device).sample(10)
         >>> all(p.config in drawn for p in predictor.predict_among("M=64,N=64,K=64", drawn, top=3))
         True
@@ -171,6 +173,9 @@ class Predictor:
             "unsure": [p.unsure for _, _, p in rows],
             "time_us": [float("nan") if p.time_us is None else p.time_us for _, _, p in rows],
             "joules": [float("nan") if p.joules is None else p.joules for _, _, p in rows],
+            "time_basis": [p.time_basis for _, _, p in rows],
+            "device": [p.device for _, _, p in rows],
+            "device_learned": [p.device_learned for _, _, p in rows],
         }
         configs = [p.config for _, _, p in rows]
         columns.update({name: [config[name] for config in configs] for name in self.kernel.parameters})

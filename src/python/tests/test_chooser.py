@@ -27,14 +27,14 @@ class Choosing(unittest.TestCase):
 
     def second(self):
         """The config that is predicted to be the second."""
-        return seqtune.Predictor(self.model).predict(PROBLEM, top=2)[1].config
+        return seqtune.Predictor(self.model, device="epyc").predict(PROBLEM, top=2)[1].config
 
     def test_a_problem_begins_with_the_prediction_and_settles_on_what_is_faster(self):
         second = self.second()
-        chooser = seqtune.Chooser(self.model, top=3)
+        chooser = seqtune.Chooser(self.model, device="epyc", top=3)
         self.assertIsNone(chooser.standing(PROBLEM))
         chosen = call(chooser, 80, lambda config: 100 if config == second else 200)
-        self.assertEqual(chosen[0], seqtune.Predictor(self.model).predict(PROBLEM, top=1)[0].config)
+        self.assertEqual(chosen[0], seqtune.Predictor(self.model, device="epyc").predict(PROBLEM, top=1)[0].config)
         self.assertEqual(chosen[-1], second)
         self.assertEqual(chooser.settled({"M": 300, "N": 200, "K": 100}), second)
         standing = chooser.standing(PROBLEM)
@@ -42,7 +42,7 @@ class Choosing(unittest.TestCase):
         self.assertAlmostEqual(standing.configs[1].time_us, 100, delta=5)
 
     def test_a_limit_is_followed_and_failed_configs_are_left(self):
-        chooser = seqtune.Chooser(self.model, top=2)
+        chooser = seqtune.Chooser(self.model, device="epyc", top=2)
         second = self.second()
         for at in range(60):
             pick = chooser.pick(PROBLEM)
@@ -61,18 +61,18 @@ class Choosing(unittest.TestCase):
         second = self.second()
         with tempfile.TemporaryDirectory() as folder:
             memory = pathlib.Path(folder) / "choices.json"
-            with seqtune.Chooser(self.model, top=3, memory=memory) as chooser:
+            with seqtune.Chooser(self.model, device="epyc", top=3, memory=memory) as chooser:
                 call(chooser, 80, lambda config: 100 if config == second else 200)
-            again = seqtune.Chooser(self.model, top=3, memory=memory)
+            again = seqtune.Chooser(self.model, device="epyc", top=3, memory=memory)
             self.assertEqual((again.pick(PROBLEM).config, again.pick(PROBLEM).settled), (second, True))
             memory.write_text("{")
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                seqtune.Chooser(self.model, memory=memory)
+                seqtune.Chooser(self.model, device="epyc", memory=memory)
             self.assertIn("choices start afresh", str(caught[0].message))
 
     def test_threads_share_a_chooser(self):
-        chooser = seqtune.Chooser(self.model, top=3)
+        chooser = seqtune.Chooser(self.model, device="epyc", top=3)
         threads = [threading.Thread(target=call, args=(chooser, 50, lambda _: 100)) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -81,7 +81,7 @@ class Choosing(unittest.TestCase):
         self.assertIsNotNone(chooser.settled(PROBLEM))
 
     def test_what_is_wrong_is_said(self):
-        chooser = seqtune.Chooser(self.model)
+        chooser = seqtune.Chooser(self.model, device="epyc")
         pick = chooser.pick(PROBLEM)
         for wrong in (0, -1, float("nan")):
             with self.assertRaises(seqtune.InputError):
@@ -91,7 +91,7 @@ class Choosing(unittest.TestCase):
         with self.assertRaises(seqtune.InputError):
             chooser.set_goal("beauty")
         with self.assertRaises(seqtune.InputError):
-            seqtune.Chooser(self.model, top=0)
+            seqtune.Chooser(self.model, device="epyc", top=0)
         self.assertIn("settled=False", repr(pick))
 
 

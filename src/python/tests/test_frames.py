@@ -14,7 +14,7 @@ except ImportError as error:
 class Frames(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.predictor = seqtune.Predictor(seqtune.shipped())
+        cls.predictor = seqtune.Predictor(seqtune.shipped(), device="epyc")
         cls.problems = ["M=300,N=200,K=100", "M=64,N=64,K=64,transB=T"]
         cls.want = cls.predictor.predict(cls.problems, top=2)
 

@@ -16,7 +16,7 @@ PROBLEM = "M=300,N=200,K=100"
 class Predictions(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"))
+        cls.predictor = seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc")
 
     def test_best_first_with_what_the_model_says(self):
         answer = self.predictor.predict(PROBLEM, top=3)
@@ -109,7 +109,7 @@ class Predictions(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(space)).count(), space.count())
 
     def test_a_forked_process_opens_models_and_predicts_as_its_parent_did(self):
-        whole = seqtune.Predictor(seqtune.shipped("gemm-cpu", quality="best"))
+        whole = seqtune.Predictor(seqtune.shipped("gemm-cpu", quality="best"), device="epyc")
         want = [predictor.predict(PROBLEM, top=2, threads=2) for predictor in (self.predictor, whole)]
         context = multiprocessing.get_context("fork")
         answers, put = context.Pipe(duplex=False)
@@ -141,16 +141,48 @@ class Predictions(unittest.TestCase):
     def test_a_device_that_the_model_never_saw_is_warned_of(self):
         with self.assertWarns(seqtune.UnseenDeviceWarning):
             predictor = seqtune.Predictor(self.predictor.model, device="H200")
-        self.assertTrue(predictor.predict(PROBLEM)[0].unsure)
+        best = predictor.predict(PROBLEM)[0]
+        self.assertTrue(best.unsure)
+        self.assertEqual((best.device, best.device_learned, best.time_us, best.time_basis), ("H200", False, None, "absent"))
+        self.assertFalse(predictor.device_learned)
+        self.assertRegex(predictor.device_note, r"^the model never saw H200 \(learned on pthread-.* only\): .* lost 5.2, 10.9 and 13.7 %")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             pickle.loads(pickle.dumps(predictor))
 
 
+    def test_an_answer_names_its_device_and_what_its_time_rests_on(self):
+        best = self.predictor.predict(PROBLEM)[0]
+        self.assertEqual((best.device, best.device_learned, best.time_basis), (self.predictor.device.name, True, "learned"))
+        self.assertTrue(self.predictor.device_learned)
+        self.assertIsNone(self.predictor.device_note)
+
+    def test_of_a_model_of_several_devices_one_is_named_or_live_or_all_are_listed(self):
+        folder = str(pathlib.Path(__file__).parents[3] / "models" / "miopen")
+        model = seqtune.Model(folder, kernel="ConvOclBwdWrW2")
+        listed = "none of them is live here: name the device that is asked about, `MI50`, `RX 6800 XT` or `RX Vega 56`"
+        for ask in (lambda: seqtune.Predictor(model), lambda: seqtune.Chooser(model), model.device):
+            try:
+                ask()
+            except seqtune.DeviceNotFoundError as error:
+                self.assertIn(listed, str(error))
+            else:
+                self.skipTest("one of the model's devices is live here: run it on a machine without AMD's GPUs")
+        self.assertEqual(seqtune.Predictor(model, device="gfx900_56").device.name, "RX Vega 56")
+        one = seqtune.Model(folder, kernel="ConvMlirIgemmFwd")
+        self.assertEqual(seqtune.Predictor(one).device.name, "MI50")
+
+    def test_devices_are_called_without_spaces_and_with_their_makers_words(self):
+        for name in ("RTX4090", "NVIDIA GeForce RTX 4090", "rtx-4090"):
+            self.assertEqual(seqtune.Device(name).name, "RTX 4090")
+        with self.assertRaisesRegex(seqtune.DeviceNotFoundError, "did you mean RX Vega 56 or RX Vega 64"):
+            seqtune.Device("Vega")
+
+
 class WrongInput(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.predictor = seqtune.Predictor(seqtune.shipped())
+        cls.predictor = seqtune.Predictor(seqtune.shipped(), device="epyc")
 
     def refused(self, kind, words, call):
         with self.assertRaisesRegex(kind, words) as caught:
@@ -185,7 +217,7 @@ class WrongInput(unittest.TestCase):
         self.refused(seqtune.DeviceNotFoundError, "no device `x`", lambda: seqtune.Device("x"))
         self.refused(seqtune.InputError, "no limit `speed`", lambda: seqtune.Device.from_limits("x", speed=1))
         self.refused(seqtune.InputError, "is -1", lambda: seqtune.Device.from_limits("x", local_memory=-1))
-        self.refused(seqtune.MismatchError, "conv2d", lambda: seqtune.Predictor(seqtune.shipped(), "conv2d"))
+        self.refused(seqtune.MismatchError, "conv2d", lambda: seqtune.Predictor(seqtune.shipped(), "conv2d", "epyc"))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from seqtune._seqtune import Device, Kernel, Model, Prediction
-from seqtune.errors import InputError, UnseenDeviceWarning
+from seqtune.errors import DeviceNotFoundError, InputError, UnseenDeviceWarning
 from seqtune.predictor import Predictor
 
 #: A strategy of Kernel Tuner by name, an object with ``tune``, one of its ``OptAlg``, or a function of the arguments of ``tune``.
@@ -25,8 +25,8 @@ MOST = 1_000
 class Strategy:
     """Measures the ``top`` predicted configs, then lets the strategy ``then`` go on from the best of them.
 
-    ``model``, ``kernel`` and ``device`` are those of :class:`seqtune.Predictor`; the device is the model's own of the name that Kernel Tuner
-    tells, where none is given. ``problem`` is a problem of the kernel, or a function that makes one of ``problem_size``; without it the
+    ``model``, ``kernel`` and ``device`` are those of :class:`seqtune.Predictor`; where none is given, the device is the one that Kernel
+    Tuner tells, of those that the model learned or that are described; another is refused where the model learned several, and else answered as the one that it learned. ``problem`` is a problem of the kernel, or a function that makes one of ``problem_size``; without it the
     sizes of ``problem_size`` are the kernel's size fields, in their order. Every config is checked against Kernel Tuner's restrictions before it
     is measured. With ``only_unsure`` nothing goes on where the model is sure.
 
@@ -45,11 +45,11 @@ class Strategy:
     ) -> None:
         if top < 1:
             raise InputError(f"top={top} is below 1")
-        # a wrong model, kernel or device is told before anything is compiled
-        with warnings.catch_warnings():
-            if device is None:  # the one that is tuned on is not known yet
-                warnings.simplefilter("ignore", UnseenDeviceWarning)
-            self._predictor = Predictor(model, kernel, device)
+        if not isinstance(model, Model):
+            named = kernel.name if isinstance(kernel, Kernel) else None if kernel is None else Kernel(kernel).name
+            model = Model(model, kernel=named)
+        # a wrong model, kernel or device is told before anything is compiled; the device that is tuned on is not known yet
+        self._predictor = Predictor(model, kernel, model.devices[0] if device is None and model.devices else device)
         self._device = device
         self.problem = problem
         self.top = top
@@ -89,9 +89,15 @@ class Strategy:
             return self._predictor
         name = str(getattr(runner.get_device_info(), "name", ""))
         model = self._predictor.model
-        known = [device for device in model.devices if name in (device.name, f"NVIDIA {device.name}")]
-        if known:
-            return Predictor(model, self._predictor.kernel, known[0])
+        try:
+            # one that the model learned, or one that is described, of which Predictor warns
+            return Predictor(model, self._predictor.kernel, model.device(name))
+        except DeviceNotFoundError:
+            if len(model.devices) > 1:
+                known = ", ".join(repr(device.name) for device in model.devices)
+                raise DeviceNotFoundError(
+                    f"Kernel Tuner tunes on {name or 'a device without a name'}, and the model learned {known}: name one with device="
+                ) from None
         warnings.warn(
             f"the model never saw {name or 'this device'}; it predicts as for {self._predictor.device.name}",
             UnseenDeviceWarning,
