@@ -154,13 +154,13 @@ fn improbability(known: &[Ranked], temperature: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draws::drawn;
+    use crate::draws;
     use rand::Rng;
     use seqtune_eval::reliability::{calibration_error, calibration_error_by_chance};
 
     /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
     fn drawn(temperature: f64, count: usize) -> Vec<ScoredProblem> {
-        let mut rng = drawn(3);
+        let mut rng = draws::drawn(3);
         let problem = |_| {
             let scores: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
             let mut left: f64 = rng.random();
