@@ -21,9 +21,11 @@ fn main() -> seqtune_predict::Result<()> {
         eprintln!("{note}");
     }
     let (top, width, threads) = (3, 20, seqtune_predict::threads::cores());
-    let found = predictor.predict(&problems, &Query { top, width, threads, ..Query::new(device) })?;
+    let query = Query { top, width, threads, ..Query::new(device) };
+    let found = predictor.predict(&problems, &query)?;
     for (problem, candidates) in problems.iter().zip(found) {
-        let unsure = if predictor.is_unsure(device, &candidates) { " (unsure: measure the first few)" } else { "" };
+        let is_unsure = predictor.is_unsure(problem, &query, &candidates);
+        let unsure = if is_unsure { " (unsure: measure the first few)" } else { "" };
         println!("{} on {}{unsure}", kernel.show_problem(problem), device.name);
         for candidate in candidates {
             let (percent, us) = (100.0 * candidate.probability, candidate.time_us);

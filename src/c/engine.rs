@@ -29,5 +29,5 @@ pub(crate) fn ask(shared: &Shared, asked: &Asked, each: &mut Each) -> Answer<(us
     for (at, candidate) in candidates.iter().enumerate() {
         each(at, candidate, TimeBasis::of(candidate.time_us, least));
     }
-    Ok((candidates.len(), shared.predictor.is_unsure(asked.device, &candidates)))
+    Ok((candidates.len(), shared.predictor.is_unsure(asked.problem, &query, &candidates)))
 }

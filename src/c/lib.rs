@@ -21,6 +21,8 @@ mod device;
 
 mod predict;
 
+mod shown;
+
 mod text;
 
 mod check;
@@ -40,6 +42,7 @@ pub use open::*;
 pub use predict::*;
 pub use predictor::Predictor;
 pub use session::Session;
+pub use shown::*;
 pub use status::{Status, seqtune_last_error};
 pub use text::*;
 pub use version::*;

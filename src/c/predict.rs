@@ -39,7 +39,7 @@ const MOST_STRIDE: usize = 1 << 10;
 pub struct Candidate {
     /// Its values in the order of the parameters: a row of the prediction's `values`.
     pub values: *const i64,
-    /// Probability that it is the best.
+    /// Probability that it is the best of all legal configs; NaN where `width` is from 1 to 19 and the model shares its beam's likelihood out.
     pub probability: f64,
     /// Predicted time in microseconds; NaN where the model learned no times of the device.
     pub time_us: f64,
@@ -67,11 +67,11 @@ pub struct Prediction {
     pub values: *mut i64,
     /// In: number of values there is room for, at least `top` times seqtune_parameter_count.
     pub value_count: usize,
-    /// In: hypotheses that the search follows; 0 for the usual 20. Fewer are faster.
+    /// In: hypotheses that the search follows; 0 for the usual 20. Fewer are faster, and state no probability.
     pub width: usize,
     /// In: SEQTUNE_TIME, SEQTUNE_ENERGY or SEQTUNE_EDP.
     pub objective: c_int,
-    /// Out: 1 where the first choice should not be trusted: measure the first few. Else 0.
+    /// Out: 1 where the answer is less sure than what was shown of the model (seqtune_shown_of), or states no probability: measure the first few. Else 0.
     pub unsure: c_int,
     /// Out: number of candidates, best first; fewer than `top` where fewer are legal.
     pub found: usize,

@@ -107,7 +107,11 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
         // the ranking is of the objective; of the other quantity only its own head knows
         let point = |candidate: seqtune_predict::Candidate| {
             // a first choice on a device never seen may be less probable than the second, and comes first all the same
-            let odds = (first.probability / candidate.probability.max(1e-12)).max(1.0);
+            let odds = match first.probability.is_finite() && candidate.probability.is_finite() {
+                true => (first.probability / candidate.probability.max(1e-12)).max(1.0),
+                // a beam narrower than the usual one states no probabilities
+                false => (first.log_probability - candidate.log_probability).exp().max(1.0),
+            };
             let by_rank = PROBABILITY_TO_TIME * odds.ln();
             let ratio = |of: f64, to: f64| (of / to).ln();
             let is_time = objective == Objective::Time;

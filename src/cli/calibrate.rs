@@ -4,9 +4,11 @@ use crate::cli::answer::{answer, answer_json, warn};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{Said, said, trust_in_seen};
+use seqtune_eval::shown;
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel, Objective};
+use seqtune_predict::shown::FEWEST;
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::threads::cores;
 use seqtune_predict::trust::Line;
@@ -18,6 +20,9 @@ use std::path::{Path, PathBuf};
 ///
 /// What is learned is kept in the model's file or files; the ranking stays as it is. Twenty problems do. Given again, problems of a device replace
 /// what was learned of it before. A model that is trained on the device learns more: `train --from`.
+///
+/// With --shown it records what first choices are worth on problems that nothing was learned from, and which sizes were learned; `predict` says
+/// so, and marks only what is less sure. Training records it too, of what it holds out.
 ///
 /// Of a model's own datasets it learns what older models do not know: of sweeps how errors go together, which `predict --measured` needs; of tuned
 /// configs what probabilities are worth on the model's own devices. Models that are trained now know both.
@@ -34,6 +39,10 @@ pub struct Args {
     /// Quantity that configs are compared by
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
+    /// Records what first choices are worth on problems held out instead, and learns nothing: of shapes that none of the model's own data has, which
+    /// are given too, else of those held out of them
+    #[arg(long)]
+    shown: bool,
     /// What was learned as JSON, a line for each device and file
     #[arg(long)]
     json: bool,
@@ -41,22 +50,30 @@ pub struct Args {
 
 /// Learns, and writes the models anew.
 pub fn run(args: Args) -> Result<()> {
-    for (kernel, table) in crate::cli::inputs::tables(&args.datasets, args.kernel.as_deref())? {
-        let mut files = Vec::new();
-        for quality in [Quality::Fast, Quality::Best] {
-            // a folder holds the whole, the small decoder or both
-            let file = Model::file_for(&args.model, Some(&kernel.name), quality);
-            files.extend(file.ok().filter(|file| file.is_file() && !files.contains(file)));
-        }
-        if files.is_empty() {
-            // says what is missing
-            Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
-        }
-        for file in files {
-            calibrate(&args, &kernel, &table, &file)?;
+    let corpus = crate::cli::inputs::tables(&args.datasets, args.kernel.as_deref())?;
+    if args.shown {
+        return record(&args, &corpus);
+    }
+    for (kernel, table) in &corpus {
+        for file in files_of(&args, kernel)? {
+            calibrate(&args, kernel, table, &file)?;
         }
     }
     Ok(())
+}
+
+/// The files of the model of a kernel: the whole, the small decoder, or both.
+fn files_of(args: &Args, kernel: &Kernel) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for quality in [Quality::Fast, Quality::Best] {
+        let file = Model::file_for(&args.model, Some(&kernel.name), quality);
+        files.extend(file.ok().filter(|file| file.is_file() && !files.contains(file)));
+    }
+    if files.is_empty() {
+        // says what is missing
+        Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
+    }
+    Ok(files)
 }
 
 fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result<()> {
@@ -93,6 +110,39 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
     }
     model.rewrite(file)?;
     learned.iter().try_for_each(|facts| show(args, facts))
+}
+
+/// Records what first choices are worth on problems held out.
+fn record(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
+    let mut files: Vec<(PathBuf, Vec<(Kernel, Table)>)> = Vec::new();
+    for (kernel, table) in corpus {
+        for file in files_of(args, kernel)? {
+            let own = (kernel.clone(), table.clone());
+            match files.iter_mut().find(|(other, _)| *other == file) {
+                Some((_, corpus)) => corpus.push(own),
+                None => files.push((file, vec![own])),
+            }
+        }
+    }
+    for (file, corpus) in files {
+        let mut model = Model::load(&file)?;
+        let shown = shown::record(&mut model, &corpus, cores())?;
+        if shown.is_empty() {
+            return input(format!(
+                "{}: fewer than {FEWEST} problems of its devices are held out of its own data, which are to be among these, so that nothing is shown",
+                file.display()
+            ));
+        }
+        model.rewrite(&file)?;
+        for shown in &shown {
+            let kernels = shown.kernels.join(", ");
+            match args.json {
+                true => answer_json(&serde_json::json!({ "file": file.display().to_string(), "shown": shown }))?,
+                false => answer(&format!("{}: {kernels} by {}: {}", file.display(), shown.objective, shown.text())),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What was learned of the probabilities on a device, or on several.

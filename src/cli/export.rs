@@ -169,7 +169,7 @@ fn table(args: InductorArgs) -> Result<()> {
     table.insert(format!("seqtune {}: {}", env!("CARGO_PKG_VERSION"), grounds.words()), serde_json::json!([]));
     let mut sure = 0;
     for (problem, candidates) in problems.iter().zip(predictor.predict(&problems, &query)?) {
-        let is_sure = !candidates.is_empty() && !predictor.is_unsure(&device, &candidates);
+        let is_sure = predictor.settles(problem, &query, &candidates);
         sure += is_sure as usize;
         let configs: Vec<_> = candidates.iter().take(if is_sure { 1 } else { args.top }).map(|c| &c.config).collect();
         let with_library = !is_sure || !args.sure_alone;

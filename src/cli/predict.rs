@@ -13,6 +13,7 @@ use seqtune_predict::model::Model;
 use seqtune_predict::on_device::{Grounds, TimeBasis};
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::query::WIDTH;
+use seqtune_predict::shown::Shown;
 use seqtune_predict::threads::{cores, on_threads};
 use seqtune_predict::{Quality, Query};
 use std::path::PathBuf;
@@ -33,7 +34,8 @@ pub struct Args {
     /// As few configs as hold the best one with this probability in percent, 1 to 99; of a model of tuned configs or of whole sweeps
     #[arg(long, value_name = "PERCENT", conflicts_with = "top", value_parser = crate::cli::words::count(1..=99))]
     cover: Option<usize>,
-    /// Width of the beam, 1 to 10,000, and at least --top: what it finds shares its likelihood, so stated probabilities depend on it
+    /// Width of the beam, 1 to 10,000, and at least --top. Probabilities are those among all legal configs at any width; a narrower beam than 20
+    /// states them of a model of tuned configs alone, and any other model is asked with 20
     #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
     /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the model learned, of several a live one]
@@ -86,10 +88,15 @@ pub fn run(args: Args) -> Result<()> {
     let cover = args.cover.map(|percent| percent as f64 / 100.0);
     let grounds = predictor.grounds(&device);
     let on = (&device, &grounds);
-    let say = Printer { predictor, on, objective: args.objective, json: args.json, distilled, cover };
-    let (objective, threads) = (args.objective, args.threads.unwrap_or_else(cores));
-    let query = Query { device: &device, objective, top: args.top, width: args.width, threads };
-    if !args.measured.is_empty() {
+    let shown = predictor.shown(&device, args.objective);
+    let (objective, measured) = (args.objective, !args.measured.is_empty());
+    let say = Printer { predictor, on, objective, json: args.json, distilled, cover, measured, shown };
+    let threads = args.threads.unwrap_or_else(cores);
+    let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
+    if !args.json {
+        say.what_was_shown();
+    }
+    if measured {
         return with_measured(&args, predictor, &problems, &query, &say);
     }
     if args.pareto {
@@ -107,7 +114,7 @@ pub fn run(args: Args) -> Result<()> {
             None => predictor.predict(portion, &query)?,
         };
         for (problem, candidates) in portion.iter().zip(answers) {
-            let unsure = predictor.is_unsure(&device, &candidates);
+            let unsure = predictor.is_unsure(problem, &query, &candidates);
             let nearest = if unsure { say.nearest(problem, &learned, candidates.len()) } else { Vec::new() };
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
@@ -138,7 +145,7 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
             (true, true) => predictor.pareto(problem, query)?,
             (true, false) => {
                 let candidates = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
-                let unsure = predictor.is_unsure(query.device, &candidates);
+                let unsure = predictor.is_unsure(problem, query, &candidates);
                 Informed { candidates, unsure }
             }
             (false, true) => predictor.pareto_measured(problem, query, known)?,
@@ -171,9 +178,48 @@ struct Printer<'a> {
     distilled: bool,
     /// Probability that the configs together are to hold the best.
     cover: Option<f64>,
+    /// Whether some configs were measured.
+    measured: bool,
+    /// What was shown of the model for such questions.
+    shown: Option<&'a Shown>,
 }
 
 impl Printer<'_> {
+    /// Says what first choices were worth on problems held out, and so what is marked. Of a device never seen the warning has said it.
+    fn what_was_shown(&self) {
+        let (device, grounds) = self.on;
+        match self.shown {
+            Some(shown) => {
+                tell(&format!(
+                    "predict: {}; what is less sure than nine tenths of these is marked unsure",
+                    shown.text()
+                ));
+            }
+            None if grounds.is_learned => tell(&format!(
+                "predict: what its first choices are worth on problems held out was not recorded by {} on {}; `seqtune calibrate --shown` records it",
+                self.objective, device.name
+            )),
+            None => {}
+        }
+    }
+
+    /// The costs of a candidate, as wide as those of the others.
+    fn costs(&self, candidate: &Candidate, basis: TimeBasis) -> String {
+        let time = match basis {
+            _ if candidate.measured => format!("measured {:.1} us", candidate.time_us),
+            TimeBasis::Absent if !self.measured => return self.energy(candidate),
+            TimeBasis::Absent => String::new(),
+            TimeBasis::Learned => format!("{:.1} us", candidate.time_us),
+            TimeBasis::Bounded => format!("≥{:.1} us", candidate.time_us),
+        };
+        let width = if self.measured { 22 } else { 13 };
+        format!("{time:>width$}  {}", self.energy(candidate))
+    }
+
+    fn energy(&self, candidate: &Candidate) -> String {
+        if candidate.joules.is_finite() { format!("{:>10.3} mJ  ", 1e3 * candidate.joules) } else { String::new() }
+    }
+
     /// The best configs of the nearest measured problems that are legal for this one, as they are written.
     fn nearest(&self, problem: &Problem, learned: &[&MeasuredProblem], top: usize) -> Vec<String> {
         let kernel = self.predictor.kernel();
@@ -185,24 +231,31 @@ impl Printer<'_> {
     fn answer(&self, problem: &Problem, candidates: &[Candidate], unsure: bool, nearest: &[String]) -> Result<()> {
         let (kernel, (device, grounds)) = (self.predictor.kernel(), self.on);
         let bases = self.predictor.time_bases(problem, device, candidates);
-        let problem = kernel.show_problem(problem);
+        let (problem, beyond) = (kernel.show_problem(problem), self.predictor.beyond(problem));
         let held: f64 = candidates.iter().map(|c| c.probability).sum();
         if self.json {
             let list: Vec<_> = candidates
                 .iter()
                 .zip(&bases)
                 .map(|(c, basis)| {
-                    serde_json::json!({
+                    let mut shown = serde_json::json!({
                         "config": kernel.show_config(&c.config), "probability": c.probability,
                         "predicted_us": c.time_us, "time_basis": basis.word(), "predicted_joules": c.joules,
-                    })
+                    });
+                    if self.measured {
+                        shown["measured"] = c.measured.into();
+                    }
+                    shown
                 })
                 .collect();
             let mut answer = serde_json::json!({
                 "problem": problem, "device": device.name, "device_learned": grounds.is_learned,
                 "learned_on": grounds.learned_on, "predictions": list, "unsure": unsure,
-                "by": if self.distilled { "distilled" } else { "whole" },
+                "by": if self.distilled { "distilled" } else { "whole" }, "shown": self.shown,
             });
+            if let Some(field) = beyond {
+                answer["beyond"] = field.into();
+            }
             if let Some(note) = grounds.note() {
                 answer["note"] = note.into();
             }
@@ -216,7 +269,8 @@ impl Printer<'_> {
         }
         let mut notes = Vec::new();
         if unsure {
-            notes.push("unsure: measure the first few".to_string());
+            let beyond = beyond.map_or(String::new(), |field| format!(", {field} is beyond what it learned from"));
+            notes.push(format!("unsure{beyond}: measure the first few"));
         }
         if let Some(share) = self.cover {
             let (count, only) = (candidates.len(), if held < share { "only " } else { "" });
@@ -227,14 +281,8 @@ impl Printer<'_> {
         let unseen = if grounds.is_learned { "" } else { ", which the model never saw" };
         crate::cli::answer::answer(&format!("{problem} on {}{unseen}{notes}", device.name));
         for (c, basis) in candidates.iter().zip(bases) {
-            let time = match basis {
-                TimeBasis::Absent => String::new(),
-                TimeBasis::Learned => format!("{:>10.1} us  ", c.time_us),
-                TimeBasis::Bounded => format!("{:>10} us  ", format!("≥{:.1}", c.time_us)),
-            };
-            let energy = if c.joules.is_finite() { format!("{:>10.3} mJ  ", 1e3 * c.joules) } else { String::new() };
             let (percent, config) = (100.0 * c.probability, kernel.show_config(&c.config));
-            crate::cli::answer::answer(&format!("  {percent:5.1} %  {time}{energy}{config}"));
+            crate::cli::answer::answer(&format!("  {percent:5.1} %  {}{config}", self.costs(c, basis)));
         }
         for config in nearest {
             crate::cli::answer::answer(&format!("  nearest  {config}"));

@@ -24,6 +24,7 @@ pub mod replay;
 pub mod rivals;
 pub mod said;
 pub mod sets;
+pub mod shown;
 pub mod speed;
 pub mod tuned;
 

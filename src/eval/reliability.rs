@@ -3,9 +3,10 @@
 use crate::sets::{Set, Sets};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::Predictor;
 use seqtune_predict::calibration::{First, LOSS, RISK, ScoredProblem};
-use seqtune_predict::kernel::Device;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::Problem;
+use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 
 /// How true the stated probabilities of first choices are.
@@ -39,10 +40,28 @@ pub struct Sureness {
 }
 
 impl Sureness {
-    /// `None` of a model without calibration.
-    pub fn of(predictor: &Predictor, device: &Device, known: &ScoredProblem) -> Option<Sureness> {
-        let (first, unsure) = predictor.first(device, known)?;
-        Some(Sureness { first, unsure, set: Set::of_known(predictor, device, known)? })
+    /// `None` of a model without calibration. It is marked as an answer among all legal configs is, where something was shown of the model, else by
+    /// what the model was found reliable at among the measured ones.
+    ///
+    /// # Errors
+    /// The error of a prediction.
+    pub fn of(
+        predictor: &Predictor,
+        problem: &Problem,
+        query: &Query,
+        known: &ScoredProblem,
+    ) -> Result<Option<Sureness>> {
+        let device = query.device;
+        let both = predictor.first(device, known).zip(Set::of_known(predictor, device, known));
+        let Some(((first, below), set)) = both else { return Ok(None) };
+        let unsure = match predictor.shown(device, query.objective) {
+            None => below,
+            Some(_) => {
+                let found = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
+                predictor.is_unsure(problem, query, &found)
+            }
+        };
+        Ok(Some(Sureness { first, unsure, set }))
     }
 }
 

@@ -211,7 +211,7 @@ impl ModelRankings {
             let found = predictor.predict_among(&tried.problem, &query, &configs)?;
             predicted.push(Some(found.into_iter().map(|c| c.config).collect()));
             let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
-            said.extend(Sureness::of(predictor, device, &known));
+            said.extend(Sureness::of(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?);
             for ((_, score), rankings) in parts.iter().zip(&mut by_part) {
                 let mut order: Vec<usize> = (0..configs.len()).collect();
                 order.sort_by(|a, b| score(&scored[*b]).total_cmp(&score(&scored[*a])));

@@ -36,7 +36,10 @@ impl Predictor {
         Acquisition { each, fresh, seed }: Acquisition,
     ) -> Result<Vec<Vec<Config>>> {
         let width = WIDER * each.max(1);
-        let found = self.estimates(problems, &Query { top: width, width, ..*query })?;
+        self.kernel().check_device(query.device)?;
+        // as the beam itself shares its likelihood out: along the ranking, however narrow it is
+        let mut found = self.search(problems, &Query { top: width, width, ..*query })?;
+        found.iter_mut().for_each(|candidates| self.line(query.device).correct(candidates));
         let random = (each as f64 * fresh).clamp(0.0, each as f64);
         // the first choices are not to be weighed against each other
         let budget = ((each as f64 - random) * problems.len() as f64).round() as usize;

@@ -3,7 +3,8 @@
 //! How much each part of the model counts ([`crate::opinion_pool`]), a temperature for the scores that candidates are ranked by (temperature
 //! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
 //! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
-//! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure.
+//! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure, where nothing was shown of the model
+//! ([`crate::shown`]).
 
 use crate::error::{Result, input};
 use crate::kernel::Count;
@@ -15,8 +16,9 @@ use serde::{Deserialize, Serialize};
 pub const LOSS: f64 = 0.1;
 /// Share of the unmarked answers that may lose more than [`LOSS`].
 pub const RISK: f64 = 0.05;
-/// So many times as many configs are legal as were measured, where these are a sample of the space and no list of candidates.
-const SAMPLED: u64 = 1_000;
+/// More than so many times as many configs are legal as were measured, where these are a sample of the space: some of a whole sweep fail, and some
+/// problems allow more.
+const SAMPLED: u64 = 2;
 
 /// How sure a model may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

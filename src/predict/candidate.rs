@@ -10,8 +10,8 @@ pub struct Candidate {
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
-    /// Probability that it is the best: the beam's likelihood, shared out by the calibrated scores. Of a model without calibration, the
-    /// likelihood.
+    /// Probability that it is the best of all legal configs ([`crate::stated`]); of a model without calibration, the likelihood. NaN where the
+    /// beam was too narrow to state one.
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.
     pub time_us: f64,
@@ -20,6 +20,8 @@ pub struct Candidate {
     /// How probably it loses more than [`LOSS`](crate::calibration::LOSS), where the model knows that of the problem itself
     /// ([`crate::profiles`]); else NaN.
     pub risk: f64,
+    /// Whether its cost was measured, not predicted.
+    pub measured: bool,
 }
 
 /// A config with what the model makes of it.

@@ -123,7 +123,7 @@ impl Decoder<'_> {
     }
 
     /// How many configs the beam finds: all where profiles rank them, which know better than the likelihood.
-    fn width(self, query: &Query) -> usize {
+    pub(crate) fn width(self, query: &Query) -> usize {
         let all = few_combinations(&self.featurizer.kernel).filter(|_| self.by_profiles(query.objective));
         query.width.max(query.top).max(all.unwrap_or(0))
     }
@@ -154,7 +154,7 @@ impl Decoder<'_> {
     ) -> Candidate {
         let [time_us, joules] = self.featurizer.decode_costs(instance, scores.costs);
         let probability = log_probability.exp();
-        Candidate { config, log_probability, probability, time_us, joules, risk: f64::NAN }
+        Candidate { config, log_probability, probability, time_us, joules, risk: f64::NAN, measured: false }
     }
 
     /// How much likelihood, re-ranker and trees count.

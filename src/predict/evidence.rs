@@ -43,7 +43,8 @@ impl Known {
 
 /// An answer, measured configs among it where there are some, and how sure it is.
 pub struct Informed {
-    /// The best, best first; measured ones with what was measured.
+    /// The best, best first; measured ones with what was measured. The best of the measured ones is always among them, beyond what was asked for
+    /// where it is not one of these.
     pub candidates: Vec<Candidate>,
     /// Whether the first may lose more than [`LOSS`] more often than [`RISK`].
     pub unsure: bool,
@@ -83,7 +84,7 @@ impl Predictor {
             // coefficients alone know nothing of the problem
             let all = Query { top: considered.len(), ..*query };
             let mut candidates = self.predict_among(problem, &all, &considered)?;
-            let unsure = self.is_unsure(query.device, &candidates);
+            let unsure = self.is_unsure(problem, query, &candidates);
             candidates.truncate(query.top);
             return Ok(Informed { candidates, unsure });
         }
@@ -209,6 +210,11 @@ impl Belief {
         self.parts.iter().map(|part| of(part * self.configs + config)).sum()
     }
 
+    /// Whether all was measured of a config that makes the objective.
+    fn is_measured(&self, config: usize) -> bool {
+        self.parts.iter().all(|part| self.rows[part * self.configs + config].measured.is_some())
+    }
+
     /// Variance of the logarithm of the objective.
     fn variance(&self, config: usize) -> f64 {
         let open: Vec<usize> = self.parts.iter().map(|part| part * self.configs + config).collect();
@@ -265,8 +271,16 @@ impl Belief {
             time_us: quantity(Objective::Time, at, scored[at].time_us),
             joules: quantity(Objective::Energy, at, scored[at].joules),
             risk: f64::NAN,
+            measured: self.is_measured(at),
         };
-        let candidates = order.into_iter().take(query.top).map(candidate).collect();
+        let mut rows: Vec<usize> = order.iter().copied().take(query.top).collect();
+        // whatever is guessed, the best that is known stands there
+        let best_known = order.into_iter().filter(|at| self.is_measured(*at)).min_by(|a, b| {
+            let cost = |at: usize| self.objective(at, &|row| self.rows[row].mean);
+            cost(*a).total_cmp(&cost(*b))
+        });
+        rows.extend(best_known.filter(|best| !rows.contains(best)));
+        let candidates = rows.into_iter().map(candidate).collect();
         Informed { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }
     }
 }

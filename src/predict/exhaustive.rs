@@ -4,7 +4,7 @@ use crate::candidate::Candidate;
 use crate::error::{Result, input};
 use crate::featurizer::Instance;
 use crate::kernel::{Choice, Config, Count, Problem};
-use crate::predictor::{Predictor, corrected};
+use crate::predictor::Predictor;
 use crate::query::Query;
 use crate::threads::on_threads;
 
@@ -38,7 +38,7 @@ impl Predictor {
         };
         if let Some(small) = self.distilled() {
             let (scored, best) = small.exhaustive(&instance, problem, query)?;
-            return Ok(Exhaustive { judged, scored, best: corrected(best, self.line(device)) });
+            return Ok(Exhaustive { judged, scored, best: self.stated_apart(problem, query, best)? });
         }
         let decoder = self.decoder()?;
         if decoder.by_profiles(objective) {
@@ -88,7 +88,7 @@ impl Predictor {
             decoder.candidate(&instance, config, scored.log_probability, scores)
         };
         let best = best.into_iter().zip(&scored).map(candidate).collect();
-        Ok(Exhaustive { judged, scored: count, best: corrected(best, self.line(device)) })
+        Ok(Exhaustive { judged, scored: count, best: self.stated_apart(problem, query, best)? })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::distilled::level::Level;
 use crate::error::{Error, Result, input, io, quoted};
 use crate::files::{read, write_whole};
 use crate::gbdt::Trees;
-use crate::kernel::{Device, Objective, hex, is_kernel_name};
+use crate::kernel::{Device, Objective, is_kernel_name};
 use crate::likeness::Likeness;
 use crate::limits::{self, MEMBERS};
 use crate::model_file::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
@@ -14,12 +14,12 @@ use crate::network::weights::Weights;
 use crate::profiles::Profiles;
 use crate::quality::Quality;
 use crate::settings::{Hparams, Settings};
+use crate::shown::{Reach, Shown};
 use crate::split::Split;
 use crate::trust::Trust;
 use crate::vocab::Vocab;
 use safetensors::tensor::Dtype;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,6 +59,12 @@ pub struct Meta {
     /// How its errors go together, by kernel; empty where that was not learned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub likeness: Vec<Likeness>,
+    /// What was shown of it on problems held out, by kernel, device and objective; empty where that was not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<Shown>,
+    /// Sizes that it learned from, by kernel; empty where that was not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reach: Vec<Reach>,
     /// Of a small decoder: how it compares with the whole model that it was distilled from, which `parent` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distilled: Option<Level>,
@@ -120,6 +126,7 @@ impl Meta {
         }
         self.calibration.map_or(Ok(()), |calibration| calibration.check()).and_then(|()| self.trust.check())?;
         self.likeness.iter().try_for_each(Likeness::check)?;
+        self.shown.iter().try_for_each(Shown::check)?;
         if self.distilled.is_some_and(|level| !level.is_sound() || self.members != 1) {
             return input("its comparison with the whole model holds numbers that none finds");
         }
@@ -366,29 +373,5 @@ impl Model {
     /// The format that this version writes.
     pub fn format() -> String {
         FORMAT.into()
-    }
-
-    /// Refuses an objective that the model's data did not measure.
-    ///
-    /// # Errors
-    /// [`Error::Mismatch`] where it was trained for other objectives.
-    pub fn check_objective(&self, objective: Objective) -> Result<()> {
-        match self.meta.objectives.contains(&objective) {
-            true => Ok(()),
-            false => Err(Error::Mismatch(format!(
-                "the model was not trained for {objective}: its data had no energy; sweep with --energy and train"
-            ))),
-        }
-    }
-
-    /// What tells it from others, in 16 hexadecimal digits: of its data, settings and scores.
-    pub fn digest(&self) -> String {
-        let Meta { data, scores, parent, .. } = &self.meta;
-        hex(&Sha256::digest(format!("{data:?} {:?} {parent:?} {scores:?}", self.meta.trained_as()))[..8])
-    }
-
-    /// Number of weights.
-    pub fn size(&self) -> usize {
-        self.weights.values().map(|array| array.values.len()).sum()
     }
 }

@@ -18,8 +18,9 @@ impl Predictor {
         let problems = std::slice::from_ref(problem);
         let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
-            let candidates = self.estimates(problems, &Query { objective, top: query.width, ..*query })?.remove(0);
-            unsure |= self.is_unsure(query.device, &candidates);
+            let wide = Query { objective, top: query.width, ..*query };
+            let candidates = self.estimates(problems, &wide)?.remove(0);
+            unsure |= self.is_unsure(problem, &wide, &candidates);
             join(&mut found, candidates);
         }
         // what is compared is predicted in one go: the re-ranker's scores of a config differ a little with what is asked for
@@ -33,19 +34,27 @@ impl Predictor {
         Ok(Informed { candidates, unsure })
     }
 
-    /// As [`Predictor::pareto`], of a problem of which some configs were measured.
+    /// As [`Predictor::pareto`], of a problem of which some configs were measured: the best of these by each objective is among the answer, beaten
+    /// or not.
     ///
     /// # Errors
     /// As [`Predictor::predict_measured`].
     pub fn pareto_measured(&self, problem: &Problem, query: &Query, known: &[Known]) -> Result<Informed> {
-        let (mut found, mut unsure) = (Vec::new(), false);
+        let (mut found, mut best_known, mut unsure) = (Vec::new(), Vec::new(), false);
         for objective in Objective::ALL {
             let wide = Query { objective, top: query.width.max(BEAM), ..*query };
             let informed = self.predict_measured(problem, &wide, known)?;
             unsure |= informed.unsure;
+            let cost = |c: &&Candidate| objective.cost_of(Some(c.time_us), Some(c.joules)).unwrap_or(f64::NAN);
+            let measured = informed.candidates.iter().filter(|c| c.measured);
+            best_known.extend(measured.min_by(|a, b| cost(a).total_cmp(&cost(b))).cloned());
             join(&mut found, informed.candidates);
         }
-        Ok(Informed { candidates: front(found), unsure })
+        let mut candidates = front(found);
+        // what is known stands beside what is guessed to beat it
+        join(&mut candidates, best_known);
+        candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us));
+        Ok(Informed { candidates, unsure })
     }
 }
 
@@ -84,6 +93,7 @@ mod tests {
             time_us,
             joules,
             risk: f64::NAN,
+            measured: false,
         };
         let found: Vec<(f64, f64)> =
             front(points.into_iter().map(candidate).collect()).iter().map(|c| (c.time_us, c.joules)).collect();

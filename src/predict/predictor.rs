@@ -1,6 +1,6 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
-use crate::calibration::{Calibration, First, Place, RISK, ScoredProblem};
+use crate::calibration::{Calibration, Place, ScoredProblem};
 use crate::candidate::{Candidate, Scored};
 use crate::clock::Instant;
 use crate::decoder::{AskedPrefix, Decoder};
@@ -10,15 +10,15 @@ use crate::distilled::room::Room;
 use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::{Trees, TreesInStep};
-use crate::kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
+use crate::kernel::{Config, Device, Kernel, Objective, Problem};
 use crate::likeness::Likeness;
-use crate::limits;
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
 use crate::network::weights::NetworkWeights;
 use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::profiles::Profiles;
-use crate::query::{Query, WIDTH};
+use crate::query::Query;
+use crate::shown::{Reach, Shown};
 use crate::threads::{apart, on_threads};
 use crate::trust::{Line, Trust};
 use std::sync::Arc;
@@ -27,11 +27,13 @@ use std::sync::Arc;
 pub struct Predictor {
     pub(crate) featurizer: Featurizer,
     engine: Engine,
-    calibration: Option<Calibration>,
+    pub(crate) calibration: Option<Calibration>,
     /// `None` of probabilities as the model states them.
     pub(crate) trust: Option<Trust>,
     pub(crate) devices: Vec<Device>,
     likeness: Option<Likeness>,
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) reach: Option<Reach>,
 }
 
 /// What answers.
@@ -51,7 +53,7 @@ impl Predictor {
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) where the model was made for another kernel or another version of it.
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
-        let Meta { vocab, hparams, members, calibration, trust, devices, likeness, .. } = &model.meta;
+        let Meta { vocab, hparams, members, calibration, trust, devices, likeness, shown, reach, .. } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
         trees().try_for_each(|trees| trees.check(kernel))?;
@@ -82,6 +84,8 @@ impl Predictor {
             trust: Some(trust.clone()),
             devices: devices.clone(),
             likeness: likeness.iter().find(|l| l.kernel == kernel.name).cloned(),
+            shown: shown.iter().filter(|s| s.kernels.contains(&kernel.name)).cloned().collect(),
+            reach: reach.iter().find(|r| r.kernel == kernel.name).cloned(),
         })
     }
 
@@ -98,8 +102,22 @@ impl Predictor {
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead, or the kernel does not exist for the device.
     pub fn estimates(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         self.kernel().check_device(query.device)?;
-        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
         let began = Instant::now();
+        let answers = self.stated(problems, query, self.search(problems, query)?)?;
+        tracing::debug!(
+            "{} problems for {}, beam of {}, {} threads: {:.2} ms",
+            problems.len(),
+            query.device.name,
+            query.width.max(query.top),
+            query.threads,
+            1e3 * began.elapsed().as_secs_f64()
+        );
+        Ok(answers)
+    }
+
+    /// What the beam finds of each problem: probabilities are those that it shares out itself.
+    pub(crate) fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
         let answers = match &self.engine {
             Engine::Whole(..) => {
                 let decoder = Decoder { parallel: query.threads > 1 && batches.len() == 1, ..self.decoder()? };
@@ -113,54 +131,7 @@ impl Predictor {
                 batch.iter().map(|problem| self.ask(network, problem, query, &mut room)).collect::<Result<Vec<_>>>()
             })?,
         };
-        tracing::debug!(
-            "{} problems for {}, beam of {}, {} threads: {:.2} ms",
-            problems.len(),
-            query.device.name,
-            query.width.max(query.top),
-            query.threads,
-            1e3 * began.elapsed().as_secs_f64()
-        );
-        Ok(answers.into_iter().flatten().map(|answer| corrected(answer, self.line(query.device))).collect())
-    }
-
-    /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that
-    /// takes. Their probabilities add up to less than `share` where [`limits::WIDTH`] configs do not hold it. What is asked of `query` is the
-    /// device, the objective and the least width.
-    ///
-    /// # Errors
-    /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where a sample of the problem's configs was measured, and the model
-    /// learned from times.
-    pub fn cover(&self, problem: &Problem, query: &Query, share: f64) -> Result<Vec<Candidate>> {
-        let mut width = query.width.max(WIDTH);
-        if let Some(calibration) = self.calibration {
-            let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
-            if calibration.is_of_sample(legal) {
-                return input(format!(
-                    "{}: the model learned from a sample of its space, so that it knows no probability of the best of all configs; ask for as many as you can measure with --top",
-                    self.featurizer.kernel.name
-                ));
-            }
-        }
-        loop {
-            let wide = Query { top: width, width, ..*query };
-            let mut found = self.predict(std::slice::from_ref(problem), &wide)?.remove(0);
-            let enough = enough(found.iter().map(|c| c.probability), share);
-            if enough.is_some() || found.len() < width || width >= limits::WIDTH {
-                found.truncate(enough.unwrap_or(found.len()));
-                return Ok(found);
-            }
-            width = (4 * width).min(limits::WIDTH);
-        }
-    }
-
-    /// As [`Predictor::cover`], of configs whose costs are known and which are all there are: their positions, best first; `None` without
-    /// calibration.
-    pub fn cover_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
-        let ranked = known.ranked(&self.calibration?);
-        let corrected = self.line(device).corrected(ranked.iter().map(|(_, probability)| *probability));
-        let enough = enough(corrected, share).unwrap_or(ranked.len());
-        Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
+        Ok(answers.into_iter().flatten().collect())
     }
 
     /// As [`Predictor::predict_among`], with times and joules as of [`Predictor::estimates`].
@@ -177,7 +148,7 @@ impl Predictor {
                 self.small(network).rank(&instance, query.objective, configs, query.top)?
             }
         };
-        Ok(corrected(answer, self.line(query.device)))
+        self.stated_apart(problem, query, answer)
     }
 
     /// Of each problem, the prefixes that a beam asks about, with what the networks say may follow: what a small decoder learns of a model of
@@ -255,28 +226,6 @@ impl Predictor {
             Engine::Whole(..) => Ok(self.decoder()?.greedy(&instance, unbroken)),
             Engine::Distilled(network) => Ok(self.small(network).greedy(&instance, unbroken)),
         }
-    }
-
-    /// Whether it never saw the device, the best of `candidates` (all that was asked for, best first) lost too often on problems that are like
-    /// this one, or it is less probable than what the model was found reliable at: then the first choice loses more than
-    /// [`crate::calibration::LOSS`] more often than [`crate::calibration::RISK`].
-    pub fn is_unsure(&self, device: &Device, candidates: &[Candidate]) -> bool {
-        candidates.first().map_or(!self.saw(device), |first| self.doubts(device, first.probability, first.risk))
-    }
-
-    /// Whether an answer of which the first choice is so probable, and loses so probably, is unsure.
-    fn doubts(&self, device: &Device, probability: f64, risk: f64) -> bool {
-        let threshold = self.calibration.and_then(|c| c.threshold);
-        !self.saw(device) || risk > RISK || threshold.is_some_and(|threshold| probability < threshold)
-    }
-
-    /// What comes first of configs whose costs are known, and whether the answer would be marked unsure; `None` without calibration.
-    pub fn first(&self, device: &Device, known: &ScoredProblem) -> Option<(First, bool)> {
-        let calibration = self.calibration?;
-        let first = known.first(&calibration)?;
-        let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied());
-        let first = First { probability: self.line(device).at(first.probability), ..first };
-        Some((first, self.doubts(device, first.probability, risk.unwrap_or(f64::NAN))))
     }
 
     /// Where the best of configs stands whose costs are known, by probabilities that are not corrected for the device; `None` without
@@ -363,22 +312,4 @@ impl Predictor {
             Engine::Distilled(_) => input("the model is a distilled one; this asks the whole one"),
         }
     }
-}
-
-/// How many of the first probabilities add up to `share`; `None` where all do not.
-fn enough(mut probabilities: impl Iterator<Item = f64>, share: f64) -> Option<usize> {
-    let mut sum = 0.0;
-    let last = probabilities.position(|probability| {
-        sum += probability;
-        sum >= share
-    });
-    last.map(|last| last + 1)
-}
-
-/// Candidates with probabilities as they turn out.
-pub(crate) fn corrected(mut candidates: Vec<Candidate>, line: Line) -> Vec<Candidate> {
-    if line != Line::SAME {
-        line.correct(&mut candidates);
-    }
-    candidates
 }

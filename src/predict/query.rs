@@ -2,7 +2,7 @@
 
 use crate::kernel::{Device, Objective};
 
-/// Width of the beam that is searched where nothing else is asked for.
+/// Width of the beam that is searched where nothing else is asked for, and by which probabilities are stated.
 pub const WIDTH: usize = 20;
 
 /// What configs are wanted, and how they are searched for. [`Query::new`] asks for the fastest one:
@@ -23,7 +23,8 @@ pub struct Query<'a> {
     pub objective: Objective,
     /// Candidates returned per problem, best first.
     pub top: usize,
-    /// Hypotheses of the beam; searched with at least `top`.
+    /// Hypotheses of the beam; searched with at least `top`. Fewer than [`WIDTH`] are faster; where re-ranker and trees share the likelihood of
+    /// what the beam finds, no probability is stated by so few ([`crate::stated`]).
     pub width: usize,
     /// Threads that problems are spread over.
     pub threads: usize,

@@ -324,6 +324,7 @@ mod tests {
             time_us: f64::NAN,
             joules: f64::NAN,
             risk: f64::NAN,
+            measured: false,
         };
         let mut answer: Vec<Candidate> = [0.5, 0.3, 0.1].map(candidate).into();
         Line { slope: 0.8, offset: -1.0 }.correct(&mut answer);

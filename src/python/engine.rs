@@ -58,6 +58,13 @@ impl Engine {
         self.predictor.grounds(&self.device).note()
     }
 
+    /// What was shown of the model on the device for an objective, as JSON; `None` where that was not recorded.
+    fn shown(&self, py: Python<'_>, objective: &str) -> PyResult<Option<String>> {
+        let objective: Objective = objective.parse::<Objective>().or_raise(py)?;
+        let shown = self.predictor.shown(&self.device, objective);
+        Ok(shown.and_then(|shown| serde_json::to_string(shown).ok()))
+    }
+
     /// What the shape of a problem was to the training: `train`, `validation` or `test`.
     fn part(&self, problem: &Bound<'_, PyAny>) -> PyResult<&'static str> {
         let shape = self.kernel.shape(&problem_of(&self.kernel, problem)?);
@@ -88,7 +95,7 @@ impl Engine {
         let problem = problem_of(&self.kernel, problem)?;
         let query = self.query(py, &ask)?;
         let found = py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?;
-        Ok(self.shown(&problem, found))
+        Ok(self.predictions(&problem, &query, found))
     }
 
     /// Predictions for one problem, of given configs only; those that are illegal are left out.
@@ -108,7 +115,7 @@ impl Engine {
         }
         let query = self.query(py, &ask)?;
         let found = py.detach(|| self.predictor.predict_among(&problem, &query, &legal)).or_raise(py)?;
-        Ok(self.shown(&problem, found))
+        Ok(self.predictions(&problem, &query, found))
     }
 }
 
@@ -121,6 +128,7 @@ impl Engine {
         let top = top.count("top", limits::WIDTH).or_raise(py)?;
         let width = width.count("width", limits::WIDTH).or_raise(py)?;
         let threads = threads.count("threads", limits::THREADS).or_raise(py)?;
+        let width = self.predictor.stated_width(width);
         Ok(Query { objective, top, width, threads, ..Query::new(&self.device) })
     }
 
@@ -129,16 +137,22 @@ impl Engine {
         let mut all = Vec::with_capacity(problems.len());
         for portion in problems.chunks(PORTION) {
             let answers = py.detach(|| self.predictor.predict(portion, &query)).or_raise(py)?;
-            all.extend(portion.iter().zip(answers).map(|(problem, candidates)| self.shown(problem, candidates)));
+            let both = portion.iter().zip(answers);
+            all.extend(both.map(|(problem, candidates)| self.predictions(problem, &query, candidates)));
             py.check_signals()?;
         }
         Ok(all)
     }
 
     /// Candidates of one problem as Python has them.
-    fn shown(&self, problem: &Problem, candidates: Vec<seqtune_predict::Candidate>) -> Vec<Prediction> {
+    fn predictions(
+        &self,
+        problem: &Problem,
+        query: &Query,
+        candidates: Vec<seqtune_predict::Candidate>,
+    ) -> Vec<Prediction> {
         let least = self.predictor.least_us(problem, &self.device);
-        let unsure = self.predictor.is_unsure(&self.device, &candidates);
+        let unsure = self.predictor.is_unsure(problem, query, &candidates);
         let known = |x: f64| x.is_finite().then_some(x);
         let shown = |c: seqtune_predict::Candidate| Prediction {
             names: self.names.clone(),

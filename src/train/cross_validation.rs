@@ -293,7 +293,7 @@ impl FoldJudge<'_> {
             (Method::Pooled, by(&|s| -predictor.pooled_score(s))),
             (Method::Predict, places(configs, &found)),
         ]);
-        Ok((rankings, Sureness::of(predictor, device, &known)))
+        Ok((rankings, Sureness::of(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?))
     }
 }
 

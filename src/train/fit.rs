@@ -16,6 +16,7 @@ use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{MeasuredProblem, Table, today};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{said, trust_in_seen};
+use seqtune_eval::shown;
 use seqtune_predict::calibration::Calibration;
 use seqtune_predict::calibration::Place;
 use seqtune_predict::error::{Error, Result};
@@ -83,8 +84,8 @@ fn fit(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     keep_memory();
-    let corpus = power::completed(corpus, settings);
-    let plan = Plan::new(from, &corpus, settings)?;
+    let completed = power::completed(corpus, settings);
+    let plan = Plan::new(from, &completed, settings)?;
     if let Some(model) = finished(folder, &plan, existing)? {
         return Ok(model);
     }
@@ -116,6 +117,7 @@ fn fit(
         let own = model.meta.trust.timed.take().unwrap_or_default();
         model.meta.trust.timed = parent.meta.trust.timed.as_ref().map(|timed| timed | &own);
     }
+    shown::record(&mut model, corpus, tch::get_num_threads().max(1) as usize)?;
     model.save(folder)?;
     checkpoints.iter().try_for_each(Checkpoint::remove)?;
     // as it was stored, so that the model in hand is the model on disk
@@ -191,6 +193,8 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         calibration: None,
         trust: Trust::default(),
         likeness: Vec::new(),
+        shown: Vec::new(),
+        reach: Vec::new(),
         distilled: None,
         tool: env!("CARGO_PKG_VERSION").into(),
         date: today(),

@@ -151,8 +151,8 @@ impl Session {
         let shown: Vec<Value> = candidates.iter().zip(bases).map(|(c, basis)| shown(kernel, c, basis)).collect();
         Ok(json!({
             "problem": kernel.show_problem(problem), "device": device.name, "predictions": shown,
-            "unsure": predictor.is_unsure(device, &candidates), "device_learned": grounds.is_learned,
-            "learned_on": grounds.learned_on, "note": grounds.note(),
+            "unsure": predictor.is_unsure(problem, &query, &candidates), "device_learned": grounds.is_learned,
+            "learned_on": grounds.learned_on, "note": grounds.note(), "shown": predictor.shown(device, Objective::Time),
         }))
     }
 

@@ -61,7 +61,7 @@ fn a_page_is_answered_what_the_engine_predicts() {
             assert_eq!(found["probability"].as_f64().unwrap(), expected.probability);
             assert_eq!(found["predicted_us"].as_f64(), Some(expected.time_us).filter(|us| us.is_finite()));
         }
-        assert_eq!(found["unsure"], predictor.is_unsure(&device, &expected));
+        assert_eq!(found["unsure"], predictor.is_unsure(&problem, &Query::new(&device), &expected));
         let grounds = predictor.grounds(&device);
         assert_eq!(found["device_learned"], grounds.is_learned);
         assert_eq!(found["note"], json!(grounds.note()));

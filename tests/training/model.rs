@@ -77,10 +77,10 @@ fn batches_and_threads_answer_as_single_predictions_do() {
     let device = Device::described("A100").unwrap();
     let problems: Vec<_> = (1..=130).map(|m| kernel.problem(&format!("M={}", m * 7)).unwrap()).collect();
     let together =
-        predictor.predict(&problems, &Query { top: 3, width: 5, threads: 2, ..Query::new(&device) }).unwrap();
+        predictor.predict(&problems, &Query { top: 3, width: 20, threads: 2, ..Query::new(&device) }).unwrap();
     for (problem, together) in problems.iter().zip(&together) {
         let alone = predictor
-            .predict(std::slice::from_ref(problem), &Query { top: 3, width: 5, ..Query::new(&device) })
+            .predict(std::slice::from_ref(problem), &Query { top: 3, width: 20, ..Query::new(&device) })
             .unwrap();
         for (a, b) in alone[0].iter().zip(together) {
             assert!((a.probability - b.probability).abs() < 1e-4);
@@ -341,7 +341,7 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
         let predictor = Predictor::new(&kernel, &model).unwrap();
         let problems = [kernel.problem("M=100").unwrap()];
         let found = predictor.predict(&problems, &Query::new(&device)).unwrap();
-        assert!(predictor.is_unsure(&device, &found[0]));
+        assert!(predictor.is_unsure(&problems[0], &Query::new(&device), &found[0]));
         model.meta.calibration.unwrap()
     };
     let by_heart = fitted(20);

@@ -77,9 +77,8 @@ fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
     let mut taken = Vec::new();
     let mut left = Vec::new();
     for (problem, configs) in problems.iter().zip(&sure) {
-        let found = predictor
-            .predict(std::slice::from_ref(problem), &Query { top: 16, width: 16, ..Query::new(&device) })
-            .unwrap();
+        let found =
+            predictor.predict(std::slice::from_ref(problem), &Query { top: 16, ..Query::new(&device) }).unwrap();
         let (chosen, rest) = found[0].split_at(configs.len());
         assert!(configs.iter().eq(chosen.iter().map(|c| &c.config)), "the most probable ones, best first");
         taken.extend(chosen.iter().skip(1).map(|c| c.probability));

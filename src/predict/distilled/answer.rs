@@ -58,12 +58,13 @@ impl Small<'_> {
                 time_us,
                 joules,
                 risk: f64::NAN,
+                measured: false,
             }
         };
         Ok((0..found).map(candidate).collect())
     }
 
-    /// How probably each of the configs of these log-probabilities is the best of all.
+    /// How probably each of the configs of these log-probabilities, which a beam found, is the best of all: they share what they have together.
     fn probabilities(&self, log: &[f64]) -> Vec<f64> {
         let Some(calibration) = self.calibration else { return log.iter().map(|log| log.exp()).collect() };
         let likelihood: f64 = log.iter().map(|log| log.exp()).sum();
@@ -98,12 +99,19 @@ impl Small<'_> {
         let mut order: Vec<usize> = (0..configs.len()).collect();
         let log = |i: &usize| scored[*i].log_probability;
         order.sort_by(|a, b| log(b).total_cmp(&log(a)).then(configs[*a].cmp(&configs[*b])));
-        let probabilities = self.probabilities(&order.iter().map(log).collect::<Vec<_>>());
-        let candidate = |(i, probability): (usize, f64)| {
+        let candidate = |i: usize| {
             let Scored { log_probability, time_us, joules, .. } = scored[i];
-            Candidate { config: configs[i].clone(), log_probability, probability, time_us, joules, risk: f64::NAN }
+            Candidate {
+                config: configs[i].clone(),
+                log_probability,
+                probability: log_probability.exp(),
+                time_us,
+                joules,
+                risk: f64::NAN,
+                measured: false,
+            }
         };
-        order.into_iter().zip(probabilities).take(top).map(candidate).collect()
+        order.into_iter().take(top).map(candidate).collect()
     }
 
     /// The best of every legal config of a problem, with their times, and how many configs' own likelihoods that took.

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from seqtune.errors import DeviceNotFoundError, InputError, MismatchError, NoLegalConfigError, ProblemError, UnavailableError
+from seqtune.predictor import settles
 
 __all__ = ["Chooser", "Product", "install", "uninstall"]
 
@@ -95,8 +96,9 @@ class Chooser:
         key = (product.device, *problem.values())
         if key not in self._known:
             self.asked += 1
-            predictions = self._predictor(product.device).predict(problem, top=self._top)
-            sure = not predictions[0].unsure
+            predictor = self._predictor(product.device)
+            predictions = predictor.predict(problem, top=self._top)
+            sure = settles(predictor, predictions)
             few = predictions[:1] if sure else predictions
             self._known[key] = ([dict(prediction.config) for prediction in few], sure)
         return self._known[key]
@@ -175,7 +177,7 @@ def install(
     """Lets Inductor choose among predicted configs, in all threads that have compiled nothing yet and in this one.
 
     ``model`` is the path of one, or a :class:`seqtune.Model`; ``kernel`` what it was trained for, with fields and parameters like those of
-    ``triton_mm``; ``device`` a description, by default that of the GPU that is compiled for. Where the model is unsure Inductor
+    ``triton_mm``; ``device`` a description, by default that of the GPU that is compiled for. Where the model is not to be trusted alone Inductor
     measures the first ``top``. ``library="unsure"`` leaves the vendor's library out where the model is sure.
     """
     from seqtune import Device, Kernel, Model, Predictor

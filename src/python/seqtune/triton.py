@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from seqtune.errors import InputError
+from seqtune.predictor import settles
 from seqtune.triton_resources import Judgement, judge, legal
 
 __all__ = ["Judgement", "autotune", "configs", "judge", "legal", "to_config"]
@@ -198,7 +199,7 @@ def _tuner_class() -> Any:
             more = top if self._allowed is None else max(4 * top, 32)
             predictions = self.predictor.predict(problem, top=more, width=max(width, more))
             self.asked += 1
-            sure = not predictions[0].unsure
+            sure = settles(self.predictor, predictions)
             chosen: list[Any] = []
             for prediction in predictions:
                 config = to_config(prediction.config)

@@ -20,6 +20,7 @@ use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
 use seqtune_data::{Table, today};
 use seqtune_eval::said::{said, trust_in_seen};
+use seqtune_eval::shown;
 use seqtune_predict::calibration::{First, ScoredProblem};
 use seqtune_predict::distilled::level::Level;
 use seqtune_predict::error::{Error, Result, input};
@@ -229,6 +230,7 @@ impl Distillation<'_> {
         let (weights, nats) = course.take(weights, checkpoint, &mut learned)?;
         let mut small = self.describe(weights, nats, hparams)?;
         self.compare(&mut small)?;
+        shown::record(&mut small, &[(self.kernel.clone(), self.table.clone())], threads())?;
         Ok(small)
     }
 
@@ -261,6 +263,8 @@ impl Distillation<'_> {
             calibration: None,
             trust: Trust::default(),
             likeness: Vec::new(),
+            shown: Vec::new(),
+            reach: Vec::new(),
             distilled: Some(Level::UNKNOWN),
             command: self.options.command.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),

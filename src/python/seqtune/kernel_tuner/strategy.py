@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from seqtune._seqtune import Device, Kernel, Model, Prediction
 from seqtune.errors import DeviceNotFoundError, InputError, UnseenDeviceWarning
-from seqtune.predictor import Predictor
+from seqtune.predictor import Predictor, settles
 
 #: A strategy of Kernel Tuner by name, an object with ``tune``, one of its ``OptAlg``, or a function of the arguments of ``tune``.
 Then: TypeAlias = "str | Callable[..., Any] | Any | None"
@@ -72,7 +72,7 @@ class Strategy:
         except StopCriterionReached:
             return list(cost.results)
         first: list[dict[str, Any]] = [result for result in cost.results if result]
-        sure = bool(self.predictions) and not self.predictions[0].unsure
+        sure = bool(self.predictions) and settles(predictor, self.predictions)
         if self.then is None or (self.only_unsure and sure):
             return first
         valid = [result for result in first if "__error__" not in result]

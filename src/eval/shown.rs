@@ -1,0 +1,183 @@
+//! What a model's first choices are worth on problems that it did not learn from, as its file tells it with every answer.
+
+use seqtune_data::stats::quantile;
+use seqtune_data::{MeasuredProblem, Table};
+use seqtune_predict::candidate::Candidate;
+use seqtune_predict::error::Result;
+use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
+use seqtune_predict::shown::{Among, FEWEST, HeldOut, MARKED, Reach, Shown, Worth};
+use seqtune_predict::split::Part;
+use seqtune_predict::threads::on_threads;
+use seqtune_predict::{Meta, Model, Predictor, Query};
+use std::collections::BTreeSet;
+
+/// Share of the problems whose very first choice was measured, so that shares are those of a search among all legal configs. Of the others
+/// nothing is known.
+const LIVE: f64 = 0.9;
+
+/// Problems that are judged at most; of more, every so many-th.
+const MOST: usize = 1_000;
+
+/// What a model answers to a problem held out.
+struct Answered {
+    /// Share of the best measured, of the first choice among all legal configs (where it was measured) and among the measured ones; of what a
+    /// tuner chose, whether the first choice and one of the first five are it.
+    shares: [Option<f64>; 2],
+    /// Stated probability of the first choice, and its risk.
+    probability: f64,
+    risk: f64,
+}
+
+/// A kernel with its data, ready to be asked.
+struct Subject<'a> {
+    kernel: &'a Kernel,
+    table: &'a Table,
+    predictor: Predictor,
+}
+
+/// A problem that nothing was learned from, with whom to ask about it.
+type Asked<'a> = (&'a Subject<'a>, &'a MeasuredProblem);
+
+/// Records in a model what its first choices are worth on problems that it did not learn from, and which sizes it learned from, as far as data of
+/// its kernels tell; what else was recorded stays. For each device and objective, by kernel: problems of shapes that none of the model's own data
+/// has, which are to be among these data, else those of the test part of its split, else those of its validation part. Kernels of which fewer
+/// than [`FEWEST`] are held out count together. The new records.
+///
+/// # Errors
+/// The error of a prediction.
+pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> Result<Vec<Shown>> {
+    let meta = &model.meta;
+    let mut subjects = Vec::new();
+    for (kernel, table) in corpus {
+        subjects.push(Subject { kernel, table, predictor: Predictor::new(kernel, model)?.uncorrected() });
+    }
+    let mut found = Vec::new();
+    for (device, objective) in meta.devices.iter().flat_map(|d| meta.objectives.iter().map(move |o| (d, *o))) {
+        let mut together: [Vec<Asked>; 3] = Default::default();
+        let mut kernels = Vec::new();
+        for subject in &subjects {
+            let own = held_out(subject, meta, device, objective);
+            match newest(&own) {
+                Some(at) => found.push(shown(&own[at], at, (device, objective), threads)?),
+                None => {
+                    kernels.push(subject.kernel.name.clone());
+                    together.iter_mut().zip(own).for_each(|(all, own)| all.extend(own));
+                }
+            }
+        }
+        if let Some(at) = newest(&together) {
+            found.push(Shown { kernels, ..shown(&together[at], at, (device, objective), threads)? });
+        }
+    }
+    let reaches: Vec<Reach> = subjects.iter().filter_map(|subject| reach(subject, meta)).collect();
+    let is_anew = |old: &Shown| {
+        found.iter().any(|s| s.kernels == old.kernels && s.device == old.device && s.objective == old.objective)
+    };
+    model.meta.shown.retain(|old| !is_anew(old));
+    model.meta.shown.extend(found.iter().cloned());
+    model.meta.reach.retain(|old| reaches.iter().all(|reach| reach.kernel != old.kernel));
+    model.meta.reach.extend(reaches);
+    Ok(found)
+}
+
+/// The first tier of problems that has enough of them.
+fn newest(tiers: &[Vec<Asked>; 3]) -> Option<usize> {
+    tiers.iter().position(|asked| asked.len() >= FEWEST)
+}
+
+/// What first choices are worth on problems of a tier.
+fn shown(asked: &[Asked], tier: usize, (device, objective): (&Device, Objective), threads: usize) -> Result<Shown> {
+    let every = asked.len().div_ceil(MOST).max(1);
+    let asked: Vec<Asked> = asked.iter().copied().step_by(every).collect();
+    let answered =
+        on_threads(&asked, threads, |(subject, tried)| answer(&subject.predictor, device, objective, tried))?;
+    let name = |asked: &Asked| asked.0.kernel.name.clone();
+    let shapes: BTreeSet<String> =
+        asked.iter().map(|(s, tried)| format!("{} {}", s.kernel.name, s.kernel.shape(&tried.problem))).collect();
+    let data: BTreeSet<&String> = asked.iter().map(|(s, tried)| &s.table.hashes[tried.dataset]).collect();
+    let risks: Vec<f64> = answered.iter().map(|a| a.risk).filter(|risk| risk.is_finite()).collect();
+    Ok(Shown {
+        kernels: asked.iter().map(name).collect::<BTreeSet<_>>().into_iter().collect(),
+        device: device.name.clone(),
+        objective,
+        held_out: [HeldOut::Apart, HeldOut::Test, HeldOut::Validation][tier],
+        problems: asked.len(),
+        shapes: shapes.len(),
+        worth: worth(&answered, asked.iter().all(|(_, tried)| tried.tuned().is_some())),
+        least: percentile(answered.iter().map(|a| a.probability), MARKED),
+        riskiest: (risks.len() == answered.len()).then(|| percentile(risks.into_iter(), 1.0 - MARKED)),
+        data: data.into_iter().cloned().collect(),
+    })
+}
+
+/// Sizes that a model learned from, by its own data among a table's; `None` where none of them are.
+fn reach(Subject { kernel, table, .. }: &Subject, meta: &Meta) -> Option<Reach> {
+    let learned = |tried: &&MeasuredProblem| {
+        is_own(table, meta, tried) && meta.split.part(&kernel.shape(&tried.problem)) != Part::Test
+    };
+    Reach::of(kernel, table.tried.iter().filter(learned).map(|tried| &tried.problem))
+}
+
+fn is_own(table: &Table, meta: &Meta, tried: &MeasuredProblem) -> bool {
+    meta.data.contains(&table.hashes[tried.dataset])
+}
+
+/// The problems of a device that nothing was learned from: those of shapes that none of the model's data has, those of the test part, and those
+/// that chose its weights.
+fn held_out<'a>(subject: &'a Subject<'a>, meta: &Meta, device: &Device, objective: Objective) -> [Vec<Asked<'a>>; 3] {
+    let Subject { kernel, table, .. } = subject;
+    let shape = |tried: &MeasuredProblem| kernel.shape(&tried.problem);
+    let fits = |tried: &MeasuredProblem| {
+        let is_known = tried.tuned().is_some() || tried.costs(objective).len() > 1;
+        table.devices[tried.device].name == device.name && is_known
+    };
+    let (own, others): (Vec<_>, Vec<_>) = table.tried.iter().partition(|tried| is_own(table, meta, tried));
+    let known: BTreeSet<String> = own.iter().map(|tried| shape(tried)).collect();
+    let of_part = |part: Part| {
+        let held_out = own.iter().copied().filter(|tried| meta.split.part(&shape(tried)) == part);
+        held_out.filter(|tried| fits(tried)).map(|tried| (subject, tried)).collect::<Vec<_>>()
+    };
+    // without its own data nothing tells which shapes it knows
+    let apart = others.into_iter().filter(|tried| !own.is_empty() && fits(tried) && !known.contains(&shape(tried)));
+    [apart.map(|tried| (subject, tried)).collect(), of_part(Part::Test), of_part(Part::Validation)]
+}
+
+/// What a model answers to a problem, beside what was measured of it.
+fn answer(predictor: &Predictor, device: &Device, objective: Objective, tried: &MeasuredProblem) -> Result<Answered> {
+    let query = Query { objective, top: 5, ..Query::new(device) };
+    let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?.remove(0);
+    let (probability, risk) = found.first().map_or((0.0, f64::NAN), |first| (first.probability, first.risk));
+    if let Some((tuned, _)) = tried.tuned() {
+        let within = |few: usize| Some(found.iter().take(few).any(|c| c.config == *tuned) as u8 as f64);
+        return Ok(Answered { shares: [within(1), within(5)], probability, risk });
+    }
+    let costs = tried.costs(objective);
+    let least = costs.iter().map(|(_, cost)| *cost).fold(f64::INFINITY, f64::min);
+    let share = |first: Option<&Candidate>| {
+        let cost = costs.iter().find(|(config, _)| first.is_some_and(|first| first.config == **config));
+        cost.map(|(_, cost)| least / cost)
+    };
+    let live = share(found.first());
+    let measured: Vec<Config> = costs.iter().map(|(config, _)| (*config).clone()).collect();
+    let replayed = predictor.predict_among(&tried.problem, &Query { top: 1, ..query }, &measured)?;
+    Ok(Answered { shares: [live, share(replayed.first())], probability, risk })
+}
+
+fn worth(answered: &[Answered], is_tuned: bool) -> Worth {
+    let of = |at: usize| answered.iter().filter_map(move |a| a.shares[at]);
+    let mean = |at: usize| of(at).sum::<f64>() / of(at).count().max(1) as f64;
+    if is_tuned {
+        return Worth::Tuned { first: mean(0), five: mean(1) };
+    }
+    let (at, among) = match of(0).count() as f64 >= LIVE * answered.len() as f64 {
+        true => (0, Among::Legal),
+        false => (1, Among::Measured),
+    };
+    Worth::Best { mean: mean(at), p10: percentile(of(at), 0.1), among }
+}
+
+fn percentile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    quantile(&values, share)
+}

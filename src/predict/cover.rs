@@ -1,0 +1,64 @@
+//! As few configs as hold the best one with a probability.
+
+use crate::calibration::ScoredProblem;
+use crate::candidate::Candidate;
+use crate::error::{Result, input};
+use crate::kernel::{ConfigSpace, Device, Problem};
+use crate::limits;
+use crate::predictor::Predictor;
+use crate::query::{Query, WIDTH};
+
+impl Predictor {
+    /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that
+    /// takes. Their probabilities add up to less than `share` where [`limits::WIDTH`] configs do not hold it. What is asked of `query` is the
+    /// device, the objective and the least width.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where a sample of the problem's configs was measured, and the model
+    /// learned from times.
+    pub fn cover(&self, problem: &Problem, query: &Query, share: f64) -> Result<Vec<Candidate>> {
+        let mut width = query.width.max(WIDTH);
+        if let Some(calibration) = self.calibration {
+            let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
+            if calibration.is_of_sample(legal) {
+                return input(format!(
+                    "{}: the model learned from a sample of its space, so that it knows no probability of the best of all configs; ask for as many as you can measure with --top",
+                    self.featurizer.kernel.name
+                ));
+            }
+        }
+        loop {
+            let wide = Query { top: width, width, ..*query };
+            let mut found = self.predict(std::slice::from_ref(problem), &wide)?.remove(0);
+            if self.calibration.is_some() {
+                // what the usual beam shares out comes before what keeps its own likelihood, however that is ranked
+                found.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+            }
+            let enough = enough(found.iter().map(|c| c.probability), share);
+            if enough.is_some() || found.len() < width || width >= limits::WIDTH {
+                found.truncate(enough.unwrap_or(found.len()));
+                return Ok(found);
+            }
+            width = (4 * width).min(limits::WIDTH);
+        }
+    }
+
+    /// As [`Predictor::cover`], of configs whose costs are known and which are all there are: their positions, best first; `None` without
+    /// calibration.
+    pub fn cover_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
+        let ranked = known.ranked(&self.calibration?);
+        let corrected = self.line(device).corrected(ranked.iter().map(|(_, probability)| *probability));
+        let enough = enough(corrected, share).unwrap_or(ranked.len());
+        Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
+    }
+}
+
+/// How many of the first probabilities add up to `share`; `None` where all do not.
+fn enough(mut probabilities: impl Iterator<Item = f64>, share: f64) -> Option<usize> {
+    let mut sum = 0.0;
+    let last = probabilities.position(|probability| {
+        sum += probability;
+        sum >= share
+    });
+    last.map(|last| last + 1)
+}

@@ -1,0 +1,63 @@
+//! Which answers are marked unsure.
+
+use crate::calibration::{First, LOSS, RISK, ScoredProblem};
+use crate::candidate::Candidate;
+use crate::kernel::{Device, Objective, Problem};
+use crate::predictor::Predictor;
+use crate::query::Query;
+use crate::shown::{Reach, Shown, Worth};
+
+impl Predictor {
+    /// Whether an answer (all that was asked for, best first) is less sure than what was shown of the model: the device was never seen, a field
+    /// is beyond the learned ones, or the first choice is less probable than nine tenths of those on problems held out were. Of a model of which
+    /// nothing was shown for the device and the objective: whether it is less probable than what the model was found reliable at, or it lost too
+    /// often on problems that are like this one; unmarked, it then loses more than [`LOSS`] no more often than [`RISK`].
+    pub fn is_unsure(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
+        let doubts = |first: &Candidate| self.doubts((query.device, query.objective), first.probability, first.risk);
+        !self.saw(query.device) || self.beyond(problem).is_some() || candidates.first().is_some_and(doubts)
+    }
+
+    /// Whether the first choice of an answer may stand unmeasured: it is not unsure, and nine tenths of the first choices on problems held out lost
+    /// [`LOSS`] at most, where that was recorded.
+    pub fn settles(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
+        let keeps = |shown: &Shown| !matches!(shown.worth, Worth::Best { p10, .. } if p10 < 1.0 - LOSS);
+        let known = self.shown(query.device, query.objective);
+        !candidates.is_empty() && !self.is_unsure(problem, query, candidates) && known.is_none_or(keeps)
+    }
+
+    /// Whether an answer of which the first choice is so probable, and loses so probably, is unsure.
+    fn doubts(&self, (device, objective): (&Device, Objective), probability: f64, risk: f64) -> bool {
+        let threshold = self.calibration.and_then(|c| c.threshold);
+        match self.shown(device, objective) {
+            _ if !self.saw(device) => true,
+            Some(Shown { riskiest: Some(riskiest), .. }) => risk > *riskiest,
+            // what states no probability is unsure
+            Some(shown) => probability.is_nan() || probability < self.line(device).at(shown.least),
+            None => risk > RISK || threshold.is_some_and(|threshold| probability.is_nan() || probability < threshold),
+        }
+    }
+
+    /// What comes first of configs whose costs are known, and whether the answer would be marked unsure of a model of which nothing was shown;
+    /// `None` without calibration.
+    pub fn first(&self, device: &Device, known: &ScoredProblem) -> Option<(First, bool)> {
+        let calibration = self.calibration?;
+        let first = known.first(&calibration)?;
+        let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied());
+        let first = First { probability: self.line(device).at(first.probability), ..first };
+        let lossy = risk.is_some_and(|risk| risk > RISK);
+        let improbable = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
+        Some((first, !self.saw(device) || lossy || improbable))
+    }
+
+    /// What was shown of the model on a device that it saw, for an objective; `None` where that was not recorded.
+    pub fn shown(&self, device: &Device, objective: Objective) -> Option<&Shown> {
+        let fits = |shown: &&Shown| shown.objective == objective && device.is_called(&shown.device);
+        // what was shown of the kernel alone goes before
+        self.shown.iter().filter(fits).min_by_key(|shown| shown.kernels.len())
+    }
+
+    /// The first field of a problem that is beyond all that the model learned from.
+    pub fn beyond(&self, problem: &Problem) -> Option<&str> {
+        self.reach.as_ref().and_then(|reach: &Reach| reach.beyond(self.kernel(), problem))
+    }
+}
