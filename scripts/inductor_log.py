@@ -28,6 +28,7 @@ DTYPES = re.compile(r"\bdtypes: (.*)$")
 CHOICE = re.compile(r"(?:^|\s)(\w[\w.:]*) ([-+\w.]+) ms\s+\S+%(.*)$")
 END = re.compile(r"AUTOTUNE benchmarking takes")
 PLAIN = re.compile(r"triton_mm_\d+$")
+LIBRARY = re.compile(r"(?:aten::|extern_)?mm$")
 # what a choice needs, and what AutoHeuristic's form has no word for: the values that Inductor gives it everywhere
 NEEDED = ("BLOCK_M", "BLOCK_K", "BLOCK_N", "num_stages", "num_warps")
 USUAL = {"GROUP_M": "8", "num_consumer_groups": "0", "num_buffers_warp_spec": "0"}
@@ -112,8 +113,8 @@ def written(line: Line):
     time = number(line.time)
     if time is None:
         return None, None, "its time is no number above 0"
-    if not line.name.startswith("triton"):
-        return f"extern_{line.name}", "", time
+    if LIBRARY.match(line.name):
+        return "extern_mm", "", time
     if not PLAIN.match(line.name):
         return None, None, f"it is of another template, `{re.sub('_?[0-9]+$', '', line.name)}`"
     of = dict(re.findall(r"(\w+)=('[^']*'|[^\s,]+)(?:,|\s*$)", line.rest))

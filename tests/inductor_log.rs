@@ -92,6 +92,12 @@ fn what_a_log_does_not_hold_whole_is_left_out_counted_and_refused_where_nothing_
             "another template, `triton_mm_persistent_tma`",
         ),
         (
+            "decompose.log",
+            with("  decompose_k_mm_32_split_4 0.01 ms 100.0%\n"),
+            3,
+            "another template, `decompose_k_mm_32_split`",
+        ),
+        (
             "groups.log",
             with(&choice("triton_mm_1", "0.01", 32, "num_consumer_groups=2, ")),
             3,
