@@ -82,7 +82,7 @@ fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
     let predictor = opened();
     let (mut candidates, mut values) = ([room(), room()], [0; 4]);
     type Change = fn(&mut Prediction);
-    let cases: [(Change, &str); 10] = [
+    let cases: [(Change, &str); 13] = [
         (|p| p.size = 8, "prediction.size is 8, and this library knows 72: set it to sizeof(seqtune_prediction)"),
         (|p| p.candidate_size = 24, "prediction.candidate_size is 24: set it to sizeof(seqtune_candidate)"),
         (|p| p.candidate_size = 33, "prediction.candidate_size is 33: set it to sizeof(seqtune_candidate)"),

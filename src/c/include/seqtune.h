@@ -57,6 +57,21 @@
 #define SEQTUNE_EDP 2
 
 /**
+ * What a predicted time is: there is none, for the model learned no times of the device.
+ */
+#define SEQTUNE_TIME_ABSENT 0
+
+/**
+ * What a predicted time is: learned of times of the device.
+ */
+#define SEQTUNE_TIME_LEARNED 1
+
+/**
+ * What a predicted time is: the least that the device can do, because what was learned was below it.
+ */
+#define SEQTUNE_TIME_BOUNDED 2
+
+/**
  * Candidates of a prediction at most, and the widest search.
  */
 #define SEQTUNE_MOST_CANDIDATES 10000
@@ -151,13 +166,17 @@ typedef struct {
    */
   double probability;
   /**
-   * Predicted time in microseconds; NaN where the model never saw a time.
+   * Predicted time in microseconds; NaN where the model learned no times of the device.
    */
   double time_us;
   /**
-   * Predicted joules per launch; NaN where the model never saw energy.
+   * Predicted joules per launch; NaN where the model learned no energy of the device.
    */
   double joules;
+  /**
+   * What `time_us` is: SEQTUNE_TIME_ABSENT, SEQTUNE_TIME_LEARNED or SEQTUNE_TIME_BOUNDED.
+   */
+  int time_basis;
 } seqtune_candidate;
 
 /**
@@ -270,9 +289,9 @@ const char *seqtune_last_error(void);
  * Opens a model for a kernel.
  *
  * `model` is a folder or a file. Of a folder that holds a whole model and the small one that was distilled from it, the small
- * one is taken where it was found level with the whole; name the file to have the other. `kernel` a shipped name or a folder with a kernel.toml; `device` a name of
- * kernels/devices.toml or a .toml file, or NULL for the device that the model was trained on. `*predictor` is NULL where
- * this fails. Close it with seqtune_close.
+ * one is taken where it was found level with the whole; name the file to have the other. `kernel` a shipped name or a folder with a kernel.toml; `device` a name as
+ * seqtune_set_device takes it, or NULL for the device that the model learned: of several the one that is live on this machine, and
+ * SEQTUNE_DEVICE, with a list, where none is. `*predictor` is NULL where this fails. Close it with seqtune_close.
  */
 seqtune_status seqtune_open(const char *model,
                             const char *kernel,
@@ -346,8 +365,8 @@ const char *seqtune_field_label(const seqtune_predictor *predictor,
                                 size_t label);
 
 /**
- * Sets the device by a name of kernels/devices.toml, such as "H200", or by a .toml file. A call that another thread is in
- * ends with the device that it began with.
+ * Sets the device by its name, that of one that the model learned or of kernels/devices.toml, such as "H200" or "rtx4090", or by a
+ * .toml file. A call that another thread is in ends with the device that it began with.
  */
 seqtune_status seqtune_set_device(seqtune_predictor *predictor,
                                   const char *device);
@@ -389,6 +408,30 @@ seqtune_status seqtune_device_name(const seqtune_predictor *predictor,
                                    char *name,
                                    size_t room,
                                    size_t *needed);
+
+/**
+ * Whether the model learned from data of the device that is set: `*learned` is 1, else 0. Of a device that it never saw no time is told.
+ */
+seqtune_status seqtune_device_learned(const seqtune_predictor *predictor,
+                                      int *learned);
+
+/**
+ * Writes what answers for the device that is set rest on into `room` bytes at `note`: of a device that the model never saw a sentence that says so,
+ * which it learned from, and what that costs; else an empty text. `*needed` as of seqtune_device_name.
+ */
+seqtune_status seqtune_device_note(const seqtune_predictor *predictor,
+                                   char *note,
+                                   size_t room,
+                                   size_t *needed);
+
+/**
+ * Writes the names of the devices that the model learned from, each in a line, into `room` bytes at `names`. `*needed` as of
+ * seqtune_device_name.
+ */
+seqtune_status seqtune_learned_on(const seqtune_predictor *predictor,
+                                  char *names,
+                                  size_t room,
+                                  size_t *needed);
 
 /**
  * The value of a device's limit by its name, such as "local_memory"; NaN where it is unknown.
