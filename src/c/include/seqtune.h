@@ -57,6 +57,21 @@
 #define SEQTUNE_EDP 2
 
 /**
+ * What a predicted time is: there is none, for the model learned no times of the device.
+ */
+#define SEQTUNE_TIME_ABSENT 0
+
+/**
+ * What a predicted time is: learned of times of the device.
+ */
+#define SEQTUNE_TIME_LEARNED 1
+
+/**
+ * What a predicted time is: the least that the device can do, because what was learned was below it.
+ */
+#define SEQTUNE_TIME_BOUNDED 2
+
+/**
  * Candidates of a prediction at most, and the widest search.
  */
 #define SEQTUNE_MOST_CANDIDATES 10000
