@@ -113,6 +113,36 @@ fn a_reference_that_is_there_is_launched_by_its_own_name_and_takes_the_same_argu
 }
 
 #[test]
+fn what_no_check_passes_is_not_written_and_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("new").display().to_string();
+    let both = ["--field", "n=1..9", "--parameter", "A=1,2"];
+    for (words, said) in [
+        (&["--command", "a", "--time", "("][..], "is no regular expression"),
+        (&["--command", "a", "--time", "(?P<x>a)(?P<x>b)"], "is no regular expression"),
+        (&["--command", "a", "--time", "time"], "has no group"),
+        (&["--command", "a", "--right", "(a{1000}){1000}"], "is no regular expression"),
+        (&["--command", "a", "--right", "\\"], "is no regular expression"),
+        (&["--command", "a", "--wrong", "[z-a]"], "is no regular expression"),
+        (&["--command", "{build}/a"], "there is no `build` command"),
+        (&["--command", "a", "--parameter", "n=1,2"], "a field and a parameter"),
+        (&["--command", "a", "--field", "work=1..2"], "a place of [run]"),
+        (&["--command", "a", "--field", "a\u{1b}[31mb=1..2"], "is no name"),
+        (&["--command", "a", "--environment", "=x"], "write NAME="),
+        (&["--source", "gone.cl"], "no such file"),
+    ] {
+        let (out, err, code) = run(&[&["init", &place][..], words, &both].concat());
+        assert!(code == 2 && err.contains(said) && err.lines().count() == 1, "{words:?}: {code} {out}{err}");
+        assert!(!err.contains('\u{1b}') && !std::path::Path::new(&place).exists(), "{words:?}");
+    }
+    let meaning = "one\n\u{1b}[31mtwo\u{7f} \"three\"";
+    let (out, err, code) = run(&[&["init", &place, "--command", "a", "--meaning", meaning][..], &both].concat());
+    assert!(code == 0, "{out}{err}");
+    let (out, err, code) = run(&["check", &place]);
+    assert!(code == 0, "what `init` writes passes `check`: {out}{err}");
+}
+
+#[test]
 fn what_makes_no_kernel_is_refused_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().display().to_string();

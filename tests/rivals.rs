@@ -16,6 +16,28 @@ fn sweep(folder: &tempfile::TempDir) -> (String, String) {
 }
 
 #[test]
+fn orders_without_end_or_of_a_pipe_that_nobody_writes_are_refused_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dataset, kernel) = sweep(&folder);
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    std::fs::File::create(folder.path().join("large")).unwrap().set_len(4 << 30).unwrap();
+    for (orders, said) in [
+        (at("pipe"), "nobody writes to it"),
+        (at("large"), "has 4.3 GB"),
+        ("/dev/zero".into(), "is a device"),
+        (at("gone"), "no such file"),
+    ] {
+        let (out, err, code) = {
+            let words =
+                ["rivals", &dataset, "--kernel", &kernel, "--seeds", "1", "--seconds", "1", "--orders", &orders];
+            run(&words)
+        };
+        assert!(code == 2 && err.lines().last().unwrap().contains(said), "{orders}: {code} {out}{err}");
+    }
+}
+
+#[test]
 fn a_laboratory_takes_its_price_once_and_measures_nothing_that_it_cannot_pay() {
     let kernel = toy();
     let dataset = toy_dataset(&kernel, [64, 128].into_iter());

@@ -66,6 +66,15 @@ fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
 }
 
 #[test]
+fn verbs_open_kernels_in_one_place_where_all_that_they_say_is_compiled() {
+    for path in sources(Path::new("src/cli")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let may = ["src/cli/inputs.rs", "src/cli/check.rs"].iter().any(|place| path == Path::new(place));
+        assert!(may || !text.contains("Kernel::open("), "{} opens a kernel by itself", path.display());
+    }
+}
+
+#[test]
 fn every_parameter_of_a_kernel_has_a_documented_default_in_its_source() {
     for name in seqtune_predict::kernel::Kernel::shipped() {
         let kernel = seqtune_predict::kernel::Kernel::open(&name).unwrap();

@@ -3,7 +3,7 @@
 use crate::cli::progress::Bar;
 use seqtune_eval::speed::{judging, latency, legality, throughput};
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::kernel::Device;
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
@@ -51,7 +51,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;

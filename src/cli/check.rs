@@ -3,6 +3,7 @@
 use crate::cli::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
+use seqtune_measure::programs;
 use seqtune_measure::verify::workload::stated_formats;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::open_regular;
@@ -150,21 +151,31 @@ pub fn warn_of_unnamed(kernel: &Kernel) {
     }
 }
 
-/// A kernel, whose names, numbers and expressions were all resolved.
+/// What a kernel has to be beyond what its file says, so that it can be measured.
+///
+/// # Errors
+/// The error of [`programs::check`], or of data that it cannot be given.
+pub fn check_kernel(kernel: &Kernel) -> Result<()> {
+    programs::check(kernel).map_err(|e| e.at(&kernel.place))?;
+    match kernel.problem(&kernel.middle_problem()) {
+        Ok(problem) if kernel.source.is_some() => stated_formats(kernel, &problem)
+            .map(drop)
+            .map_err(|e| e.at(format!("problem {}", kernel.brief_problem(&problem)))),
+        _ => Ok(()),
+    }
+}
+
+/// A kernel, whose names, numbers, expressions and patterns were all resolved.
 fn kernel(path: &Path) -> Result<Value> {
     let folder = if path.is_dir() { path } else { seqtune_predict::files::folder_of(path) };
     let kernel = Kernel::open(&folder.display().to_string())?;
+    check_kernel(&kernel)?;
     let source = match (&kernel.source, &kernel.run) {
         (Some(source), _) => source.program.file.clone(),
         (None, Some(run)) => format!("a program: {}", run.spec.command.join(" ")),
         (None, None) => "none: only its space is described".into(),
     };
     warn_of_unnamed(&kernel);
-    if kernel.source.is_some()
-        && let Ok(problem) = kernel.problem(&kernel.middle_problem())
-    {
-        stated_formats(&kernel, &problem).map_err(|e| e.at(format!("problem {}", kernel.brief_problem(&problem))))?;
-    }
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,

@@ -27,7 +27,7 @@ pub fn run(args: Args) -> Result<()> {
     claim(&args.output, Kind::Dataset, args.replace, &[])?;
     let dataset = Dataset::load(&args.dataset)?;
     let dataset = match &args.kernel {
-        Some(kernel) => carried(&args, &Kernel::open(kernel)?, &dataset)?,
+        Some(kernel) => carried(&args, &crate::cli::inputs::kernel(kernel)?, &dataset)?,
         None => dataset,
     };
     dataset.save(&args.output)?;

@@ -86,8 +86,11 @@ const COMPILERS: [(&str, &str, &str); 2] = [
 
 /// The compilers, checked in a process of their own.
 fn compilers() -> Vec<Check> {
-    let program =
-        std::env::current_exe().and_then(|program| Command::new(program).args(["doctor", "--compilers"]).output());
+    let program = std::env::current_exe().and_then(|program| {
+        let mut command = Command::new(program);
+        seqtune_measure::end_with_parent(command.args(["doctor", "--compilers"]));
+        command.output()
+    });
     let found = program.ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
     let lost = |(name, purpose, _): (&str, &str, &str)| {
         Check::new((name, purpose), Err("the process that opened it ended".into()), Some(SETUP))

@@ -155,7 +155,7 @@ fn products(args: &InductorArgs, kernel: &Kernel) -> Result<Vec<Problem>> {
 fn table(args: InductorArgs) -> Result<()> {
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
     claim(&args.output, Kind::Inductor, args.replace, &read)?;
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     inductor::check(&kernel)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
@@ -202,7 +202,7 @@ fn results(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(Vec
 /// A dataset with its kernel, which is the one that was measured.
 fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
     let dataset = Dataset::load(&args.dataset)?;
-    let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let kernel = crate::cli::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     check_kernel(&kernel, &args.dataset.display().to_string(), &dataset)?;
     Ok((kernel, dataset))
 }

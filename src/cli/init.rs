@@ -1,21 +1,21 @@
 //! `seqtune init`
 
 mod asked;
+mod draft;
 mod questions;
 mod signature;
 mod text;
 
 use crate::cli::answer::answer;
 pub use asked::Args;
+use draft::{Draft, FILE, draft};
+use questions::Dialogue;
 use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::{read_text, write_whole};
+use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Config, Count, Device, Kernel};
-use seqtune_predict::limits;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
-
-/// File that is written.
-const FILE: &str = "kernel.toml";
 
 pub fn run(mut args: Args) -> Result<()> {
     let file = args.folder.join(FILE);
@@ -24,7 +24,7 @@ pub fn run(mut args: Args) -> Result<()> {
     }
     if args.command.is_none() && args.source.is_none() {
         match std::io::stdin().is_terminal() {
-            true => questions::ask(&mut args)?,
+            true => Dialogue::new(std::io::stdin().lock(), std::io::stderr()).ask(&mut args)?,
             false => {
                 return input(
                     "name --command of a program, or --source of an OpenCL C file; at a terminal I ask for the rest",
@@ -35,35 +35,23 @@ pub fn run(mut args: Args) -> Result<()> {
     if args.parameter.is_empty() || args.field.is_empty() {
         return input("name at least one --field of a problem and one --parameter with its values");
     }
-    let is_new = !args.folder.exists();
-    std::fs::create_dir_all(&args.folder).map_err(|e| Error::File(format!("{}: {e}", args.folder.display())))?;
-    let (text, reference) = match &args.source {
-        Some(source) => {
-            let path = args.folder.join(source);
-            let code = read_text(&path, limits::TEXT).inspect_err(|_| {
-                if is_new {
-                    let _ = std::fs::remove_dir(&args.folder);
-                }
-            })?;
-            text::of_source(&args, &code).map_err(|e| e.at(path.display()))?
-        }
-        None => (text::of_program(&args)?, None),
-    };
-    write_whole(&file, text.as_bytes())?;
-    if let Some(code) = &reference {
-        write_whole(&args.folder.join(text::REFERENCE), code.as_bytes())?;
+    let Draft { kernel, texts } = draft(&args)?;
+    write(&args.folder, &texts)?;
+    crate::cli::check::warn_of_unnamed(&kernel);
+    tell(&args.folder, &kernel, texts.contains_key(text::REFERENCE))
+}
+
+/// Writes the files of a kernel, `kernel.toml` last; where one cannot be written, none stays.
+fn write(folder: &Path, texts: &BTreeMap<String, String>) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::File(format!("{}: {e}", folder.display())))?;
+    let mut names: Vec<&String> = texts.keys().collect();
+    names.sort_by_key(|name| *name == FILE);
+    for (at, name) in names.iter().enumerate() {
+        write_whole(&folder.join(name), texts[*name].as_bytes()).inspect_err(|_| {
+            names[..at].iter().for_each(|written| _ = std::fs::remove_file(folder.join(written)));
+        })?;
     }
-    // what is not a kernel is no use
-    match Kernel::open(&args.folder.display().to_string()) {
-        Ok(kernel) => {
-            crate::cli::check::warn_of_unnamed(&kernel);
-            tell(&args.folder, &kernel, reference.is_some())
-        }
-        Err(e) => {
-            let _ = std::fs::remove_file(&file);
-            Err(e)
-        }
-    }
+    Ok(())
 }
 
 /// What was written, and what to do next.

@@ -2,6 +2,7 @@
 
 use crate::cli::answer::warn;
 use seqtune_data::{Dataset, Table};
+use seqtune_measure::programs;
 use seqtune_measure::registry::{is_live, live_among, live_device};
 use seqtune_predict::Meta;
 use seqtune_predict::error::{Result, input, io};
@@ -11,6 +12,16 @@ use seqtune_predict::limits;
 use seqtune_predict::limits::SECONDS;
 use seqtune_predict::on_device::{self, Grounds};
 use std::path::{Path, PathBuf};
+
+/// A kernel by its name or folder, as [`Kernel::open`] finds it, with all that its `[run]` says compiled.
+///
+/// # Errors
+/// The errors of [`Kernel::open`] and [`programs::check`].
+pub fn kernel(name_or_path: &str) -> Result<Kernel> {
+    let kernel = Kernel::open(name_or_path)?;
+    programs::check(&kernel).map_err(|e| e.at(&kernel.place))?;
+    Ok(kernel)
+}
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).
 ///
@@ -107,7 +118,7 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
     by_kernel
         .into_iter()
         .map(|(name, datasets)| {
-            let kernel = Kernel::open(kernel.unwrap_or(&name))?;
+            let kernel = self::kernel(kernel.unwrap_or(&name))?;
             let table = Table::new(&kernel, &datasets)?;
             Ok((kernel, table))
         })

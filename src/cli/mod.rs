@@ -96,6 +96,9 @@ pub struct WorkerArgs {
     scratch: std::path::PathBuf,
     #[arg(long, default_value_t = 20.0, help = "Seconds of a run, 0 to 1e9")]
     limit: f64,
+    /// Process whose death ends the worker
+    #[arg(long)]
+    parent: Option<u32>,
 }
 
 /// Runs the program; errors are printed as one sentence.
@@ -124,7 +127,8 @@ pub fn main() -> ExitCode {
         Verb::Man => completions::man(command()),
         Verb::RestoreClocks { address } => seqtune_measure::clocks::restore::restore(&address),
         Verb::Worker(args) => {
-            seqtune_measure::worker::server::serve(&args.kernel, &args.device, &args.scratch, args.limit)
+            let WorkerArgs { kernel, device, scratch, limit, parent } = args;
+            seqtune_measure::worker::server::serve(&kernel, &device, &scratch, limit, parent)
         }
     })
 }

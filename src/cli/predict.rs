@@ -7,7 +7,7 @@ use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::evidence::{Informed, Known};
 use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{ConfigSpace, Device, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::{Grounds, TimeBasis};
@@ -65,7 +65,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     // never freed: the program ends with its answers, and freeing takes a twentieth of the time to the first of them
     let (model, predictor): (&Model, &Predictor) = {

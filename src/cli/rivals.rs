@@ -95,6 +95,8 @@ impl Trainers<'_> {
             command.arg(seed.to_string());
             self.epochs.iter().for_each(|epochs| _ = command.arg("--epochs").arg(epochs.to_string()));
             self.named.iter().for_each(|kernel| _ = command.arg("--kernel").arg(kernel));
+            // minutes of training for nobody
+            seqtune_measure::end_with_parent(&mut command);
             let done = command.output().map_err(failed)?;
             if !done.status.success() {
                 let said = String::from_utf8_lossy(&done.stderr);
@@ -122,7 +124,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(most) = args.first {
         keep_first(&mut dataset, most);
     }
-    let kernel = &Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let kernel = &crate::cli::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     let sweep = [(args.dataset.display().to_string(), dataset)];
     let table = Table::new(kernel, &sweep)?;
     if table.is_tuned() {

@@ -124,7 +124,7 @@ fn describe(needs: &Resources) -> String {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     let problem = kernel.problem(&args.problem)?;
     let device = crate::cli::inputs::device(&args.device)?;
     kernel.check_device(&device)?;

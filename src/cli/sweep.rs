@@ -9,6 +9,7 @@ use crate::cli::signals::stop_at_signal;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
+use seqtune_measure::programs::check_machine;
 use seqtune_measure::registry::{compilers, device_for, open};
 use seqtune_measure::sweep::plan::{Choice, check_size, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
@@ -167,7 +168,7 @@ pub fn run(mut args: Args) -> Result<()> {
         args.output = shards::journal(&args.output, asked);
     }
     check(&args)?;
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     kernel.check_runs()?;
     let problems = problems(&args, &kernel)?;
     if args.compile_only {
@@ -176,6 +177,7 @@ pub fn run(mut args: Args) -> Result<()> {
         let until = args.budget.map(|budget| began + budget);
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
     }
+    check_machine(&kernel)?;
     let (device, ahead) = device(&args, &kernel)?;
     let policy = policy(&args, &kernel, &device);
     let provenance = Provenance::measured(policy);

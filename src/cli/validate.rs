@@ -13,6 +13,7 @@ use seqtune_eval::plot;
 use seqtune_measure::batch::VendorLibrary;
 use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
+use seqtune_measure::programs::check_machine;
 use seqtune_measure::registry::{compilers, device_for};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::error::{Error, Result};
@@ -95,7 +96,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     check(&args)?;
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     kernel.check_runs()?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
@@ -103,7 +104,10 @@ pub fn run(args: Args) -> Result<()> {
     model.check_objective(args.objective)?;
     let device = match args.compile_only {
         true => crate::cli::inputs::device(&args.device)?,
-        false => device_for(&kernel, &args.device)?,
+        false => {
+            check_machine(&kernel)?;
+            device_for(&kernel, &args.device)?
+        }
     };
     crate::cli::inputs::warn_of_unseen(&model.meta, &device);
     let query = Query { objective: args.objective, top: args.top, ..Query::new(&device) };

@@ -20,6 +20,8 @@ pub mod sweep;
 pub mod verify;
 pub mod worker;
 
+pub use processes::guard::end_with_parent;
+
 pub use executor::{BufferId, Executor, Found, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 pub use processes::guard::forget_handlers;
 pub use registry::{compiler_for, devices, is_live, live_device, open};

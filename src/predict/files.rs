@@ -342,6 +342,7 @@ mod tests {
             assert!(matches!(read(path, SMALL), Err(Error::File(_))), "{path:?}");
             assert!(matches!(read_stream(path, SMALL), Err(Error::File(_))), "{path:?}");
             assert!(matches!(write_whole(path, b"x"), Err(Error::File(_))), "{path:?}");
+            assert!(matches!(open_lock(path), Err(Error::File(_))), "{path:?}");
         }
         // one of the fifteen waits for a writer; each would be half a minute
         assert!(began.elapsed() < 10 * PATIENCE);

@@ -100,5 +100,8 @@ pub const DATASET: FileLimit = FileLimit { what: "a dataset", bytes: 2 << 30 };
 /// A database or a table of others.
 pub const FOREIGN: FileLimit = FileLimit { what: "a database", bytes: 2 << 30 };
 
+/// Orders of other tuners, also from a pipe.
+pub const ORDERS: FileLimit = FileLimit { what: "a file of orders", bytes: 256 << 20 };
+
 /// A list of problems or convolutions, also from a pipe.
 pub const LIST: FileLimit = FileLimit { what: "a list of problems", bytes: 256 << 20 };

@@ -46,7 +46,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     claim(&args.output, kind, args.replace, &[])?;
     let names = if args.kernel.is_empty() { Model::kernels_in(&args.model)? } else { args.kernel.clone() };
     let load = |name: &String| {
-        let kernel = Kernel::open(name)?;
+        let kernel = crate::cli::inputs::kernel(name)?;
         let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
         Ok((kernel, model))
     };

@@ -7,7 +7,7 @@ use seqtune_choose::header::{Header, HeaderOptions, Ranges};
 use seqtune_predict::Quality;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_predict::kernel::Objective;
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::Grounds;
@@ -76,7 +76,7 @@ pub fn run(args: HeaderArgs) -> Result<()> {
             several => return input(format!("name one of the model's kernels with --kernel: {}", several.join(", "))),
         },
     };
-    let kernel = Kernel::open(&name)?;
+    let kernel = crate::cli::inputs::kernel(&name)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     model.check_objective(args.objective)?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;

@@ -126,7 +126,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
     for (i, name) in wanted.iter().enumerate() {
-        let kernel = Kernel::open(name)?;
+        let kernel = crate::cli::inputs::kernel(name)?;
         if !kernel.fields.iter().any(|f| f.name == "direction") {
             return input(format!("kernel {name} is no solver of MIOpen"));
         }
@@ -215,7 +215,7 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
     let trained: Vec<bool> = metas.iter().map(|meta| crate::cli::inputs::saw(meta, &device)).collect();
     if !args.solver.is_empty() {
         if let Some(at) = trained.iter().position(|trained| !trained) {
-            wanted.iter().try_for_each(|solver| Kernel::open(solver)?.check_device(&device))?;
+            wanted.iter().try_for_each(|solver| crate::cli::inputs::kernel(solver)?.check_device(&device))?;
             let note = Grounds::of(&metas[at], &device).note().unwrap_or_default();
             warn(&format!("{}: {note}", wanted[at]));
         }

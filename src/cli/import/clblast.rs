@@ -4,7 +4,7 @@ use crate::cli::answer::warn;
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::{clblast, origins};
 use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::kernel::Device;
 use std::path::PathBuf;
 
 /// Results of CLBlast's tuners: the clblast_*.json files of one kernel and device, a size each
@@ -29,7 +29,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
     let told = clblast::origins(&files)?;
-    let kernel = Kernel::open(args.kernel.as_deref().or(told.kernel()).unwrap_or_default())?;
+    let kernel = crate::cli::inputs::kernel(args.kernel.as_deref().or(told.kernel()).unwrap_or_default())?;
     let device = device(&args, &files, told.device())?;
     let command = crate::cli::outputs::command_line();
     let clblast::Imported { dataset, rows, repeated, left_out, unsaid, bad } =

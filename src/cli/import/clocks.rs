@@ -4,7 +4,6 @@ use crate::cli::answer::answer;
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::clocks;
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Kernel;
 use std::path::PathBuf;
 
 /// Time and energy of programs at pairs of clocks, with the counts of their instructions: CSV, a row for each pair
@@ -38,7 +37,7 @@ pub struct ClocksArgs {
 pub fn run(args: ClocksArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
-    let (kernel, device) = (Kernel::open(&args.kernel)?, crate::cli::inputs::device(&args.device)?);
+    let (kernel, device) = (crate::cli::inputs::kernel(&args.kernel)?, crate::cli::inputs::device(&args.device)?);
     let command = crate::cli::outputs::command_line();
     let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };
     let clocks::Imported { dataset, rows, programs, left_out, bad } =

@@ -32,7 +32,7 @@ type File = (String, Sweep);
 
 pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     args.target.claim(&args.files)?;
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     let strict = args.target.strictness.strict;
     let texts = texts(&args.files, strict)?;
     let files: Vec<File> =

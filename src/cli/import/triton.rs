@@ -3,7 +3,6 @@
 use crate::cli::import::options::{Target, left_behind, pair, texts};
 use seqtune_data::formats::triton;
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Kernel;
 use std::path::PathBuf;
 
 /// What Triton's autotuner measured: the *.autotune.json files of one kernel in its cache, a problem each
@@ -33,7 +32,7 @@ pub struct TritonArgs {
 
 pub fn run(args: TritonArgs) -> Result<()> {
     args.target.claim(&args.files)?;
-    let kernel = Kernel::open(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
     let device = crate::cli::inputs::device(&args.device)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
     let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };

@@ -1,65 +1,237 @@
-//! What `seqtune init` asks for at a terminal.
+//! What `seqtune init` asks for at a terminal. Each answer is checked at once, as the whole is in the end, and asked for again with the reason.
 
 use crate::cli::init::asked::Args;
-use seqtune_predict::error::{Error, Result, input};
-use std::io::{BufRead, Write};
+use crate::cli::init::draft::{draft, source_of};
+use crate::cli::init::signature::{Kind, Signature};
+use seqtune_predict::error::{Error, Result, input, printable};
+use seqtune_predict::limits::LINE;
+use std::io::{BufRead, Read, Write};
 
-fn line(question: &str) -> Result<String> {
-    let mut out = std::io::stderr().lock();
-    write!(out, "{question}\n> ").and_then(|()| out.flush()).ok();
-    let mut text = String::new();
-    match std::io::stdin().lock().read_line(&mut text) {
-        Ok(0) => input("the answers have ended; nothing was written"),
-        Ok(_) => Ok(text.trim().to_string()),
-        Err(e) => Err(Error::Failed(format!("standard input: {e}"))),
-    }
+/// Answers in a row that are refused: nobody types so many.
+const PATIENCE: usize = 100;
+
+/// Questions that go out, and answers that come in, a line each.
+pub struct Dialogue<R, W> {
+    answers: R,
+    questions: W,
 }
 
-/// An answer; `None` where it is empty.
-fn optional(question: &str) -> Result<Option<String>> {
-    Ok(Some(line(question)?).filter(|text| !text.is_empty()))
-}
+/// What an answer sets.
+type Set<'a> = &'a dyn Fn(&mut Args, String);
 
-/// Answers until an empty one.
-fn several(question: &str) -> Result<Vec<String>> {
-    let mut all = Vec::new();
-    while let Some(text) = optional(question)? {
-        all.push(text);
+impl<R: BufRead, W: Write> Dialogue<R, W> {
+    /// Asks on one stream and reads from another one.
+    pub fn new(answers: R, questions: W) -> Dialogue<R, W> {
+        Dialogue { answers, questions }
     }
-    Ok(all)
-}
 
-/// Fills what is not given.
-///
-/// # Errors
-/// [`Error::Input`] where the answers end early.
-pub fn ask(args: &mut Args) -> Result<()> {
-    if args.meaning.is_none() {
-        args.meaning = optional("What does it compute, in a line?")?;
+    fn line(&mut self, question: &str) -> Result<String> {
+        write!(self.questions, "{question}\n> ").and_then(|()| self.questions.flush()).ok();
+        let mut text = String::new();
+        match (&mut self.answers).take(LINE as u64).read_line(&mut text) {
+            Ok(0) => input("the answers have ended; nothing was written"),
+            Ok(_) => Ok(text.trim().to_string()),
+            Err(e) if e.kind() == std::io::ErrorKind::InvalidData => input("an answer is not text in UTF-8"),
+            Err(e) => Err(Error::Failed(format!("standard input: {e}"))),
+        }
     }
-    if args.field.is_empty() {
-        args.field = several("What is given? A size as n=1..1000, or a choice as kind=a,b; empty: no more")?;
+
+    /// Asks until the answer is sound beside those of before; false where it is empty.
+    fn answered(&mut self, args: &mut Args, question: &str, set: Set) -> Result<bool> {
+        for _ in 0..PATIENCE {
+            let text = self.line(question)?;
+            if text.is_empty() {
+                return Ok(false);
+            }
+            let mut tried = args.clone();
+            set(&mut tried, text);
+            match so_far(&tried) {
+                Ok(()) => {
+                    *args = tried;
+                    return Ok(true);
+                }
+                Err(e) => writeln!(self.questions, "  {}; once more", printable(&e.to_string())).ok(),
+            };
+        }
+        input(format!("{PATIENCE} answers in a row could not be taken; nothing was written"))
     }
-    if args.parameter.is_empty() {
-        args.parameter = several("What may be chosen? As tile=8,[16],32 or flags=O2,O3; empty: no more")?;
+
+    /// [`Dialogue::answered`], where there has to be an answer.
+    fn needed(&mut self, args: &mut Args, question: &str, set: Set) -> Result<()> {
+        for _ in 0..PATIENCE {
+            if self.answered(args, question, set)? {
+                return Ok(());
+            }
+            writeln!(self.questions, "  an answer is needed").ok();
+        }
+        input("no answer was given; nothing was written")
     }
-    if line("A program that prints a time, or an OpenCL C source? (program/source)")?.starts_with('s') {
-        args.source = optional("Name of the source in the folder?")?;
-        let list = |text: Option<String>| -> Vec<String> {
-            text.map_or(Vec::new(), |text| text.split(';').map(|part| part.trim().to_string()).collect())
-        };
-        args.global = list(optional(
+
+    /// Fills what is not given.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the answers end early, or what was given by options is wrong.
+    pub fn ask(&mut self, args: &mut Args) -> Result<()> {
+        so_far(args)?;
+        if args.meaning.is_none() {
+            self.answered(args, "What does it compute, in a line?", &|args, text| args.meaning = Some(text))?;
+        }
+        if args.field.is_empty() {
+            let question = "What is given? A size as n=1..1000, or a choice as kind=a,b; empty: no more";
+            self.needed(args, question, &|args, text| args.field.push(text))?;
+            while self.answered(args, question, &|args, text| args.field.push(text))? {}
+        }
+        if args.parameter.is_empty() {
+            let question = "What may be chosen? As tile=8,[16],32 or flags=O2,O3; empty: no more";
+            self.needed(args, question, &|args, text| args.parameter.push(text))?;
+            while self.answered(args, question, &|args, text| args.parameter.push(text))? {}
+        }
+        match self.line("A program that prints a time, or an OpenCL C source? (program/source)")?.starts_with('s') {
+            true => self.ask_of_source(args),
+            false => self.ask_of_program(args),
+        }
+    }
+
+    fn ask_of_source(&mut self, args: &mut Args) -> Result<()> {
+        self.needed(args, "Name of the source in the folder?", &|args, text| args.source = Some(text))?;
+        let code = source_of(args)?;
+        if Signature::find(&code, None).is_err() {
+            self.needed(args, "Which of its kernel functions?", &|args, text| args.entry = Some(text))?;
+        }
+        for name in unsaid(args, &Signature::find(&code, args.entry.as_deref())?) {
+            let question = format!("What is the argument {name}? An expression, as 2 * n");
+            self.needed(args, &question, &|args, text| args.argument.push(format!("{name}={text}")))?;
+        }
+        let list = |text: String| text.split(';').map(|part| part.trim().to_string()).collect();
+        self.answered(
+            args,
             "Work-items in all? Expressions, `;` between dimensions, as cdiv(n, WG) * WG; empty: the first size",
-        )?);
-        args.local = list(optional("Work-items of a work-group? As WG; empty: the driver chooses")?);
-        return Ok(());
+            &|args, text| args.global = list(text),
+        )?;
+        self.answered(args, "Work-items of a work-group? As WG; empty: the driver chooses", &|args, text| {
+            args.local = list(text);
+        })?;
+        Ok(())
     }
-    args.build = optional("How is it built? As gcc -O{level} {kernel}/x.c -o {build}/x; empty: not at all")?;
-    args.command = optional("How is it started? As {build}/x {n} {tile}, or python3 {kernel}/bench.py {n}")?;
-    args.time = optional("Where is the time? json, wall, or a pattern such as time: ([0-9.]+) ms; empty: json")?;
-    if args.time.as_deref().is_some_and(|time| !["json", "wall"].contains(&time)) {
-        args.unit = optional("In which unit? s, ms, us or ns; empty: s")?;
+
+    fn ask_of_program(&mut self, args: &mut Args) -> Result<()> {
+        let question = "How is it built? As gcc -O{level} {kernel}/x.c -o {build}/x; empty: not at all";
+        self.answered(args, question, &|args, text| args.build = Some(text))?;
+        let question = "How is it started? As {build}/x {n} {tile}, or python3 {kernel}/bench.py {n}";
+        self.needed(args, question, &|args, text| args.command = Some(text))?;
+        let question = "Where is the time? json, wall, or a pattern such as time: ([0-9.]+) ms; empty: json";
+        self.answered(args, question, &|args, text| args.time = Some(text))?;
+        if args.time.as_deref().is_some_and(|time| !["json", "wall"].contains(&time)) {
+            let question = "In which unit? s, ms, us or ns; empty: s";
+            self.answered(args, question, &|args, text| args.unit = Some(text))?;
+        }
+        let question = "What does its output hold where the result is right? A pattern; empty: it is believed";
+        self.answered(args, question, &|args, text| args.right = Some(text))?;
+        Ok(())
     }
-    args.right = optional("What does its output hold where the result is right? A pattern; empty: it is believed")?;
-    Ok(())
+}
+
+/// Numbers among the arguments of a function of which nothing says yet what they are.
+fn unsaid(args: &Args, signature: &Signature) -> Vec<String> {
+    let is_named =
+        |texts: &[String], name: &str| texts.iter().any(|text| text.split('=').next().map(str::trim) == Some(name));
+    let open = signature.arguments.iter().filter(|argument| matches!(argument.kind, Kind::Int | Kind::Float));
+    let names = open.map(|argument| argument.name.clone());
+    names.filter(|name| !is_named(&args.argument, name) && !is_named(&args.field, name)).collect()
+}
+
+/// Checks what was answered as a kernel, with something harmless in place of what was not.
+fn so_far(args: &Args) -> Result<()> {
+    let mut whole = args.clone();
+    if whole.field.is_empty() {
+        whole.field.push("seqtune_unasked_size=1..2".into());
+    }
+    if whole.parameter.is_empty() {
+        whole.parameter.push("seqtune_unasked_choice=1,2".into());
+    }
+    match &whole.source {
+        Some(_) => {
+            let code = source_of(&whole)?;
+            // several functions are told apart by the next answer
+            let found = match Signature::find(&code, whole.entry.as_deref()) {
+                Err(_) if whole.entry.is_none() && Signature::count(&code) > 1 => return Ok(()),
+                found => found?,
+            };
+            let unsaid = unsaid(&whole, &found).into_iter().map(|name| format!("{name}=1"));
+            whole.argument.extend(unsaid.collect::<Vec<_>>());
+        }
+        None => whole.command = whole.command.or_else(|| Some("true".into())),
+    }
+    draft(&whole).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is asked for with these answers in a folder, and all that was said.
+    fn asked(folder: &std::path::Path, answers: &str) -> (Result<Args>, String) {
+        let mut args = Args { folder: folder.join("mine"), ..Args::default() };
+        let mut said = Vec::new();
+        let done = Dialogue::new(answers.as_bytes(), &mut said).ask(&mut args);
+        (done.map(|()| args), String::from_utf8(said).unwrap())
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_taken_is_asked_for_again_at_once_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let answers = "a program\nn=1..x\nn=1..9\nn=1..8\nkind=a,b\n\n\ntile\ntile=1,1\nn=1,2\ntile=1,[2]\nm-n=1,2\n\n\
+                       program\nmake\n\n./x {q}\n{build}/x {n}\n./x {n} {tile}\ntime: [0-9]+\ntime: (\ntime: ([0-9.]+)\nh\nms\n[z-a]\nOK\n";
+        let (args, said) = asked(folder.path(), answers);
+        let args = args.unwrap_or_else(|e| panic!("{e}: {said}"));
+        assert_eq!(
+            (args.field, args.parameter),
+            (vec!["n=1..9".to_string(), "kind=a,b".into()], vec!["tile=1,[2]".to_string()])
+        );
+        assert_eq!((args.command.as_deref(), args.time.as_deref()), (Some("./x {n} {tile}"), Some("time: ([0-9.]+)")));
+        assert_eq!((args.unit.as_deref(), args.right.as_deref(), args.build), (Some("ms"), Some("OK"), None));
+        let mut rest = said.as_str();
+        for reason in [
+            "a range of whole numbers",
+            "a field twice",
+            "an answer is needed",
+            "write NAME=",
+            "one of its values is there twice",
+            "a field and a parameter",
+            "`m-n`: is no name",
+            "name what it is built from",
+            "the name `q` is unknown",
+            "there is no `build` command",
+            "has no group",
+            "is no regular expression",
+            "`h`",
+            "is no regular expression",
+        ] {
+            let at = rest.find(reason).unwrap_or_else(|| panic!("{reason} is not in {rest} of {said}"));
+            rest = &rest[at + reason.len()..];
+        }
+        assert!(!folder.path().join("mine").exists(), "nothing is written by asking");
+    }
+
+    #[test]
+    fn a_source_is_asked_for_its_function_and_for_what_its_numbers_are() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("mine")).unwrap();
+        let code = "kernel void a(int n) {}\nkernel void b(int n, int m, global float* x) {}";
+        std::fs::write(folder.path().join("mine/k.cl"), code).unwrap();
+        let answers = "\nn=1..9\n\nV=1,2\n\nsource\ngone.cl\nk.cl\nc\nb\n2 * q\n2 * n\nn; q\nn; 2\nn\n\n";
+        let (args, said) = asked(folder.path(), answers);
+        let args = args.unwrap_or_else(|e| panic!("{e}: {said}"));
+        assert_eq!((args.entry.as_deref(), args.argument), (Some("b"), vec!["m=2 * n".to_string()]));
+        assert_eq!((args.global, args.local), (vec!["n".to_string(), "2".into()], Vec::<String>::new()));
+        assert!(said.contains("no such file") && said.contains("no kernel `c`"), "{said}");
+    }
+
+    #[test]
+    fn answers_that_end_or_are_never_sound_end_with_a_sentence() {
+        let folder = tempfile::tempdir().unwrap();
+        let end = |answers: &str| asked(folder.path(), answers).0.err().unwrap().to_string();
+        assert_eq!(end("a\nn=1..9\n"), "the answers have ended; nothing was written");
+        assert!(end(&("a\n".to_string() + &"y\n".repeat(1_000))).contains("100 answers in a row"));
+    }
 }

@@ -27,29 +27,17 @@ pub enum Kind {
 }
 
 impl Signature {
+    /// How many kernel functions a source has.
+    pub fn count(code: &str) -> usize {
+        functions(&without_comments(code)).len()
+    }
+
     /// Finds a kernel function by name, or the only one.
     ///
     /// # Errors
     /// [`Error::Input`] where there is none or several, or an argument is of a kind that kernel.toml has not.
     pub fn find(code: &str, entry: Option<&str>) -> Result<Signature> {
-        let code = without_comments(code);
-        let mut found = Vec::new();
-        let mut rest = code.as_str();
-        while let Some(at) = rest.find("kernel") {
-            let begins_word = !rest[..at].ends_with(|c: char| c.is_ascii_alphanumeric());
-            let behind = &rest[at + "kernel".len()..];
-            rest = behind;
-            let is_word = begins_word && behind.starts_with(char::is_whitespace);
-            if !is_word {
-                continue;
-            }
-            let declared = without_attributes(behind);
-            let Some((head, after)) = declared.split_once('(') else { continue };
-            let words: Vec<&str> = head.split_whitespace().collect();
-            let (Some(name), true) = (words.last(), words.contains(&"void")) else { continue };
-            let inside = after.split_once(')').map_or("", |(inside, _)| inside);
-            found.push((name.to_string(), inside.to_string()));
-        }
+        let found = functions(&without_comments(code));
         let named = found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         let chosen = match (entry, &found[..]) {
             (Some(entry), all) => all.iter().find(|(name, _)| name == entry),
@@ -57,10 +45,10 @@ impl Signature {
             (None, []) => return input("it has no `kernel void NAME(…)`"),
             (None, _) => return input(format!("it has several kernels; name one of {named} by --entry")),
         };
-        let Some((name, inside)) = chosen else {
+        let Some((name, written)) = chosen else {
             return input(format!("it has no kernel `{}`; it has {named}", entry.unwrap_or_default()));
         };
-        let arguments = inside.split(',').map(str::trim).filter(|text| !text.is_empty()).map(argument);
+        let arguments = written.split(',').map(str::trim).filter(|text| !text.is_empty()).map(argument);
         Ok(Signature { entry: name.clone(), arguments: arguments.collect::<Result<_>>()? })
     }
 }
@@ -93,21 +81,64 @@ fn argument(text: &str) -> Result<Argument> {
     Ok(Argument { name, kind })
 }
 
-/// A declaration without `__attribute__((…))`, which may stand before its name.
-fn without_attributes(declared: &str) -> String {
-    let (mut made, mut rest) = (String::new(), declared);
-    // those behind the declaration are of what follows
-    while let Some(at) = rest.find("__attribute__").filter(|at| !rest[..*at].contains('{')) {
-        made += &rest[..at];
-        rest = &rest[at + "__attribute__".len()..];
-        let mut open = 0;
-        let end = rest.find(|c: char| {
-            open += (c == '(') as i32 - (c == ')') as i32;
-            c == ')' && open == 0
-        });
-        rest = end.map_or("", |end| &rest[end + 1..]);
+/// Words of C and single marks between them, in one pass.
+fn tokens(code: &str) -> Vec<&str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut found, mut rest) = (Vec::new(), code.trim_start());
+    while let Some(first) = rest.chars().next() {
+        let end = match is_word(first) {
+            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        found.push(&rest[..end]);
+        rest = rest[end..].trim_start();
     }
-    made + rest
+    found
+}
+
+/// Name and arguments of each kernel function, in one pass.
+fn functions(code: &str) -> Vec<(String, String)> {
+    let (tokens, mut at, mut found) = (tokens(code), 0, Vec::new());
+    while at < tokens.len() {
+        at += 1;
+        if !["kernel", "__kernel"].contains(&tokens[at - 1]) {
+            continue;
+        }
+        let mut words = Vec::new();
+        // up to the bracket of the arguments; whatever else stands there begins no function
+        while let Some(token) = tokens.get(at) {
+            match *token {
+                "__attribute__" => at = behind_brackets(&tokens, at + 1),
+                word if word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !word.ends_with("kernel") => {
+                    words.push(word);
+                    at += 1;
+                }
+                _ => break,
+            }
+        }
+        if let (Some(&"("), Some(name), true) = (tokens.get(at), words.last(), words.contains(&"void")) {
+            let end = behind_brackets(&tokens, at);
+            found.push((name.to_string(), tokens[at + 1..(end - 1).max(at + 1)].join(" ")));
+            at = end;
+        }
+    }
+    found
+}
+
+/// The place behind the bracket that closes the one at `at`; `at` itself where none opens there.
+fn behind_brackets(tokens: &[&str], at: usize) -> usize {
+    let mut open = 0usize;
+    for (i, token) in tokens.iter().enumerate().skip(at) {
+        match *token {
+            "(" => open += 1,
+            ")" => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open == 0 {
+            return if i == at { at } else { i + 1 };
+        }
+    }
+    tokens.len()
 }
 
 #[cfg(test)]
@@ -123,8 +154,22 @@ mod tests {
         assert_eq!(found.entry, "scale");
         let sized = "__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void scale(__global float *y) { }";
         assert_eq!(Signature::find(sized, None).unwrap().entry, "scale");
+        let odd = "__kernel void filter(__global float* kernel, const int n) {} typedef int kernel; kernel kernel void two(int n) {}";
+        let names: Vec<String> = functions(odd).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["filter", "two"]);
         let two = "kernel void a(int n) {} kernel void b(int n) {}";
         assert!(Signature::find(two, None).err().unwrap().to_string().contains("one of a, b"));
         assert!(Signature::find("kernel void a(image2d_t x) {}", None).is_err());
+    }
+
+    #[test]
+    fn a_source_of_a_million_words_is_read_in_one_pass() {
+        let began = std::time::Instant::now();
+        for word in ["kernel ", "kernel void f(", "__attribute__((x ", "kernel void __attribute__ f ", "( ", "x, "] {
+            let code = word.repeat((4 << 20) / word.len());
+            assert!(Signature::find(&code, None).is_err(), "{word}");
+        }
+        // of a reader that begins anew at each word it would be hours
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", began.elapsed());
     }
 }

@@ -7,6 +7,9 @@ use seqtune_predict::files::read_text;
 use seqtune_predict::limits;
 use seqtune_predict::spelling::toml;
 
+/// Units of a time that a pattern finds.
+const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];
+
 fn list(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| toml(word.as_ref())).collect();
     format!("[{}]", words.join(", "))
@@ -138,6 +141,9 @@ pub fn of_program(args: &Args) -> Result<String> {
         Some("wall") => "time = \"wall\"\n".to_string(),
         Some(pattern) => {
             let unit = args.unit.as_deref().unwrap_or("s");
+            if !UNITS.contains(&unit) {
+                return input(format!("--unit `{}`: write one of {}", quoted(unit), UNITS.join(", ")));
+            }
             format!("time = {{ pattern = {}, unit = {} }}\n", toml(pattern), toml(unit))
         }
     };

@@ -5,7 +5,9 @@
 use crate::rivals::lab::{Lab, Rival};
 use crate::rivals::search::each;
 use seqtune_predict::error::{Error, Result};
+use seqtune_predict::files::read_stream;
 use seqtune_predict::kernel::{Config, Kernel};
+use seqtune_predict::limits::ORDERS;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,9 +31,9 @@ struct Line {
 /// Reads tuners from JSON lines: `{"name": TEXT, "seed": NUMBER, "problem": TEXT, "configs": [TEXT, …]}`, in the order of their first lines.
 ///
 /// # Errors
-/// `Error::Input` with the line that cannot be read, or names a problem or config that the kernel does not have.
+/// `Error::File` where the file is none, or larger than [`ORDERS`]; `Error::Input` with the line that cannot be read, or names a problem or config that the kernel does not have.
 pub fn read(path: &Path, kernel: &Kernel) -> Result<Vec<Other>> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::Input(format!("{}: {e}", path.display())))?;
+    let text = read_stream(path, ORDERS)?;
     let mut others: Vec<Other> = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let at_line = |e: Error| e.at(format!("{}, line {}", path.display(), at + 1));

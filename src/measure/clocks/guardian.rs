@@ -2,11 +2,9 @@
 //! which the system closes with the process.
 
 use crate::processes::guard::detach;
+use crate::processes::tree::RESTORE_CLOCKS;
 use seqtune_predict::error::{Error, Result};
 use std::process::{ChildStdin, Command, Stdio};
-
-/// The verb of the program that gives clocks back.
-pub const VERB: &str = "restore-clocks";
 
 /// The end of the pipe that the guardian waits for.
 pub struct Guardian(#[allow(dead_code)] ChildStdin);
@@ -19,7 +17,7 @@ impl Guardian {
     pub fn start(address: &[String; 2]) -> Result<Guardian> {
         let failed = |e: std::io::Error| Error::Failed(format!("starting the process that gives clocks back: {e}"));
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.arg(VERB).args(address).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg(RESTORE_CLOCKS).args(address).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         detach(&mut command);
         let mut started = command.spawn().map_err(failed)?;
         let pipe = started.stdin.take();

@@ -2,8 +2,8 @@
 
 use crate::backends::cuda::nvml;
 use crate::backends::hip::dpm::{self, Dpm};
-use crate::clocks::guardian::VERB;
 use crate::clocks::setter::ClockSetter;
+use crate::processes::tree::RESTORE_CLOCKS as VERB;
 use seqtune_predict::error::{Error, Result, input};
 use std::io::Read;
 

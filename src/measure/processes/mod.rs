@@ -1,4 +1,6 @@
-//! Child processes: groups, limits, and what they print.
+//! Child processes: groups, limits, what they print, and that none outlives the work.
 
 pub mod guard;
+pub mod keeper;
 pub mod lines;
+pub mod tree;

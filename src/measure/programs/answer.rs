@@ -1,15 +1,11 @@
-//! What a program reports: times, joules, counters and a verdict, in JSON or in its output as regular expressions find them.
+//! What a program reports: times, joules, counters and a verdict, and which of it can be.
 
-use crate::programs::step::Ended;
-use regex::{Regex, RegexBuilder};
 use seqtune_data::{Attempt, Energy, Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result, quoted};
-use seqtune_predict::kernel::{Run, TimeSource, Unit};
+use seqtune_predict::error::quoted;
+use seqtune_predict::kernel::Unit;
+use seqtune_predict::limits::NAME;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// Bytes of a compiled regular expression at most.
-const REGEX: usize = 1 << 20;
 
 /// Units of times by the end of a key in JSON.
 const UNITS: [(&str, Unit); 4] =
@@ -55,139 +51,79 @@ impl Reported {
     }
 }
 
-/// Regular expressions of a program.
-pub struct Patterns {
-    time: Time,
-    joules: Option<Regex>,
-    counters: Vec<(String, Regex)>,
-    right: Option<Regex>,
-    wrong: Option<Regex>,
+/// Longest time of a run in microseconds: that of the longest step of a program. Shortest: light takes it for a third of a millimetre.
+const LONGEST_US: f64 = 1e12;
+const SHORTEST_US: f64 = 1e-6;
+
+/// Most joules of a run: a megawatt for the longest one.
+const JOULES: f64 = 1e12;
+
+/// Most times, joules or values of a counter of a run, and counters.
+pub(super) const NUMBERS: usize = 10_000;
+const COUNTERS: usize = 200;
+
+/// Times in microseconds, where each can be one.
+///
+/// # Errors
+/// Words that follow "its output" or "its answer".
+pub(super) fn times(us: impl Iterator<Item = f64>) -> Result<Vec<f32>, String> {
+    let time = |us: f64| match us {
+        _ if us.is_nan() || us <= 0.0 => Err("holds a time that is not above 0".into()),
+        _ if us > LONGEST_US => Err(format!("holds a time of {}; a run takes 1,000,000 s at most", span(us))),
+        _ if us < SHORTEST_US => Err(format!("holds a time of {us:.1e} us, which is none that anything takes")),
+        _ => Ok(us as f32),
+    };
+    us.map(time).collect()
 }
 
-enum Time {
-    Json,
-    Pattern(Regex, Unit),
-    Wall,
-}
-
-impl Patterns {
-    /// Compiles the expressions of a `[run]`.
-    ///
-    /// # Errors
-    /// [`Error::Input`] that names the one that is wrong.
-    pub fn new(run: &Run) -> Result<Patterns> {
-        let spec = &run.spec;
-        let time = match &run.time {
-            TimeSource::Json => Time::Json,
-            TimeSource::Wall => Time::Wall,
-            TimeSource::Pattern(pattern, unit) => Time::Pattern(number("time", pattern)?, *unit),
-        };
-        let counters = spec.counter.iter().map(|(name, found)| Ok((name.clone(), number(name, &found.pattern)?)));
-        Ok(Patterns {
-            time,
-            joules: spec.joules.as_ref().map(|found| number("joules", &found.pattern)).transpose()?,
-            counters: counters.collect::<Result<_>>()?,
-            right: spec.right.as_ref().map(|pattern| regex("right", pattern)).transpose()?,
-            wrong: spec.wrong.as_ref().map(|pattern| regex("wrong", pattern)).transpose()?,
-        })
-    }
-
-    /// What a process that has ended reported of a problem of `flops` operations.
-    ///
-    /// # Errors
-    /// [`Invalidity`] where it failed, its result is wrong, or it reported no time.
-    pub fn read(&self, ended: &Ended, flops: f64) -> Attempt<Reported> {
-        let text = &ended.output;
-        // a program that knows more of its failure than its exit code tells it in JSON
-        let object = matches!(self.time, Time::Json).then(|| last_object(text)).flatten();
-        if let Some(fault) = object.as_ref().and_then(told) {
-            return Err(fault);
-        }
-        // nor is what a wrong result says with its exit code lost
-        if let Some(found) = self.wrong.as_ref().and_then(|wrong| wrong.find(text)) {
-            return Err(wrong(format!("its output holds `{}`", quoted(found.as_str()))));
-        }
-        if let Some(fault) = ended.failure() {
-            return Err(fault);
-        }
-        if let Some(right) = self.right.as_ref().filter(|right| !right.is_match(text)) {
-            let expected = quoted(right.as_str());
-            return Err(wrong(format!("its output does not hold `{expected}`{}", ended.last_words())));
-        }
-        let mut found = match &self.time {
-            Time::Json => match &object {
-                Some(object) => of_object(object)?,
-                None => return Err(mute("holds no line of JSON with a time", ended)),
-            },
-            Time::Wall => Reported { times_us: vec![(ended.took.as_secs_f64() * 1e6) as f32], ..Reported::default() },
-            Time::Pattern(pattern, unit) => {
-                let times = numbers(pattern, text).into_iter().map(|x| unit.microseconds(x, flops) as f32);
-                Reported { times_us: times.collect(), ..Reported::default() }
-            }
-        };
-        if let Some(pattern) = &self.joules {
-            found.joules = numbers(pattern, text);
-        }
-        for (name, pattern) in &self.counters {
-            found.counters.insert(name.clone(), numbers(pattern, text));
-        }
-        sound(found).map_err(|what| mute(what, ended))
+/// A long time in words.
+fn span(us: f64) -> String {
+    let days = us / 86_400e6;
+    match days {
+        _ if us.is_infinite() => "infinity".into(),
+        0.0..1_000.0 => format!("{days:.1} days"),
+        1_000.0..1e9 => format!("{:.0} years", days / 365.25),
+        _ => format!("{:.0e} years", days / 365.25),
     }
 }
 
-fn regex(what: &str, pattern: &str) -> Result<Regex> {
-    RegexBuilder::new(pattern).multi_line(true).size_limit(REGEX).build().map_err(|e| {
-        let why = e.to_string().lines().last().unwrap_or_default().trim().to_string();
-        Error::Input(format!("[run] {what}: `{}` is no regular expression: {why}", quoted(pattern)))
-    })
-}
-
-/// A regular expression with a group for a number.
-fn number(what: &str, pattern: &str) -> Result<Regex> {
-    let regex = regex(what, pattern)?;
-    match regex.captures_len() {
-        2.. => Ok(regex),
-        _ => Err(Error::Input(format!(
-            "[run] {what}: `{}` has no group; put the number in brackets, as in `time: ([0-9.e+-]+)`",
-            quoted(pattern)
-        ))),
+/// Refuses what no run can have reported.
+///
+/// # Errors
+/// Words that follow "its output" or "its answer".
+pub(super) fn sound(found: Reported) -> Result<Reported, String> {
+    let counters = &found.counters;
+    let is_short =
+        |name: &String| name.chars().count() <= NAME && !name.is_empty() && !name.chars().any(char::is_control);
+    let most = counters.values().map(Vec::len).chain([found.times_us.len(), found.joules.len()]).max().unwrap_or(0);
+    match () {
+        () if found.times_us.is_empty() => Err("holds no time".into()),
+        () if most > NUMBERS => Err(format!("holds {most} numbers of a kind; {NUMBERS} of a run are the most")),
+        () if !found.joules.iter().all(|j| *j > 0.0 && *j <= JOULES) => {
+            Err("holds joules that are not above 0, or more than any machine takes".into())
+        }
+        () if !counters.values().flatten().all(|x| x.is_finite()) => Err("holds a counter that is no number".into()),
+        () if counters.len() > COUNTERS => Err(format!("holds {} counters; {COUNTERS} are the most", counters.len())),
+        () if !counters.keys().all(is_short) => {
+            Err("holds a counter whose name has not 1 to 64 characters in a line".into())
+        }
+        () => Ok(found),
     }
 }
 
-fn numbers(pattern: &Regex, text: &str) -> Vec<f64> {
-    let texts = pattern.captures_iter(text).filter_map(|found| found.get(1));
-    texts.filter_map(|found| found.as_str().trim().parse().ok()).collect()
-}
-
-fn wrong(detail: String) -> Invalidity {
+/// A result that is told to be wrong.
+pub(super) fn wrong(detail: String) -> Invalidity {
     Invalidity::new(InvalidityKind::Correctness, detail)
 }
 
-fn mute(what: &str, ended: &Ended) -> Invalidity {
-    Invalidity::new(InvalidityKind::Runtime, format!("its output {what}{}", ended.last_words()))
-}
-
-/// Refuses times that none can be.
-fn sound(found: Reported) -> std::result::Result<Reported, &'static str> {
-    let is_time = |us: &f32| us.is_finite() && *us > 0.0;
-    let is_number = |x: &f64| x.is_finite();
-    match found {
-        _ if found.times_us.is_empty() => Err("holds no time"),
-        _ if !found.times_us.iter().all(is_time) => Err("holds a time that is not above 0"),
-        _ if !found.joules.iter().all(|j| j.is_finite() && *j > 0.0) => Err("holds joules that are not above 0"),
-        _ if !found.counters.values().flatten().all(is_number) => Err("holds a counter that is no number"),
-        _ => Ok(found),
-    }
-}
-
 /// The last line that is an object in JSON.
-fn last_object(text: &str) -> Option<Value> {
+pub(super) fn last_object(text: &str) -> Option<Value> {
     let lines = text.lines().rev().map(str::trim).filter(|line| line.starts_with('{'));
     lines.map(serde_json::from_str::<Value>).find_map(|value| value.ok().filter(Value::is_object))
 }
 
 /// The failure that an answer tells itself.
-fn told(object: &Value) -> Option<Invalidity> {
+pub(super) fn told(object: &Value) -> Option<Invalidity> {
     let why = object["why"].as_str().unwrap_or("it does not say why");
     if object["right"] == Value::Bool(false) {
         return Some(wrong(quoted(why)));
@@ -220,12 +156,14 @@ pub fn of_object(object: &Value) -> Attempt<Reported> {
         value => value.as_f64().map(|x| vec![x]),
     };
     let bad = |what: &str| Invalidity::new(InvalidityKind::Runtime, format!("its answer {what}"));
+    let unsound = |what: String| bad(&what);
     let mut found = Reported::default();
     for (ending, unit) in UNITS {
         for name in ["time", "times"] {
             let Some(value) = object.get(format!("{name}{ending}")) else { continue };
-            let times = list(value).ok_or_else(|| bad("holds a time that is no number"))?;
-            found.times_us.extend(times.iter().map(|x| unit.microseconds(*x, 0.0) as f32));
+            let told = list(value).ok_or_else(|| bad("holds a time that is no number"))?;
+            let us = told.iter().map(|x| unit.microseconds(*x, 0.0));
+            found.times_us.extend(times(us).map_err(unsound)?);
         }
     }
     if let Some(joules) = object.get("joules").filter(|value| !value.is_null()) {
@@ -234,5 +172,5 @@ pub fn of_object(object: &Value) -> Attempt<Reported> {
     for (name, value) in object["counters"].as_object().into_iter().flatten() {
         found.counters.insert(name.clone(), list(value).ok_or_else(|| bad("holds a counter that is no number"))?);
     }
-    sound(found).map_err(bad)
+    sound(found).map_err(unsound)
 }

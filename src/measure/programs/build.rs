@@ -5,7 +5,8 @@ use crate::programs::step::Step;
 use seqtune_data::journal::is_without_locks;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_devices::host::about;
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_predict::error::{Error, Result, input, printable};
+use seqtune_predict::files::open_lock;
 use seqtune_predict::kernel::{Kernel, Run, Template, hex};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -54,14 +55,16 @@ pub fn build(
     std::fs::create_dir_all(&all).map_err(failed(&all))?;
     // of two processes that need the same, one builds
     let lock_path = all.join(format!("{key}.lock"));
-    let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
+    let lock = open_lock(&lock_path)?;
     match lock.lock() {
         // two processes may build the same there
         Err(e) if is_without_locks(&e) => {}
         locked => locked.map_err(failed(&lock_path))?,
     }
     let done = folder.join(DONE);
-    if let Ok(file) = File::options().append(true).open(&done) {
+    if done.is_file()
+        && let Ok(file) = File::options().append(true).open(&done)
+    {
         let _ = file.set_modified(SystemTime::now());
         return Ok(Ok(folder));
     }
@@ -82,7 +85,7 @@ pub fn build(
         // a compiler's last line only counts the errors
         let is_error = |line: &&str| line.contains("error") && !line.contains("collect2");
         let first = ended.errors.lines().map(str::trim).find(is_error).filter(|line| !fault.detail.ends_with(line));
-        let first = first.map_or(String::new(), |line| format!("; its first error: {line}"));
+        let first = first.map_or(String::new(), |line| format!("; its first error: {}", printable(line)));
         return Ok(Err(Invalidity::new(InvalidityKind::Compile, format!("build: {}{first}", fault.detail))));
     }
     File::create(&done).map_err(failed(&done))?;

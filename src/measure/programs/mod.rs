@@ -2,6 +2,9 @@
 
 pub mod answer;
 pub mod build;
+mod check;
+mod number;
+mod patterns;
 mod places;
 pub mod powercap;
 mod served;
@@ -11,11 +14,13 @@ use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
 use crate::measuring::subject::Subject;
-use answer::{Patterns, Reported};
+use answer::Reported;
+pub use check::{check, check_machine};
+use patterns::{Patterns, Read};
 use places::Places;
 use seqtune_data::{Attempt, Energy, Invalidity, InvalidityKind, Observed};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Device, Kernel, Problem, Run};
+use seqtune_predict::kernel::{Config, Device, Kernel, Problem, Run, Template};
 use served::Served;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +29,9 @@ use step::{Ended, Step};
 
 /// Text of a place by its name.
 type Place<'a> = &'a dyn Fn(&str) -> Result<String>;
+
+/// Variables of the environment and cores of a step.
+type With<'a> = (Vec<&'a (String, Template)>, Option<&'a Template>);
 
 /// A program with the problem that it is prepared for.
 pub struct Program {
@@ -40,6 +48,8 @@ pub struct Program {
     reported: Vec<Reported>,
     /// What the machine lacked.
     trouble: Option<Error>,
+    /// Whether a search goes on that nothing can end but the end of this process.
+    is_searching: bool,
 }
 
 /// A prepared config.
@@ -61,9 +71,9 @@ impl Program {
             return Err(Error::Input(format!("kernel {} has no [run]", kernel.name)));
         };
         let (patterns, places) = (Patterns::new(&run)?, Places::new(kernel, scratch)?);
-        let (loaded, served, reported, trouble) = (None, None, Vec::new(), None);
+        let (loaded, served, reported, trouble, is_searching) = (None, None, Vec::new(), None, false);
         let kernel = kernel.clone();
-        Ok(Program { kernel, run, device, patterns, places, limit, loaded, served, reported, trouble })
+        Ok(Program { kernel, run, device, patterns, places, limit, loaded, served, reported, trouble, is_searching })
     }
 
     fn problem(&self) -> Attempt<(Problem, u64)> {
@@ -80,8 +90,20 @@ impl Program {
 
     /// Makes a step of words in the working folder.
     fn step(&self, words: Vec<String>, env: &[f64], place: Place, limit: Duration) -> Result<Step> {
-        let variables = self.run.environment.iter().map(|(name, text)| Ok((name.clone(), text.fill(env, place)?)));
-        let cores = self.run.cores.as_ref().map(|text| step::cores(&text.fill(env, place)?)).transpose()?;
+        let all = (self.run.environment.iter().collect(), self.run.cores.as_ref());
+        self.step_with(words, all, (env, place), limit)
+    }
+
+    /// [`Program::step`] with these variables and cores.
+    fn step_with(
+        &self,
+        words: Vec<String>,
+        with: With,
+        (env, place): (&[f64], Place),
+        limit: Duration,
+    ) -> Result<Step> {
+        let variables = with.0.into_iter().map(|(name, text)| Ok((name.clone(), text.fill(env, place)?)));
+        let cores = with.1.map(|text| step::cores(&text.fill(env, place)?)).transpose()?;
         Ok(Step {
             words,
             environment: variables.collect::<Result<_>>()?,
@@ -100,7 +122,9 @@ impl Program {
         let env = self.env(problem, None);
         let limit = Duration::from_secs_f64(self.run.setup_timeout());
         let place = |name: &str| self.places.text(name, seed, None);
-        let ended = self.step(build::words(templates, &env, &place)?, &env, &place, limit)?.run()?;
+        // what a config decides is not set here
+        let with = self.run.around(self.kernel.parameters.len());
+        let ended = self.step_with(build::words(templates, &env, &place)?, with, (&env, &place), limit)?.run()?;
         match ended.failure() {
             Some(fault) => Err(Error::Failed(format!("{what}: {}", fault.detail))),
             None => Ok(()),
@@ -152,11 +176,19 @@ impl Program {
         for (file, text) in &self.run.input {
             let text = text.fill(&env, &place)?;
             let path = self.places.work.join(file);
+            // what the program has put in its place, as a pipe that nobody reads
+            let _ = std::fs::remove_file(&path);
             std::fs::write(&path, text).map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
         }
         let words = build::words(&self.run.command, &env, &place)?;
         let ended: Ended = self.step(words, &env, &place, self.limit)?.run()?;
-        Ok(self.patterns.read(&ended, self.kernel.flops(&problem)))
+        match self.patterns.read(ended, self.kernel.flops(&problem)) {
+            Read::Done(found) => Ok(found),
+            Read::Endless(fault) => {
+                self.is_searching = true;
+                Ok(Err(fault))
+            }
+        }
     }
 
     /// Asks a program that was started once.
@@ -239,6 +271,10 @@ impl Subject for Program {
 
     fn checks_each_launch(&self) -> bool {
         true
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.is_searching
     }
 
     fn trouble(&mut self) -> Option<Error> {

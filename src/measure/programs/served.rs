@@ -12,11 +12,12 @@ use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::io::{BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// Bytes of an answer at most.
+/// Bytes of an answer at most, and answers that are kept for who has not asked for them: a program that prints more waits.
 const ANSWER: usize = 1 << 20;
+const KEPT: usize = 4;
 
 /// A running program.
 pub(super) struct Served {
@@ -71,7 +72,7 @@ impl Served {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::Failed("[run]: a program has no pipes".into()));
         };
-        let (sender, answers) = channel();
+        let (sender, answers) = sync_channel(KEPT);
         std::thread::spawn(move || {
             for_each_line(BufReader::new(stdout), ANSWER, |line| match serde_json::from_slice::<Value>(line) {
                 Ok(answer) if answer.is_object() => sender.send(answer).is_ok(),
@@ -106,7 +107,7 @@ impl Served {
         loop {
             match receive(&self.answers, &mut left) {
                 Ok(answer) if answer["id"] == json!(self.next) => return of_object(&answer),
-                // an answer to what was asked before
+                // an answer to what was asked before; they take their time, which is limited, as silence does
                 Ok(answer) if answer["id"].as_u64().is_some_and(|id| id < self.next) => {}
                 Ok(answer) => {
                     self.is_confused = true;
@@ -115,7 +116,8 @@ impl Served {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.is_confused = true;
-                    let detail = format!("no answer within {:.1} s{}", limit.as_secs_f64(), self.last_words());
+                    let detail =
+                        format!("no answer to the request within {:.1} s{}", limit.as_secs_f64(), self.last_words());
                     return Err(Invalidity::new(InvalidityKind::Timeout, detail));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.lost()),

@@ -1,9 +1,10 @@
 //! A step of a program: a process that is started, watched, and ended with all that it started.
 
-use crate::processes::guard::{children, confine, end_children, kill_group, kill_tree};
+use crate::processes::guard::{confine, end_children, kill_group, kill_tree};
 use crate::processes::lines::Tail;
+use crate::processes::tree::children;
 use seqtune_data::{Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result, input, quoted};
+use seqtune_predict::error::{Error, Result, input, printable, quoted};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,23 +18,20 @@ const WORDS: usize = 300;
 const SLICE: Duration = Duration::from_millis(100);
 const SUSPENDED: Duration = Duration::from_secs(1);
 
-/// The next message, waited for as long as is `left`. Time in which this process was suspended, as batch systems suspend a job with all of its processes,
-/// does not count.
+/// The next message, waited for as long as is `left`; who asks again waits for the rest of it, whatever came meanwhile. Time in which this
+/// process was suspended, as batch systems suspend a job with all of its processes, does not count.
 pub(super) fn receive<T>(from: &Receiver<T>, left: &mut Duration) -> std::result::Result<T, RecvTimeoutError> {
-    loop {
+    while !left.is_zero() {
         let (slice, began) = (SLICE.min(*left), Instant::now());
-        match from.recv_timeout(slice) {
-            Err(RecvTimeoutError::Timeout) => {
-                if began.elapsed() < slice + SUSPENDED {
-                    *left = left.saturating_sub(slice);
-                }
-                if left.is_zero() {
-                    return Err(RecvTimeoutError::Timeout);
-                }
-            }
-            other => return other,
+        let message = from.recv_timeout(slice);
+        if began.elapsed() < slice + SUSPENDED {
+            *left = left.saturating_sub(began.elapsed());
+        }
+        if !matches!(message, Err(RecvTimeoutError::Timeout)) {
+            return message;
         }
     }
+    Err(RecvTimeoutError::Timeout)
 }
 
 /// A process to start.
@@ -140,7 +138,7 @@ impl Ended {
     pub fn last_words(&self) -> String {
         let last = |text: &str| text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(String::from);
         match last(&self.errors).or_else(|| last(&self.output)) {
-            Some(line) => format!("; its last words: {}", line.chars().take(WORDS).collect::<String>()),
+            Some(line) => format!("; its last words: {}", printable(&line.chars().take(WORDS).collect::<String>())),
             None => "; it said nothing".into(),
         }
     }

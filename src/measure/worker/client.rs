@@ -3,6 +3,7 @@
 use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use crate::processes::guard::{is_from_outside, wake};
+use crate::processes::keeper::SCRATCH;
 use crate::worker::protocol::{Event, Request};
 use crate::worker::running::{Running, WATCH};
 use crate::worker::setup::{MARGIN, Setup};
@@ -91,7 +92,7 @@ impl Client {
     fn program(&mut self) -> Result<Vec<String>> {
         let Some(times) = self.setup.program else { return Ok(Vec::new()) };
         if self.scratch.is_none() {
-            let made = tempfile::Builder::new().prefix("seqtune-").tempdir();
+            let made = tempfile::Builder::new().prefix(SCRATCH).tempdir();
             self.scratch = Some(made.map_err(|e| Error::Failed(format!("making a working folder: {e}")))?);
         }
         let folder = self.scratch.as_ref().map_or(String::new(), |scratch| scratch.path().display().to_string());

@@ -1,6 +1,7 @@
 //! What a worker says on standard error, of which the last line explains its death.
 
 use crate::processes::lines::for_each_line;
+use seqtune_predict::error::printable;
 use std::io::BufReader;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +26,7 @@ impl LastWords {
                     let line = String::from_utf8_lossy(line);
                     lines += 1;
                     match lines {
-                        ..SHOWN => tracing::debug!("worker {worker}: {line}"),
+                        ..SHOWN => tracing::debug!("worker {worker}: {}", printable(&line)),
                         SHOWN => tracing::debug!("worker {worker} prints on, which is not shown"),
                         _ => {}
                     }
@@ -55,6 +56,6 @@ impl LastWords {
         // what it wrote as it died may still be on its way
         std::thread::sleep(std::time::Duration::from_millis(20));
         let line = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if line.is_empty() { String::new() } else { format!("; its last words: {line}") }
+        if line.is_empty() { String::new() } else { format!("; its last words: {}", printable(&line)) }
     }
 }

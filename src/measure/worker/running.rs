@@ -1,6 +1,6 @@
 //! A worker's process: how it is started, watched and ended.
 
-use crate::processes::guard::{kill_tree, memory_of};
+use crate::processes::guard::{ask_to_end, has_group, kill_group, kill_tree, memory_of};
 use crate::processes::lines::for_each_line;
 use crate::worker::last_words::LastWords;
 use crate::worker::protocol::Event;
@@ -15,15 +15,16 @@ use std::time::{Duration, Instant};
 /// Pause between two looks at a worker that says nothing.
 pub(super) const WATCH: Duration = Duration::from_millis(100);
 
-/// Longest wait for the end of a process that was killed.
+/// Longest wait for the end of a process that was killed, and of the worker of a keeper that was killed itself.
 const KILL_LIMIT: Duration = Duration::from_secs(20);
+const ORPHAN_LIMIT: Duration = Duration::from_secs(2);
 
 /// Bytes of an event at most.
 const EVENT: usize = 1 << 20;
 
-/// Process of a worker with its pipes; it is killed when dropped, with all that it started in its group.
+/// Process of a worker and its [keeper](crate::processes::keeper) with its pipes; it is killed when dropped, with all that it started.
 pub(super) struct Running {
-    /// The process.
+    /// The keeper's process, which ends as the worker does.
     pub(super) process: Process,
     /// Where it takes requests, until they are finished.
     pub(super) stdin: Option<ChildStdin>,
@@ -44,7 +45,7 @@ impl Running {
     /// [`Error::Failed`] where the program does not start.
     pub(super) fn start(program: &Path, kernel: &str, device: &str, more: &[String]) -> Result<Running> {
         let mut process = Command::new(program)
-            .args(["worker", kernel, "--device", device])
+            .args(["worker", kernel, "--device", device, "--parent", &std::process::id().to_string()])
             .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -75,9 +76,13 @@ impl Running {
 
     fn wait(&mut self, limit: Duration) {
         let began = Instant::now();
-        while matches!(self.process.try_wait(), Ok(None)) && began.elapsed() < limit {
+        while self.is_running() && began.elapsed() < limit {
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.process.try_wait(), Ok(None))
     }
 
     /// What the process takes too much of, looked at from time to time; `None` where all is well.
@@ -99,10 +104,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // with what a program under measurement has started
-        kill_tree(self.process.id());
-        let _ = self.process.kill();
-        // one that a driver holds back ends when the driver lets it
-        self.wait(KILL_LIMIT);
+        let leader = self.process.id();
+        if self.is_running() {
+            // with what a program under measurement has started; one that a driver holds back ends when the driver lets it
+            ask_to_end(leader);
+            self.wait(KILL_LIMIT);
+        }
+        if self.is_running() {
+            kill_tree(leader);
+            let _ = self.process.kill();
+        }
+        let began = Instant::now();
+        while has_group(leader) && began.elapsed() < ORPHAN_LIMIT {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        kill_group(leader);
     }
 }

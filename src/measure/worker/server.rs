@@ -4,7 +4,8 @@ use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::Bench;
 use crate::measuring::on_device::OnDevice;
 use crate::measuring::subject::Subject;
-use crate::processes::guard::{adopt, prepare};
+use crate::processes::guard::prepare;
+use crate::processes::keeper::keep;
 use crate::programs::Program;
 use crate::registry::{device_of_programs, open};
 use crate::verify::workload::SEED;
@@ -29,17 +30,18 @@ impl Events {
     }
 }
 
-/// Serves requests until standard input ends. A program works in the folder `scratch`; `limit` are the seconds that a run of it may take.
+/// Serves requests until standard input ends or the process `parent` is gone. A program works in the folder `scratch`; `limit` are the seconds
+/// that a run of it may take.
 ///
 /// # Errors
 /// The error of [`Kernel::open`], [`open`], [`OnDevice::new`] or [`Program::new`].
-pub fn serve(kernel: &str, device: &str, scratch: &Path, limit: f64) -> Result<()> {
+pub fn serve(kernel: &str, device: &str, scratch: &Path, limit: f64, parent: Option<u32>) -> Result<()> {
+    keep(parent, scratch).map_err(|e| Error::Failed(format!("worker: starting its process: {e}")))?;
     let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
     let kernel = Kernel::open(kernel)?;
     if kernel.run.is_none() {
         return answer_all(&kernel, &events, open(device).and_then(|executor| OnDevice::new(&kernel, executor)));
     }
-    adopt();
     let limit = Duration::from_secs_f64(limit);
     let program = device_of_programs(device).and_then(|device| Program::new(&kernel, device, scratch, limit));
     answer_all(&kernel, &events, program)

@@ -2,15 +2,21 @@
 
 use crate::error::{Result, input, quoted};
 use crate::kernel::choices::MOST_VALUES;
+use crate::kernel::device::LIMIT_NAMES;
 use crate::kernel::spec::{BaseSpec, DefaultSpec, Field, FieldKind, KernelSpec, ParameterSpec, ProgramSpec};
+use crate::kernel::template::PLACES;
 use crate::limits::{COMBINATIONS, FIELDS, NAME, PARAMETERS, VALUE};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Words of the expression language.
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
 /// Dimensions of a launch.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=3;
+
+/// Words of C: a parameter of a source is a macro, which would take their place.
+const LANGUAGE: &str = "auto break case char const continue default defined do double else enum extern float for goto if inline int long \
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while";
 
 /// Refuses a kernel whose names or numbers cannot be used.
 pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
@@ -36,13 +42,49 @@ pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
     unique("feature", features().map(|f| f.name.as_str()))?;
     base.define.keys().chain(spec.define.keys()).try_for_each(|name| identifier("definition", name))?;
     unique("argument", spec.argument.iter().map(|a| a.name.as_str()))?;
+    names(spec, base)?;
     program("[program]", &spec.program)?;
     program("[reference]", &spec.reference)
 }
 
+/// Refuses a name that stands for two things: fields, parameters, limits of devices, definitions, macros and places of `[run]` share one set of
+/// names, whether or not an expression can tell them apart.
+fn names(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
+    let mut known: BTreeMap<String, &str> = BTreeMap::new();
+    let mut add = |name: String, what| match known.insert(name.clone(), what) {
+        None => Ok(()),
+        Some(other) if other == what => {
+            input(format!("the name `{name}` stands for two things: {what} twice; rename one"))
+        }
+        Some(other) => input(format!("the name `{name}` stands for two things: {other} and {what}; rename one")),
+    };
+    let places: &[&str] = if spec.run.is_some() { &PLACES } else { &[] };
+    places.iter().try_for_each(|place| add(place.to_string(), "a place of [run]"))?;
+    LIMIT_NAMES.iter().try_for_each(|name| add(name.to_string(), "a limit of devices"))?;
+    let fields = || base.field.iter().chain(&spec.field);
+    fields().try_for_each(|f| add(f.name.clone(), "a field"))?;
+    spec.parameter.iter().try_for_each(|p| add(p.name.clone(), "a parameter"))?;
+    // one that a base has too is told where both are put together
+    let defined: BTreeSet<&String> = base.define.keys().chain(spec.define.keys()).collect();
+    defined.into_iter().try_for_each(|name| add(name.clone(), "a definition"))?;
+    let Some(program) = &spec.program else { return Ok(()) };
+    for field in fields().filter(|f| f.compiled) {
+        field.labels.iter().try_for_each(|label| add(format!("{}_{label}", field.name), "the macro of a label"))?;
+    }
+    let entries = [Some(program), spec.reference.as_ref()].into_iter().flatten().map(|p| p.entry.as_str());
+    let taken: BTreeSet<&str> = entries.chain(LANGUAGE.split_whitespace()).collect();
+    match spec.parameter.iter().find(|p| taken.contains(p.name.as_str())) {
+        Some(p) => input(format!(
+            "parameter `{}`: it is a macro of the source, which would take the place of a word or a function of that name; rename it",
+            p.name
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Whether a kernel may be called so: never as a path, so that a name in a file opens no kernel from elsewhere.
 pub fn is_kernel_name(name: &str) -> bool {
-    is_identifier(&name.replace('-', "_"))
+    !name.starts_with('-') && is_identifier(&name.replace('-', "_"))
 }
 
 /// Refuses profiles of more configs than [`COMBINATIONS`].
@@ -139,6 +181,9 @@ fn labelled(p: &ParameterSpec) -> Result<()> {
     }
     if !p.texts.is_empty() && p.texts.len() != p.labels.len() {
         return fault("it has not as many `texts` as `labels`");
+    }
+    if p.texts.iter().any(|text| text.contains('\0')) {
+        return fault("one of its `texts` holds the character 0, which no word of a command can");
     }
     labels(&format!("parameter `{}`", p.name), &p.labels, false)?;
     stated(p, "labels")

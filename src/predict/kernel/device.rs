@@ -11,6 +11,7 @@ use crate::limits;
 use crate::limits::DEVICE_NAME;
 use crate::spelling::is_hidden;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Descriptions that ship with the program, each with the source of its numbers.
@@ -199,6 +200,13 @@ impl Device {
         let devices = || {
             let file: DeviceFile = toml_of(text)?;
             file.device.iter().try_for_each(Device::check)?;
+            let mut seen = BTreeSet::new();
+            for device in &file.device {
+                let names = std::iter::once(&device.name).chain(&device.aliases).map(|name| name.to_lowercase());
+                if let Some(name) = names.collect::<BTreeSet<_>>().into_iter().find(|name| !seen.insert(name.clone())) {
+                    return input(format!("device `{}` is there twice; rename or delete one", quoted(&name)));
+                }
+            }
             match file.device.is_empty() {
                 false => Ok(file.device),
                 true => input("holds no [[device]]"),

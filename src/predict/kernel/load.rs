@@ -79,13 +79,19 @@ impl Kernel {
 
     /// Reads `kernel.toml` and what it names; whatever else lies in the folder is left alone.
     fn from_folder(folder: &Path) -> Result<Kernel> {
-        let mut files = BTreeMap::new();
+        Kernel::in_folder(folder, BTreeMap::from([(MAIN.to_string(), read_text(&folder.join(MAIN), limits::TEXT)?)]))
+    }
+
+    /// The kernel that a folder will hold once `files` are in it, one of them `kernel.toml`; what they name beside themselves is read there.
+    ///
+    /// # Errors
+    /// As [`Kernel::from_files`]; [`Error::File`] where a file cannot be read.
+    pub fn in_folder(folder: &Path, mut files: BTreeMap<String, String>) -> Result<Kernel> {
         let main = folder.join(MAIN);
-        files.insert(MAIN.to_string(), read_text(&main, limits::TEXT)?);
         for name in named(&files) {
             let path = folder.join(&name);
             // what is missing is told with its place in kernel.toml
-            if path.exists() {
+            if !files.contains_key(&name) && path.exists() {
                 files.insert(name, read_text(&path, limits::TEXT)?);
             }
         }
@@ -271,6 +277,11 @@ fn source(
         _ => return input("[program] and [reference] belong together: one of them is missing"),
     };
     let arguments = specs.argument.into_iter().map(|a| argument(names, slots, a)).collect::<Result<Vec<_>>>()?;
+    if !arguments.iter().any(|a| a.kind == ArgumentKind::Out) {
+        return input(
+            "no [[argument]] is of kind \"out\": a kernel without an output has nothing that could be verified",
+        );
+    }
     let exact = specs.exact.map(|exact| {
         Exact::load(exact, &|name, kind| Argument::find(&arguments, name, kind), slots, &|text, more| {
             names.expr_with(text, more)

@@ -3,8 +3,8 @@
 use crate::error::{Result, input, quoted};
 use crate::kernel::plain::plain;
 use crate::kernel::run_spec::{RunSpec, TimeSpec, Unit};
-use crate::kernel::template::{Scope, Template};
-use std::collections::BTreeMap;
+use crate::kernel::template::{Scope, Template, variable};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the time of a run comes from.
 #[derive(Clone, Debug)]
@@ -61,6 +61,9 @@ fn check_spec(spec: &RunSpec) -> Result<()> {
             return input(format!("[run] {name} is not a number of seconds above 0 and up to {LONGEST}"));
         }
     }
+    if let Some(name) = spec.environment.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+        return input(format!("[run] environment: `{}` is no name of a variable", quoted(name)));
+    }
     if spec.samples.is_some_and(|n| !(1..=MOST_SAMPLES).contains(&n)) {
         return input(format!("[run] samples is not from 1 to {MOST_SAMPLES}"));
     }
@@ -77,6 +80,11 @@ fn time_source(spec: &RunSpec) -> Result<TimeSource> {
             input(format!("[run] time = \"{}\": write \"wall\", or {{ pattern = …, unit = … }}", quoted(name)))
         }
     }
+}
+
+/// Whether one of these names the folder of a build.
+fn name_build<'a>(mut templates: impl Iterator<Item = &'a Template>) -> bool {
+    templates.any(|template| template.names_place("build"))
 }
 
 impl Run {
@@ -106,8 +114,12 @@ impl Run {
     }
 
     pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>, has_flops: bool) -> Result<Run> {
+        let parse = |text: &str| match text.contains('\0') {
+            true => input(format!("`{}`: a word cannot hold the character 0", quoted(text))),
+            false => Template::parse(text, scope),
+        };
         let list = |what: &str, words: &[String]| -> Result<Vec<Template>> {
-            let words: Result<Vec<Template>> = words.iter().map(|word| Template::parse(word, scope)).collect();
+            let words: Result<Vec<Template>> = words.iter().map(|word| parse(word)).collect();
             words.map_err(|e| e.at(format!("[run] {what}")))
         };
         check_spec(&spec)?;
@@ -116,10 +128,15 @@ impl Run {
             false => input(format!("[run] names `{}`, which is not in the kernel's folder", quoted(name))),
         };
         spec.files.iter().try_for_each(|name| of_kernel(name).map(drop))?;
-        let one = |what: &str, text: &str| Template::parse(text, scope).map_err(|e| e.at(format!("[run] {what}")));
+        let one = |what: &str, text: &str| parse(text).map_err(|e| e.at(format!("[run] {what}")));
+        let mut written = BTreeSet::new();
         let inputs = spec.input.iter().map(|file| {
-            if file.file.contains('/') || file.file.is_empty() || file.file.starts_with('.') {
-                return input(format!("[run] input `{}` is no name of a file", quoted(&file.file)));
+            let name = &file.file;
+            if name.contains('/') || name.is_empty() || name.starts_with('.') || name.chars().any(char::is_control) {
+                return input(format!("[run] input `{}` is no name of a file", quoted(name)));
+            }
+            if !written.insert(name) {
+                return input(format!("[run] input `{}` is there twice", quoted(name)));
             }
             Ok((file.file.clone(), one("input", of_kernel(&file.template)?)?))
         });
@@ -163,11 +180,32 @@ impl Run {
         if !self.build.is_empty() && self.spec.files.is_empty() {
             return input("[run] build: list in `files` what it is built from, so that a change of it is noticed");
         }
-        let named = self.command.iter().chain(&self.setup).chain(&self.teardown).any(|t| t.names_place("build"));
-        match named && self.build.is_empty() {
-            true => input("[run] names {build}, but there is no `build` command"),
-            false => Ok(self),
+        let started = || self.command.iter().chain(self.environment.iter().map(|(_, text)| text)).chain(&self.cores);
+        let is_built_once = !self.build.iter().any(|template| template.depends_on_config(parameters));
+        match () {
+            () if name_build(self.setup.iter().chain(&self.teardown)) => input(
+                "[run] setup or teardown: it names {build}, which is built for a config, and no config is chosen there",
+            ),
+            () if self.build.is_empty() && name_build(started().chain(self.input.iter().map(|(_, text)| text))) => {
+                input("[run] names {build}, but there is no `build` command")
+            }
+            () if self.spec.serve && !is_built_once && name_build(started()) => input(
+                "[run] serve = true: such a program is started once for all configs, whose builds differ; leave {build} out, each request tells its folder",
+            ),
+            () => Ok(self),
         }
+    }
+
+    /// Variables of the environment, and the cores, that are known where no config is chosen: of set-up and teardown.
+    pub fn around(&self, parameters: usize) -> (Vec<&(String, Template)>, Option<&Template>) {
+        let is_known = |text: &Template| !text.depends_on_config(parameters) && !text.names_place("build");
+        let environment = self.environment.iter().filter(|(_, text)| is_known(text)).collect();
+        (environment, self.cores.as_ref().filter(|text| is_known(text)))
+    }
+
+    /// Names of the variables of the environment of this process that its texts name.
+    pub fn variables(&self) -> BTreeSet<&str> {
+        self.templates().chain(&self.teardown).flat_map(Template::places).filter_map(variable).collect()
     }
 
     /// Everything on which a recorded result depends, by the name of the part.

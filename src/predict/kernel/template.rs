@@ -89,8 +89,25 @@ impl Template {
         self.parts.iter().any(|part| matches!(part, Part::Place(name) if name == place))
     }
 
+    /// Its text, where it has no placeholder.
+    pub fn constant(&self) -> Option<String> {
+        let text = |part: &Part| match part {
+            Part::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        self.parts.iter().map(text).collect()
+    }
+
+    /// The places that it names.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Place(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
     /// Whether it depends on a parameter.
-    pub(crate) fn depends_on_config(&self, parameters: usize) -> bool {
+    pub fn depends_on_config(&self, parameters: usize) -> bool {
         self.parts.iter().any(|part| match part {
             Part::Parameter(..) => true,
             Part::Expr(expr) => crate::kernel::names::decided_after(expr, parameters) > 0,

@@ -5,6 +5,7 @@
 use crate::backends::hip::program::{OPTIONS, finish};
 use crate::compile::prelude;
 use crate::compile::{Binary, Compiler, Job};
+use crate::processes::guard::end_with_parent;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_predict::error::{Error, Result};
 use std::io::Write;
@@ -33,7 +34,9 @@ impl Clang {
     pub fn open(architecture: &str) -> Result<Clang> {
         let mut message = None;
         for program in names() {
-            let Ok(asked) = Command::new(&program).arg("--version").stderr(Stdio::null()).output() else { continue };
+            let mut command = Command::new(&program);
+            end_with_parent(command.arg("--version").stderr(Stdio::null()));
+            let Ok(asked) = command.output() else { continue };
             let version = String::from_utf8_lossy(&asked.stdout).lines().next().unwrap_or_default().to_string();
             let clang = Clang { program, version, architecture: architecture.into() };
             let nothing = "extern \"C\" __attribute__((global)) void nothing() {}";
@@ -55,7 +58,8 @@ impl Clang {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let own = format!("seqtune-{}-{}.co", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(own);
-        let mut process = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        command
             .args(["-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"])
             .args(OPTIONS)
             .arg(format!("--offload-arch={}", self.architecture))
@@ -65,9 +69,9 @@ impl Clang {
             .arg("-")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("starting {}: {e}", self.program))?;
+            .stderr(Stdio::piped());
+        end_with_parent(&mut command);
+        let mut process = command.spawn().map_err(|e| format!("starting {}: {e}", self.program))?;
         if let Some(mut stdin) = process.stdin.take() {
             // a compiler that ends early writes the reason itself
             let _ = stdin.write_all(source.as_bytes());
