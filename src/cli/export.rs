@@ -8,6 +8,7 @@ use crate::cli::outputs::{Kind, Replace, claim, file_name};
 use clap::Subcommand;
 use seqtune_data::formats::{inductor, kernel_tuner, tabular};
 use seqtune_data::{Dataset, Record};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::{Kernel, Problem};
@@ -249,7 +250,12 @@ fn caches(args: DatasetArgs) -> Result<()> {
         write_whole(output, text.as_bytes())?;
     }
     let (place, files) = (args.output.display(), outputs.len());
-    crate::cli::answer::answer(&format!("{place}: {count} records of {} in {files} cache files", kernel.name));
+    crate::cli::answer::answer(&format!(
+        "{place}: {} of {} in {}",
+        counted(count, "record"),
+        kernel.name,
+        counted(files, "cache file")
+    ));
     Ok(())
 }
 
@@ -260,6 +266,11 @@ fn dataset(args: DatasetArgs, kind: Kind, write: fn(&Kernel, &[&Record]) -> Resu
     let kernel = Kernel::open(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     let records = wanted(&args, &kernel, &dataset)?;
     write_whole(&args.output, &write(&kernel, &records).map_err(|e| e.at(&place))?)?;
-    crate::cli::answer::answer(&format!("{}: {} records of {}", args.output.display(), records.len(), kernel.name));
+    crate::cli::answer::answer(&format!(
+        "{}: {} of {}",
+        args.output.display(),
+        counted(records.len(), "record"),
+        kernel.name
+    ));
     Ok(())
 }

@@ -13,6 +13,7 @@ use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner;
 use seqtune_data::formats::kernel_tuner::Sweep;
 use seqtune_data::formats::opened::contents;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::text;
 use seqtune_predict::kernel::{Device, Kernel};
@@ -119,11 +120,13 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
         }));
     }
     let mut text = format!(
-        "{}: {records} records of {} on {} from {rows} rows, {failed} of them of configs that failed\n\
+        "{}: {} of {} on {} from {}, {failed} of them of configs that failed\n\
          rows that repeat an earlier one to the letter: {repeated}\nproblems with a time of the vendor's library: {references}",
         args.output.display(),
+        counted(records, "record"),
         kernel.name,
-        dataset.header.device.name
+        dataset.header.device.name,
+        counted(*rows, "row")
     );
     text += &left_behind(0, left_out, "rows", bad);
     crate::cli::answer::answer(&text);
@@ -151,9 +154,9 @@ fn sweep(args: SweepArgs, parse: fn(&str) -> Result<Sweep>) -> Result<()> {
     }
     dataset.save_packed(&args.target.output)?;
     let mut text = format!(
-        "{}: {} records of {} on {}, {failed} of them of configs that failed",
+        "{}: {} of {} on {}, {failed} of them of configs that failed",
         args.target.output.display(),
-        dataset.records.len(),
+        counted(dataset.records.len(), "record"),
         kernel.name,
         dataset.header.device.name
     );

@@ -7,6 +7,7 @@ mod text;
 
 use crate::cli::answer::answer;
 pub use asked::Args;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::{read_text, write_whole};
 use seqtune_predict::kernel::{Config, Count, Device, Kernel};
@@ -76,7 +77,7 @@ fn tell(folder: &Path, kernel: &Kernel, is_made: bool) -> Result<()> {
     });
     let place = folder.display();
     let count = match legal {
-        Some(Count::Exactly(n)) => format!("{n} configs"),
+        Some(Count::Exactly(n)) => counted(n as usize, "config"),
         _ => "its configs".into(),
     };
     let default: Config = kernel.default_config();
