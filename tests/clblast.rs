@@ -108,7 +108,7 @@ fn a_time_of_0_is_below_the_clocks_step_only_beside_times_of_a_few_steps() {
     assert!(code == 0 && times == [4.0, 0.5] && !out.contains("left out"), "{out} {times:?}");
     let ((out, err, code), times) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &[]);
     assert!(code == 0 && times == [412.0], "{out}{err} {times:?}");
-    assert!(out.contains("its time is 0 beside others of many steps of the clock: 1 rows\n  first: "), "{out}");
+    assert!(out.contains("its time is 0 beside others of many steps of the clock: 1 row\n  first: "), "{out}");
     let ((_, err, code), _) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &["--strict"]);
     assert!(code == 2 && err.contains("--strict: 1 of 2 rows"), "{err}");
     for wrong in ["-1", "null", "\"soon\"", "1e12", "0.0"] {
@@ -152,7 +152,7 @@ fn files_of_two_devices_texts_with_other_fields_and_cut_files_are_refused_or_cou
     assert!(code == 0 && err.contains("was measured on A processor; its records are booked as those of H200"), "{err}");
     for (counted, rows) in [
         ("repeat an earlier one", "3 configs"),
-        ("the file is cut off there", "1 rows"),
+        ("the file is cut off there", "1 row"),
         ("arg_alpha is `…` and not \"2.00\" as in the first file, and the kernel has no field for it", "2 rows"),
         ("it is of the program `…`, not of XgemmDirectTN", "2 rows"),
     ] {
