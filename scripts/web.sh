@@ -68,10 +68,10 @@ parse() {
 }
 
 check() {
+    parse
     [ "$(cat $page/sources.sha256 2>/dev/null)" = "$(sources)" ] || fail "$page was built from other sources; scripts/web.sh builds it anew"
     cmp --silent models/gemm-cpu/distilled.safetensors $page/model.safetensors || fail "$page/model.safetensors is not the model of gemm; scripts/web.sh copies it anew"
     say "$page was built from these sources"
-    parse
 }
 
 # The folder of a page has at most so many bytes.

@@ -16,7 +16,7 @@ fn is_live(names: &[&str]) -> bool {
     let found: Value = serde_json::from_str(&out).unwrap();
     let live = found["live"].as_array().unwrap().iter().any(|device| names.contains(&device["name"].as_str().unwrap()));
     if live {
-        println!("skipped: a device of the model is live here; run it on a machine without {}", names.join(", "));
+        println!("skipped: a device of the model is live here; it takes a machine without {}", names.join(", "));
     }
     live
 }

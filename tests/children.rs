@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longest wait for what takes milliseconds on a quiet machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts five processes, each of which writes its number into `pids`: a child, a daemon that takes no signal and its child, a daemon without an
 /// environment, and itself.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{opencl_or_skip, root, run, write};
+use common::{PATIENT, opencl_or_skip, root, run, write};
 
 #[test]
 fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
@@ -41,7 +41,8 @@ fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
         "{written}"
     );
     let journal = folder.path().join("a.jsonl").display().to_string();
-    let (out, err, code) = run(&["sweep", &place, "--problems", "side=100", "--exhaustive", "-o", &journal]);
+    let (out, err, code) =
+        run(&["sweep", &place, "--problems", "side=100", "--exhaustive", "-o", &journal, PATIENT[0], PATIENT[1]]);
     assert!(code == 0 && out.contains("9 records: 9 measured now") && out.contains(" 0 failed"), "{out}{err}");
     let (_, err, code) = run(&words);
     assert!(code == 2 && err.contains("kernel.toml is there; edit it"), "{err}");
@@ -73,7 +74,8 @@ fn a_source_is_a_kernel_with_the_arguments_of_its_signature() {
         return;
     }
     let journal = folder.path().join("a.jsonl").display().to_string();
-    let (out, err, code) = run(&["sweep", &place, "--problems", "n=1000", "--exhaustive", "-o", &journal]);
+    let (out, err, code) =
+        run(&["sweep", &place, "--problems", "n=1000", "--exhaustive", "-o", &journal, PATIENT[0], PATIENT[1]]);
     assert!(code == 0 && out.contains("3 measured now"), "{out}{err}");
 }
 
