@@ -15,7 +15,6 @@ PATH=$PATH:/usr/sbin:/sbin
 # What README.md and scripts/setup.sh ask for before they can do anything: a C compiler, g++, Python 3 with pip. Registries want certificates.
 named=(gcc g++ python3 python3-pip ca-certificates)
 suite=bookworm
-mirror=http://deb.debian.org
 say() { printf 'new machine: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -29,13 +28,23 @@ is_handed_on() {
     esac
 }
 
+# Where this machine gets Debian's packages: the first address of the suite, and that of its security updates.
+mirror_of() {
+    local found
+    found=$(apt-get indextargets --format '$(SITE) $(RELEASE)' 2>/dev/null | awk -v release="$1" '$2 == release {print $1; exit}')
+    [ -n "$found" ] || fail "apt-get here knows no mirror of Debian $1: name one in /etc/apt, and run apt-get update"
+    printf '%s' "$found"
+}
+
 # Debian's smallest system with the packages that are named, under $root.
 make_root() {
+    local mirror security
+    mirror=$(mirror_of "$suite")
+    security=$(mirror_of "$suite-security")
     say "Debian $suite, the smallest system, with ${named[*]}"
-    debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror/debian" >"$work/log" 2>&1 \
+    debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" >"$work/log" 2>&1 \
         || { tail -20 "$work/log" >&2; fail "debootstrap made no system of Debian $suite from $mirror"; }
-    printf 'deb %s\n' "$mirror/debian $suite main" "$mirror/debian $suite-updates main" \
-        "$mirror/debian-security $suite-security main" > "$root/etc/apt/sources.list"
+    printf 'deb %s\n' "$mirror $suite main" "$mirror $suite-updates main" "$security $suite-security main" > "$root/etc/apt/sources.list"
     # how this machine reaches a mirror
     apt-config dump 2>/dev/null | grep '^Acquire::' > "$root/etc/apt/apt.conf.d/90acquire" || true
     # no service is started there
