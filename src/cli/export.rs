@@ -211,7 +211,10 @@ fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
 fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &str) {
     let mut text = format!("{place}: {written} records of {}{what}", kernel.name);
     if written < all {
-        text += &format!("\nleft out, because no time of theirs is known: {} records", all - written);
+        text += &format!(
+            "\nleft out, because no time of theirs is known or their config is there before: {} records",
+            all - written
+        );
     }
     crate::cli::answer::answer(&text);
 }
