@@ -345,3 +345,28 @@ fn data_that_stand_for_gigabytes_are_refused_in_time_by_every_reader() {
     assert!(code == 2 && err.contains("times as much as its packed data"), "{err}");
     assert!(place.refused("kernel-tuner", &[&cache], &[]).contains("times as much as its packed data"));
 }
+
+#[test]
+fn autoheuristics_files_are_of_the_device_that_is_named_and_bad_rows_and_files_are_left_out() {
+    let place = Place::new();
+    let head = r#"{"shared_memory": 166912, "device_capa": [8, 0], "name": "mm", "numerical_features": []}"#;
+    let columns = "m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_stride_1,mat1_iscontig,mat2_iscontig,using_tf32,choice,feedback";
+    let row = |step: u32, ms: &str| {
+        format!(
+            "64,32,48,float16,float16,32,1,48,1,True,True,not_float_32,type=triton_BLOCK-M=16_BLOCK-K={step}_BLOCK-N=32_numstages=2_numwarps=2,{ms}"
+        )
+    };
+    let file = place.write("a.txt", &[head, columns, &row(32, "0.5"), &row(16, "0.25"), &row(64, "3e12")].join("\n"));
+    let junk = place.write("junk.txt", "nothing");
+    let out = place.path("out.sqt");
+    let import = |more: &[&str]| run(&[&["import", "autoheuristic", &file, "-o", &out, "--overwrite"], more].concat());
+    let (told, err, code) = import(&[&junk]);
+    assert!(code == 0 && told.contains("2 records") && told.contains("is over thirty days: 1 row"), "{told}{err}");
+    assert!(err.contains("junk.txt: is no file of AutoHeuristic"), "{err}");
+    assert_eq!(import(&["--device", "A100"]).2, 0);
+    let (_, err, code) = import(&["--device", "H100"]);
+    assert!(code == 2 && err.contains("tell a device of sm_80 with 166912 bytes, and --device names H100"), "{err}");
+    for strict in [&["--strict"][..], &["--strict", &junk]] {
+        assert_eq!(import(strict).2, 2);
+    }
+}

@@ -212,7 +212,8 @@ fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
 fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &str) {
     let mut text = format!("{place}: {} of {}{what}", counted(written, "record"), kernel.name);
     if written < all {
-        text += &format!("\nleft out, because no time of theirs is known: {}", counted(all - written, "record"));
+        let left_out = counted(all - written, "record");
+        text += &format!("\nleft out, because no time of theirs is known or their config is there before: {left_out}");
     }
     crate::cli::answer::answer(&text);
 }
