@@ -74,7 +74,7 @@ class Choices(unittest.TestCase):
         with self.assertRaisesRegex(seqtune.MismatchError, "made for gemm, not kernel triton_mm"):
             door.install(seqtune.shipped("gemm-cpu"))
         with self.assertRaisesRegex(seqtune.UnavailableError, "no described device is called Nothing 9"):
-            door._predictor_for(None, None, "Nothing 9")
+            door._predictor_for(seqtune.shipped("gemm-cpu"), None, "Nothing 9")
 
 
 class Installed(unittest.TestCase):
