@@ -2,6 +2,7 @@
 
 use crate::cli::progress::Bar;
 use seqtune_eval::speed::{judging, latency, legality, throughput};
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Device;
 use seqtune_predict::limits;
@@ -84,14 +85,21 @@ pub fn run(args: Args) -> Result<()> {
     }
     for throughput in &throughputs {
         crate::cli::answer::answer(&format!(
-            "{} problems in a batch, width {}, {} threads: {:.0} a second",
-            throughput.problems, throughput.width, throughput.threads, throughput.per_second
+            "{} in a batch, width {}, {}: {:.0} a second",
+            counted(throughput.problems, "problem"),
+            throughput.width,
+            counted(throughput.threads, "thread"),
+            throughput.per_second
         ));
     }
     if let Some(judging) = &judging {
         crate::cli::answer::answer(&format!(
-            "{} legal configs of {} problems judged, {} of them by their own score, {} threads: {:.0} a second",
-            judging.configs, judging.problems, judging.scored, judging.threads, judging.per_second
+            "{} of {} judged, {} of them by their own score, {}: {:.0} a second",
+            counted(judging.configs as usize, "legal config"),
+            counted(judging.problems, "problem"),
+            judging.scored,
+            counted(judging.threads, "thread"),
+            judging.per_second
         ));
     }
     crate::cli::answer::answer(&format!(

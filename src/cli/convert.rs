@@ -3,6 +3,7 @@
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
 use seqtune_data::version::carry_over;
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Kernel;
 use std::path::PathBuf;
@@ -32,9 +33,9 @@ pub fn run(args: Args) -> Result<()> {
     };
     dataset.save(&args.output)?;
     crate::cli::answer::answer(&format!(
-        "{}: {} records, hash {}",
+        "{}: {}, hash {}",
         args.output.display(),
-        dataset.records.len(),
+        counted(dataset.records.len(), "record"),
         dataset.hash()
     ));
     if let Some(beside) = dataset.beside_library() {

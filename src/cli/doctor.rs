@@ -5,6 +5,7 @@ use seqtune_eval::lightgbm::LightGbm;
 use seqtune_measure::compile::{Compiler, cache_folder};
 use seqtune_measure::registry::{compiler_for, devices, obstacle};
 use seqtune_predict::Model;
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Api, Device, Kernel};
 use std::path::Path;
@@ -63,9 +64,11 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (kernels, described) = (Kernel::shipped().len(), Device::shipped()?.len());
     let mut text = format!(
-        "seqtune {}: {kernels} kernels and {described} described devices inside, {} cores here\n",
+        "seqtune {}: {} and {} inside, {} here\n",
         env!("CARGO_PKG_VERSION"),
-        seqtune_predict::threads::cores()
+        counted(kernels, "kernel"),
+        counted(described, "described device"),
+        counted(seqtune_predict::threads::cores(), "core")
     );
     for check in &checks {
         let mark = if check.present { "yes" } else { "no " };
@@ -156,7 +159,7 @@ fn models() -> Check {
         .flatten()
         .filter_map(|entry| {
             let kernels = Model::kernels_in(&entry.path()).ok().filter(|kernels| !kernels.is_empty())?;
-            let count = if kernels.len() == 1 { kernels[0].clone() } else { format!("{} kernels", kernels.len()) };
+            let count = if kernels.len() == 1 { kernels[0].clone() } else { counted(kernels.len(), "kernel") };
             Some(format!("{} ({count})", entry.path().display()))
         })
         .collect();
@@ -168,7 +171,7 @@ fn models() -> Check {
 fn cache() -> Check {
     let found = cache_folder().map(|folder| {
         let (files, bytes) = size(&folder);
-        format!("{}: {files} files, {:.1} MB", folder.display(), bytes as f64 / 1e6)
+        format!("{}: {}, {:.1} MB", folder.display(), counted(files, "file"), bytes as f64 / 1e6)
     });
     let reason = "neither SEQTUNE_CACHE nor HOME is set: programs are compiled anew each time".to_string();
     Check::new(("cache", "compiled programs"), found.ok_or(reason), Some("export SEQTUNE_CACHE=FOLDER"))

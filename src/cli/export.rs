@@ -9,6 +9,7 @@ use clap::Subcommand;
 use seqtune_data::formats::{inductor, kernel_tuner, t4, tabular};
 use seqtune_data::version::check_kernel;
 use seqtune_data::{Dataset, Record};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input, io};
 use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::{Device, Kernel, Problem};
@@ -209,9 +210,9 @@ fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
 
 /// What was written, and what not.
 fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &str) {
-    let mut text = format!("{place}: {written} records of {}{what}", kernel.name);
+    let mut text = format!("{place}: {} of {}{what}", counted(written, "record"), kernel.name);
     if written < all {
-        text += &format!("\nleft out, because no time of theirs is known: {} records", all - written);
+        text += &format!("\nleft out, because no time of theirs is known: {}", counted(all - written, "record"));
     }
     crate::cli::answer::answer(&text);
 }
@@ -265,7 +266,7 @@ fn caches(args: DatasetArgs) -> Result<()> {
         (written, all) = (written + entries, all + records.len());
         write_whole(output, text.as_bytes())?;
     }
-    let what = format!(" in {} cache file{}", outputs.len(), if outputs.len() == 1 { "" } else { "s" });
+    let what = format!(" in {}", counted(outputs.len(), "cache file"));
     report(&args.output.display().to_string(), (&kernel, written, all), &what);
     Ok(())
 }

@@ -14,6 +14,7 @@ use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner::read_cache;
 use seqtune_data::formats::ktt::read_ktt;
 use seqtune_data::formats::t4::read_t4;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use std::path::PathBuf;
 use sweeps::SweepArgs;
@@ -107,11 +108,13 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
         }));
     }
     let mut text = format!(
-        "{}: {records} records of {} on {} from {rows} rows, {failed} of them of configs that failed\n\
+        "{}: {} of {} on {} from {}, {failed} of them of configs that failed\n\
          rows that repeat an earlier one to the letter: {repeated}\nproblems with a time of the vendor's library: {references}",
         args.output.display(),
+        counted(records, "record"),
         kernel.name,
-        dataset.header.device.name
+        dataset.header.device.name,
+        counted(*rows, "row")
     );
     text += &left_behind(0, left_out, "rows", bad);
     crate::cli::answer::answer(&text);

@@ -10,6 +10,7 @@ use crate::cli::answer::answer;
 pub use asked::Args;
 use draft::{Draft, FILE, draft};
 use questions::Dialogue;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Config, Count, Device, Kernel};
@@ -64,7 +65,7 @@ fn tell(folder: &Path, kernel: &Kernel, is_made: bool) -> Result<()> {
     });
     let place = folder.display();
     let count = match legal {
-        Some(Count::Exactly(n)) => format!("{n} configs"),
+        Some(Count::Exactly(n)) => counted(n as usize, "config"),
         _ => "its configs".into(),
     };
     let default: Config = kernel.default_config();

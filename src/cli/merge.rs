@@ -5,6 +5,7 @@ use crate::cli::inputs::dataset_files;
 use crate::cli::outputs::{Kind, Replace, claim_all};
 use seqtune_data::merge::{Merged, merge};
 use seqtune_data::{Dataset, Outcome};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::target;
 use std::collections::BTreeMap;
@@ -86,10 +87,11 @@ fn one(args: &Args, output: &Path, datasets: &[(String, Dataset)], others: bool)
         }));
     }
     answer(&format!(
-        "{}: {} records of {problems} problems from {} datasets, {failed} failed, hash {}",
+        "{}: {} of {} from {}, {failed} failed, hash {}",
         output.display(),
-        dataset.records.len(),
-        datasets.len(),
+        counted(dataset.records.len(), "record"),
+        counted(problems, "problem"),
+        counted(datasets.len(), "dataset"),
         dataset.hash()
     ));
     Ok(())

@@ -4,6 +4,7 @@ use crate::cli::answer::{answer, answer_json, warn};
 use crate::cli::inputs::dataset_files;
 use seqtune_data::{Dataset, Outcome, Shard};
 use seqtune_eval::markdown::Table;
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ impl Sweep {
     fn line(&self) -> String {
         let (records, planned, failed) = self.sums();
         let Some((_, of)) = &self.plan else {
-            return format!("{}: {records} records, {failed} failed", self.kernel);
+            return format!("{}: {}, {failed} failed", self.kernel, counted(records, "record"));
         };
         let complete = self.parts.iter().filter(|part| part.is_complete()).count();
         let absent = self.absent();
@@ -144,8 +145,10 @@ impl Sweep {
             n => format!("; {n} not begun: {}", shown(&absent)),
         };
         format!(
-            "{}: {complete} of {of} shards complete, {records} of {planned} records of those that are begun, {failed} failed{begun}",
-            self.kernel
+            "{}: {complete} of {} complete, {records} of {} of those that are begun, {failed} failed{begun}",
+            self.kernel,
+            counted(*of, "shard"),
+            counted(planned, "record")
         )
     }
 

@@ -16,6 +16,7 @@ use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::Query;
 use seqtune_predict::acquisition::Acquisition;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem, ruled_out};
@@ -249,9 +250,10 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
                 "stopped by a signal at {done} of {planned}; {path} keeps what was measured, and the same command goes on"
             )))
         }
-        true => {
-            Err(Error::Failed(format!("none of the {} configs works; nothing can be learned from them", records.len())))
-        }
+        true => Err(Error::Failed(format!(
+            "none of {} works; nothing can be learned from them",
+            counted(records.len(), "config")
+        ))),
         false => Ok(()),
     }
 }
@@ -338,9 +340,9 @@ fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
     let records = &journal.dataset.records;
     let rate = report.measured as f64 / report.seconds.max(1e-9);
     answer(&format!(
-        "{} records: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
+        "{}: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
          {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",
-        records.len(),
+        counted(records.len(), "record"),
         report.measured,
         report.invalid,
         report.found,

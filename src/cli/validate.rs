@@ -16,6 +16,7 @@ use seqtune_measure::measuring::roofline::Peaks;
 use seqtune_measure::programs::check_machine;
 use seqtune_measure::registry::{compilers, device_for};
 use seqtune_measure::worker::setup::Setup;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Device, Kernel, Objective, Problem};
 use seqtune_predict::limits;
@@ -253,7 +254,7 @@ impl Validated {
         }
         self.failed.iter().for_each(|failed| warn(failed));
         if self.seen < problems {
-            tell(&format!("seqtune: the budget is spent at {} of {problems} problems", self.seen));
+            tell(&format!("seqtune: the budget is spent at {} of {}", self.seen, counted(problems, "problem")));
         }
         if let Some(reason) = unmetered {
             warn(&format!("no energy was metered: {reason}"));

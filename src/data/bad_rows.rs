@@ -1,5 +1,6 @@
 //! Rows of others that cannot be read: left out of an import and counted by reason, with an example each.
 
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input, quoted};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -91,8 +92,7 @@ impl BadRows {
     /// A line for each reason and one for its example, each behind a line break.
     pub fn text(&self) -> String {
         let line = |(reason, counts): (&String, &Counts)| {
-            let rows = if counts.rows == 1 { "row" } else { "rows" };
-            format!("\nleft out, because {reason}: {} {rows}\n  first: {}", counts.rows, counts.example)
+            format!("\nleft out, because {reason}: {}\n  first: {}", counted(counts.rows, "row"), counts.example)
         };
         self.0.iter().map(line).collect()
     }

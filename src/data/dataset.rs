@@ -4,6 +4,7 @@ use crate::recipe::Provenance;
 use crate::record::Record;
 use crate::shard::Shard;
 use crate::stats::geometric_mean;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::{Device, Difference, Identity, Kernel, hex, is_kernel_name};
 use serde::{Deserialize, Serialize};
@@ -136,7 +137,9 @@ impl Dataset {
     ///
     /// It does not depend on the form of the file, the date or the version of seqtune.
     pub fn hash(&self) -> String {
-        let Header { kernel, space, device, .. } = &self.header;
+        let Header { kernel, space, identity, device, .. } = &self.header;
+        // the digest of files that record no identity: data that are imported again are what they were
+        let space = identity.as_ref().map_or(space, |identity| &identity.older);
         let mut sha = Sha256::new();
         sha.update(format!("{kernel}\n{space}\n{}\n", device.name));
         self.records.iter().for_each(|record| sha.update(line(record)));
@@ -156,8 +159,8 @@ impl Dataset {
         shares.sort_by(f64::total_cmp);
         let geometric = geometric_mean(&shares);
         Some(format!(
-            "{} problems beside the vendor's library: the best found is {geometric:.2} times as fast (geometric mean), {:.2} to {:.2}",
-            shares.len(),
+            "{} beside the vendor's library: the best found is {geometric:.2} times as fast (geometric mean), {:.2} to {:.2}",
+            counted(shares.len(), "problem"),
             shares.first()?,
             shares.last()?
         ))

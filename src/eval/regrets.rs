@@ -4,6 +4,7 @@ use crate::markdown;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::{CalibrationError, Reliability, Sureness};
+use seqtune_predict::counted;
 use seqtune_predict::kernel::Objective;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -157,7 +158,7 @@ impl Report {
         for Losing { shape, problems, parts } in self.shapes.iter().take(count) {
             let parts = parts.iter().rev().map(|(method, part)| format!("{:.3} {method}", 100.0 * part[3]));
             let parts: Vec<String> = parts.collect();
-            text += &format!("  {}  {shape}, {problems} problems\n", parts.join("; "));
+            text += &format!("  {}  {shape}, {}\n", parts.join("; "), counted(*problems, "problem"));
         }
         if count.min(self.shapes.len()) == 0 { String::new() } else { text }
     }
@@ -165,12 +166,12 @@ impl Report {
     /// A Markdown table, regret in percent.
     pub fn table(&self) -> String {
         let text = format!(
-            "{} on {}, objective {}: {} problems of {:.0} measured configs each, {}, the same for every row.\n\
+            "{} on {}, objective {}: {} of {:.0} measured configs each, {}, the same for every row.\n\
              Mean regret of the best of the first 1, 2, 3 and 5, in percent.\n\n",
             self.kernel,
             self.devices.join(", "),
             self.objective,
-            self.problems,
+            counted(self.problems, "problem"),
             self.configs_per_problem,
             self.folds
         );
@@ -212,7 +213,8 @@ impl Report {
         if self.left_out.is_empty() {
             return String::new();
         }
-        let columns = self.left_out.iter().map(|part| format!("{}, {} problems", part.device, part.problems));
+        let columns =
+            self.left_out.iter().map(|part| format!("{}, {}", part.device, counted(part.problems, "problem")));
         let headings: Vec<String> = std::iter::once("method".to_string()).chain(columns).collect();
         let mut table = markdown::Table::new(&headings);
         for Row { method, .. } in &self.rows {

@@ -6,6 +6,7 @@ pub fn counted(number: usize, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
         (_, Some(stem)) if !ends(&["ay", "ey", "oy"]) => format!("{number} {stem}ies"),
+        _ if ends(&["eaf"]) => format!("{number} {}ves", &noun[..noun.len() - 1]),
         _ if ends(&["s", "x", "ch", "sh"]) => format!("{number} {noun}es"),
         _ => format!("{number} {noun}s"),
     }
@@ -22,6 +23,7 @@ mod tests {
             (counted(0, "kernel"), "0 kernels"),
             (counted(2, "entry"), "2 entries"),
             (counted(3, "key"), "3 keys"),
+            (counted(4, "leaf"), "4 leaves"),
             (counted(2, "batch"), "2 batches"),
         ];
         all.iter().for_each(|(found, right)| assert_eq!(found, right));

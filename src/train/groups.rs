@@ -1,6 +1,7 @@
 //! Which kernels share a model: none by default, because each is learned better alone (LOG.md).
 
 use seqtune_data::Table;
+use seqtune_predict::counted;
 use seqtune_predict::kernel::Kernel;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ impl ModelGroup {
     pub fn name(&self) -> String {
         match &self.corpus[..] {
             [(kernel, _)] => kernel.name.clone(),
-            several => format!("{} kernels", several.len()),
+            several => counted(several.len(), "kernel"),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_choose::Predicted;
 use seqtune_choose::header::{Header, HeaderOptions, Ranges};
 use seqtune_predict::Quality;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::Objective;
@@ -90,10 +91,12 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let (configs, fixed) = header.sizes();
     let loss = &header.loss;
     answer(&format!(
-        "{}: {}; {fixed} fixed problems in a table, all others by a tree of {} leaves; {configs} configs",
+        "{}: {}; {} in a table, all others by a tree of {}; {}",
         args.output.display(),
         Grounds::of(&model.meta, &device).words(),
-        header.leaves()
+        counted(fixed, "fixed problem"),
+        counted(header.leaves(), "leaf"),
+        counted(configs, "config")
     ));
     answer(&format!(
         "the tree against the model, on {} other problems ({}): the model's first choice in {:.1} %; {:.2} % of the predicted speed lost (ninth decile {:.2} %), {:.2} % by the best single config",

@@ -9,6 +9,7 @@ use seqtune_data::formats::miopen::{
     Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name,
     readable_lines, stretched,
 };
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::{read_stream, write_whole};
 use seqtune_predict::kernel::spec::Field;
@@ -166,9 +167,10 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     let name = device_name(&device).unwrap_or_else(|| device.name.clone());
     warn_of_name(&args.output, &device, &name);
     answer(&format!(
-        "{}: {entries} configs for {} convolutions on {}, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt; {}",
+        "{}: {} for {} on {}, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt; {}",
         args.output.display(),
-        found.len() - unserved,
+        counted(entries, "config"),
+        counted(found.len() - unserved, "convolution"),
         device.name,
         learned_on(&args, &wanted)?
     ));

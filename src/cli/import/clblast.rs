@@ -3,6 +3,7 @@
 use crate::cli::answer::warn;
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::{clblast, origins};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Device;
 use std::path::PathBuf;
@@ -37,12 +38,13 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     args.target.refuse(rows, &unsaid)?;
     args.target.save(&dataset, (rows, &bad), "config")?;
     let mut text = format!(
-        "{}: {} records of {} on {} from {rows} configs of {} files",
+        "{}: {} of {} on {} from {} of {}",
         args.target.output.display(),
-        dataset.records.len(),
+        counted(dataset.records.len(), "record"),
         kernel.name,
         device.name,
-        files.len()
+        counted(rows, "config"),
+        counted(files.len(), "file")
     );
     text += &left_behind(repeated, &left_out, "configs", &bad);
     text += &unsaid.text();

@@ -3,6 +3,7 @@
 use crate::cli::answer::answer;
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::clocks;
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use std::path::PathBuf;
 
@@ -44,11 +45,13 @@ pub fn run(args: ClocksArgs) -> Result<()> {
         clocks::import(&kernel, &device, &files, &choice, command)?;
     args.target.save(&dataset, (rows, &bad), "row")?;
     let mut text = format!(
-        "{}: {} records of {} on {} from {rows} rows of {programs} programs",
+        "{}: {} of {} on {} from {} of {}",
         args.target.output.display(),
-        dataset.records.len(),
+        counted(dataset.records.len(), "record"),
         kernel.name,
         device.name,
+        counted(rows, "row"),
+        counted(programs, "program"),
     );
     text += &left_behind(0, &left_out, "rows", &bad);
     answer(&text);

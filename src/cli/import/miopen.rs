@@ -6,6 +6,7 @@ use crate::cli::outputs::{Kind, Replace, claim_all, file_name};
 use crate::cli::progress::Bar;
 use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
 use seqtune_data::{BadRows, Counts};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::Device;
@@ -142,9 +143,10 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         }));
     }
     let mut text = format!(
-        "{}: {records} records of {} rows, {} with a time\n",
+        "{}: {} of {}, {} with a time\n",
         args.output.display(),
-        imported.rows,
+        counted(records, "record"),
+        counted(imported.rows, "row"),
         imported.timed
     );
     for ((device, solver), dataset) in &imported.datasets {
@@ -152,9 +154,13 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     }
     let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
     if imported.repeated > 0 {
-        text += &format!("repeat an earlier one: {} rows\n", imported.repeated);
+        text += &format!("repeat an earlier one: {}\n", counted(imported.repeated, "row"));
     }
-    text += &format!("replaced by later rows of the same problem: {}\nleft out: {left_out} rows\n", imported.replaced);
+    text += &format!(
+        "replaced by later rows of the same problem: {}\nleft out: {}\n",
+        imported.replaced,
+        counted(left_out, "row")
+    );
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }

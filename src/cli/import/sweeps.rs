@@ -4,6 +4,7 @@ use crate::cli::answer::{answer, warn};
 use crate::cli::import::options::{Target, left_behind, readable, texts};
 use seqtune_data::formats::origins::{Origins, agree, described};
 use seqtune_data::formats::sweep::{Import, Imported, Sweep};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::{Device, Kernel};
 use std::path::PathBuf;
@@ -90,9 +91,9 @@ fn problem(args: &SweepArgs, kernel: &Kernel, sweep: &Sweep) -> Result<String> {
 fn report(args: &SweepArgs, kernel: &Kernel, imported: &Imported) -> String {
     let Imported { dataset, failed, repeated, metered, left_out, bad, .. } = imported;
     let mut text = format!(
-        "{}: {} records of {} on {}, {failed} of them of configs that failed",
+        "{}: {} of {} on {}, {failed} of them of configs that failed",
         args.target.output.display(),
-        dataset.records.len(),
+        counted(dataset.records.len(), "record"),
         kernel.name,
         dataset.header.device.name
     );

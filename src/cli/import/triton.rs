@@ -2,6 +2,7 @@
 
 use crate::cli::import::options::{Target, left_behind, pair, texts};
 use seqtune_data::formats::triton;
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use std::path::PathBuf;
 
@@ -41,12 +42,13 @@ pub fn run(args: TritonArgs) -> Result<()> {
     args.target.refuse(rows, &unsaid)?;
     args.target.save(&dataset, (rows, &bad), "config")?;
     let mut text = format!(
-        "{}: {} records of {} on {} from {rows} configs of {} files, {failed} of them of configs that failed",
+        "{}: {} of {} on {} from {} of {}, {failed} of them of configs that failed",
         args.target.output.display(),
-        dataset.records.len(),
+        counted(dataset.records.len(), "record"),
         kernel.name,
         dataset.header.device.name,
-        files.len()
+        counted(rows, "config"),
+        counted(files.len(), "file")
     );
     text += &left_behind(repeated, &left_out, "configs", &bad);
     text += &unsaid.text();

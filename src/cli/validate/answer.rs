@@ -7,6 +7,7 @@ use seqtune_eval::html::Page;
 use seqtune_eval::markdown;
 use seqtune_eval::plot;
 use seqtune_measure::measuring::roofline::{Bound, Peaks, Work};
+use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Device, Kernel, Problem};
@@ -246,8 +247,8 @@ fn means(answers: &[Answer], library: Option<&str>) -> String {
     });
     let beside = beside + &named.collect::<String>();
     format!(
-        "{} problems{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found{}, best of the top {} %{beside}.",
-        answers.len(),
+        "{}{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found{}, best of the top {} %{beside}.",
+        counted(answers.len(), "problem"),
         mean(answers.iter().map(|a| share(a, a.first_cost()))),
         tenth(answers.iter().filter_map(|a| share(a, a.first_cost())).collect()),
         mean(answers.iter().map(|a| share(a, a.best_predicted_cost()))),

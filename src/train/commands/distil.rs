@@ -9,6 +9,7 @@ use seqtune::cli::progress::Bar;
 use seqtune::cli::signals::end_with;
 use seqtune_data::Table;
 use seqtune_predict::Model;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Kernel;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,7 @@ fn show(args: &Args, tasks: &[Task], made: &[Model]) -> Result<()> {
                 level.problems
             )
         });
-        answer(&format!("{}: {} weights\n  {level}", path(&task.output).display(), model.size()));
+        answer(&format!("{}: {}\n  {level}", path(&task.output).display(), counted(model.size(), "weight")));
     }
     Ok(())
 }

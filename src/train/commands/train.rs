@@ -45,7 +45,7 @@ pub fn run(args: Args) -> Result<()> {
     let groups = learning(groups(corpus, &args.output, args.together), &settings.split, tuned)?;
     let stale = stale(&args, &groups)?;
     let existing = existing(&args, &groups, &stale)?;
-    let models = if groups.len() > 1 { format!(", {} models", groups.len()) } else { String::new() };
+    let models = if groups.len() > 1 { format!(", {}", counted(groups.len(), "model")) } else { String::new() };
     let [learned, validation, test] = divided(&groups, &settings.split, tuned);
     let [kernels, problems, records] =
         [(kernels, "kernel"), (problems, "problem"), (records, "record")].map(|(number, noun)| counted(number, noun));
