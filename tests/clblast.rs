@@ -248,7 +248,7 @@ fn whatever_kernels_and_devices_are_called_the_header_compiles_and_nothing_of_a_
         Kernel::from_files([("kernel.toml".to_string(), text)].into(), "kernel.toml").unwrap()
     };
     // `-` and `_` are one name in C, as are those of the function for all kernels and of one called gemm
-    let kernels = ["gemm", "_", "-", "a-b", "a_b", "gemm2"].map(kernel);
+    let kernels = ["gemm", "_", "a-b", "a_b", "gemm2"].map(kernel);
     let tables: Vec<Table> = kernels.iter().map(|kernel| table(kernel, &[("M=64,N=96,K=12", "int=2")])).collect();
     let about = "a device */ int injected; /* \u{1b}[2J \\\n#error injected\n ??/\n";
     let header = write_header(&tables, about).unwrap();

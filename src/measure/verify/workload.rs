@@ -10,7 +10,7 @@ use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
-use seqtune_devices::host::job_memory;
+use seqtune_devices::host::{job_memory, memory};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::kernel::{Argument, Config, Device, Gemm, Kernel, Launch, Problem, Source};
@@ -93,6 +93,11 @@ pub fn load(
     let formats = stated_formats(kernel, problem)?;
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
+    let memory = executor.largest_buffer().or(executor.device().limits.memory_bytes);
+    for (argument, format) in source.arguments.iter().zip(&formats) {
+        let amount = argument.amount.eval(&env);
+        check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at(place(kernel, argument)))?;
+    }
     check_memory(kernel, &source.arguments, &formats, &env)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let tolerance = source.tolerance.eval(&env);
@@ -101,8 +106,6 @@ pub fn load(
     let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
     for (i, (argument, format)) in source.arguments.iter().zip(formats).enumerate() {
         let amount = argument.amount.eval(&env);
-        let memory = executor.largest_buffer().or(executor.device().limits.memory_bytes);
-        check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at(place(kernel, argument)))?;
         let mut kept = None;
         let value = match argument.kind {
             ArgumentKind::Int => KernelArg::Int(amount as i32),
@@ -191,13 +194,14 @@ fn check_memory(kernel: &Kernel, arguments: &[Argument], formats: &[Format], env
     let bytes: f64 = bytes.map(|(argument, format)| argument.amount.eval(env).max(0.0) * format.bytes() as f64).sum();
     // of an address space that is limited the system tells nothing but this
     let is_room = |bytes: f64| Vec::<u8>::new().try_reserve_exact(2 * bytes as usize).is_ok();
-    match bytes <= job_memory() && (bytes < SMALL || is_room(bytes)) {
+    let here = memory().map_or_else(job_memory, |memory| memory.min(job_memory()));
+    match bytes <= here && (bytes < SMALL || is_room(bytes)) {
         true => Ok(()),
         false => failed(format!(
             "the buffers of kernel {} have {:.1} GB together, and this machine has memory of {:.1} GB, or may not use so much",
             kernel.name,
             bytes / 1e9,
-            job_memory() / 1e9
+            here / 1e9
         )),
     }
 }
