@@ -10,13 +10,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$seqtune" evaluate "$model" "$data" --quality best --plot "$model/evaluation.svg" > "$work/evaluate.md"
-"$seqtune" bench "$model" gemm --quality best > "$work/bench.txt"
+"$seqtune" bench "$model" gemm --device epyc --quality best > "$work/bench.txt"
 python3 - "$seqtune" "$model" > "$work/start.txt" <<'PY'
 import os, statistics, subprocess, sys, time
 times, peaks = [], []
 for _ in range(31):
     began = time.perf_counter()
-    child = subprocess.Popen([sys.argv[1], "predict", sys.argv[2], "gemm", "M=300,N=200,K=100", "--quality", "best"], stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([sys.argv[1], "predict", sys.argv[2], "gemm", "M=300,N=200,K=100", "--device", "epyc", "--quality", "best"], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     times.append(1e3 * (time.perf_counter() - began))
     assert status == 0

@@ -24,7 +24,7 @@ case_of() {
     "$program" validate "$out/$name" "$folder" "${held_out[@]}" --top 3 --search 15 --no-confirm > "$out/$name.validate.txt"
     local records brings
     records=$(head -n 1 "$out/$name.sweep.txt" | cut -d' ' -f1)
-    brings=$(sed -n 's/^[0-9]* problems: first choice \([0-9.]*\) x the default (geometric mean), \([0-9.]*\) % of the best found, best of the top \([0-9.]*\) %.*/\1 | \2 | \3/p' "$out/$name.validate.txt")
+    brings=$(sed -n 's/^[0-9]* problems\{0,1\}: first choice \([0-9.]*\) x the default (geometric mean), \([0-9.]*\) % of the best found, best of the top \([0-9.]*\) %.*/\1 | \2 | \3/p' "$out/$name.validate.txt")
     echo "| [$name](../examples/programs/$name/kernel.toml) | $records | $((swept - began)) | $((trained - swept)) | $((SECONDS - trained)) | ${#held_out[@]} | $brings |"
 }
 

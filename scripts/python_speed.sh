@@ -32,12 +32,12 @@ def seconds(call):
 
 
 def program(name):
-    words = ["predict", "models/gemm-cpu", "gemm", f"{work}/{name}.txt", "--top", "5", "--threads", str(threads), "--json"]
+    words = ["predict", "models/gemm-cpu", "gemm", f"{work}/{name}.txt", "--device", "epyc", "--top", "5", "--threads", str(threads), "--json"]
     with open(f"{work}/{name}.out", "w") as out:
         subprocess.run(["target/release/seqtune", *words], check=True, stdout=out)
 
 
-predictor = seqtune.Predictor("models/gemm-cpu", "gemm")
+predictor = seqtune.Predictor("models/gemm-cpu", "gemm", device="epyc")
 python, line, one = [], [], []
 for _ in range(7):
     python.append(seconds(lambda: predictor.predict(problems, top=5, threads=threads)))

@@ -14,7 +14,7 @@ cargo build --release
 seqtune=target/release/seqtune
 
 step "2/7 a first prediction, from the shipped model" "at once, nothing more on disk"
-"$seqtune" predict models/gemm-cpu gemm M=300,N=200,K=100 --top 3
+"$seqtune" predict models/gemm-cpu gemm M=300,N=200,K=100 --device epyc --top 3
 
 step "3/7 get an OpenCL device and libtorch, where they are missing" "half a minute to 3 minutes, 600 MB"
 scripts/setup.sh opencl libtorch

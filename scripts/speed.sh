@@ -14,14 +14,14 @@ seqtune, model, predictions = sys.argv[1:]
 forms = ("best", "fast")
 
 def bench(form, *options):
-    command = [seqtune, "bench", model, "gemm", "--quality", form, "--json", *options]
+    command = [seqtune, "bench", model, "gemm", "--device", "epyc", "--quality", form, "--json", *options]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 def start(form):
     times, peaks = [], []
     for _ in range(15):
         began = time.perf_counter()
-        command = [seqtune, "predict", model, "gemm", "M=300,N=200,K=100", "--quality", form]
+        command = [seqtune, "predict", model, "gemm", "M=300,N=200,K=100", "--device", "epyc", "--quality", form]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)
         times.append(1e3 * (time.perf_counter() - began))

@@ -375,7 +375,7 @@ fn a_gpu_machine_brings_back_few_files_and_goes_on_from_them() {
     // another list has a journal of its own, and predictions are measured for what was left out
     let (report, _) = run("gemm_more gemm_more_guided validate", "fourth", &path("drivers"), "1", 4);
     assert!(report.contains("gemm_more: 4 records: 4 measured now"), "{report}");
-    assert!(report.contains("validation of") && report.contains("1 problems: first choice"), "{report}");
+    assert!(report.contains("validation of") && report.contains("1 problem: first choice"), "{report}");
     assert!(
         !Dataset::load(&path("fourth/validated_gemm.sqt")).unwrap().records.is_empty(),
         "what was measured is kept"
