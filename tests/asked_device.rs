@@ -62,7 +62,10 @@ fn a_model_of_several_devices_asked_about_none_is_refused_with_a_list_at_every_d
     // a name stands for the one that was learned, however it is written
     for name in ["MI50", "mi50", "gfx906_60", "Radeon Instinct MI50"] {
         let (out, err, code) = run(&["predict", "models/miopen", solver, LAYER, "--device", name]);
-        assert!(code == 0 && !err.contains("never saw") && out.lines().next().unwrap().contains(" on MI50"), "{name}: {out}{err}");
+        assert!(
+            code == 0 && !err.contains("never saw") && out.lines().next().unwrap().contains(" on MI50"),
+            "{name}: {out}{err}"
+        );
     }
 }
 

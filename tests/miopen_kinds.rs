@@ -152,7 +152,7 @@ fn each_kind_of_database_is_known_where_the_other_is_asked_for() {
     }
     for times in [&newer, &older] {
         let (out, err, code) = import(&[&tuned, "--find-db", times], &output);
-        assert!(code == 0 && out.contains("1 records of 1 rows, 1 with a time"), "{out}{err}");
+        assert!(code == 0 && out.contains("1 record of 1 row, 1 with a time"), "{out}{err}");
     }
 }
 
@@ -176,7 +176,7 @@ fn names_of_solvers_are_no_paths_a_file_counts_once_and_its_name_is_held_against
     let (tuned, again) = (file("gfx906_60.db.txt", ONE), file("gfx906_60.again.db.txt", ONE));
     let (out, err, code) = import(&[&tuned, &again], &output);
     assert!(
-        code == 0 && out.contains("repeat an earlier one: 1 rows") && out.contains("same problem: 0"),
+        code == 0 && out.contains("repeat an earlier one: 1 row\n") && out.contains("same problem: 0"),
         "{out}{err}"
     );
     for (name, device, expected) in [
@@ -258,6 +258,6 @@ fn an_export_leaves_lines_out_with_a_warning_and_refuses_them_where_none_may_be(
     let (_, err, code) = run(&[&words[..], &["--strict"]].concat());
     assert!(code == 2 && err.contains("line 2: ") && !Path::new(&output).exists(), "{err}");
     let (out, err, code) = run(&words);
-    assert!(code == 0 && out.contains("1 configs for 1 convolutions"), "{out}{err}");
+    assert!(code == 0 && out.contains("1 config for 1 convolution "), "{out}{err}");
     assert!(err.contains("1 of 2 lines are left out, because ") && err.contains("such as line 2: "), "{err}");
 }

@@ -23,7 +23,7 @@ fn what_tritons_autotuner_kept_becomes_a_dataset_of_ones_own_kernel() {
     // three data types of tensors stand behind the sizes; the first is the problem's
     let (out, err, code) = run(&args);
     assert!(
-        code == 0 && out.contains("6 records of triton_matmul on A100 from 6 configs of 1 files, 1 of them"),
+        code == 0 && out.contains("6 records of triton_matmul on A100 from 6 configs of 1 file, 1 of them"),
         "{out}{err}"
     );
     let dataset = Dataset::load(Path::new(&path)).unwrap();

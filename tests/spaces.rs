@@ -40,7 +40,7 @@ fn random_kernel(rng: &mut ChaCha8Rng) -> Kernel {
         toml += &format!("[[constraint]]\nexpr = '{expr}'\nreason = 'because'\n");
     }
     toml += "[program]\nfile = 'k.cl'\nentry = 'k'\nglobal = ['1']\nlocal = ['1']\n[reference]\nfile = 'k.cl'\nentry = 'k'\nglobal = ['1']\nlocal = []\n";
-    toml += "[[argument]]\nname = 'M'\nkind = 'int'\nvalue = 'M'\n[work]\nflops = '1'\nbytes = '1'\ntolerance = '0'\n";
+    toml += "[[argument]]\nname = 'M'\nkind = 'int'\nvalue = 'M'\n[[argument]]\nname = 'y'\nkind = 'out'\nlength = 'M'\nelement = '4'\n[work]\nflops = '1'\nbytes = '1'\ntolerance = '0'\n";
     let files = BTreeMap::from([("kernel.toml".to_string(), toml), ("k.cl".to_string(), String::new())]);
     Kernel::from_files(files, "random/kernel.toml").unwrap()
 }

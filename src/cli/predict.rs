@@ -93,33 +93,54 @@ pub fn run(args: Args) -> Result<()> {
     let say = Printer { predictor, on, objective, json: args.json, distilled, cover, measured, shown };
     let threads = args.threads.unwrap_or_else(cores);
     let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
+    match (measured, args.pareto) {
+        (true, _) => with_measured(&args, predictor, &problems, &query, &say)?,
+        (false, true) => fronts(predictor, &problems, &query, &say, &learned)?,
+        (false, false) => best(predictor, &problems, &query, &say, &learned)?,
+    }
     if !args.json {
         say.what_was_shown();
+        said(&args, model);
     }
-    if measured {
-        return with_measured(&args, predictor, &problems, &query, &say);
+    Ok(())
+}
+
+/// Answers with the configs that no other beats in both time and energy.
+fn fronts(
+    predictor: &Predictor,
+    problems: &[Problem],
+    query: &Query,
+    say: &Printer,
+    learned: &[&MeasuredProblem],
+) -> Result<()> {
+    for problem in problems {
+        let Informed { candidates, unsure } = predictor.pareto(problem, query)?;
+        let nearest = if unsure { say.nearest(problem, learned, 1) } else { Vec::new() };
+        say.answer(problem, &candidates, unsure, &nearest)?;
     }
-    if args.pareto {
-        for problem in &problems {
-            let Informed { candidates, unsure } = predictor.pareto(problem, &query)?;
-            let nearest = if unsure { say.nearest(problem, &learned, 1) } else { Vec::new() };
-            say.answer(problem, &candidates, unsure, &nearest)?;
-        }
-        return Ok(());
-    }
+    Ok(())
+}
+
+/// Answers with the configs that are most probably the best, or as few as hold the best.
+fn best(
+    predictor: &Predictor,
+    problems: &[Problem],
+    query: &Query,
+    say: &Printer,
+    learned: &[&MeasuredProblem],
+) -> Result<()> {
     // in portions, so that answers flow while thousands are asked
     for portion in problems.chunks(1_920) {
-        let answers = match cover {
-            Some(share) => on_threads(portion, threads, |problem| predictor.cover(problem, &query, share))?,
-            None => predictor.predict(portion, &query)?,
+        let answers = match say.cover {
+            Some(share) => on_threads(portion, query.threads, |problem| predictor.cover(problem, query, share))?,
+            None => predictor.predict(portion, query)?,
         };
         for (problem, candidates) in portion.iter().zip(answers) {
-            let unsure = predictor.is_unsure(problem, &query, &candidates);
-            let nearest = if unsure { say.nearest(problem, &learned, candidates.len()) } else { Vec::new() };
+            let unsure = predictor.is_unsure(problem, query, &candidates);
+            let nearest = if unsure { say.nearest(problem, learned, candidates.len()) } else { Vec::new() };
             say.answer(problem, &candidates, unsure, &nearest)?;
         }
     }
-    said(&args, model);
     Ok(())
 }
 
