@@ -3,10 +3,10 @@
 //!
 //! | place | function |
 //! |---|---|
-//! | one line for a person | [`line`], and `quoted` and `printable` of [`error`](crate::error), which cut as well |
+//! | one line for a person | [`line()`], and `quoted` and `printable` of [`error`](crate::error), which cut as well |
 //! | an answer of several lines | [`lines`] |
 //! | JSON for a terminal or a program | [`json`] |
-//! | a string in TOML | [`toml`] |
+//! | a string in TOML | [`toml()`] |
 //! | a cell of a table in Markdown | [`cell`] |
 //! | HTML, XML and SVG | [`markup`] |
 //! | a name in C and C++ | [`c_name`], [`c_names`] |
@@ -53,7 +53,7 @@ pub fn line(text: &str) -> String {
 }
 
 /// A text of several lines: hidden characters but ends of lines and tabs are escapes. What stands in one of the lines is spelled by
-/// [`line`] before, so that it makes no lines of its own.
+/// [`line()`] before, so that it makes no lines of its own.
 pub fn lines(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\t') { c.to_string() } else { visible(c) }).collect()
 }
