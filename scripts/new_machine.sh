@@ -88,7 +88,8 @@ enter() {
     tell
     cd "$place"
     say "$*"
-    "$@"
+    # a session of its own, as behind any terminal: else the first process adopts stopped groups, and the kernel does not wake them
+    setsid --wait "$@"
 }
 
 # What the command finds, for the log.

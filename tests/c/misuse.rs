@@ -167,7 +167,9 @@ fn problems_are_read_alike_from_text_and_numbers_and_their_faults_are_named() {
         assert_eq!(seqtune_predict_values(predictor, null_mut(), numbers.as_ptr(), 5, &mut asked), Status::SeqtuneOk);
         let by_numbers =
             (std::slice::from_raw_parts((*asked.candidates).values, 8).to_vec(), (*asked.candidates).probability);
-        assert_eq!(by_text, by_numbers);
+        // narrow beams state no probability, which is no number
+        let bits = |(values, probability): (Vec<i64>, f64)| (values, probability.to_bits());
+        assert_eq!(bits(by_text), bits(by_numbers));
         for (fields, sentence) in [
             (vec![300.0, 200.0], "field `K` is missing"),
             (vec![0.0, 200.0, 100.0], "field `M`: 0 is not a whole number from 1 to 65536"),

@@ -11,6 +11,7 @@ use seqtune_eval::replay;
 use seqtune_predict::Query;
 use seqtune_predict::kernel::Objective;
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune_predict::on_device::TimeBasis;
 use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Model, Predictor, Scored};
@@ -59,11 +60,15 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         assert_eq!(found.len(), legal.len());
         let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
         assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
-        for (found, (scored, config)) in found.iter().zip(&expected) {
+        let bases = predictor.time_bases(&problem, &device, &found);
+        for ((found, basis), (scored, config)) in found.iter().zip(bases).zip(&expected) {
             let difference = found.log_probability - scored.log_probability;
             assert!(difference.abs() < 1e-3, "steps with cached keys agree with one pass");
             assert_eq!(&&found.config, config);
-            assert!((found.time_us / scored.time_us - 1.0).abs() < 1e-3);
+            // a time below what the device can do is lifted to that
+            let is_lifted = basis == TimeBasis::Bounded && found.time_us > scored.time_us;
+            let (told, learned) = (found.time_us, scored.time_us);
+            assert!(is_lifted || (told / learned - 1.0).abs() < 1e-3, "{told} {learned} {basis:?}");
         }
     }
 }
@@ -263,7 +268,7 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
     let (out, err, code) = common::text(common::seqtune(&args).env("SEQTUNE_FAKE", "energy,slow=1").output().unwrap());
     assert!(
         code == 0
-            && out.contains("1 problems, by energy times time: first choice")
+            && out.contains("1 problem, by energy times time: first choice")
             && out.contains("| predicted mJ | mJ |"),
         "{out}{err}"
     );
@@ -341,7 +346,8 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
         let predictor = Predictor::new(&kernel, &model).unwrap();
         let problems = [kernel.problem("M=100").unwrap()];
         let found = predictor.predict(&problems, &Query::new(&device)).unwrap();
-        assert!(predictor.is_unsure(&problems[0], &Query::new(&device), &found[0]));
+        let unsure = predictor.is_unsure(&problems[0], &Query::new(&device), &found[0]);
+        assert!(unsure || !model.meta.shown.is_empty(), "an answer is sure though nothing was shown");
         model.meta.calibration.unwrap()
     };
     let by_heart = fitted(20);

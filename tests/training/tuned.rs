@@ -162,7 +162,7 @@ fn training_apart_goes_on_where_it_was_stopped_and_replaces_models_only_when_ask
     assert!(code == 2 && err.contains("gemm"), "{err}");
     std::fs::write(file(""), "somebody's own").unwrap();
     let (_, err, code) = train(&["--epochs", "1", "--together", "--overwrite"]);
-    assert!(code == 2 && err.contains("is there and no model"), "{err}");
+    assert!(code == 2 && err.contains("is there and no whole model"), "{err}");
     assert_eq!(std::fs::read_to_string(file("")).unwrap(), "somebody's own");
 }
 

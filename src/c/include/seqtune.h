@@ -77,21 +77,6 @@
 #define SEQTUNE_MOST_CANDIDATES 10000
 
 /**
- * What a predicted time is: there is none, for the model learned no times of the device.
- */
-#define SEQTUNE_TIME_ABSENT 0
-
-/**
- * What a predicted time is: learned of times of the device.
- */
-#define SEQTUNE_TIME_LEARNED 1
-
-/**
- * What a predicted time is: the least that the device can do, because what was learned was below it.
- */
-#define SEQTUNE_TIME_BOUNDED 2
-
-/**
  * What a function answers with. More may come: take what is unknown for a failure.
  */
 typedef enum {
@@ -177,7 +162,7 @@ typedef struct {
    */
   const int64_t *values;
   /**
-   * Probability that it is the best.
+   * Probability that it is the best of all legal configs; NaN where `width` is from 1 to 19 and the model shares its beam's likelihood out.
    */
   double probability;
   /**
@@ -223,7 +208,7 @@ typedef struct {
    */
   size_t value_count;
   /**
-   * In: hypotheses that the search follows; 0 for the usual 20. Fewer are faster.
+   * In: hypotheses that the search follows; 0 for the usual 20. Fewer are faster, and state no probability.
    */
   size_t width;
   /**
@@ -231,7 +216,7 @@ typedef struct {
    */
   int objective;
   /**
-   * Out: 1 where the first choice should not be trusted: measure the first few. Else 0.
+   * Out: 1 where the answer is less sure than what was shown of the model (seqtune_shown_of), or states no probability: measure the first few. Else 0.
    */
   int unsure;
   /**
@@ -239,6 +224,36 @@ typedef struct {
    */
   size_t found;
 } seqtune_prediction;
+
+/**
+ * What first choices were worth on problems that nothing was learned from. Shares are from 0 to 1, and NaN where the data do not tell them.
+ */
+typedef struct {
+  /**
+   * In: sizeof(seqtune_shown), so that more can be added at its end.
+   */
+  size_t size;
+  /**
+   * Out: such problems; 0 where nothing was recorded for the device and the objective.
+   */
+  size_t problems;
+  /**
+   * Out: mean share of the best measured speed (or of what else is compared).
+   */
+  double mean;
+  /**
+   * Out: its tenth percentile.
+   */
+  double p10;
+  /**
+   * Out: of tuned configs, the share of the problems whose tuned config came first.
+   */
+  double first;
+  /**
+   * Out: likewise, among the first five.
+   */
+  double five;
+} seqtune_shown;
 
 /**
  * How a chooser goes about it. SEQTUNE_CHOOSER_OPTIONS has what is usual.
@@ -485,6 +500,14 @@ seqtune_status seqtune_predict_values(const seqtune_predictor *predictor,
                                       const double *fields,
                                       size_t count,
                                       seqtune_prediction *prediction);
+
+/**
+ * What was shown of the predictor on its device, for SEQTUNE_TIME, SEQTUNE_ENERGY or SEQTUNE_EDP. Answers that are less sure than nine tenths of
+ * those were are marked unsure. `shown->size` is to be set.
+ */
+seqtune_status seqtune_shown_of(const seqtune_predictor *predictor,
+                                int objective,
+                                seqtune_shown *shown);
 
 /**
  * Predicts the fastest configs, `top` at most, each as a line "MWG=64,NWG=32,...", best first, without a line's end behind
