@@ -94,9 +94,9 @@ pub fn run(args: Args) -> Result<()> {
     let threads = args.threads.unwrap_or_else(cores);
     let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
     match (measured, args.pareto) {
-        (true, _) => with_measured(&args, predictor, &problems, &query, &say)?,
-        (false, true) => fronts(predictor, &problems, &query, &say, &learned)?,
-        (false, false) => best(predictor, &problems, &query, &say, &learned)?,
+        (true, _) => with_measured(&args, &problems, &query, &say)?,
+        (false, true) => say.fronts(&problems, &query, &learned)?,
+        (false, false) => say.best(&problems, &query, &learned)?,
     }
     if !args.json {
         say.what_was_shown();
@@ -105,47 +105,9 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Answers with the configs that no other beats in both time and energy.
-fn fronts(
-    predictor: &Predictor,
-    problems: &[Problem],
-    query: &Query,
-    say: &Printer,
-    learned: &[&MeasuredProblem],
-) -> Result<()> {
-    for problem in problems {
-        let Informed { candidates, unsure } = predictor.pareto(problem, query)?;
-        let nearest = if unsure { say.nearest(problem, learned, 1) } else { Vec::new() };
-        say.answer(problem, &candidates, unsure, &nearest)?;
-    }
-    Ok(())
-}
-
-/// Answers with the configs that are most probably the best, or as few as hold the best.
-fn best(
-    predictor: &Predictor,
-    problems: &[Problem],
-    query: &Query,
-    say: &Printer,
-    learned: &[&MeasuredProblem],
-) -> Result<()> {
-    // in portions, so that answers flow while thousands are asked
-    for portion in problems.chunks(1_920) {
-        let answers = match say.cover {
-            Some(share) => on_threads(portion, query.threads, |problem| predictor.cover(problem, query, share))?,
-            None => predictor.predict(portion, query)?,
-        };
-        for (problem, candidates) in portion.iter().zip(answers) {
-            let unsure = predictor.is_unsure(problem, query, &candidates);
-            let nearest = if unsure { say.nearest(problem, learned, candidates.len()) } else { Vec::new() };
-            say.answer(problem, &candidates, unsure, &nearest)?;
-        }
-    }
-    Ok(())
-}
-
 /// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
-fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
+fn with_measured(args: &Args, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
+    let predictor = say.predictor;
     let tables = crate::cli::inputs::tables(&args.measured, Some(&args.kernel))?;
     let all: Vec<&MeasuredProblem> = tables.iter().flat_map(|(_, table)| &table.tried).collect();
     let known = |problem: &Problem| -> Vec<Known> {
@@ -179,7 +141,7 @@ fn with_measured(args: &Args, predictor: &Predictor, problems: &[Problem], query
 
 /// Says which form of the model answers and what that costs, where the program chose it and it is behind.
 fn said(args: &Args, model: &Model) {
-    let chosen = model.meta.distilled.filter(|_| args.quality == Quality::Auto && !args.json);
+    let chosen = model.meta.distilled.filter(|_| args.quality == Quality::Auto);
     let Some(level) = chosen.filter(|level| !level.is_level()) else { return };
     let is_tuned = model.meta.trust.seen.is_some();
     tell(&format!(
@@ -206,6 +168,34 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
+    /// Answers with the configs that no other beats in both time and energy.
+    fn fronts(&self, problems: &[Problem], query: &Query, learned: &[&MeasuredProblem]) -> Result<()> {
+        for problem in problems {
+            let Informed { candidates, unsure } = self.predictor.pareto(problem, query)?;
+            let nearest = if unsure { self.nearest(problem, learned, 1) } else { Vec::new() };
+            self.answer(problem, &candidates, unsure, &nearest)?;
+        }
+        Ok(())
+    }
+
+    /// Answers with the configs that are most probably the best, or as few as hold the best.
+    fn best(&self, problems: &[Problem], query: &Query, learned: &[&MeasuredProblem]) -> Result<()> {
+        let predictor = self.predictor;
+        // in portions, so that answers flow while thousands are asked
+        for portion in problems.chunks(1_920) {
+            let answers = match self.cover {
+                Some(share) => on_threads(portion, query.threads, |problem| predictor.cover(problem, query, share))?,
+                None => predictor.predict(portion, query)?,
+            };
+            for (problem, candidates) in portion.iter().zip(answers) {
+                let unsure = predictor.is_unsure(problem, query, &candidates);
+                let nearest = if unsure { self.nearest(problem, learned, candidates.len()) } else { Vec::new() };
+                self.answer(problem, &candidates, unsure, &nearest)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Says what first choices were worth on problems held out, and so what is marked. Of a device never seen the warning has said it.
     fn what_was_shown(&self) {
         let (device, grounds) = self.on;
@@ -217,7 +207,7 @@ impl Printer<'_> {
                 ));
             }
             None if grounds.is_learned => tell(&format!(
-                "predict: what its first choices are worth on problems held out was not recorded by {} on {}; `seqtune calibrate --shown` records it",
+                "predict: the model has no figures of held-out problems for {} on {}; `seqtune calibrate --shown` records them",
                 self.objective, device.name
             )),
             None => {}
