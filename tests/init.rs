@@ -110,7 +110,7 @@ fn a_reference_that_is_there_is_launched_by_its_own_name_and_takes_the_same_argu
         (r#"flops = "n""#, r#"flops = "-n""#, "`flops` is -1000 here; it counts from 0"),
     ] {
         let (_, err, code) = checked(from, to);
-        assert!(code != 0 && err.contains(said), "{to}: {err}");
+        assert!(code == 2 && err.contains(said), "{to}: {err}");
     }
 }
 

@@ -10,6 +10,7 @@ use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::Parameter;
 use seqtune_predict::kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem, ruled_out};
 use seqtune_predict::limits;
+use seqtune_predict::spelling::line;
 use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
 
@@ -238,12 +239,17 @@ impl Shown<'_> {
             }
             return answer_json(&shown);
         }
-        let mut text =
-            format!("{}: {}\n{} on {}\n\n", kernel.name, kernel.meaning, kernel.show_problem(problem), device.name);
+        let mut text = format!(
+            "{}: {}\n{} on {}\n\n",
+            kernel.name,
+            line(&kernel.meaning),
+            kernel.show_problem(problem),
+            device.name
+        );
         for p in &kernel.parameters {
             let value = |(i, v): (usize, String)| if i == p.default { format!("[{v}]") } else { v };
             let values: Vec<String> = p.shown().into_iter().enumerate().map(value).collect();
-            text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), p.meaning);
+            text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), line(&p.meaning));
         }
         text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");
         if let Some(why) = why {

@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_devices::host::{job_memory, memory};
-use seqtune_predict::error::{Error, Result};
+use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::kernel::{Argument, Config, Device, Gemm, Kernel, Launch, Problem, Source};
 
@@ -146,11 +146,11 @@ pub fn load(
 /// than none.
 ///
 /// # Errors
-/// `Error::Input` where the kernel has no source, [`Error::Failed`] that names the argument or the key.
+/// [`Error::Input`] where the kernel has no source, or what it states is not possible; it names the argument or the key.
 pub fn stated_formats(kernel: &Kernel, problem: &Problem) -> Result<Vec<Format>> {
     for (key, value) in [("flops", kernel.flops(problem)), ("bytes", kernel.bytes(problem))] {
         if value < 0.0 || !value.is_finite() {
-            return failed(format!("[work] of kernel {}: `{key}` is {value} here; it counts from 0", kernel.name));
+            return input(format!("[work] of kernel {}: `{key}` is {value} here; it counts from 0", kernel.name));
         }
     }
     let env = kernel.env(problem, None);
@@ -170,7 +170,7 @@ fn format(argument: &Argument, env: &[f64]) -> Result<Format> {
     let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(env) == 1.0);
     let bytes = argument.element.eval(env);
     Format::of(bytes, is_bf16).ok_or_else(|| {
-        Error::Failed(format!("elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"))
+        Error::Input(format!("elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"))
     })
 }
 
