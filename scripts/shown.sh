@@ -3,16 +3,28 @@
 # shipped datasets: `predict` says so, and marks what is less sure. Weights stay as they are. Writes what all models tell into docs/results.md. Takes
 # some minutes on two cores.
 #
-#   scripts/shown.sh [MODEL...]      those of models/ that are named [default: all whose data are here]
-#
-# Solvers of MIOpen learned from databases that are not shipped: scripts/miopen_figures.sh has theirs.
+#   scripts/shown.sh [MODEL...]                  those of models/ that are named [default: all whose data are shipped]
+#   scripts/shown.sh --miopen FOLDER [SOLVER...] those of models/miopen, from MIOpen's databases (scripts/miopen.sh names them)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seqtune=${SEQTUNE:-target/release/seqtune}
-models=("$@")
-[ $# -gt 0 ] || models=(models/*-cpu models/*-h200)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+if [ "${1:-}" = --miopen ]; then
+    databases=$(realpath "${2:?shown.sh: name the folder of the databases}")
+    shift 2
+    source scripts/miopen_tuned.sh
+    import_tuned "$work" "$databases" --find-db "$databases"/gfx906_60.HIP.fdb.txt.bz2
+    solvers=("$@")
+    [ $# -gt 0 ] || mapfile -t solvers < <(find models/miopen -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort)
+    for solver in "${solvers[@]}"; do
+        "$seqtune" calibrate --shown "models/miopen/$solver" "$work"/tuned/*-"$solver".sqt
+    done
+    exit
+fi
+models=("$@")
+[ $# -gt 0 ] || models=(models/*-cpu models/*-h200)
 
 # MODEL FILE...: of its own data, and of others of the same kernels
 record() {
