@@ -32,7 +32,11 @@ fn the_command_says_what_the_tree_loses_and_refuses_what_is_wrong() {
     for text in [&out, &first] {
         assert!(text.contains("device RTX 4090, which the model never saw; learned on "), "{text}");
     }
+    let (_, err, code) = export(&["M=100", "--samples", "30", "--overwrite", "--namespace", "choices_h200"]);
+    assert!(code == 0 && std::fs::read_to_string(&output).unwrap().contains("namespace choices_h200 {"), "{err}");
     for (words, fault) in [
+        (vec!["M=100", "--namespace", "int"], "a namespace is a name in C++"),
+        (vec!["M=100", "--namespace", "a::b"], "a namespace is a name in C++"),
         (vec!["M=0"], "field `M`"),
         (vec!["M=100", "--range", "Q=1..9"], "`Q` is no size of kernel"),
         (vec!["M=100", "--range", "M=9..1"], "the first is at most the second"),

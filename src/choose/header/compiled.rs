@@ -197,3 +197,41 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
         assert!(Command::new(folder.path().join("main")).status().unwrap().success());
     }
 }
+
+#[test]
+fn two_headers_of_one_kernel_are_refused_in_one_namespace_and_answer_apart_in_two() {
+    let toy = root().join("src/predict/toy");
+    let kernel = Kernel::open(&toy.display().to_string()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
+    let fixed = vec![kernel.problem("M=64").unwrap()];
+    let ranges = Ranges::new(&kernel, &fixed, &[("M".into(), 32, 64)]).unwrap();
+    let made = |tile: &str| {
+        let config = kernel.config(&format!("tile={tile},width=1")).unwrap();
+        let points =
+            Given::new("", move |_: &Problem| vec![Point { config: config.clone(), time_us: 1.0, joules: f64::NAN }]);
+        let device = Device::described("A100").unwrap();
+        Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap()
+    };
+    let [one, two] = ["8", "16"].map(made);
+    let ends = |headers: &[(&str, String)], program: &str| {
+        headers.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
+        let includes: String = headers.iter().map(|(name, _)| format!("#include \"{name}\"\n")).collect();
+        std::fs::write(folder.path().join("main.cpp"), includes + program).unwrap();
+        let built =
+            Command::new("g++").args(["-std=c++17", "main.cpp", "-o", "main"]).current_dir(folder.path()).output();
+        let built = built.ok()?;
+        let ran = built.status.success() && Command::new(folder.path().join("main")).status().unwrap().success();
+        Some((ran, String::from_utf8_lossy(&built.stderr).into_owned()))
+    };
+    let program = "int main() { seqtune_toy::Problem p; p.M = 64; return seqtune_toy::choose(p)->tile != 8; }\n";
+    let Some((same, _)) = ends(&[("a.h", one.text()), ("b.h", one.text())], program) else {
+        return println!("skipped: there is no g++ here; `apt-get install g++` brings it");
+    };
+    assert!(same, "a header may be included twice, also from two files");
+    let (ran, told) = ends(&[("a.h", one.text()), ("b.h", two.text())], program).unwrap();
+    assert!(!ran && told.contains("two headers of seqtune that differ are of namespace seqtune_toy"), "{told}");
+    let program = "int main() { one::Problem p; p.M = 64; two::Problem q; q.M = 64; return one::choose(p)->tile != 8 || two::choose(q)->tile != 16; }\n";
+    let (ran, told) = ends(&[("a.h", one.text_in("one")), ("b.h", two.text_in("two"))], program).unwrap();
+    assert!(ran, "{told}");
+}

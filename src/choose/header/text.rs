@@ -4,9 +4,10 @@ use crate::header::Header;
 use crate::header::cpp::{FUNCTIONS, expression, number};
 use crate::header::tree::{Node, PER_LEAF};
 use seqtune_predict::kernel::spec::{Field, FieldKind};
-use seqtune_predict::kernel::{Constraint, LIMIT_NAMES};
+use seqtune_predict::kernel::{Constraint, LIMIT_NAMES, hex};
 use seqtune_predict::spelling::{c_comment, c_name, c_names};
 use seqtune_predict::{Kernel, Problem};
+use sha2::{Digest, Sha256};
 
 /// What a header of ours begins with, to be known again before it is replaced.
 pub const MARK: &str = "// Made by seqtune";
@@ -69,13 +70,28 @@ impl Named {
 impl Header {
     /// The header as C++17, in the namespace `seqtune_KERNEL`, which needs the standard library alone.
     pub fn text(&self) -> String {
-        let kernel = &self.kernel;
-        let named = Named::new(kernel);
-        let space = format!("seqtune_{}", c_name(&kernel.name));
+        self.text_in(&format!("seqtune_{}", c_name(&self.kernel.name)))
+    }
+
+    /// The same in another namespace, which is a name in C++. A file that includes two headers of one namespace is refused by its compiler, unless
+    /// they are the same.
+    pub fn text_in(&self, space: &str) -> String {
+        let body = self.body(space);
         // as it is: another kernel's header may differ in capitals alone
         let guard = format!("CHOICES_OF_{space}_H");
-        let mut out = self.head();
-        out += &format!("#ifndef {guard}\n#define {guard}\n\n");
+        let digest = hex(&Sha256::digest(&body)[..8]);
+        format!(
+            "{}#ifndef {guard}\n#define {guard} 0x{digest}u\n\n{body}\n#elif {guard} != 0x{digest}u\n\
+             #error \"two headers of seqtune that differ are of namespace {space}: export one of them with --namespace NAME\"\n#endif // {guard}\n",
+            self.head()
+        )
+    }
+
+    /// What stands between the guards.
+    fn body(&self, space: &str) -> String {
+        let kernel = &self.kernel;
+        let named = Named::new(kernel);
+        let mut out = String::new();
         for header in ["algorithm", "array", "cmath", "cstddef", "cstdint", "limits", "optional", "tuple"] {
             out += &format!("#include <{header}>\n");
         }
@@ -92,7 +108,7 @@ impl Header {
         out += &self.legality(&named);
         out += &self.tree_walk(&named);
         out += CHOOSE;
-        out += &format!("}} // namespace {space}\n\n#endif // {guard}\n");
+        out += &format!("}} // namespace {space}\n");
         out
     }
 

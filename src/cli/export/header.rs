@@ -13,6 +13,7 @@ use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::Grounds;
 use seqtune_predict::query::WIDTH;
+use seqtune_predict::spelling::c_name;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 
@@ -50,6 +51,9 @@ pub struct HeaderArgs {
     /// Seed of the random problems
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Namespace, for a program with headers of one kernel for several devices [default: seqtune_KERNEL]
+    #[arg(long, value_name = "NAME", value_parser = namespace)]
+    namespace: Option<String>,
     /// The header
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -65,6 +69,16 @@ fn range(text: &str) -> std::result::Result<(String, u64, u64), String> {
         Some((name.to_string(), least.parse().ok()?, most.parse().ok()?))
     };
     parts().ok_or_else(|| "write it as M=16..4096".into())
+}
+
+/// A name that means nothing else in C++.
+fn namespace(text: &str) -> std::result::Result<String, String> {
+    match c_name(text) == text && text.len() <= limits::NAME {
+        true => Ok(text.into()),
+        false => {
+            Err(format!("a namespace is a name in C++ of at most {} characters, such as choices_h200", limits::NAME))
+        }
+    }
 }
 
 pub fn run(args: HeaderArgs) -> Result<()> {
@@ -87,7 +101,8 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let HeaderArgs { samples, leaves, objective, seed, .. } = args;
     let options = HeaderOptions { samples, leaves, objective, seed, threads: cores(), ..HeaderOptions::default() };
     let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options)?;
-    write_whole(&args.output, header.text().as_bytes())?;
+    let text = args.namespace.map_or_else(|| header.text(), |name| header.text_in(&name));
+    write_whole(&args.output, text.as_bytes())?;
     let (configs, fixed) = header.sizes();
     let loss = &header.loss;
     answer(&format!(
