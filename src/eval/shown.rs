@@ -19,13 +19,15 @@ const LIVE: f64 = 0.9;
 const MOST: usize = 1_000;
 
 /// What a model answers to a problem held out.
-struct Answered {
+#[derive(Clone, Debug)]
+pub struct Answered {
     /// Share of the best measured, of the first choice among all legal configs (where it was measured) and among the measured ones; of what a
     /// tuner chose, whether the first choice and one of the first five are it.
-    shares: [Option<f64>; 2],
-    /// Stated probability of the first choice, and its risk.
-    probability: f64,
-    risk: f64,
+    pub shares: [Option<f64>; 2],
+    /// Stated probability of the first choice.
+    pub probability: f64,
+    /// Its risk.
+    pub risk: f64,
 }
 
 /// A kernel with its data, ready to be asked.
@@ -91,23 +93,44 @@ fn shown(asked: &[Asked], tier: usize, (device, objective): (&Device, Objective)
     let asked: Vec<Asked> = asked.iter().copied().step_by(every).collect();
     let answered =
         on_threads(&asked, threads, |(subject, tried)| answer(&subject.predictor, device, objective, tried))?;
-    let name = |asked: &Asked| asked.0.kernel.name.clone();
+    let of: Vec<Of> = asked.iter().map(|(subject, tried)| (subject.kernel, subject.table, *tried)).collect();
+    let held_out = [HeldOut::Apart, HeldOut::Test, HeldOut::Validation][tier];
+    Ok(told((&device.name, objective), held_out, &of, &answered))
+}
+
+/// What was shown of a model by others that learned as it did, from all problems but a part each. For each device of [`FEWEST`] problems or more.
+pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[(&MeasuredProblem, Answered)]) -> Vec<Shown> {
+    let of_device = |(at, device): (usize, &Device)| {
+        let own = asked.iter().filter(|(tried, _)| tried.device == at);
+        let (of, answered): (Vec<Of>, Vec<Answered>) =
+            own.map(|(tried, answered)| ((kernel, table, *tried), answered.clone())).unzip();
+        (of.len() >= FEWEST).then(|| told((&device.name, Objective::Time), HeldOut::InTurn, &of, &answered))
+    };
+    table.devices.iter().enumerate().filter_map(of_device).collect()
+}
+
+/// A problem that was asked about, with its kernel and its data.
+type Of<'a> = (&'a Kernel, &'a Table, &'a MeasuredProblem);
+
+/// What the answers to problems are worth.
+fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], answered: &[Answered]) -> Shown {
+    let kernels: BTreeSet<String> = of.iter().map(|(kernel, ..)| kernel.name.clone()).collect();
     let shapes: BTreeSet<String> =
-        asked.iter().map(|(s, tried)| format!("{} {}", s.kernel.name, s.kernel.shape(&tried.problem))).collect();
-    let data: BTreeSet<&String> = asked.iter().map(|(s, tried)| &s.table.hashes[tried.dataset]).collect();
+        of.iter().map(|(kernel, _, tried)| format!("{} {}", kernel.name, kernel.shape(&tried.problem))).collect();
+    let data: BTreeSet<&String> = of.iter().map(|(_, table, tried)| &table.hashes[tried.dataset]).collect();
     let risks: Vec<f64> = answered.iter().map(|a| a.risk).filter(|risk| risk.is_finite()).collect();
-    Ok(Shown {
-        kernels: asked.iter().map(name).collect::<BTreeSet<_>>().into_iter().collect(),
-        device: device.name.clone(),
+    Shown {
+        kernels: kernels.into_iter().collect(),
+        device: device.into(),
         objective,
-        held_out: [HeldOut::Apart, HeldOut::Test, HeldOut::Validation][tier],
-        problems: asked.len(),
+        held_out,
+        problems: of.len(),
         shapes: shapes.len(),
-        worth: worth(&answered, asked.iter().all(|(_, tried)| tried.tuned().is_some())),
+        worth: worth(answered, of.iter().all(|(.., tried)| tried.tuned().is_some())),
         least: percentile(answered.iter().map(|a| a.probability), MARKED),
         riskiest: (risks.len() == answered.len()).then(|| percentile(risks.into_iter(), 1.0 - MARKED)),
         data: data.into_iter().cloned().collect(),
-    })
+    }
 }
 
 /// Sizes that a model learned from, by its own data among a table's; `None` where none of them are.
@@ -143,7 +166,15 @@ fn held_out<'a>(subject: &'a Subject<'a>, meta: &Meta, device: &Device, objectiv
 }
 
 /// What a model answers to a problem, beside what was measured of it.
-fn answer(predictor: &Predictor, device: &Device, objective: Objective, tried: &MeasuredProblem) -> Result<Answered> {
+///
+/// # Errors
+/// The error of a prediction.
+pub fn answer(
+    predictor: &Predictor,
+    device: &Device,
+    objective: Objective,
+    tried: &MeasuredProblem,
+) -> Result<Answered> {
     let query = Query { objective, top: 5, ..Query::new(device) };
     let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?.remove(0);
     let (probability, risk) = found.first().map_or((0.0, f64::NAN), |first| (first.probability, first.risk));

@@ -24,6 +24,9 @@ pub enum HeldOut {
     Test,
     /// Shapes that chose its weights and calibrated it, which flatters it a little.
     Validation,
+    /// Shapes left out in turn: each was asked of a model of one network that learned from the others as this one did.
+    #[serde(rename = "in turn")]
+    InTurn,
 }
 
 /// What first choices were chosen among.
@@ -96,6 +99,7 @@ impl Shown {
             HeldOut::Apart => "that none of its data had",
             HeldOut::Test => "held out for testing",
             HeldOut::Validation => "that chose its weights",
+            HeldOut::InTurn => "left out in turn, each asked of a model that learned from the others",
         };
         let worth = match self.worth {
             Worth::Best { mean, p10, among } => {

@@ -8,11 +8,12 @@ use crate::fit::{Existing, train};
 use crate::plan::divide;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::left_out::LeftOutInTurn;
-use seqtune_predict::Query;
+use seqtune_eval::shown::{Answered, answer, in_turn};
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Kernel};
+use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::settings::Settings;
+use seqtune_predict::shown::Shown;
 use seqtune_predict::split::Split;
 use seqtune_predict::threads::{cores, on_threads};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,8 @@ pub fn is_few(corpus: &[(Kernel, Table)], settings: &Settings, tuned: bool) -> b
 pub struct Judged {
     /// Figures on the sizes that were left out.
     pub figures: LeftOutInTurn,
+    /// The same as a model's file tells them, for each device.
+    pub shown: Vec<Shown>,
     /// Passes over the problems that served these best; `None` for the usual number.
     pub epochs: Option<usize>,
 }
@@ -51,6 +54,13 @@ pub struct Part<'a> {
     pub half: Vec<&'a MeasuredProblem>,
     /// Problems that are left out.
     pub tests: Vec<&'a MeasuredProblem>,
+}
+
+impl<'a> Part<'a> {
+    /// Problems that are left out and of which enough was measured to judge a choice.
+    fn asked(&self) -> impl Iterator<Item = &'a MeasuredProblem> {
+        self.tests.iter().copied().filter(|tried| tried.costs(Objective::Time).len() > 1)
+    }
 }
 
 /// What is trained and judged.
@@ -139,8 +149,13 @@ fn part<'a>(
     Part { half: learned.iter().copied().filter(is_half).collect(), learned, tests }
 }
 
-/// What came of training one part in one way: the shares of its problems, and the passes that were made.
-type Outcome = (Vec<f64>, usize);
+/// What came of training one part in one way: the answers to its problems, and the passes that were made.
+type Outcome = (Vec<Answered>, usize);
+
+/// Shares of the best measured cost that first choices among the measured configs reach.
+fn shares(answered: &[Answered]) -> impl Iterator<Item = f64> {
+    answered.iter().filter_map(|answered| answered.shares[1])
+}
 
 impl Few<'_> {
     fn judge(&self, halves: bool, shapes: usize) -> Result<Judged> {
@@ -154,14 +169,19 @@ impl Few<'_> {
         let epochs = |way: usize| if way == 0 { self.settings.epochs } else { Some(fewer) };
         // each part by what is best for the others
         let chosen: Vec<usize> = (0..self.parts.len()).map(|part| best(&ways, Some(part))).collect();
-        let shares = chosen.iter().enumerate().flat_map(|(part, way)| ways[*way][part].0.clone()).collect();
+        let of_part =
+            |(part, way): (usize, &usize)| self.parts[part].asked().zip(ways[*way][part].0.clone()).collect::<Vec<_>>();
+        let asked: Vec<(&MeasuredProblem, Answered)> = chosen.iter().enumerate().flat_map(of_part).collect();
         let last = best(&ways, None);
         let halved = match halves {
-            true => self.train_all("half", epochs(last), true)?.into_iter().flat_map(|(shares, _)| shares).collect(),
+            true => {
+                self.train_all("half", epochs(last), true)?.iter().flat_map(|(answered, _)| shares(answered)).collect()
+            }
             false => Vec::new(),
         };
+        let shares = asked.iter().flat_map(|(_, answered)| answered.shares[1]).collect();
         let figures = LeftOutInTurn { folds: self.parts.len(), shapes, shares, halved };
-        Ok(Judged { figures, epochs: epochs(last) })
+        Ok(Judged { figures, shown: in_turn(self.kernel, self.table, &asked), epochs: epochs(last) })
     }
 
     /// Trains a model without each part, from the other shapes or half of them, and judges it on the part.
@@ -175,11 +195,11 @@ impl Few<'_> {
             let settings = Settings { epochs, ..self.settings.clone() };
             let folder = self.folder.join(format!("{name}-{}-of-{}", at + 1, self.parts.len()));
             let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {})?;
-            let predictor = Predictor::new(self.kernel, &model)?;
-            let share = |t: &&MeasuredProblem| share(&predictor, self.table, t);
-            let shares = part.tests.iter().map(share).collect::<Result<Vec<f64>>>()?;
+            let predictor = Predictor::new(self.kernel, &model)?.uncorrected();
+            let answer = |t: &MeasuredProblem| answer(&predictor, &self.table.devices[t.device], Objective::Time, t);
+            let answered = part.asked().map(answer).collect::<Result<Vec<Answered>>>()?;
             (self.tell)(self.done.fetch_add(1, Ordering::Relaxed) + 1, self.all);
-            Ok((shares, model.meta.settings.epochs.unwrap_or_default()))
+            Ok((answered, model.meta.settings.epochs.unwrap_or_default()))
         };
         on_cores(&each, work)
     }
@@ -189,7 +209,7 @@ impl Few<'_> {
 fn best(ways: &[Vec<Outcome>], without: Option<usize>) -> usize {
     let mean = |way: &[Outcome]| {
         let parts = way.iter().enumerate().filter(|(at, _)| Some(*at) != without);
-        let shares: Vec<f64> = parts.flat_map(|(_, (shares, _))| shares.clone()).collect();
+        let shares: Vec<f64> = parts.flat_map(|(_, (answered, _))| shares(answered)).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     };
     let (first, rest) = (mean(&ways[0]), ways.iter().enumerate().skip(1));
@@ -198,17 +218,6 @@ fn best(ways: &[Vec<Outcome>], without: Option<usize>) -> usize {
         false => (at, most),
     })
     .0
-}
-
-/// Share of the best measured cost that the first choice among the measured configs reaches.
-fn share(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<f64> {
-    let query = Query::new(&table.devices[tried.device]);
-    let costs = tried.costs(query.objective);
-    let configs: Vec<Config> = costs.iter().map(|(config, _)| (*config).clone()).collect();
-    let found = predictor.predict_among(&tried.problem, &query, &configs)?;
-    let cost = found.first().and_then(|first| costs.iter().find(|(config, _)| **config == first.config));
-    let worst = costs.last().map_or(f64::INFINITY, |(_, cost)| *cost);
-    Ok(costs.first().map_or(f64::NAN, |(_, best)| best / cost.map_or(worst, |(_, cost)| *cost)))
 }
 
 /// Does work on a core each: networks that share cores wait for each other. The last few, if they are fewer than the cores, share those.

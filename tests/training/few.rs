@@ -124,6 +124,11 @@ fn training_on_a_few_sizes_tells_what_it_is_worth_on_sizes_left_out_and_nothing_
     let (out, _, code) = train("json", &["--json"]);
     let meta: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, meta["scores"]["left out in turn problems"].is_number()), (0, true));
+    let shown = &meta["shown"][0];
+    assert_eq!(shown["held_out"], "in turn", "{shown}");
+    assert_eq!(shown["problems"].as_f64(), meta["scores"]["left out in turn problems"].as_f64());
+    let (_, err, _) = run(&["predict", &path("json"), &kernel, "M=300"]);
+    assert!(err.contains(" problems left out in turn, each asked of a model that learned from the others"), "{err}");
 
     let judge = |args: &[&str]| run(&[&["evaluate"][..], args, &[&path("toy.sqt"), "--kernel", &kernel]].concat());
     let (out, err, code) = judge(&[&path("model")]);

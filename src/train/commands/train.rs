@@ -201,7 +201,7 @@ fn train_all(
         };
         let model = model.map_err(|e| e.at(group.name()))?;
         models.push(match judged {
-            Some(judged) => (with_figures(model, &judged.figures, folder)?, Some(judged.figures)),
+            Some(judged) => (with_figures(model, &judged, folder)?, Some(judged.figures)),
             None => (model, None),
         });
         reporter.next(group);
@@ -232,8 +232,9 @@ fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
 }
 
 /// A model that says what it is worth on sizes that were left out, in the place of scores on what it learned.
-fn with_figures(mut model: Model, figures: &LeftOutInTurn, folder: &Path) -> Result<Model> {
-    model.meta.scores.extend(figures.scores());
+fn with_figures(mut model: Model, judged: &Judged, folder: &Path) -> Result<Model> {
+    model.meta.scores.extend(judged.figures.scores());
+    model.meta.shown.extend(judged.shown.iter().cloned());
     model.rewrite(&Model::file(folder))?;
     std::fs::remove_dir_all(few::place(folder)).or_else(|e| match e.kind() {
         ErrorKind::NotFound => Ok(()),
