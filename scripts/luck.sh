@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Runs all tests several times beside a busy program on every core, each time with other draws, in another order and on another number
-# of threads, and counts what fails by name: what fails now and then is found within hours.
+# Runs all tests several times beside busy programs, each time with other draws, in another order and on another number of threads, and
+# counts what fails by name: what fails now and then is found within hours.
 #
 #   scripts/luck.sh [ROUNDS] [WORDS...]      10 rounds; words go to cargo test, such as `--test sweeps`
+#   SEQTUNE_BUSY=2 scripts/luck.sh           two busy programs; one is usual
 #
 # The output of round N stays in target/luck/N.log. `SEQTUNE_TEST_SEED=N cargo test` has the draws of round N.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=10
 if [[ "${1:-}" =~ ^[0-9]+$ ]]; then rounds=$1 && shift; fi
-case "${1:-}" in -h | --help) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit ;; esac
+case "${1:-}" in -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;; esac
+programs=${SEQTUNE_BUSY:-1}
 cores=$(nproc)
 logs=target/luck
 rm -rf "$logs" && mkdir -p "$logs"
@@ -19,7 +21,7 @@ trap '[ ${#busy[@]} = 0 ] || kill "${busy[@]}" 2>/dev/null || true; rm -rf "$wor
 
 # builds everything while it is still quiet
 scripts/test.sh --no-run "$@" >"$logs/build.log" 2>&1 || { tail -30 "$logs/build.log" >&2; exit 1; }
-for ((core = 0; core < cores; ++core)); do
+for ((program = 0; program < programs; ++program)); do
     # ends with this script, however that ends
     (while kill -0 $$ 2>/dev/null; do for ((i = 0; i < 200000; ++i)); do :; done; done) &
     busy+=($!)
@@ -29,7 +31,7 @@ done
 cat >"$work/runner" <<'EOF'
 #!/bin/sh
 case $1 in
-    */deps/*) RUSTC_BOOTSTRAP=1 exec "$@" -Z unstable-options --shuffle-seed "$SEQTUNE_TEST_SEED" ;;
+    */deps/*) RUSTC_BOOTSTRAP=1 exec "$@" -Z unstable-options --report-time --shuffle-seed "$SEQTUNE_TEST_SEED" ;;
     *) exec "$@" ;;
 esac
 EOF
@@ -47,7 +49,7 @@ for ((round = 1; round <= rounds; ++round)); do
     printf 'round %d, %d threads: %s\n' "$round" "$threads" "$(grep -a ' tests passed, ' "$logs/$round.log" || echo "ended with $status, see $logs/$round.log")"
 done
 # a test's name, behind the program that it is of
-awk '/^ *Running / { unit = $2 == "unittests" ? $4 : $2 } /^test .* FAILED$/ { print unit, $2 }' "$logs"/[0-9]*.log | sort | uniq -c | sort -rn \
+awk '/^ *Running / { unit = $2 == "unittests" ? $4 : $2 } /^test .* FAILED( |$)/ { print unit, $2 }' "$logs"/[0-9]*.log | sort | uniq -c | sort -rn \
     | sed 's/^ *\([0-9]*\) /  \1 x /'
-printf '%d of %d rounds failed, beside %d busy programs, in %d s\n' "$failed" "$rounds" "$cores" $SECONDS
+printf '%d of %d rounds failed, beside %d busy programs, in %d s\n' "$failed" "$rounds" "$programs" $SECONDS
 [ $failed = 0 ]

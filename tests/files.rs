@@ -125,7 +125,7 @@ fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_writte
     for file in [&pipe, &endless, &large] {
         let began = std::time::Instant::now();
         for args in [
-            &["predict", "models/gemm-cpu", "gemm", file][..],
+            &["predict", "models/gemm-cpu", "gemm", file, "--device", "epyc"][..],
             &["predict", file, "gemm", "M=1,N=1,K=1"],
             &["predict", "models/gemm-cpu", "gemm", "M=1,N=1,K=1", "--device", file],
             &["convert", file, "-o", &out],
@@ -152,7 +152,7 @@ fn problems_are_read_from_a_pipe_that_somebody_writes() {
     for source in
         ["<(printf '\\xef\\xbb\\xbfM=64,N=64,K=64\\r\\n')", "/dev/stdin <<< M=64,N=64,K=64", "- <<< M=64,N=64,K=64"]
     {
-        let line = format!("{program} predict models/gemm-cpu gemm {source}");
+        let line = format!("{program} predict models/gemm-cpu gemm --device epyc {source}");
         let output = Command::new("bash").args(["-c", &line]).output().unwrap();
         assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
     }

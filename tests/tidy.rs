@@ -75,6 +75,33 @@ fn verbs_open_kernels_in_one_place_where_all_that_they_say_is_compiled() {
 }
 
 #[test]
+fn what_a_user_names_is_opened_in_one_place_within_limits_and_without_waiting() {
+    let may = [
+        "src/predict/files.rs",               // that place
+        "src/cli/outputs.rs",                 // the first bytes of a file that was found regular
+        "src/data/journal.rs",                // to write, behind a look by that place
+        "src/devices/host.rs",                // the system's own files, as the next ones
+        "src/measure/backends/hip",           // and what a compiler has written
+        "src/measure/backends/opencl/mod.rs", // the system's memory
+        "src/measure/processes",              // the system's processes
+        "src/measure/programs/places.rs",     // a note of ours in a folder of ours
+        "src/measure/programs/powercap.rs",   // the system's counters
+        "src/choose/header/compiled.rs",      // tests, as the next ones
+        "src/choose/scenarios.rs",
+        "src/train/benches",
+    ];
+    for path in sources(Path::new("src")) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let opens = ["fs::read(", "fs::read_to_string(", "File::open(", "OpenOptions::new()"]
+            .iter()
+            .any(|call| code.contains(call));
+        let listed = may.iter().any(|place| path.starts_with(place));
+        assert!(!opens || listed, "{} opens files by itself; see src/predict/files.rs", path.display());
+    }
+}
+
+#[test]
 fn every_parameter_of_a_kernel_has_a_documented_default_in_its_source() {
     for name in seqtune_predict::kernel::Kernel::shipped() {
         let kernel = seqtune_predict::kernel::Kernel::open(&name).unwrap();

@@ -196,10 +196,11 @@ mod tests {
 
     #[test]
     fn the_temperature_that_the_best_were_drawn_with_is_found_and_makes_probabilities_true() {
-        for temperature in [0.3, 1.0, 4.0] {
+        // where all are nearly as probable, the best tell less of it
+        for (temperature, within) in [(0.3, 0.1), (1.0, 0.1), (4.0, 0.3)] {
             let fitted = fit(&drawn(temperature, 4_000), Some(0.01)).unwrap();
             let found = fitted.temperature / (4.0 * fitted.weights[0]);
-            assert!((found / temperature).ln().abs() < 0.1, "{temperature}: {fitted:?}");
+            assert!((found / temperature).ln().abs() < within, "{temperature}: {fitted:?}");
             let error = |by: &Calibration| {
                 let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(by)).collect();
                 calibration_error(&firsts)

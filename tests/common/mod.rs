@@ -10,6 +10,7 @@ use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Table};
 use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -52,14 +53,37 @@ pub fn run(args: &[&str]) -> (String, String, i32) {
     text(seqtune(args).output().unwrap())
 }
 
+/// Standard output, standard error and exit code. Lines of progress are left out: a busy machine has more of them.
 pub fn text(output: Output) -> (String, String, i32) {
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let is_progress = |line: &&str| {
+        let count = line.split_once(": ").and_then(|(_, rest)| rest.split_once(", ")).map(|(count, _)| count);
+        let numbers = count.and_then(|count| count.split_once('/'));
+        numbers.is_some_and(|(at, of)| at.parse::<u64>().is_ok() && of.parse::<u64>().is_ok()) && line.contains(" gone")
+    };
+    let err = err.split_inclusive('\n').filter(|line| !is_progress(line)).collect();
     (out, err, output.status.code().unwrap_or(-1))
 }
 
-/// Compiles a double of a driver's library into `library`; false, with a word, where there is no C compiler.
+/// Compiles a double of a driver's library into `library`, once for all tests of these sources; false, with a word, where there is no C compiler.
 pub fn build_double(source: &str, library: &Path) -> bool {
-    build_double_on(source, library, &[])
+    let Some(target) = option_env!("CARGO_TARGET_TMPDIR") else { return build_double_on(source, library, &[]) };
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(root().join("tests/doubles")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut hasher = std::hash::DefaultHasher::new();
+    files.iter().for_each(|file| std::fs::read(file).unwrap().hash(&mut hasher));
+    let built = Path::new(target).join("doubles").join(format!("{:016x}", hasher.finish())).join(source);
+    if !built.exists() {
+        std::fs::create_dir_all(built.parent().unwrap()).unwrap();
+        // another test may do the same at this time: it is there whole, or not yet
+        let new = tempfile::NamedTempFile::new_in(built.parent().unwrap()).unwrap();
+        if !build_double_on(source, new.path(), &[]) {
+            return false;
+        }
+        new.persist(&built).unwrap();
+    }
+    std::fs::copy(built, library).is_ok()
 }
 
 /// The same of a double that passes calls on to these libraries.

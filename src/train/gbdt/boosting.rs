@@ -123,22 +123,26 @@ mod tests {
 
     #[test]
     fn three_configs_of_each_of_a_dozen_problems_teach_which_are_fast() {
-        // what a problem costs at all varies more than what its configs do
         let mut rng = drawn(7);
-        let (rows, worth) = rows(36, 5);
-        let mut level = 0.0;
-        let at_levels = worth.iter().enumerate().map(|(at, worth)| {
-            level = if at % 3 == 0 { 3.0 * rng.random::<f32>() } else { level };
-            (worth + level, 1.0)
-        });
-        let groups = Groups { rows: vec![3; 12], drawn: 2.0 };
-        let samples = Samples { columns: 3, rows, loss: Loss::Grouped(groups, at_levels.collect()) };
-        let forest = fit(&samples, &Samples::default(), 1);
         let test = values(500, 6);
         let Loss::SquaredError(known) = &test.loss else { unreachable!() };
-        let said: Vec<f32> = test.rows.chunks(3).map(|row| forest.predict(row)).collect();
-        let ordered = (0..499).filter(|i| (said[*i] < said[i + 1]) == (known[*i].0 < known[i + 1].0)).count();
-        assert!(ordered > 350, "{ordered} of 499 pairs; by chance 250");
+        let mut ordered = |seed: u64| {
+            let (rows, worth) = rows(36, seed);
+            // what a problem costs at all varies more than what its configs do
+            let mut level = 0.0;
+            let at_levels = worth.iter().enumerate().map(|(at, worth)| {
+                level = if at % 3 == 0 { 3.0 * rng.random::<f32>() } else { level };
+                (worth + level, 1.0)
+            });
+            let groups = Groups { rows: vec![3; 12], drawn: 2.0 };
+            let samples = Samples { columns: 3, rows, loss: Loss::Grouped(groups, at_levels.collect()) };
+            let forest = fit(&samples, &Samples::default(), 1);
+            let said: Vec<f32> = test.rows.chunks(3).map(|row| forest.predict(row)).collect();
+            (0..499).filter(|i| (said[*i] < said[i + 1]) == (known[*i].0 < known[i + 1].0)).count()
+        };
+        // of so few rows one forest orders 280 to 355
+        let mean = (10..18).map(&mut ordered).sum::<usize>() / 8;
+        assert!(mean > 300, "{mean} of 499 pairs; by chance 250");
     }
 
     #[test]
