@@ -59,7 +59,7 @@ class LeftOut:
         self.reasons[what, why] = count + 1, first
 
     def tell(self, strict: bool) -> None:
-        lines = [f"left out, because {why}: {count} {what}, first: {place}" for (what, why), (count, place) in self.reasons.items()]
+        lines = [f"left out, {count} {what}{'' if count == 1 else 's'}: {why}, first: {place}" for (what, why), (count, place) in self.reasons.items()]
         if strict and lines:
             refuse(f"--strict: {lines[0]}")
         for line in lines:
@@ -132,22 +132,22 @@ def closed(product: Open, kept: dict, left_out: LeftOut) -> None:
     """Keeps the choices of a product."""
     context, why = product.context()
     if context is None:
-        left_out.add("products", why, product.place)
+        left_out.add("product", why, product.place)
         return
     found, others = {}, {}
     for line in product.choices:
         name, other, time = written(line)
         if name is None:
-            left_out.add("choices", time, line.place)
+            left_out.add("choice", time, line.place)
         elif others.setdefault(name, other) != other:
-            left_out.add("choices", "it differs from a quicker one of its product in what kernel triton_mm has no parameter for", line.place)
+            left_out.add("choice", "it differs from a quicker one of its product in what kernel triton_mm has no parameter for", line.place)
         else:
             found[name] = time
     if not found:
-        left_out.add("products", "none of its choices is whole", product.place)
+        left_out.add("product", "none of its choices is whole", product.place)
         return
     if context in kept:
-        left_out.add("products", "it is printed again later, and the newest counts", product.place)
+        left_out.add("product", "it is printed again later, and the newest counts", product.place)
     kept[context] = found
 
 
@@ -222,7 +222,7 @@ def main(words: list[str]) -> None:
             if len(cells) == CONTEXT + 2:
                 whole.setdefault(",".join(cells[:CONTEXT]), []).append(tuple(cells[CONTEXT:]))
             elif line:
-                left_out.add("rows", f"it has {len(cells)} cells and not {CONTEXT + 2}", f"{path}, line {at}")
+                left_out.add("row", f"it has {len(cells)} cells and not {CONTEXT + 2}", f"{path}, line {at}")
     if not kept and not whole:
         left_out.tell(False)
         refuse(

@@ -71,7 +71,8 @@ fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
         "{out}{err}"
     );
     assert!(
-        out.contains("repeat an earlier one: 1 configs") && out.contains("tiles are loaded as they are computed"),
+        out.contains("left out, 1 config: the same as an earlier one")
+            && out.contains("tiles are loaded as they are computed"),
         "{out}"
     );
     assert!(out.contains("KWID"), "{out}");
@@ -108,7 +109,10 @@ fn a_time_of_0_is_below_the_clocks_step_only_beside_times_of_a_few_steps() {
     assert!(code == 0 && times == [4.0, 0.5] && !out.contains("left out"), "{out} {times:?}");
     let ((out, err, code), times) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &[]);
     assert!(code == 0 && times == [412.0], "{out}{err} {times:?}");
-    assert!(out.contains("its time is 0 beside others of many steps of the clock: 1 row\n  first: "), "{out}");
+    assert!(
+        out.contains("left out, 1 row: its time is 0 beside others of many steps of the clock\n  first: "),
+        "{out}"
+    );
     let ((_, err, code), _) = import(result(64, &[(ONE, 0.412), (TWO, 0.0)]), &["--strict"]);
     assert!(code == 2 && err.contains("--strict: 1 of 2 rows"), "{err}");
     for wrong in ["-1", "null", "\"soon\"", "1e12", "0.0"] {
@@ -151,12 +155,12 @@ fn files_of_two_devices_texts_with_other_fields_and_cut_files_are_refused_or_cou
     let (out, err, code) = import(&[&first, &first, &cut, &batch, &program, "--device", "H200"]);
     assert!(code == 0 && err.contains("was measured on A processor; its records are booked as those of H200"), "{err}");
     for (counted, rows) in [
-        ("repeat an earlier one", "3 configs"),
+        ("the same as an earlier one", "3 configs"),
         ("the file is cut off there", "1 row"),
         ("arg_alpha is `…` and not \"2.00\" as in the first file, and the kernel has no field for it", "2 rows"),
         ("it is of the program `…`, not of XgemmDirectTN", "2 rows"),
     ] {
-        assert!(out.contains(&format!("{counted}: {rows}")), "{counted}: {out}");
+        assert!(out.contains(&format!("left out, {rows}: {counted}")), "{counted}: {out}");
     }
     assert!(out.contains("2 records of xgemm_direct on H200 from 10 configs of 5 files"), "{out}");
 }

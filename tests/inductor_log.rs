@@ -82,8 +82,13 @@ fn what_a_log_does_not_hold_whole_is_left_out_counted_and_refused_where_nothing_
     let cut = choice("triton_mm_18", "0.0430", 16, "").split(", BLOCK_K").next().unwrap().to_string();
     let with = |more: &str| lines.replace("  mm", &format!("{more}  mm"));
     for (name, text, rows, said) in [
-        ("cut.log", with(&format!("{cut}\n")), 3, "its line is cut off: 1 choices, first: cut.log, line 5"),
-        ("zero.log", with(&choice("triton_mm_1", "0.0000", 32, "")), 3, "its time is no number above 0: 1 choices"),
+        ("cut.log", with(&format!("{cut}\n")), 3, "left out, 1 choice: its line is cut off, first: cut.log, line 5"),
+        (
+            "zero.log",
+            with(&choice("triton_mm_1", "0.0000", 32, "")),
+            3,
+            "left out, 1 choice: its time is no number above 0",
+        ),
         ("nan.log", with(&choice("triton_mm_1", "nan", 32, "")), 3, "its time is no number above 0"),
         (
             "tma.log",
@@ -104,7 +109,12 @@ fn what_a_log_does_not_hold_whole_is_left_out_counted_and_refused_where_nothing_
             "another num_consumer_groups than 0",
         ),
         ("twice.log", with(&choice("triton_mm_1", "0.05", 64, "kpack=2, ")), 3, "differs from a quicker one"),
-        ("addmm.log", lines.clone() + &lines.replace("mm(1024x512", "addmm(256, 1024x512"), 3, "`addmm`: 1 products"),
+        (
+            "addmm.log",
+            lines.clone() + &lines.replace("mm(1024x512", "addmm(256, 1024x512"),
+            3,
+            "left out, 1 product: it is no `mm`, the only product that is read, but `addmm`",
+        ),
         ("again.log", lines.clone() + &lines, 3, "it is printed again later"),
         ("inf.log", with(&choice("triton_mm_1", "inf", 32, "")), 4, ""),
         ("exponent.log", with(&choice("triton_mm_1", "1.2e-02", 32, "")), 4, ""),

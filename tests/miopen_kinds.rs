@@ -176,7 +176,7 @@ fn names_of_solvers_are_no_paths_a_file_counts_once_and_its_name_is_held_against
     let (tuned, again) = (file("gfx906_60.db.txt", ONE), file("gfx906_60.again.db.txt", ONE));
     let (out, err, code) = import(&[&tuned, &again], &output);
     assert!(
-        code == 0 && out.contains("repeat an earlier one: 1 row\n") && out.contains("same problem: 0"),
+        code == 0 && out.contains("left out, 1 row: the same as an earlier one\n") && out.contains("same problem: 0"),
         "{out}{err}"
     );
     for (name, device, expected) in [
@@ -259,5 +259,5 @@ fn an_export_leaves_lines_out_with_a_warning_and_refuses_them_where_none_may_be(
     assert!(code == 2 && err.contains("line 2: ") && !Path::new(&output).exists(), "{err}");
     let (out, err, code) = run(&words);
     assert!(code == 0 && out.contains("1 config for 1 convolution "), "{out}{err}");
-    assert!(err.contains("1 of 2 lines are left out, because ") && err.contains("such as line 2: "), "{err}");
+    assert!(err.contains("1 of 2 lines are left out: ") && err.contains("such as line 2: "), "{err}");
 }

@@ -64,7 +64,7 @@ fn what_cannot_be_read_of_tritons_files_is_told_in_a_sentence_or_counted() {
         assert!(!Path::new(&output).exists());
     }
     let (out, err, code) = import(&cut, &["--overwrite"]);
-    assert!(code == 0 && out.contains("left out, because the file is cut off there: 1 row"), "{out}{err}");
+    assert!(code == 0 && out.contains("left out, 1 row: the file is cut off there"), "{out}{err}");
     let (out, err, code) = import(&one, &["--overwrite"]);
     assert!(code == 0 && out.contains("5 records") && out.contains("has no parameter"), "{out}{err}");
 }

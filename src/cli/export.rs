@@ -213,7 +213,7 @@ fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &s
     let mut text = format!("{place}: {} of {}{what}", counted(written, "record"), kernel.name);
     if written < all {
         let left_out = counted(all - written, "record");
-        text += &format!("\nleft out, because no time of theirs is known or their config is there before: {left_out}");
+        text += &format!("\nleft out, {left_out}: no time is known, or the config is there before");
     }
     crate::cli::answer::answer(&text);
 }

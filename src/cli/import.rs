@@ -109,14 +109,14 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     }
     let mut text = format!(
         "{}: {} of {} on {} from {}, {failed} of them of configs that failed\n\
-         rows that repeat an earlier one to the letter: {repeated}\nproblems with a time of the vendor's library: {references}",
+         problems with a time of the vendor's library: {references}",
         args.output.display(),
         counted(records, "record"),
         kernel.name,
         dataset.header.device.name,
         counted(*rows, "row")
     );
-    text += &left_behind(0, left_out, "rows", bad);
+    text += &left_behind(*repeated, left_out, "row", bad);
     crate::cli::answer::answer(&text);
     Ok(())
 }

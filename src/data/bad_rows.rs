@@ -66,7 +66,8 @@ impl BadRows {
     pub fn check(&self, rows: usize, strict: bool) -> Result<()> {
         let bad = self.rows();
         let Some((reason, counts)) = self.0.iter().max_by_key(|(_, counts)| counts.rows) else { return Ok(()) };
-        let what = format!("{bad} of {rows} rows cannot be read, most because {reason}, such as {}", counts.example);
+        let what =
+            format!("{bad} of {rows} rows cannot be read; the commonest reason: {reason}, such as {}", counts.example);
         match (2 * bad > rows, strict) {
             (true, _) => input(format!("{what}: is the file of this kind and whole, and is it of this kernel?")),
             (false, true) => input(format!("--strict: {what}")),
@@ -81,7 +82,7 @@ impl BadRows {
     pub fn refuse(&self, rows: usize) -> Result<()> {
         match self.0.iter().max_by_key(|(_, counts)| counts.rows) {
             Some((reason, counts)) => input(format!(
-                "--strict: {} of {rows} rows are left out, most because {reason}, such as {}",
+                "--strict: {} of {rows} rows are left out; the commonest reason: {reason}, such as {}",
                 self.rows(),
                 counts.example
             )),
@@ -92,7 +93,7 @@ impl BadRows {
     /// A line for each reason and one for its example, each behind a line break.
     pub fn text(&self) -> String {
         let line = |(reason, counts): (&String, &Counts)| {
-            format!("\nleft out, because {reason}: {}\n  first: {}", counted(counts.rows, "row"), counts.example)
+            format!("\nleft out, {}: {reason}\n  first: {}", counted(counts.rows, "row"), counts.example)
         };
         self.0.iter().map(line).collect()
     }

@@ -81,7 +81,7 @@ fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
         let found = readable_lines(&text, &unsaid).map_err(|e| e.at(&place))?;
         for (reason, counts) in &found.left_out.0 {
             let (rows, lines, example) = (counts.rows, found.lines, &counts.example);
-            warn(&format!("{place}: {rows} of {lines} lines are left out, because {reason}, such as {example}"));
+            warn(&format!("{place}: {rows} of {lines} lines are left out: {reason}, such as {example}"));
         }
         all.extend(found.convolutions);
     }

@@ -46,7 +46,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &left_behind(repeated, &left_out, "configs", &bad);
+    text += &left_behind(repeated, &left_out, "config", &bad);
     text += &unsaid.text();
     crate::cli::answer::answer(&text);
     Ok(())

@@ -53,7 +53,7 @@ pub fn run(args: ClocksArgs) -> Result<()> {
         counted(rows, "row"),
         counted(programs, "program"),
     );
-    text += &left_behind(0, &left_out, "rows", &bad);
+    text += &left_behind(0, &left_out, "row", &bad);
     answer(&text);
     Ok(())
 }

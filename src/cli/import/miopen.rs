@@ -154,7 +154,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     }
     let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
     if imported.repeated > 0 {
-        text += &format!("repeat an earlier one: {}\n", counted(imported.repeated, "row"));
+        text += &format!("left out, {}: the same as an earlier one\n", counted(imported.repeated, "row"));
     }
     text += &format!(
         "replaced by later rows of the same problem: {}\nleft out: {}\n",

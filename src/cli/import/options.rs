@@ -4,6 +4,7 @@ use crate::cli::answer::warn;
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::opened;
 use seqtune_data::{BadRows, Dataset};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -89,14 +90,14 @@ pub fn pair(text: &str) -> std::result::Result<(String, String), String> {
     Ok((name.trim().into(), value.trim().into()))
 }
 
-/// What an import left out, in lines behind its summary; `what` are rows or configs.
+/// What an import left out, in lines behind its summary; `what` is a row or a config.
 pub fn left_behind(repeated: usize, left_out: &BTreeMap<String, usize>, what: &str, bad: &BadRows) -> String {
     let mut text = String::new();
     if repeated > 0 {
-        text += &format!("\nrepeat an earlier one: {repeated} {what}");
+        text += &format!("\nleft out, {}: the same as an earlier one", counted(repeated, what));
     }
     for (reason, count) in left_out {
-        text += &format!("\nleft out, because {reason}: {count} {what}");
+        text += &format!("\nleft out, {}: {reason}", counted(*count, what));
     }
     text + &bad.text()
 }

@@ -100,5 +100,5 @@ fn report(args: &SweepArgs, kernel: &Kernel, imported: &Imported) -> String {
     if *metered > 0 {
         text += &format!(", {metered} with joules");
     }
-    text + &left_behind(*repeated, left_out, "configs", bad)
+    text + &left_behind(*repeated, left_out, "config", bad)
 }

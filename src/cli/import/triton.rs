@@ -50,7 +50,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &left_behind(repeated, &left_out, "configs", &bad);
+    text += &left_behind(repeated, &left_out, "config", &bad);
     text += &unsaid.text();
     crate::cli::answer::answer(&text);
     Ok(())
