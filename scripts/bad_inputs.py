@@ -4,7 +4,7 @@
     scripts/bad_inputs.py [--class CLASS] [--show] NAME=BINARY [NAME=BINARY...]
 
 It prints a table in Markdown with a column for each build; `--show` prints each input that is met wrongly too. The inputs are those of
-scripts/bad_inputs_cases.py. An input is met rightly where the program
+scripts/bad_inputs_cases. An input is met rightly where the program
 
 * ends by itself within 60 seconds and 700 MB, by an exit status of 0 to 3 and without a panic;
 * says what is wrong in one sentence of at most 800 characters where it refuses, and writes no control character;
