@@ -4,11 +4,14 @@ mod common;
 
 use common::run;
 use seqtune_data::{Dataset, Outcome};
+use seqtune_predict::Model;
 use std::path::Path;
 
-/// A problem that the model of gemm did not learn from, with all that was measured of it.
+/// A problem that the model of gemm did not learn from, with all that was measured of it: on another processor than the model's first, as which it
+/// is given out here.
 fn held_out() -> (String, Dataset) {
     let mut dataset = Dataset::load(Path::new("datasets/gemm/cpu-skylake-2c.sqt")).unwrap();
+    dataset.header.device = Model::load(Path::new("models/gemm-cpu")).unwrap().meta.devices[0].clone();
     let problem = dataset.records[0].problem.clone();
     dataset.records.retain(|record| record.problem == problem && matches!(record.outcome, Outcome::Measured(_)));
     (problem.to_string(), dataset)
@@ -92,6 +95,13 @@ fn data_without_the_problem_and_objectives_that_were_not_learned_are_told_in_a_s
         assert_eq!((code, err.lines().count()), (2, 1), "{err}");
         err
     };
+    let of_another = ["--measured", "datasets/gemm/cpu-skylake-2c.sqt"];
+    let args = ["predict", "models/gemm-cpu", "gemm", &problem, "--device", "epyc"];
+    let (_, err, code) = run(&[&args[..], &of_another].concat());
+    assert!(
+        code == 2 && err.contains("--measured: the datasets were measured on pthread-skylake-avx512-Intel"),
+        "{err}"
+    );
     let err = ask("M=7,N=7,K=7", &[]);
     assert!(err.contains("the datasets hold no working config of these problems"), "{err}");
     let err = ask(&problem, &["--objective", "energy"]);

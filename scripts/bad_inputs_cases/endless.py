@@ -30,7 +30,13 @@ def ended_by(number, script):
     def run(program, folder):
         pids = folder / "pids"
         (folder / "k/s.sh").write_text(script.replace("{pids}", str(pids)) + "\n")
-        ready = lambda: signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+        def ready():
+            # as the system sends them, whatever started this script ignores
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
+                signal.signal(each, signal.SIG_DFL)
+
         child = subprocess.Popen([program, *SWEEP], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=ready)
         began = time.monotonic()
         while not (pids.is_file() and pids.read_text().strip()) and time.monotonic() < began + 20:

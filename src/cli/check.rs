@@ -21,9 +21,20 @@ pub struct Args {
     /// Folders or files: of a model or models, a dataset, a kernel (its folder or kernel.toml), or devices (.toml)
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// Kernel that datasets and models of its name are held against [default: the one that is here under that name]
+    #[arg(long, value_name = "NAME OR FOLDER")]
+    kernel: Option<String>,
     /// One JSON object per path
     #[arg(long)]
     json: bool,
+}
+
+/// The kernel that data of this name are held against: the one that was given, or what is here.
+fn find(name: &str, given: Option<&Kernel>) -> Result<Option<Kernel>> {
+    match given.filter(|kernel| kernel.name == name) {
+        Some(kernel) => Ok(Some(kernel.clone())),
+        None => Kernel::find(name),
+    }
 }
 
 /// What a path leads to.
@@ -35,10 +46,11 @@ enum What {
 }
 
 pub fn run(args: Args) -> Result<()> {
+    let given = args.kernel.as_deref().map(crate::cli::inputs::kernel).transpose()?;
     for path in &args.paths {
         let found = match what(path)? {
-            What::Models => models(path)?,
-            What::Dataset => vec![dataset(path)?],
+            What::Models => models(path, given.as_ref())?,
+            What::Dataset => vec![dataset(path, given.as_ref())?],
             What::Kernel => vec![kernel(path)?],
             What::Devices => devices(path)?,
         };
@@ -95,21 +107,22 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), line)
 }
 
-fn models(path: &Path) -> Result<Vec<Value>> {
+fn models(path: &Path, given: Option<&Kernel>) -> Result<Vec<Value>> {
     let folders = if path.is_dir() { Model::folders(path)? } else { vec![path.to_path_buf()] };
-    folders.iter().map(|folder| model(folder)).collect()
+    folders.iter().map(|folder| model(folder, given)).collect()
 }
 
 /// A model, which was read whole: checksum, shapes, numbers.
-fn model(path: &Path) -> Result<Value> {
+fn model(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     let model = Model::load(path)?;
     let meta = &model.meta;
     for name in meta.kernels() {
-        match Kernel::find(name)? {
+        match find(name, given)? {
             Some(kernel) => drop(Predictor::new(&kernel, &model).map_err(|e| e.at(path.display()))?),
-            None => {
-                warn(&format!("{}: kernel {name} is not here, so the model was not held against it", path.display()))
-            }
+            None => warn(&format!(
+                "{}: kernel {name} is not here, so the model was not held against it; name its folder with --kernel",
+                path.display()
+            )),
         }
     }
     Ok(json!({
@@ -122,15 +135,16 @@ fn model(path: &Path) -> Result<Value> {
 }
 
 /// A dataset, of which every record was read and, where the kernel is here, held against it.
-fn dataset(path: &Path) -> Result<Value> {
+fn dataset(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     let dataset = Dataset::load(path)?;
     let header = &dataset.header;
     let place = path.display().to_string();
-    match Kernel::find(&header.kernel)? {
+    match find(&header.kernel, given)? {
         Some(kernel) => drop(Table::new(&kernel, &[(place.clone(), dataset.clone())])?),
-        None => {
-            warn(&format!("{place}: kernel {} is not here, so the records were not held against it", header.kernel))
-        }
+        None => warn(&format!(
+            "{place}: kernel {} is not here, so the records were not held against it; name its folder with --kernel",
+            header.kernel
+        )),
     }
     let problems: BTreeSet<&str> = dataset.records.iter().map(|r| &*r.problem).collect();
     let failed = dataset.records.iter().filter(|r| matches!(r.outcome, Outcome::Invalid(_))).count();
@@ -143,8 +157,14 @@ fn dataset(path: &Path) -> Result<Value> {
     }))
 }
 
-/// Warns of parameters of a program that nothing of it depends on.
+/// Warns of parameters that nothing in the program, or in the source, depends on.
 pub fn warn_of_unnamed(kernel: &Kernel) {
+    for name in kernel.unread_parameters() {
+        let place = &kernel.place;
+        warn(&format!(
+            "{place}: no source and no launch names parameter `{name}`, so that all of its values do the same"
+        ));
+    }
     for at in kernel.run.iter().flat_map(|run| run.unnamed(kernel.parameters.len())) {
         let (place, name) = (&kernel.place, &kernel.parameters[at].name);
         warn(&format!("{place}: nothing in [run] names parameter `{name}`, so that all of its values do the same"));

@@ -163,7 +163,15 @@ fn unread(e: &clap::Error) -> ! {
     let sentence =
         text.split("\n\nUsage:").next().and_then(|text| text.split("\n\nFor more").next()).unwrap_or_default();
     let sentence = sentence.trim().trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
-    tell(&format!("seqtune: {sentence}; see --help"));
+    let sentence = sentence.replacen(" tip: ", "; ", 1);
+    // a problem that a blank or a missing option has cut apart
+    let advice = match sentence.strip_prefix("unexpected argument '").and_then(|rest| rest.split_once('\'')) {
+        Some((word, _)) if !word.starts_with('-') && word.contains('=') => {
+            "a problem is one word, as M=64,N=32; `sweep` takes it behind --problems".to_string()
+        }
+        _ => "see --help".into(),
+    };
+    tell(&format!("seqtune: {sentence}; {advice}"));
     std::process::exit(e.exit_code());
 }
 

@@ -7,7 +7,7 @@ use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::evidence::{Informed, Known};
 use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{ConfigSpace, Device, Problem};
+use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::{Grounds, TimeBasis};
@@ -16,6 +16,7 @@ use seqtune_predict::query::WIDTH;
 use seqtune_predict::shown::Shown;
 use seqtune_predict::threads::{cores, on_threads};
 use seqtune_predict::{Quality, Query};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Predicts the most probable legal configs of problems
@@ -76,12 +77,12 @@ pub fn run(args: Args) -> Result<()> {
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
-    let measured = match &args.fallback[..] {
-        [] => None,
-        paths => crate::cli::inputs::tables(paths, Some(&args.kernel))?.into_iter().next().map(|(_, table)| table),
+    let measured = crate::cli::inputs::tables(&args.fallback, Some(&args.kernel))?;
+    let learned = match measured.is_empty() {
+        true => Vec::new(),
+        false => tried_on(&device, &measured).map_err(|e| e.at("--fallback"))?,
     };
-    let learned: Vec<&MeasuredProblem> = measured.iter().flat_map(|table: &Table| &table.tried).collect();
-    if measured.is_some() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
+    if !measured.is_empty() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
     }
     let distilled = predictor.is_distilled();
@@ -105,11 +106,29 @@ pub fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
+/// What was measured on a device: what another one did says nothing of its times.
+fn tried_on<'t>(device: &Device, tables: &'t [(Kernel, Table)]) -> Result<Vec<&'t MeasuredProblem>> {
+    let own = |(_, table): &'t (Kernel, Table)| {
+        table.tried.iter().filter(|tried| device.is_among(std::slice::from_ref(&table.devices[tried.device])))
+    };
+    let own: Vec<&MeasuredProblem> = tables.iter().flat_map(own).collect();
+    let devices: BTreeSet<&str> =
+        tables.iter().flat_map(|(_, table)| &table.devices).map(|d| d.name.as_str()).collect();
+    match own.is_empty() {
+        true => input(format!(
+            "the datasets were measured on {}, and {} is asked about; name data of that device, or leave the option out",
+            devices.into_iter().collect::<Vec<_>>().join(" and "),
+            device.name
+        )),
+        false => Ok(own),
+    }
+}
+
 /// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
 fn with_measured(args: &Args, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
     let predictor = say.predictor;
     let tables = crate::cli::inputs::tables(&args.measured, Some(&args.kernel))?;
-    let all: Vec<&MeasuredProblem> = tables.iter().flat_map(|(_, table)| &table.tried).collect();
+    let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;
     let known = |problem: &Problem| -> Vec<Known> {
         let mut known: Vec<Known> = Vec::new();
         for (config, outcome) in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {

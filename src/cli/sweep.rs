@@ -247,7 +247,7 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
             let done = report.found + report.measured + report.invalid;
             let (planned, path) = (report.planned, args.output.display());
             Err(Error::Failed(format!(
-                "stopped by a signal at {done} of {planned}; {path} keeps what was measured, and the same command goes on"
+                "stopped by a signal at {done} of {planned}; {path} keeps the problems that were finished, and the same command goes on"
             )))
         }
         true => Err(Error::Failed(format!(

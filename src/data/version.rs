@@ -33,8 +33,8 @@ pub fn check_version(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<
         _ => "measure again".into(),
     };
     input(format!(
-        "{place}: was measured with another version of kernel {} than that of {}: {}. Name the folder of the one that was measured with \
-         --kernel, or {way}",
+        "{place}: was measured with another version of kernel {} than that of {}: {}. Name the folder of the version that was measured \
+         as the kernel, or {way}",
         kernel.name,
         kernel.place,
         Difference::list(&differences(kernel, dataset, device)),

@@ -35,6 +35,8 @@ pub struct Sureness {
     pub first: First,
     /// Whether it was marked unsure.
     pub unsure: bool,
+    /// Whether the mark rests on what was shown of the model, so that no share of losses is stated.
+    pub by_shown: bool,
     /// The configs that are to hold the best.
     pub set: Set,
 }
@@ -54,14 +56,15 @@ impl Sureness {
         let device = query.device;
         let both = predictor.first(device, known).zip(Set::of_known(predictor, device, known));
         let Some(((first, below), set)) = both else { return Ok(None) };
-        let unsure = match predictor.shown(device, query.objective) {
-            None => below,
-            Some(_) => {
+        let by_shown = predictor.shown(device, query.objective).is_some();
+        let unsure = match by_shown {
+            false => below,
+            true => {
                 let found = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
                 predictor.is_unsure(problem, query, &found)
             }
         };
-        Ok(Some(Sureness { first, unsure, set }))
+        Ok(Some(Sureness { first, unsure, by_shown, set }))
     }
 }
 
@@ -80,6 +83,9 @@ pub struct Reliability {
     pub lossy_sure: Option<f64>,
     /// Share of marked first choices that lose more; `None` where none is marked.
     pub lossy_unsure: Option<f64>,
+    /// Whether marks state that no more than a share of the others lose so much: those that do not rest on what was shown.
+    #[serde(skip)]
+    pub states_losses: bool,
     /// Whether sets hold what they are to hold.
     pub sets: Sets,
 }
@@ -101,6 +107,7 @@ impl Reliability {
             unsure: said.iter().filter(|s| s.unsure).count() as f64 / count,
             lossy_sure: lossy(false),
             lossy_unsure: lossy(true),
+            states_losses: said.iter().all(|s| !s.by_shown),
             sets,
         })
     }
@@ -109,19 +116,25 @@ impl Reliability {
     pub fn text(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let whole = |share: f64| format!("{:.0} %", 100.0 * share);
-        let (loss, risk) = (whole(LOSS), whole(RISK));
+        let loss = whole(LOSS);
+        let stated = |words: &str| match self.states_losses {
+            true => format!(" ({}{words})", whole(RISK)),
+            false => String::new(),
+        };
         let lossy = match (self.lossy_sure, self.lossy_unsure) {
             (Some(sure), Some(unsure)) => format!(
-                "More than {loss} is lost by {} of the first choices that are not marked (stated: {risk}), and by {} of those that are",
+                "More than {loss} is lost by {} of the first choices that are not marked{}, and by {} of those that are",
                 percent(sure),
+                stated(" are stated"),
                 percent(unsure)
             ),
             (Some(sure), None) => {
-                format!("More than {loss} is lost by {} of the first choices (stated: {risk})", percent(sure))
+                format!("More than {loss} is lost by {} of the first choices{}", percent(sure), stated(" are stated"))
             }
             (None, unsure) => format!(
-                "More than {loss} is lost by {} of them; none is left unmarked (of those {risk} would be stated)",
-                percent(unsure.unwrap_or_default())
+                "More than {loss} is lost by {} of them; none is left unmarked{}",
+                percent(unsure.unwrap_or_default()),
+                stated(" would be stated of those")
             ),
         };
         format!(

@@ -277,7 +277,7 @@ fn another_version(vocab: &Vocab, of: &KernelVocab, kernel: &Kernel) -> Error {
     let differs = kernel.differences(of.identity.as_ref(), None);
     let differs = Difference::list(&differs.unwrap_or_else(|| kernel.differences_of_names(&known, None)));
     Error::Input(format!(
-        "the model was made for another version of kernel {} ({differs}). Name the folder of that version with --kernel where it is \
+        "the model was made for another version of kernel {} ({differs}). Name the folder of that version as the kernel where it is \
          still there. A model's tokens are the values of its parameters, so it is not carried over: sweep and train again, or carry its data \
          over by `seqtune convert --kernel` and train again",
         kernel.name

@@ -24,7 +24,7 @@ pub struct ClblastArgs {
     /// Problems such as M=512,N=256,K=64, files of them (one a line), or `-` for standard input
     #[arg(required = true)]
     problems: Vec<String>,
-    /// Kernel name or folder; may be repeated [default: all that the models know]
+    /// Kernel name or folder; may be repeated [default: those of CLBlast that the models know]
     #[arg(long)]
     kernel: Vec<String>,
     /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the models learned, of several a live one]
@@ -37,6 +37,9 @@ pub struct ClblastArgs {
     replace: Replace,
 }
 
+/// What CLBlast has parameters of.
+const OF_CLBLAST: [&str; 3] = ["xgemm_direct", "xgemm", "gemm_routine"];
+
 pub fn run(args: ClblastArgs) -> Result<()> {
     let kind = match args.output.extension().and_then(|e| e.to_str()) {
         Some("h") => Kind::ClblastHeader,
@@ -44,7 +47,12 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         _ => return input(format!("{}: name a header, .h, or a file of sections, .json", args.output.display())),
     };
     claim(&args.output, kind, args.replace, &[])?;
-    let names = if args.kernel.is_empty() { Model::kernels_in(&args.model)? } else { args.kernel.clone() };
+    let names = match args.kernel.is_empty() {
+        false => args.kernel.clone(),
+        true => {
+            Model::kernels_in(&args.model)?.into_iter().filter(|name| OF_CLBLAST.contains(&name.as_str())).collect()
+        }
+    };
     let load = |name: &String| {
         let kernel = crate::cli::inputs::kernel(name)?;
         let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
@@ -52,7 +60,11 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     };
     let known: Vec<(Kernel, Model)> = names.iter().map(load).collect::<Result<_>>()?;
     let [(first, _), ..] = &known[..] else {
-        return input(format!("{}: has no model of a kernel", args.model.display()));
+        return input(format!(
+            "{}: has no model of a kernel of CLBlast ({}); train one as docs/clblast.md says, or name a kernel of your own with --kernel",
+            args.model.display(),
+            OF_CLBLAST.join(", ")
+        ));
     };
     let learned = crate::cli::inputs::learned_by(known.iter().map(|(_, model)| &model.meta));
     let device = crate::cli::inputs::device_among(&learned, args.device.as_deref())?;

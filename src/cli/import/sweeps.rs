@@ -5,8 +5,9 @@ use crate::cli::import::options::{Target, left_behind, readable, texts};
 use seqtune_data::formats::origins::{Origins, agree, described};
 use seqtune_data::formats::sweep::{Import, Imported, Sweep};
 use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::error::{Result, input, quoted};
+use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_predict::kernel::{Device, Kernel, Problem};
 use std::path::PathBuf;
 
 /// What such imports are asked.
@@ -45,7 +46,8 @@ pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     }
     let device = device(&args, &files)?;
     let mut import = Import::new(&kernel, &device, crate::cli::outputs::command_line());
-    let problem = |(place, sweep): &File| problem(&args, &kernel, sweep).map_err(|e| e.at(place));
+    let problem = |(place, sweep): &File| problem(&args, &kernel, (place, sweep)).map_err(|e| e.at(place));
+    let called = files.iter().find_map(|(_, sweep)| sweep.kernel.clone()).filter(|name| *name != kernel.name);
     let files: Vec<(File, String)> = readable(&files, strict, &|file| Ok((file.clone(), problem(file)?)))?;
     for ((place, sweep), problem) in files {
         import.add(&place, sweep, &problem).map_err(|e| e.at(&place))?;
@@ -54,7 +56,7 @@ pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     let place = args.files[0].display();
     let Imported { dataset, entries, bad, .. } = &imported;
     args.target.save(dataset, (*entries, bad), "config").map_err(|e| e.at(place))?;
-    answer(&report(&args, &kernel, &imported));
+    answer(&report(&args, (&kernel, called.as_deref()), &imported));
     Ok(())
 }
 
@@ -78,20 +80,38 @@ fn device(args: &SweepArgs, files: &[File]) -> Result<Device> {
 }
 
 /// The problem of a file: the one that is named, or the one that it tells. Our own exports tell it in full.
-fn problem(args: &SweepArgs, kernel: &Kernel, sweep: &Sweep) -> Result<String> {
+fn problem(args: &SweepArgs, kernel: &Kernel, (place, sweep): (&str, &Sweep)) -> Result<String> {
     let shown = |text: &str| Ok(kernel.show_problem(&kernel.problem(text)?));
     let Some(named) = &args.problem else { return shown(&sweep.problem(kernel)?) };
-    let named = shown(named)?;
+    let problem = kernel.problem(named)?;
+    let named = kernel.show_problem(&problem);
     match sweep.problem.as_deref().map(shown).transpose()? {
         Some(own) if own != named => input(format!("is of the problem {own}, and --problem names {named}")),
-        _ => Ok(named),
+        Some(_) => Ok(named),
+        None => {
+            // what a tuner calls the problem's size need not be what the kernel does
+            let own = sweep.problem(kernel).and_then(|own| kernel.problem(&own)).ok();
+            let sizes = |of: &Problem| -> Vec<f64> {
+                let all = kernel.fields.iter().zip(&of.values);
+                all.filter(|(field, _)| field.kind == FieldKind::Size).map(|(_, value)| *value).collect()
+            };
+            if let Some(own) = own.filter(|own| sizes(own) != sizes(&problem)) {
+                let own = kernel.brief_problem(&own);
+                warn(&format!(
+                    "{place} tells the problem {own}; its records are booked as those of {}",
+                    kernel.brief_problem(&problem)
+                ));
+            }
+            Ok(named)
+        }
     }
 }
 
-fn report(args: &SweepArgs, kernel: &Kernel, imported: &Imported) -> String {
+fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported: &Imported) -> String {
+    let called = called.map_or(String::new(), |name| format!(" (`{}` in the files)", quoted(name)));
     let Imported { dataset, failed, repeated, metered, left_out, bad, .. } = imported;
     let mut text = format!(
-        "{}: {} of {} on {}, {failed} of them of configs that failed",
+        "{}: {} of {}{called} on {}, {failed} of them of configs that failed",
         args.target.output.display(),
         counted(dataset.records.len(), "record"),
         kernel.name,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Writes a kernel.toml for a program of your own, or for an OpenCL C source; asks for what is not given, where it stands at a terminal
+/// Writes a kernel.toml for a program of your own, or for an OpenCL C source; asks questions where neither is named, at a terminal
 #[derive(clap::Args, Clone, Default)]
 pub struct Args {
     /// Folder of the kernel; it is made where it is not there
@@ -22,6 +22,13 @@ pub struct Args {
     /// Work-items of a work-group: an expression, once for each dimension [default: chosen by the driver]
     #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "source")]
     pub local: Vec<String>,
+    /// Work-items in all of the reference [default: an element of the output each where there is a reference.cl, else as the source's, with the
+    /// parameters' defaults]
+    #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "source")]
+    pub reference_global: Vec<String>,
+    /// Work-items of a work-group of the reference
+    #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "reference_global")]
+    pub reference_local: Vec<String>,
     /// Elements of a buffer, or value of a number, by the argument's name [default: the first size, or the field of that name]
     #[arg(long, value_name = "NAME=EXPRESSION", requires = "source")]
     pub argument: Vec<String>,

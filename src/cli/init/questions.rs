@@ -86,10 +86,20 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
             self.needed(args, question, &|args, text| args.parameter.push(text))?;
             while self.answered(args, question, &|args, text| args.parameter.push(text))? {}
         }
-        match self.line("A program that prints a time, or an OpenCL C source? (program/source)")?.starts_with('s') {
-            true => self.ask_of_source(args),
-            false => self.ask_of_program(args),
+        let is_source = |answer: &str| match answer {
+            "" | "p" | "program" => Some(false),
+            "s" | "source" => Some(true),
+            _ => None,
+        };
+        for _ in 0..PATIENCE {
+            let answer = self.line("A program that prints a time, or an OpenCL C source? (program/source)")?;
+            match is_source(answer.trim()) {
+                Some(true) => return self.ask_of_source(args),
+                Some(false) => return self.ask_of_program(args),
+                None => writeln!(self.questions, "  write program or source").ok(),
+            };
         }
+        input("no answer was given; nothing was written")
     }
 
     fn ask_of_source(&mut self, args: &mut Args) -> Result<()> {

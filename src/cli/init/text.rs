@@ -62,7 +62,14 @@ fn values(text: &str) -> Result<(&str, Vec<&str>, &str)> {
 
 fn parameter(text: &str) -> Result<String> {
     let (name, all, default) = values(text)?;
-    let values = match all.iter().all(|value| value.parse::<i64>().is_ok()) {
+    let (numbers, words): (Vec<&str>, Vec<&str>) = all.iter().partition(|value| value.parse::<i64>().is_ok());
+    if let ([number, ..], [word, ..]) = (&numbers[..], &words[..]) {
+        return input(format!(
+            "--parameter {}: `{number}` is a number and `{word}` is none; a label that is a number is written {number}:{number}",
+            quoted(text)
+        ));
+    }
+    let values = match words.is_empty() {
         true => format!("values = [{}], default = {default}", all.join(", ")),
         false => labels(&all, default),
     };
@@ -167,6 +174,9 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
         return input(format!("--argument {name}: {} has no argument of that name", signature.entry));
     }
     let (arguments, bytes) = arguments(args, &signature, &given, size)?;
+    let output = signature.arguments.iter().find(|argument| matches!(argument.kind, Kind::Out(_)));
+    let length_of_output =
+        output.and_then(|out| given.iter().find(|(name, _)| *name == out.name)).map(|(_, length)| length.to_string());
     let global = if args.global.is_empty() { vec![size.to_string()] } else { args.global.clone() };
     let reference = args.folder.join(REFERENCE);
     let of_reference = match reference.exists() {
@@ -174,17 +184,24 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
         false => None,
     };
     let (entry, plain_entry) = (toml(&signature.entry), toml(of_reference.as_ref().unwrap_or(&signature.entry)));
+    let (items, group) = match (args.reference_global.is_empty(), of_reference.is_some()) {
+        (false, _) => (args.reference_global.clone(), args.reference_local.clone()),
+        // one that is there is plain, as a rule: a work-item for each element of the output
+        (true, true) => (vec![length_of_output.unwrap_or_else(|| size.to_string())], Vec::new()),
+        (true, false) => (with_defaults(args, &global)?, with_defaults(args, &args.local)?),
+    };
     let text = format!(
         "{}# the arguments in their order; outputs are compared with the reference\nargument = [\n{arguments}]\n\
          program = {{ file = {}, entry = {entry}, global = {}, local = {} }}\n\
-         reference = {{ file = \"{REFERENCE}\", entry = {plain_entry}, global = {}, local = [] }}\n\
+         reference = {{ file = \"{REFERENCE}\", entry = {plain_entry}, global = {}, local = {} }}\n\
          # floating-point operations and bytes of a problem, for GFLOP/s and GB/s; the error that is allowed\n\
          work = {{ flops = {}, bytes = {}, tolerance = \"1e-5\" }}\n",
         head(args)?,
         toml(source),
         list(&global),
         list(&args.local),
-        list(reference_items(args, &global)?),
+        list(items),
+        list(group),
         toml(size),
         toml(&bytes.join(" + ")),
     );
@@ -243,8 +260,8 @@ fn entry_of_reference(code: &str, program: &Signature) -> Result<String> {
     }
 }
 
-/// Work-items of the reference, in which parameters have their default values.
-fn reference_items(args: &Args, global: &[String]) -> Result<Vec<String>> {
+/// Expressions in which parameters have their default values.
+fn with_defaults(args: &Args, expressions: &[String]) -> Result<Vec<String>> {
     let defaults = args.parameter.iter().map(|text| default_of(text)).collect::<Result<Vec<_>>>()?;
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let replaced = |text: &String| {
@@ -259,7 +276,7 @@ fn reference_items(args: &Args, global: &[String]) -> Result<Vec<String>> {
         }
         made
     };
-    Ok(global.iter().map(replaced).collect())
+    Ok(expressions.iter().map(replaced).collect())
 }
 
 fn default_of(text: &str) -> Result<(String, String)> {

@@ -183,9 +183,10 @@ pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Res
         "device_name": device.name, "kernel_name": kernel.name, "problem_size": sizes, "tune_params_keys": names,
         "tune_params": values, "objective": ["time"], "seqtune": Mark::of(records), "cache": cache,
     });
-    // it knows a file that was ended by these three braces
-    let text =
+    let mut text =
         serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing a cache of Kernel Tuner: {e}")))?;
+    // it cuts three characters off the end of a file that it goes on with: two braces and the end of a line between them
+    text.insert(text.len() - 1, '\n');
     Ok((text, entries))
 }
 

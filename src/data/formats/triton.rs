@@ -94,10 +94,12 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
             unsaid: BadRows::default(),
             bad: BadRows::default(),
         },
+        types: HashMap::new(),
     };
     for (at, (place, text)) in files.iter().enumerate() {
         let (key, file) = read(text).map_err(|e| e.at(place))?;
         let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
+        found.check_types(place, names.len(), &key)?;
         found.add((at, place), &pairs, &file.rows);
         if file.is_cut {
             found.imported.rows += 1;
@@ -250,9 +252,31 @@ struct Collector<'a> {
     /// In order of appearance.
     times: Vec<Timed>,
     imported: Imported,
+    /// Data types of a key that no field is, by those that fields are, with the file that had them first.
+    types: HashMap<Vec<String>, (Vec<String>, String)>,
 }
 
 impl Collector<'_> {
+    /// Refuses a file whose tensors are of other data types than those of an earlier one, where no field tells the two apart.
+    fn check_types(&mut self, place: &str, named: usize, key: &[Value]) -> Result<()> {
+        let types = |values: &[Value]| -> Vec<String> {
+            let texts = values.iter().filter_map(Value::as_str);
+            texts.filter(|text| text.starts_with("torch.")).map(String::from).collect()
+        };
+        let (own, more) = key.split_at(key.len().min(named));
+        let more = types(more);
+        let (first, of) = self.types.entry(types(own)).or_insert_with(|| (more.clone(), place.into()));
+        match *first == more {
+            true => Ok(()),
+            false => input(format!(
+                "{place}: its tensors are of {}, those of {of} of {}, and no field of the kernel tells them apart: add one, and name the key's \
+                 entries with --key (`_` is one that is no field)",
+                more.join(", "),
+                first.join(", ")
+            )),
+        }
+    }
+
     /// The problem of a key, by its fields' names.
     fn pairs(&self, names: &[String], key: &[Value]) -> Result<Map<String, Value>> {
         let (named, more) = key.split_at(key.len().min(names.len()));

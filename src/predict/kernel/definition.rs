@@ -10,10 +10,11 @@ use crate::kernel::expr::Expr;
 use crate::kernel::identity::Identity;
 use crate::kernel::instances::Instances;
 use crate::kernel::parameter::Parameter;
+use crate::kernel::plain::without_comments;
 use crate::kernel::problem::Problem;
 use crate::kernel::run::Run;
 use crate::kernel::spec::{ArgumentKind, DatabaseSpec, Field, Units};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -277,6 +278,33 @@ impl Kernel {
             None => self.env(problem, Some(device)),
         };
         [&launch.global, &launch.local].map(|sizes| sizes.iter().map(|e| e.eval(&env) as usize).collect())
+    }
+
+    /// Parameters of a kernel with a source that neither its files nor the launch name, so that all of their values do the same.
+    pub fn unread_parameters(&self) -> Vec<&str> {
+        let Some(source) = &self.source else { return Vec::new() };
+        let is_source = |name: &str| !name.ends_with(".toml") && name != source.reference.file;
+        let sources = self.files.iter().filter(|(name, _)| is_source(name) || **name == source.program.file);
+        let plain: Vec<String> = sources.map(|(_, text)| without_comments(text)).collect();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let words: BTreeSet<&str> = plain.iter().flat_map(|text| text.split(|c| !is_part(c))).collect();
+        let launch = &source.program;
+        let mut launched = BTreeSet::new();
+        let expressions = launch.global.iter().chain(&launch.local).chain(&launch.dynamic_local);
+        expressions.for_each(|expr| {
+            expr.slots(&mut |slot| {
+                launched.insert(slot);
+            });
+        });
+        // a label of a parameter has a macro of its own, NAME_label
+        let is_read = |name: &str| {
+            let mut found = words.range(name..).map_while(|word| word.strip_prefix(name));
+            found.any(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        let of_clocks = |at: usize| self.clocks.as_ref().is_some_and(|clocks| clocks.reads(at));
+        let all = self.parameters.iter().enumerate();
+        let unread = all.filter(|(at, p)| !launched.contains(at) && !of_clocks(*at) && !is_read(&p.name));
+        unread.map(|(_, p)| p.name.as_str()).collect()
     }
 
     /// `-D` options that a program of this problem and config is compiled with: without the parameters that only clocks are made of, so

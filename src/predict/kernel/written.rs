@@ -8,6 +8,11 @@ use crate::kernel::problem::Problem;
 use crate::kernel::spec::{Field, FieldKind};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
+/// What is probably wrong with a number that holds another field.
+fn hint(text: &str) -> &'static str {
+    if text.contains('=') { "; write commas between fields, as M=64,N=32" } else { "" }
+}
+
 impl Field {
     /// The value that `text` stands for.
     ///
@@ -20,7 +25,11 @@ impl Field {
                 let (min, max) = (self.min, self.max);
                 match text.parse::<u64>() {
                     Ok(x) if (min..=max).contains(&x) => Ok(x as f64),
-                    _ => input(format!("field `{name}`: `{}` is not a whole number from {min} to {max}", quoted(text))),
+                    _ => input(format!(
+                        "field `{name}`: `{}` is not a whole number from {min} to {max}{}",
+                        quoted(text),
+                        hint(text)
+                    )),
                 }
             }
             FieldKind::Real => match text.parse::<f64>() {

@@ -68,12 +68,17 @@ class Restrictions(Folder):
         self.assertEqual(translated("block_size % 64", ["block_size"]), "block_size % 64 != 0")
 
     def test_what_cannot_be_said_exactly_stays_a_check(self):
-        for text in ("a & (a - 1) == 0", "a.bit_length() > 1", "t is True", "l < 'row'", "l", "l == 'diagonal'", "undefined > 1", "a % 0 == 0",
-                     "a in range(3)", "[a]", "f(a)", "", "a >", "9" * 400 + " > a", "(" * 5000, "p['a'] > 1"):  # fmt: skip
+        for text in ("a & (a - 1) == 0", "a.bit_length() > 1", "t is True", "l < 'row'", "l", "l == 'diagonal'", "a % 0 == 0", "a in range(3)", "[a]",
+                     "9" * 400 + " > a"):  # fmt: skip
             done = describe(self.path("k"), VALUES, [text], 100, replace=True)
             self.assertEqual((done.constraints, len(done.unread)), ([], 1), text)
         with self.assertRaises(Untranslatable):
             translated("c > 1", ["a"])
+
+    def test_what_is_no_restriction_at_all_is_refused(self):
+        for text in ("undefined > 1", "f(a)", "", "a >", "(" * 5000, "p['a'] > 1", "a * < 3"):
+            with self.assertRaisesRegex(seqtune.InputError, "^restriction `"):
+                describe(self.path("k"), VALUES, [text], 100, replace=True)
 
     def test_of_several_lambdas_on_a_line_each_becomes_its_own(self):
         two = [lambda p: p["a"] > 2, lambda p: p["b"] < 4]; three = [lambda p: p["a"] % STEP == 0, lambda a, t: a and t]  # noqa: E702 # fmt: skip

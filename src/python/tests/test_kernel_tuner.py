@@ -18,7 +18,7 @@ except ImportError:
 
 from seqtune.kernel_tuner import Strategy, describe, describe_caches, replay, translated
 from seqtune.kernel_tuner.restrictions import Untranslatable
-from seqtune.kernel_tuner.strategy import problem_of_size
+from seqtune.kernel_tuner.strategy import _own, problem_of_size
 
 CACHE = os.environ.get("SEQTUNE_CACHE", "")
 PROBLEM = "M=1008,N=30,K=672"
@@ -87,6 +87,18 @@ class Strategies(unittest.TestCase):
             Strategy(self.model, "conv2d")
         with self.assertRaises(seqtune.ProblemError):
             replay(CACHE, strategy=Strategy(self.model, self.kernel, problem="M=1"), **QUIET)
+
+    def test_values_are_handed_back_as_tune_params_has_them(self):
+        for values, value, own in (([True, False], 1, True), ([True, False], 0, False), ([False, True], "True", True), ([64.0, 128.0], 128, 128.0)):
+            found = _own(values, value)
+            self.assertEqual((found, type(found)), (own, type(own)))
+
+    def test_a_strategy_that_is_none_is_refused_before_anything_is_measured(self):
+        for wrong in ("genetic", "then"):
+            with self.assertRaisesRegex(seqtune.InputError, f"then='{wrong}' is not one of"):
+                Strategy(self.model, self.kernel, then=wrong)
+        with self.assertRaisesRegex(seqtune.InputError, "top='5' is not a number"):
+            Strategy(self.model, self.kernel, top="5")
 
     def test_a_file_that_is_no_cache_is_told_in_a_sentence(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ from typing import Any
 from seqtune._seqtune import Device, Kernel, Space
 from seqtune.errors import DeviceNotFoundError, Error, FileError, InputError, said
 from seqtune.kernel_tuner.caches import read
-from seqtune.kernel_tuner.restrictions import SAMPLES, Untranslatable, answer_of, lambdas_of, of_lambda, outer_values, samples, translated
+from seqtune.kernel_tuner.restrictions import SAMPLES, Untranslatable, answer_of, check_text, lambdas_of, of_lambda, outer_values, samples, translated
 
 #: Names that Kernel Tuner takes for the sizes of a thread block where nothing else is said.
 BLOCK = ("block_size_x", "block_size_y", "block_size_z")
@@ -223,6 +223,8 @@ def _constraints(values: Mapping[str, Sequence[Any]], fields: list[str], restric
     found: list[Found] = []
     unread: list[str] = []
     for restriction in given:
+        if isinstance(restriction, str):
+            check_text(restriction, values)
         try:
             found.append(_constraint(restriction, values, fields))
         except Untranslatable as error:

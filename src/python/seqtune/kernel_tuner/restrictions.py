@@ -8,6 +8,7 @@ where it stands. What was translated is held against Python's own answers over c
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import itertools
 import random
@@ -16,6 +17,8 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from seqtune.errors import InputError
 
 #: Configs that a translation is held against: all of a space that has no more, else as many at random.
 SAMPLES = 2_000
@@ -51,6 +54,19 @@ class Text:
 _COMPARISONS: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.LtE: "<=", ast.GtE: ">=", ast.Lt: "<", ast.Gt: ">"}
 _SUMS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
 _TRUTHS: dict[type, str] = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "!="}
+
+
+def check_text(text: str, names: Iterable[str]) -> None:
+    """Refuses a restriction that is no expression of Python's, or that names what is no parameter."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"restriction `{text[:100]}` is no expression of Python ({getattr(error, 'msg', error)})") from None
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    known = {*names, *dir(builtins), *bound, *(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in known:
+            raise InputError(f"restriction `{text[:100]}` names `{node.id}`, which is no parameter (there are {', '.join(names)})")
 
 
 def translated(text: str, names: Values | Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from seqtune._seqtune import Device, Kernel, Model, Prediction
@@ -43,8 +43,9 @@ class Strategy:
         then: Then = "genetic_algorithm",
         only_unsure: bool = False,
     ) -> None:
-        if top < 1:
-            raise InputError(f"top={top} is below 1")
+        if not isinstance(top, numbers.Integral) or top < 1:
+            raise InputError(f"top={top!r} is not a number from 1")
+        _check_then(then)
         if not isinstance(model, Model):
             named = kernel.name if isinstance(kernel, Kernel) else None if kernel is None else Kernel(kernel).name
             model = Model(model, kernel=named)
@@ -64,6 +65,8 @@ class Strategy:
 
         predictor = self._on(runner)
         self.predictions = self._ranked(predictor, searchspace, self._problem(predictor, runner))
+        if not self.predictions:
+            warnings.warn("no config of tune_params is one of the kernel's, so that nothing was predicted", stacklevel=3)
         cost = CostFunc(searchspace, tuning_options, runner, scaling=False, snap=False)
         try:
             configs = [_tuple(searchspace, prediction) for prediction in self.predictions]
@@ -154,9 +157,14 @@ def _check_names(kernel: Kernel, searchspace: Any) -> None:
 
 
 def _tuple(searchspace: Any, prediction: Prediction) -> tuple[Any, ...]:
-    """A config in the order of ``tune_params``; what is not the kernel's has one value."""
+    """A config in the order of ``tune_params``, of its own values; what is not the kernel's has one value."""
     config = prediction.config
-    return tuple(config.get(name, values[0]) for name, values in searchspace.tune_params.items())
+    return tuple(_own(values, config.get(name, values[0])) for name, values in searchspace.tune_params.items())
+
+
+def _own(values: Sequence[Any], value: Any) -> Any:
+    """The value of ``tune_params`` that a kernel's value stands for: ``True`` for 1, so that it is written into the source as the user does."""
+    return next((own for own in values if own == value or str(own) == str(value)), value)
 
 
 def _configs(kernel: Kernel, searchspace: Any) -> list[dict[str, int]]:
@@ -167,6 +175,18 @@ def _configs(kernel: Kernel, searchspace: Any) -> list[dict[str, int]]:
     return [config for config in whole if all(config[name] in values for name, _, values in places)]
 
 
+def _check_then(then: Then) -> None:
+    """Refuses a name that is none of Kernel Tuner's strategies, where Kernel Tuner is here to be asked."""
+    if not isinstance(then, str):
+        return
+    try:
+        from kernel_tuner.interface import strategy_map
+    except ImportError:
+        return
+    if then not in strategy_map:
+        raise InputError(f"then={then!r} is not one of {', '.join(strategy_map)}")
+
+
 def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
     """Runs another strategy, from the best config so far where it takes a starting point."""
     from kernel_tuner.interface import strategy_map
@@ -175,8 +195,6 @@ def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tu
 
     chosen: Any = then
     if isinstance(then, str):
-        if then not in strategy_map:
-            raise InputError(f"then={then!r} is not one of {', '.join(strategy_map)}")
         chosen = strategy_map[then]
     elif isinstance(then, OptAlg):
         chosen = OptAlgWrapper(then)
