@@ -179,8 +179,7 @@ impl Shown<'_> {
     fn configs(&self) -> Result<()> {
         let space = self.space();
         if space.counter().total() == Count::Exactly(0) {
-            let why =
-                ruled_out(&self.kernel, &self.problem, &self.device).unwrap_or_else(|| "no config is legal".into());
+            let why = ruled_out(self.kernel, self.problem, self.device).unwrap_or_else(|| "no config is legal".into());
             return Err(Error::NoLegalConfig(format!("{} on {}: {why}", self.kernel.name, self.device.name)));
         }
         let programs = self.args.compile.then(|| self.compile_queue()).transpose()?;
