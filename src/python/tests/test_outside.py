@@ -39,12 +39,12 @@ class Outside(unittest.TestCase):
         return said
 
     def test_numbers_of_any_size_are_refused_where_they_are_out_of_range(self):
-        predictor = seqtune.Predictor(self.model)
+        predictor = seqtune.Predictor(self.model, device="epyc")
         space = seqtune.Space("gemm", PROBLEM, "H200")
         for count in (-1, 0, HUGE, -HUGE, UNSAID):
             for name in ("top", "width", "threads"):
                 self.assertIn(f"{name}=", self.refused(predictor.predict, PROBLEM, **{name: count}))
-            self.refused(seqtune.Chooser, self.model, top=count)
+            self.refused(seqtune.Chooser, self.model, device="epyc", top=count)
             self.refused(space.sample, count)
         for seed in (-1, 1 << 64, HUGE, UNSAID):
             self.assertIn("seed=", self.refused(space.sample, 3, seed=seed))
@@ -63,13 +63,13 @@ class Outside(unittest.TestCase):
         self.assertEqual(seqtune.Device.from_limits("d", local_memory=1).limits, {"local_memory": 1.0})
 
     def test_times_and_goals_are_numbers_above_0(self):
-        chooser = seqtune.Chooser(self.model)
+        chooser = seqtune.Chooser(self.model, device="epyc")
         pick = chooser.pick(PROBLEM)
         for wrong in (float("nan"), float("inf"), 0, -1, UNSAID):
             self.refused(chooser.report, pick, wrong)
             self.refused(chooser.report, pick, 1.0, wrong)
             self.refused(chooser.set_goal, time_us=wrong)
-            self.refused(seqtune.Chooser, self.model, setup_us=wrong if wrong else -1.0)
+            self.refused(seqtune.Chooser, self.model, device="epyc", setup_us=wrong if wrong else -1.0)
         self.refused(chooser.set_goal, "\x1b[2J")
 
     def sweep(self, measure, **more):
@@ -108,7 +108,7 @@ class Outside(unittest.TestCase):
             self.sweep(lambda p, c: exec("raise SystemExit(3)"), journal=os.path.join(self.folder.name, "t.jsonl"))
 
     def test_columns_that_claim_more_rows_than_memory_holds_are_refused(self):
-        predictor = seqtune.Predictor(self.model)
+        predictor = seqtune.Predictor(self.model, device="epyc")
         self.refused(predictor.predict, {"M": range(10**12), "N": 64, "K": 64})
 
     def test_an_error_is_one_line_of_a_size_and_survives_pickling(self):
