@@ -97,7 +97,7 @@ class Strategies(unittest.TestCase):
         for wrong in ("genetic", "then"):
             with self.assertRaisesRegex(seqtune.InputError, f"then='{wrong}' is not one of"):
                 Strategy(self.model, self.kernel, then=wrong)
-        with self.assertRaisesRegex(seqtune.InputError, "top='5' is not a number"):
+        with self.assertRaisesRegex(seqtune.InputError, "top='5' is no whole number"):
             Strategy(self.model, self.kernel, top="5")
 
     def test_a_file_that_is_no_cache_is_told_in_a_sentence(self):
@@ -116,15 +116,17 @@ class Strategies(unittest.TestCase):
             with self.assertRaisesRegex(seqtune.InputError, words):
                 problem_of_size(self.kernel, size)
 
-    def test_another_device_is_warned_of(self):
+    def test_another_device_is_warned_of_where_it_is_named_and_else_refused_by_a_model_of_several(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "other.json")
             with open(path, "w") as file:
                 json.dump({**self.cache, "device_name": "another"}, file)
             with self.assertWarns(seqtune.UnseenDeviceWarning):
                 Strategy(self.model, self.kernel, device="H200")
-            with self.assertWarns(seqtune.UnseenDeviceWarning):
+            with self.assertRaisesRegex(seqtune.DeviceNotFoundError, "Kernel Tuner tunes on another, and the model learned"):
                 replay(path, strategy=Strategy(self.model, self.kernel, top=1, then=None), **QUIET)
+            named = Strategy(self.model, self.kernel, device="epyc", top=1, then=None)
+            self.assertEqual(len(replay(path, strategy=named, **QUIET)[0]), 1)
 
 
 class Descriptions(unittest.TestCase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +44,12 @@ class Strategy:
         then: Then = "genetic_algorithm",
         only_unsure: bool = False,
     ) -> None:
-        if not isinstance(top, numbers.Integral) or top < 1:
-            raise InputError(f"top={top!r} is not a number from 1")
+        try:
+            top = operator.index(top)
+        except TypeError:
+            raise InputError(f"top={top!r} is no whole number") from None
+        if top < 1:
+            raise InputError(f"top={top} is below 1")
         _check_then(then)
         if not isinstance(model, Model):
             named = kernel.name if isinstance(kernel, Kernel) else None if kernel is None else Kernel(kernel).name
