@@ -105,7 +105,9 @@ fn a_shard_goes_on_as_what_it_was_begun_and_an_array_names_it() {
 
 #[test]
 fn a_shard_that_no_sweep_has_is_refused_by_check_merge_and_status_alike() {
-    let folder = tempfile::tempdir().unwrap();
+    // what lies in the system's folder is others'
+    let outer = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir_in(outer.path()).unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     assert_eq!(sweep(Path::new(&at("s.jsonl")), &["--shard", "1/2"]).2, 0);
     let journal = at("s.1-of-2.jsonl");
