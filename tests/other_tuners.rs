@@ -365,7 +365,13 @@ fn autoheuristics_files_are_of_the_device_that_is_named_and_bad_rows_and_files_a
     let out = place.path("out.sqt");
     let import = |more: &[&str]| run(&[&["import", "autoheuristic", &file, "-o", &out, "--overwrite"], more].concat());
     let (told, err, code) = import(&[&junk]);
-    assert!(code == 0 && told.contains("2 records") && told.contains("is over thirty days"), "{told}{err}");
+    assert!(
+        code == 0
+            && told.contains("2 records")
+            && told.contains("left out, 1 row: ")
+            && told.contains("is over thirty days"),
+        "{told}{err}"
+    );
     assert!(err.contains("junk.txt: is no file of AutoHeuristic"), "{err}");
     assert_eq!(import(&["--device", "A100"]).2, 0);
     let (_, err, code) = import(&["--device", "H100"]);

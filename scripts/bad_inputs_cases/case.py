@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import struct
 import subprocess
@@ -107,24 +106,22 @@ def head(*keys, value):
     return change
 
 
-def sealed(change):
-    """A model whose description was changed, with the right checksum."""
+def opened(path):
+    """Header and tensors of a model's file."""
+    whole = path.read_bytes()
+    length = struct.unpack("<Q", whole[:8])[0]
+    return json.loads(whole[8 : 8 + length]), whole[8 + length :]
 
-    def run(path, tensors=None):
-        bytes_ = path.read_bytes()
-        length = struct.unpack("<Q", bytes_[:8])[0]
-        header = json.loads(bytes_[8 : 8 + length])
-        meta = header["__metadata__"]
-        meta["seqtune"] = json.dumps(change(json.loads(meta["seqtune"])), separators=(",", ":"))
-        meta["sha256"] = "0" * 64
-        text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-        text += b" " * (-len(text) % 8)
-        whole = struct.pack("<Q", len(text)) + text + bytes_[8 + length :]
-        at = whole.index(b'"sha256":"') + 10
-        sum_ = hashlib.sha256(whole[:at] + whole[at + 64 :]).hexdigest().encode()
-        path.write_bytes(whole[:at] + sum_ + whole[at + 64 :])
 
-    return run
+def seal(path, header, tensors):
+    """Writes a model's file with the right checksum."""
+    header["__metadata__"]["sha256"] = "0" * 64
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    whole = struct.pack("<Q", len(text)) + text + tensors
+    at = whole.index(b'"sha256":"') + 10
+    checksum = hashlib.sha256(whole[:at] + whole[at + 64 :]).hexdigest().encode()
+    path.write_bytes(whole[:at] + checksum + whole[at + 64 :])
 
 
 def model(toy, change):
@@ -132,8 +129,10 @@ def model(toy, change):
 
     def place(path):
         path.mkdir(exist_ok=True)
-        shutil.copy(toy / "model/model.safetensors", path / "model.safetensors")
-        sealed(change)(path / "model.safetensors")
+        header, tensors = opened(toy / "model/model.safetensors")
+        meta = header["__metadata__"]
+        meta["seqtune"] = json.dumps(change(json.loads(meta["seqtune"])), separators=(",", ":"))
+        seal(path / "model.safetensors", header, tensors)
 
     return place
 

@@ -25,7 +25,7 @@ COLUMNS = (
 )
 
 
-def swept(name, field_name="n", labels=None):
+def swept(name, field_name="n"):
     """A sweep of a program with a parameter of this name."""
     text = HEAD.replace("name = 'A'", f"name = '{name}'").replace("name = 'n'", f"name = '{field_name}'")
 
@@ -38,13 +38,11 @@ def swept(name, field_name="n", labels=None):
     return run
 
 
-def one_of_each(name):
-    def check(_, folder):
-        columns = (folder / "o.csv").read_text().splitlines()[0].split(",")
-        twice = {column for column in columns if columns.count(column) > 1}
-        return f"silent: column {min(twice)} is there twice" if twice else ""
-
-    return check
+def one_of_each(_, folder):
+    """That no column of a table is there twice."""
+    columns = (folder / "o.csv").read_text().splitlines()[0].split(",")
+    twice = {column for column in columns if columns.count(column) > 1}
+    return f"silent: column {min(twice)} is there twice" if twice else ""
 
 
 def comes_back(answer, folder):
@@ -68,7 +66,7 @@ def names(toy):
             ["export", "csv", "j.jsonl", "--kernel", "k", "-o", "o.csv"],
             run=swept(name),
             status=(0,),
-            check=one_of_each(name),
+            check=one_of_each,
         )
         yield Case(
             kind,
@@ -85,7 +83,7 @@ def names(toy):
                 ["export", "csv", "j.jsonl", "--kernel", "k", "-o", "o.csv"],
                 run=swept("A", name),
                 status=(0,),
-                check=one_of_each(name),
+                check=one_of_each,
             )
     labels = ("A+1", "A-1", "A_1")
     text = HEAD.replace("}]\nparameter", "}, { name = 'c', kind = 'choice', labels = ['A+1', 'A-1', 'A_1'], meaning = 'x' }]\nparameter", 1)

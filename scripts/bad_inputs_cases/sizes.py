@@ -2,12 +2,10 @@
 
 import bz2
 import gzip
-import hashlib
 import json
-import struct
 import zlib
 
-from .case import Case, FAKE, HEAD, Unmade, VEC, made, model
+from .case import Case, FAKE, HEAD, Unmade, VEC, made, model, opened, seal
 
 
 def zeros(size, pack):
@@ -44,21 +42,13 @@ def tree_bomb(toy):
 
     def place(path):
         path.mkdir(exist_ok=True)
-        bytes_ = (toy / "model/model.safetensors").read_bytes()
-        length = struct.unpack("<Q", bytes_[:8])[0]
-        header, data = json.loads(bytes_[8 : 8 + length]), bytes_[8 + length :]
+        header, data = opened(toy / "model/model.safetensors")
         packer = zlib.compressobj(1)
         bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(3 << 10)) + packer.flush()
         header.pop("trees", None)
         end = max(part["data_offsets"][1] for name, part in header.items() if name != "__metadata__")
         header["trees"] = {"dtype": "U8", "shape": [len(bomb)], "data_offsets": [end, end + len(bomb)]}
-        header["__metadata__"]["sha256"] = "0" * 64
-        text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        whole = struct.pack("<Q", len(text)) + text + data[:end] + bomb
-        at = whole.index(b'"sha256":"') + 10
-        sum_ = hashlib.sha256(whole[:at] + whole[at + 64 :]).hexdigest().encode()
-        (path / "model.safetensors").write_bytes(whole[:at] + sum_ + whole[at + 64 :])
+        seal(path / "model.safetensors", header, data[:end] + bomb)
 
     return place
 
@@ -103,11 +93,9 @@ def sizes(toy):
 
     def shard(index, of):
         def change(lines):
-            found = json.dumps(lines[0])
-            lines[0]["recipe" if "recipe" in lines[0] else "provenance"] = lines[0].get("recipe", lines[0].get("provenance"))
             shards = [place for place in nested(lines[0]) if "index" in place and "of" in place]
             if not shards:
-                raise Unmade(f"no shard in {found[:200]}")
+                raise Unmade(f"no shard in {json.dumps(lines[0])[:200]}")
             shards[0]["index"], shards[0]["of"] = index, of
 
         return change

@@ -41,9 +41,8 @@ def texts(toy):
         table = HEAD + "[run]\ncommand = ['sh', '{kernel}/s.sh']\nfiles = ['s.sh']\ntime = { pattern = 'time ([0-9.]+)' }\n"
         yield Case(kind, f"sweep: {name} in what a program prints", SWEEP, {"k/kernel.toml": table, "k/s.sh": script}, (0, 1, 3), ("j.jsonl",))
         device = f"[[device]]\nname = {toml(text)}\nlimits = {{ is_cpu = 0.0 }}\n"
-        for words in (["check", "d.toml"], ["devices", "d.toml"], ["space", "toy", "M=64", "--device", "d.toml"]):
-            if words[0] != "devices":
-                yield Case(kind, f"{words[0]}: {name} in a device's name", words, {"d.toml": device, **kernel}, (2,))
+        for words in (["check", "d.toml"], ["space", "toy", "M=64", "--device", "d.toml"]):
+            yield Case(kind, f"{words[0]}: {name} in a device's name", words, {"d.toml": device, **kernel}, (2,))
     header = ["export", "header", "m", "M=64", "M=128", "--kernel", "toy", "--samples", "30", "-o", "o.h"]
     for name in ("A100 */ int injected; /*", "A100 */ #error x", "A100 \\", "A100 ??/", 'A100 " + "', "A100 // \\"):
         files = {"m": model(toy, with_value(name, "devices", 0, "name")), **kernel}
