@@ -221,7 +221,9 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
         assert!(code == 2 && err.contains("would be judged as held out"), "{err}");
     }
 
-    let (out, err, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--fallback", &sweep]);
+    let (_, err, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--fallback", &sweep]);
+    assert!(code == 2 && err.contains("measured on fake, and H200 is asked about"), "{err}");
+    let (out, err, code) = fake(&["predict", &model, &toy, "M=700", "--device", "fake", "--fallback", &sweep]);
     assert!(code == 0 && out.contains("unsure: measure the first few") && out.contains("nearest  "), "{out}{err}");
     let (out, _, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--json"]);
     let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
