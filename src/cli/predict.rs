@@ -7,7 +7,7 @@ use seqtune_predict::candidate::Candidate;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::evidence::{Informed, Known};
 use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem};
+use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Problem, listed};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::{Grounds, TimeBasis};
@@ -283,8 +283,8 @@ impl Printer<'_> {
                 "learned_on": grounds.learned_on, "predictions": list, "unsure": unsure,
                 "by": if self.distilled { "distilled" } else { "whole" }, "shown": self.shown,
             });
-            if let Some(field) = beyond {
-                answer["beyond"] = field.into();
+            if !beyond.is_empty() {
+                answer["beyond"] = beyond.into();
             }
             if let Some(note) = grounds.note() {
                 answer["note"] = note.into();
@@ -299,7 +299,12 @@ impl Printer<'_> {
         }
         let mut notes = Vec::new();
         if unsure {
-            let beyond = beyond.map_or(String::new(), |field| format!(", {field} is beyond what it learned from"));
+            let fields = listed(beyond.iter().copied(), "and");
+            let beyond = match beyond.len() {
+                0 => String::new(),
+                1 => format!(", {fields} is beyond what it learned from"),
+                _ => format!(", {fields} are beyond what it learned from"),
+            };
             notes.push(format!("unsure{beyond}: measure the first few"));
         }
         if let Some(share) = self.cover {

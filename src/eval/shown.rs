@@ -134,11 +134,16 @@ fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], an
 }
 
 /// Sizes that a model learned from, by its own data among a table's; `None` where none of them are.
-fn reach(Subject { kernel, table, .. }: &Subject, meta: &Meta) -> Option<Reach> {
+fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option<Reach> {
     let learned = |tried: &&MeasuredProblem| {
         is_own(table, meta, tried) && meta.split.part(&kernel.shape(&tried.problem)) != Part::Test
     };
-    Reach::of(kernel, table.tried.iter().filter(learned).map(|tried| &tried.problem))
+    let least = |tried: &MeasuredProblem| {
+        let times = tried.costs(Objective::Time);
+        times.into_iter().map(|(_, us)| us).filter(|us| *us > 0.0).min_by(f64::total_cmp)
+    };
+    let of = |tried: &'a MeasuredProblem| (&tried.problem, table.devices[tried.device].name.as_str(), least(tried));
+    Reach::of(kernel, table.tried.iter().filter(learned).map(of))
 }
 
 fn is_own(table: &Table, meta: &Meta, tried: &MeasuredProblem) -> bool {

@@ -5,8 +5,9 @@
 
 use crate::error::{Result, input};
 use crate::kernel::spec::{Field, FieldKind};
-use crate::kernel::{Kernel, Objective, Problem};
+use crate::kernel::{Device, Kernel, Objective, Problem};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Problems below which nothing is said to be shown.
 pub const FEWEST: usize = 5;
@@ -144,19 +145,32 @@ impl Shown {
     }
 }
 
-/// Values of the fields of the problems that a model learned from.
+/// What the problems of a kernel that a model learned from span.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reach {
     /// Kernel.
     pub kernel: String,
     /// By the order of the kernel's fields: least and greatest of a number, or all labels of a choice that were there.
     pub fields: Vec<Vec<f64>>,
+    /// The least time of any config of any of these problems, in microseconds, by the device's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quickest_us: BTreeMap<String, f64>,
 }
 
 impl Reach {
-    /// Of learned problems; `None` of none.
-    pub fn of<'p>(kernel: &Kernel, problems: impl Iterator<Item = &'p Problem>) -> Option<Reach> {
-        let problems: Vec<&Problem> = problems.collect();
+    /// Of learned problems, each with its device and its least time in microseconds, where it has one; `None` of none.
+    pub fn of<'p>(
+        kernel: &Kernel,
+        learned: impl Iterator<Item = (&'p Problem, &'p str, Option<f64>)>,
+    ) -> Option<Reach> {
+        let mut quickest_us: BTreeMap<String, f64> = BTreeMap::new();
+        let mut problems: Vec<&Problem> = Vec::new();
+        for (problem, device, least) in learned {
+            problems.push(problem);
+            if let Some(us) = least.filter(|us| us.is_finite() && *us > 0.0) {
+                quickest_us.entry(device.into()).and_modify(|least| *least = least.min(us)).or_insert(us);
+            }
+        }
         let field = |(at, field): (usize, &Field)| {
             let mut values: Vec<f64> = problems.iter().map(|problem| problem.values[at]).collect();
             values.sort_by(f64::total_cmp);
@@ -167,17 +181,23 @@ impl Reach {
             }
         };
         let fields = kernel.fields.iter().enumerate().map(field).collect();
-        (!problems.is_empty()).then(|| Reach { kernel: kernel.name.clone(), fields })
+        (!problems.is_empty()).then(|| Reach { kernel: kernel.name.clone(), fields, quickest_us })
     }
 
-    /// The first field of a problem whose value is beyond what was learned from; `None` where all are within.
-    pub fn beyond<'k>(&self, kernel: &'k Kernel, problem: &Problem) -> Option<&'k str> {
+    /// The fields of a problem whose values are beyond what was learned from.
+    pub fn beyond<'k>(&self, kernel: &'k Kernel, problem: &Problem) -> Vec<&'k str> {
         let within = |(field, (learned, value)): (&Field, (&Vec<f64>, &f64))| match field.kind {
             FieldKind::Choice => learned.contains(value),
             _ => learned.first() <= Some(value) && Some(value) <= learned.last(),
         };
-        let mut all = kernel.fields.iter().zip(self.fields.iter().zip(&problem.values));
-        all.find(|field| !within(*field)).map(|(field, _)| field.name.as_str())
+        let all = kernel.fields.iter().zip(self.fields.iter().zip(&problem.values));
+        all.filter(|field| !within(*field)).map(|(field, _)| field.name.as_str()).collect()
+    }
+
+    /// The least time that was measured on the device of any learned problem, in microseconds; `None` where that was not recorded.
+    pub fn quickest_us(&self, device: &Device) -> Option<f64> {
+        let own = self.quickest_us.iter().filter(|(name, _)| device.is_called(name));
+        own.map(|(_, us)| *us).min_by(f64::total_cmp)
     }
 }
 
@@ -192,12 +212,15 @@ mod tests {
         let kernel = Kernel::open(&toy.display().to_string()).unwrap();
         let problem = |text: &str| kernel.problem(text).unwrap();
         let learned = ["M=64", "M=900", "M=128"].map(problem);
-        let reach = Reach::of(&kernel, learned.iter()).unwrap();
-        assert_eq!(reach.beyond(&kernel, &problem("M=500")), None);
-        assert_eq!(reach.beyond(&kernel, &problem("M=64")), None);
-        assert_eq!(reach.beyond(&kernel, &problem("M=901")), Some("M"));
-        assert_eq!(reach.beyond(&kernel, &problem("M=63")), Some("M"));
-        assert_eq!(Reach::of(&kernel, [].iter()), None);
+        let times = [Some(7.5), None, Some(f64::NAN)];
+        let reach = Reach::of(&kernel, learned.iter().zip(times).map(|(p, least)| (p, "H200", least))).unwrap();
+        assert!(reach.beyond(&kernel, &problem("M=500")).is_empty());
+        assert!(reach.beyond(&kernel, &problem("M=64")).is_empty());
+        assert_eq!(reach.beyond(&kernel, &problem("M=901")), ["M"]);
+        assert_eq!(reach.beyond(&kernel, &problem("M=63")), ["M"]);
+        assert_eq!(Reach::of(&kernel, std::iter::empty()), None);
+        let [h200, t4] = ["H200", "T4"].map(|name| Device::described(name).unwrap());
+        assert_eq!((reach.quickest_us(&h200), reach.quickest_us(&t4)), (Some(7.5), None));
     }
 
     #[test]

@@ -14,7 +14,7 @@ impl Predictor {
     /// often on problems that are like this one; unmarked, it then loses more than [`LOSS`] no more often than [`RISK`].
     pub fn is_unsure(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
         let doubts = |first: &Candidate| self.doubts((query.device, query.objective), first.probability, first.risk);
-        !self.saw(query.device) || self.beyond(problem).is_some() || candidates.first().is_some_and(doubts)
+        !self.saw(query.device) || !self.beyond(problem).is_empty() || candidates.first().is_some_and(doubts)
     }
 
     /// Whether the first choice of an answer may stand unmeasured: it is not unsure, and nine tenths of the first choices on problems held out lost
@@ -56,8 +56,8 @@ impl Predictor {
         self.shown.iter().filter(fits).min_by_key(|shown| shown.kernels.len())
     }
 
-    /// The first field of a problem that is beyond all that the model learned from.
-    pub fn beyond(&self, problem: &Problem) -> Option<&str> {
-        self.reach.as_ref().and_then(|reach: &Reach| reach.beyond(self.kernel(), problem))
+    /// The fields of a problem that are beyond all that the model learned from.
+    pub fn beyond(&self, problem: &Problem) -> Vec<&str> {
+        self.reach.as_ref().map_or_else(Vec::new, |reach: &Reach| reach.beyond(self.kernel(), problem))
     }
 }

@@ -50,9 +50,11 @@ impl Predictor {
         }
     }
 
-    /// Microseconds that a problem takes at least, as [`least_us`] knows them.
+    /// Microseconds that a problem takes at least: as [`least_us`] knows them, and no less than the quickest config of all problems that were learned
+    /// of the device. A launch alone takes about as long, and nothing shorter was learned.
     pub fn least_us(&self, problem: &Problem, device: &Device) -> f64 {
-        least_us(self.kernel(), problem, device)
+        let least = least_us(self.kernel(), problem, device);
+        least.max(self.reach.as_ref().and_then(|reach| reach.quickest_us(device)).unwrap_or(0.0))
     }
 
     /// Whether the times of an answer are the model's: one for each candidate.

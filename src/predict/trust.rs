@@ -12,7 +12,8 @@ use crate::kernel::Device;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What log-odds are multiplied by on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all.
+/// What log-odds are multiplied by on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all. Of tuned
+/// configs: no GPU was left out of sweeps, whose first choices are far less probable, and half the log-odds of those would raise them.
 const SLOPE: [f64; 2] = [0.5, 1.0];
 
 /// Log-odds that are lost there besides.
@@ -161,6 +162,11 @@ impl Trust {
         self.seen.is_none() && self.measured.is_empty() && self.timed.is_none()
     }
 
+    /// Whether the model learned of tuned configs.
+    pub(crate) fn is_of_tuned(&self) -> bool {
+        self.timed.is_some() || self.seen.is_some()
+    }
+
     /// Whether predicted times of a device rest on times: a model of tuned configs that saw none of it would tell those of another.
     pub fn tells_times(&self, device: &Device) -> bool {
         self.timed.as_ref().is_none_or(|names| names.iter().any(|name| device.is_called(name)))
@@ -180,7 +186,8 @@ impl Trust {
         let far = devices.iter().map(|d| distance(d, device)).min_by(f64::total_cmp).unwrap_or(0.0);
         let Line { slope, offset } = self.seen.unwrap_or(Line::SAME);
         let kind = is_cpu(device) as usize;
-        Line { slope: SLOPE[kind] * slope, offset: SLOPE[kind] * offset - NEAR[kind] - FAR * far.min(FARTHEST) }
+        let shrinks = if self.is_of_tuned() { SLOPE[kind] } else { 1.0 };
+        Line { slope: shrinks * slope, offset: shrinks * offset - NEAR[kind] - FAR * far.min(FARTHEST) }
     }
 
     /// Learns what probabilities are worth on a device that the model never saw, of where best configs stand by the probabilities that the
@@ -250,6 +257,15 @@ mod tests {
         assert!((1.0..1.5).contains(&distance(&a100, &h100)));
         assert!(distance(&a100, &mi50) > 2.0);
         assert_eq!(distance(&rx, &mi50), distance(&mi50, &rx));
+    }
+
+    #[test]
+    fn no_config_of_a_model_of_sweeps_is_more_probable_where_it_never_was() {
+        let [h200, rtx, mi50] = ["H200", "RTX 4090", "MI50"].map(device);
+        for other in [&rtx, &mi50] {
+            let line = Trust::default().line(other, std::slice::from_ref(&h200));
+            assert!([1e-6, 0.001, 0.02, 0.3, 0.9, 0.999].iter().all(|p| line.at(*p) < *p), "{line:?}");
+        }
     }
 
     #[test]
