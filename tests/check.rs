@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::run;
+use common::{run, seqtune, text, write};
 
 #[test]
 fn everything_that_ships_is_sound_and_described() {
@@ -162,6 +162,42 @@ fn a_device_that_is_there_twice_is_refused_wherever_its_file_is_read() {
     }
     std::fs::write(&path, device("one", "aliases = ['One', 'uno']") + &device("two", "")).unwrap();
     assert_eq!(run(&["check", &path]).2, 0);
+}
+
+#[test]
+fn a_parameter_that_no_source_and_no_launch_names_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    // `W` is there in a comment alone, `WG` in the launch, `V` in the source
+    let program = "// W\n__kernel void f(const int n, __global const float* x, __global float* y) { int i = get_global_id(0); if (i < n) y[i] = V * x[i]; }\n";
+    write(folder.path(), "f.cl", program.as_bytes());
+    let parameters = ["--parameter", "V=1,2", "--parameter", "W=1,2", "--parameter", "WG=32,64"];
+    let words = ["init", &place, "--source", "f.cl", "--field", "n=1..1000", "--global", "cdiv(n, WG) * WG"];
+    let (out, err, code) = run(&[&words[..], &["--local", "WG"], &parameters].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let (out, err, code) = run(&["check", &place]);
+    assert!(code == 0 && out.contains(": sound"), "{out}{err}");
+    assert!(err.contains("names parameter `W`, so that all of its values do the same"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
+#[test]
+fn a_dataset_is_held_against_the_kernel_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let toy = common::write_toy(&folder.path().join("toy"));
+    let data = folder.path().join("a.jsonl").display().to_string();
+    let sweep = ["sweep", &toy, "--problems", "M=64", "--device", "fake", "--sample", "2", "-o", &data];
+    let (out, err, code) = text(seqtune(&sweep).env("SEQTUNE_FAKE", "slow=1").output().unwrap());
+    assert_eq!(code, 0, "{out}{err}");
+    let (_, err, code) = run(&["check", &data]);
+    assert!(code == 0 && err.contains("kernel toy is not here") && err.contains("--kernel"), "{err}");
+    let (out, err, code) = run(&["check", &data, "--kernel", &toy]);
+    assert!(code == 0 && !err.contains("is not here"), "{out}{err}");
+    let (_, err, code) = run(&["check", &data, "--kernel", "gemm"]);
+    assert!(
+        code == 0 && err.contains("kernel toy is not here, and --kernel names gemm, so the records were not"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -65,6 +65,11 @@ fn results_of_a_tuner_are_records_and_what_is_none_is_counted() {
     let second = write(folder.path(), "b.json", result(65, &[(ONE, 0.4)]).as_bytes());
     let again = write(folder.path(), "c.json", result(65, &[(ONE, 0.4)]).as_bytes());
     let output = folder.path().join("a.sqt").display().to_string();
+    let later = write(folder.path(), "d.json", result(65, &[(ONE, 0.5)]).as_bytes());
+    let (out, err, code) = run(&["import", "clblast", &second, &later, "-o", &output]);
+    assert!(code == 0 && out.contains("1 record of xgemm_direct"), "{out}{err}");
+    assert!(out.contains("measured again, 1 config: the times stand beside those of an earlier one"), "{out}");
+    std::fs::remove_file(&output).unwrap();
     let (out, err, code) = run(&["import", "clblast", &first, &second, &again, "-o", &output]);
     assert!(
         code == 0 && out.contains("3 records of xgemm_direct on A processor from 6 configs of 3 files"),
@@ -270,6 +275,21 @@ fn whatever_kernels_and_devices_are_called_the_header_compiles_and_nothing_of_a_
         };
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     }
+}
+
+#[test]
+fn a_model_of_other_kernels_is_exported_where_they_are_named_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = folder.path().join("table.h").display().to_string();
+    let export = ["export", "clblast", "models/gemm-cpu", "M=64,N=96,K=12", "--device", "epyc", "-o", &header];
+    let (_, err, code) = run(&export);
+    assert!(
+        code == 2 && err.contains("has no model of a kernel of CLBlast (xgemm_direct, xgemm, gemm_routine)"),
+        "{err}"
+    );
+    assert!(!std::path::Path::new(&header).exists());
+    let (out, err, code) = run(&[&export[..], &["--kernel", "gemm"]].concat());
+    assert!(code == 0 && out.contains("1 product of gemm"), "{out}{err}");
 }
 
 #[test]

@@ -176,6 +176,16 @@ fn a_journal_cuts_off_a_torn_line_and_refuses_another_sweep() {
     other.seed = 7;
     let refused = Journal::open(&path, other).err().unwrap().to_string();
     assert!(refused.contains("was begun with seed 1, not 7"), "{refused}");
+    // one in which nothing was measured yet is begun anew
+    let empty = folder.path().join("empty.jsonl");
+    drop(Journal::open(&empty, dataset.header.clone()).unwrap());
+    let mut header = dataset.header.clone();
+    header.seed = 7;
+    let mut journal = Journal::open(&empty, header.clone()).unwrap();
+    journal.append(dataset.records[0].clone()).unwrap();
+    drop(journal);
+    let found = Dataset::load(&empty).unwrap();
+    assert_eq!((found.header, found.records.len()), (header, 1));
 }
 
 #[test]

@@ -115,6 +115,10 @@ fn what_is_there_twice_counts_once_and_what_cannot_be_read_is_named_and_left_out
             && told.contains("left out, 2 configs: the same as an earlier one")
             && records.len() == 2
     );
+    let later = place.write("later.json", &cache("NVIDIA T4", "vec", &[(32, "0.75"), (64, "0.25")]));
+    let (told, records) = place.import("kernel-tuner", &[&one, &later], &[], "out.sqt");
+    assert!(told.contains("measured again, 1 config: the times stand beside"), "{told}");
+    assert!(told.contains("left out, 1 config: the same as an earlier one") && records.len() == 2, "{told}");
     let junk = place.write("junk.json", "nothing");
     let (told, records) = place.import("kernel-tuner", &[&one, &junk, &cut, "missing.json"], &[], "out.sqt");
     assert!(told.contains("junk.json: is no cache file") && told.contains("missing.json: no such file"), "{told}");
@@ -126,6 +130,18 @@ fn what_is_there_twice_counts_once_and_what_cannot_be_read_is_named_and_left_out
     assert!(place.refused("kernel-tuner", &[&junk], &[]).contains("is no object of JSON"));
     let none = place.write("none.json", &cache("NVIDIA T4", "vec", &[]));
     assert!(place.refused("kernel-tuner", &[&none], &[]).contains("no config could be imported"));
+}
+
+#[test]
+fn another_name_of_the_kernel_and_another_size_than_the_file_tells_are_told() {
+    let place = Place::new();
+    let file = place.write("other.json", &cache("NVIDIA T4", "vec_add", &[(32, "0.5")]));
+    let (told, records) = place.import("kernel-tuner", &[&file], &["--problem", "n=4000"], "out.sqt");
+    assert!(told.contains("of vec (`vec_add` in the files) on T4"), "{told}");
+    assert!(told.contains("tells the problem n=1000; its records are booked as those of n=4000"), "{told}");
+    assert_eq!(&*records[0].problem, "n=4000");
+    let (told, _) = place.import("kernel-tuner", &[&file], &["--problem", "n=1000"], "out.sqt");
+    assert!(!told.contains("booked"), "{told}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
 use seqtune_measure::programs;
 use seqtune_measure::verify::workload::stated_formats;
-use seqtune_predict::error::{Result, input};
+use seqtune_predict::error::{Result, input, quoted};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::{Device, Kernel};
 use seqtune_predict::spelling::line;
@@ -35,6 +35,15 @@ fn find(name: &str, given: Option<&Kernel>) -> Result<Option<Kernel>> {
         Some(kernel) => Ok(Some(kernel.clone())),
         None => Kernel::find(name),
     }
+}
+
+/// Warns that `what` in `place` was not held against its kernel.
+fn warn_of_unheld(place: &str, what: &str, name: &str, given: Option<&Kernel>) {
+    let named = given.map_or(String::new(), |kernel| format!(", and --kernel names {}", quoted(&kernel.name)));
+    let name = quoted(name);
+    warn(&format!(
+        "{place}: kernel {name} is not here{named}, so {what} not held against it; name the folder of {name} with --kernel"
+    ));
 }
 
 /// What a path leads to.
@@ -119,10 +128,7 @@ fn model(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     for name in meta.kernels() {
         match find(name, given)? {
             Some(kernel) => drop(Predictor::new(&kernel, &model).map_err(|e| e.at(path.display()))?),
-            None => warn(&format!(
-                "{}: kernel {name} is not here, so the model was not held against it; name its folder with --kernel",
-                path.display()
-            )),
+            None => warn_of_unheld(&path.display().to_string(), "the model was", name, given),
         }
     }
     Ok(json!({
@@ -141,10 +147,7 @@ fn dataset(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     let place = path.display().to_string();
     match find(&header.kernel, given)? {
         Some(kernel) => drop(Table::new(&kernel, &[(place.clone(), dataset.clone())])?),
-        None => warn(&format!(
-            "{place}: kernel {} is not here, so the records were not held against it; name its folder with --kernel",
-            header.kernel
-        )),
+        None => warn_of_unheld(&place, "the records were", &header.kernel, given),
     }
     let problems: BTreeSet<&str> = dataset.records.iter().map(|r| &*r.problem).collect();
     let failed = dataset.records.iter().filter(|r| matches!(r.outcome, Outcome::Invalid(_))).count();

@@ -10,6 +10,7 @@ mod triton;
 use crate::cli::outputs::{Kind, Replace, claim};
 use clap::Subcommand;
 use options::{Strictness, left_behind, pair, readable, texts};
+use seqtune_data::Twice;
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner::read_cache;
 use seqtune_data::formats::ktt::read_ktt;
@@ -116,7 +117,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
         dataset.header.device.name,
         counted(*rows, "row")
     );
-    text += &left_behind(*repeated, left_out, "row", bad);
+    text += &left_behind(&Twice { same: *repeated, again: 0 }, left_out, "row", bad);
     crate::cli::answer::answer(&text);
     Ok(())
 }

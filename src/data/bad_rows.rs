@@ -1,9 +1,18 @@
-//! Rows of others that cannot be read: left out of an import and counted by reason, with an example each.
+//! Rows of others that cannot be read: left out of an import and counted by reason, with an example each. Beside them those that are there twice.
 
 use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input, quoted};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Rows of a problem and config that an earlier row has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Twice {
+    /// Those that say what the earlier one says: they are left out.
+    pub same: usize,
+    /// Those that say another time: their samples stand beside those of the earlier one.
+    pub again: usize,
+}
 
 /// Rows that are left out for one reason, and the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -100,6 +100,13 @@ impl Journal {
         let header =
             Header { provenance: header.provenance.clone().going_on(&found.header.provenance), ..header.clone() };
         if let Some(differs) = differs(&found.header, &header) {
+            // one without a record holds nothing that was measured, so that its name is free
+            if found.records.is_empty() {
+                journal.file.set_len(0).and_then(|()| journal.file.rewind()).map_err(io(path))?;
+                let line = line(&journal.dataset.header);
+                journal.write(&line)?;
+                return Ok(journal);
+            }
             return input(format!("{differs}; write to another file")).map_err(at);
         }
         journal.file.set_len(whole as u64).map_err(io(path))?;

@@ -21,7 +21,7 @@ pub mod storage;
 pub mod table;
 pub mod version;
 
-pub use bad_rows::{BadRows, Counts};
+pub use bad_rows::{BadRows, Counts, Twice};
 pub use dataset::{Carried, Dataset, FORMAT, Header, today};
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};

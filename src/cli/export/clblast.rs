@@ -3,6 +3,7 @@
 use crate::cli::answer::answer;
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::clblast::{Choice, Table, whole_tiles, write_database, write_header};
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Device, Kernel, Problem};
@@ -78,8 +79,8 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     let mut grounds: Vec<String> = known.iter().map(|(_, model)| Grounds::of(&model.meta, &device).words()).collect();
     grounds.dedup();
     let about = format!(
-        "{} products of {}, model{} {}; {}",
-        problems.len(),
+        "{} of {}, model{} {}; {}",
+        counted(problems.len(), "product"),
         names.join(", "),
         if digests.len() > 1 { "s" } else { "" },
         digests.join(", "),

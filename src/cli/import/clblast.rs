@@ -33,7 +33,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     let kernel = crate::cli::inputs::kernel(args.kernel.as_deref().or(told.kernel()).unwrap_or_default())?;
     let device = device(&args, &files, told.device())?;
     let command = crate::cli::outputs::command_line();
-    let clblast::Imported { dataset, rows, repeated, left_out, unsaid, bad } =
+    let clblast::Imported { dataset, rows, twice, left_out, unsaid, bad } =
         clblast::import(&kernel, &device, &files, command)?;
     args.target.refuse(rows, &unsaid)?;
     args.target.save(&dataset, (rows, &bad), "config")?;
@@ -46,7 +46,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &left_behind(repeated, &left_out, "config", &bad);
+    text += &left_behind(&twice, &left_out, "config", &bad);
     text += &unsaid.text();
     crate::cli::answer::answer(&text);
     Ok(())

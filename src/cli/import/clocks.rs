@@ -2,6 +2,7 @@
 
 use crate::cli::answer::answer;
 use crate::cli::import::options::{Target, left_behind, texts};
+use seqtune_data::Twice;
 use seqtune_data::formats::clocks;
 use seqtune_predict::counted;
 use seqtune_predict::error::Result;
@@ -53,7 +54,7 @@ pub fn run(args: ClocksArgs) -> Result<()> {
         counted(rows, "row"),
         counted(programs, "program"),
     );
-    text += &left_behind(0, &left_out, "row", &bad);
+    text += &left_behind(&Twice::default(), &left_out, "row", &bad);
     answer(&text);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::cli::answer::warn;
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::opened;
-use seqtune_data::{BadRows, Dataset};
+use seqtune_data::{BadRows, Dataset, Twice};
 use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use std::collections::BTreeMap;
@@ -91,10 +91,16 @@ pub fn pair(text: &str) -> std::result::Result<(String, String), String> {
 }
 
 /// What an import left out, in lines behind its summary; `what` is a row or a config.
-pub fn left_behind(repeated: usize, left_out: &BTreeMap<String, usize>, what: &str, bad: &BadRows) -> String {
+pub fn left_behind(twice: &Twice, left_out: &BTreeMap<String, usize>, what: &str, bad: &BadRows) -> String {
     let mut text = String::new();
-    if repeated > 0 {
-        text += &format!("\nleft out, {}: the same as an earlier one", counted(repeated, what));
+    if twice.again > 0 {
+        text += &format!(
+            "\nmeasured again, {}: the times stand beside those of an earlier one",
+            counted(twice.again, what)
+        );
+    }
+    if twice.same > 0 {
+        text += &format!("\nleft out, {}: the same as an earlier one", counted(twice.same, what));
     }
     for (reason, count) in left_out {
         text += &format!("\nleft out, {}: {reason}", counted(*count, what));

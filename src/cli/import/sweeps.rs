@@ -109,7 +109,7 @@ fn problem(args: &SweepArgs, kernel: &Kernel, (place, sweep): (&str, &Sweep)) ->
 
 fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported: &Imported) -> String {
     let called = called.map_or(String::new(), |name| format!(" (`{}` in the files)", quoted(name)));
-    let Imported { dataset, failed, repeated, metered, left_out, bad, .. } = imported;
+    let Imported { dataset, failed, twice, metered, left_out, bad, .. } = imported;
     let mut text = format!(
         "{}: {} of {}{called} on {}, {failed} of them of configs that failed",
         args.target.output.display(),
@@ -120,5 +120,5 @@ fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported:
     if *metered > 0 {
         text += &format!(", {metered} with joules");
     }
-    text + &left_behind(*repeated, left_out, "config", bad)
+    text + &left_behind(twice, left_out, "config", bad)
 }

@@ -37,7 +37,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
     let device = crate::cli::inputs::device(&args.device)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
     let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };
-    let triton::Imported { dataset, rows, repeated, failed, left_out, unsaid, bad } =
+    let triton::Imported { dataset, rows, twice, failed, left_out, unsaid, bad } =
         triton::import(&kernel, &files, ask)?;
     args.target.refuse(rows, &unsaid)?;
     args.target.save(&dataset, (rows, &bad), "config")?;
@@ -50,7 +50,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &left_behind(repeated, &left_out, "config", &bad);
+    text += &left_behind(&twice, &left_out, "config", &bad);
     text += &unsaid.text();
     crate::cli::answer::answer(&text);
     Ok(())

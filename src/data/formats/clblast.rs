@@ -6,7 +6,7 @@ mod tables;
 
 pub use tables::{Choice, MARK, Table, whole_tiles, write_database, write_header};
 
-use crate::bad_rows::BadRows;
+use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::listed::{self, CUT, Listed};
 use crate::formats::origins::Origins;
@@ -17,7 +17,7 @@ use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
 use seqtune_predict::limits::SAMPLE_US;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// Result of an import.
 pub struct Imported {
@@ -25,8 +25,8 @@ pub struct Imported {
     pub dataset: Dataset,
     /// Number of configs in the files.
     pub rows: usize,
-    /// Number of configs of a problem that was there before, which are skipped.
-    pub repeated: usize,
+    /// Configs of a problem that an earlier row has.
+    pub twice: Twice,
     /// Number of configs outside the kernel's space, by violated rule.
     pub left_out: BTreeMap<String, usize>,
     /// Configs of files that differ in what the kernel has no field for, or of another program.
@@ -131,12 +131,12 @@ pub fn import(kernel: &Kernel, device: &Device, files: &[(String, String)], comm
     let imported = Imported {
         dataset: Dataset { header, records: Vec::new() },
         rows: 0,
-        repeated: 0,
+        twice: Twice::default(),
         left_out: BTreeMap::new(),
         unsaid: BadRows::default(),
         bad: BadRows::default(),
     };
-    let mut importer = Importer { kernel, device, seen: HashSet::new(), first: Map::new(), program: None, imported };
+    let mut importer = Importer { kernel, device, places: HashMap::new(), first: Map::new(), program: None, imported };
     for (place, text) in files {
         match read(text) {
             Ok(file) => importer.add(place, &file).map_err(|e| e.at(place))?,
@@ -150,8 +150,8 @@ pub fn import(kernel: &Kernel, device: &Device, files: &[(String, String)], comm
 struct Importer<'k> {
     kernel: &'k Kernel,
     device: &'k Device,
-    /// Problems and configs that are there.
-    seen: HashSet<(String, String)>,
+    /// Where in the records a problem and config stand.
+    places: HashMap<(String, String), usize>,
     /// Arguments of the first file that are no field of the kernel.
     first: Map<String, Value>,
     /// Name of the first program.
@@ -227,15 +227,23 @@ impl Importer<'_> {
         }
     }
 
-    /// Adds a record, unless its problem and config are there.
+    /// Adds a record, or a sample to that of the same problem and config.
     fn book(&mut self, problem: &str, config: String, us: f32) {
-        if !self.seen.insert((problem.into(), config.clone())) {
-            self.imported.repeated += 1;
+        let records = &mut self.imported.dataset.records;
+        let at = *self.places.entry((problem.into(), config.clone())).or_insert(records.len());
+        if let Some(Outcome::Measured(known)) = records.get_mut(at).map(|record| &mut record.outcome) {
+            match known.samples_us.contains(&us) {
+                true => self.imported.twice.same += 1,
+                false => {
+                    known.samples_us.push(us);
+                    self.imported.twice.again += 1;
+                }
+            }
             return;
         }
         let outcome = Outcome::Measured(Measurement { samples_us: vec![us], energy: None });
         let (problem, config) = (problem.into(), config.into());
-        self.imported.dataset.records.push(Record { problem, config, outcome, observed: Default::default() });
+        records.push(Record { problem, config, outcome, observed: Default::default() });
     }
 }
 

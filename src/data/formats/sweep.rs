@@ -1,6 +1,6 @@
 //! Sweeps of other tuners: configs of one problem with what came of them, which become records of a kernel.
 
-use crate::bad_rows::BadRows;
+use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::names;
 use crate::formats::values;
@@ -170,8 +170,8 @@ pub struct Imported {
     pub dataset: Dataset,
     /// Number of failed configs.
     pub failed: usize,
-    /// Number of entries that an earlier one says already.
-    pub repeated: usize,
+    /// Entries of a config that an earlier one has.
+    pub twice: Twice,
     /// Number of configs with an energy.
     pub metered: usize,
     /// Number of configs outside the kernel's space, by violated rule.
@@ -198,7 +198,7 @@ impl<'k> Import<'k> {
         let imported = Imported {
             dataset: Dataset { header, records: Vec::new() },
             failed: 0,
-            repeated: 0,
+            twice: Twice::default(),
             metered: 0,
             left_out: BTreeMap::new(),
             bad: BadRows::default(),
@@ -260,9 +260,11 @@ impl<'k> Import<'k> {
             return records.push(Record { problem: problem.clone(), config, outcome, observed });
         };
         match (&mut known.outcome, outcome) {
-            (known, outcome) if *known == outcome => self.imported.repeated += 1,
-            // measured once more
-            (Outcome::Measured(known), Outcome::Measured(more)) => known.samples_us.extend(more.samples_us),
+            (known, outcome) if *known == outcome => self.imported.twice.same += 1,
+            (Outcome::Measured(known), Outcome::Measured(more)) => {
+                known.samples_us.extend(more.samples_us);
+                self.imported.twice.again += 1;
+            }
             _ => {
                 let reason = "an earlier entry says otherwise whether the config fails";
                 *self.imported.left_out.entry(reason.into()).or_insert(0) += 1;

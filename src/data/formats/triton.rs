@@ -3,7 +3,7 @@
 //! A file has the values of the key without their names, then the data type of every tensor, and for each config the times in
 //! milliseconds: median, 20 % and 80 % quantile. A config that failed has infinite ones, which Python writes as `Infinity`.
 
-use crate::bad_rows::BadRows;
+use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::listed::{self, CUT, Listed};
 use crate::formats::origins::Origins;
@@ -36,8 +36,8 @@ pub struct Imported {
     pub dataset: Dataset,
     /// Number of configs in the files.
     pub rows: usize,
-    /// Number of rows identical to an earlier one, which are skipped.
-    pub repeated: usize,
+    /// Configs of a problem that an earlier file has.
+    pub twice: Twice,
     /// Number of configs without a finite time.
     pub failed: usize,
     /// Number of rows with configs outside the kernel's space, by violated rule.
@@ -88,7 +88,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         imported: Imported {
             dataset: Dataset { header, records: Vec::new() },
             rows: 0,
-            repeated: 0,
+            twice: Twice::default(),
             failed: 0,
             left_out: BTreeMap::new(),
             unsaid: BadRows::default(),
@@ -329,7 +329,7 @@ impl Collector<'_> {
             return self.times.push(Timed { problem: problem.clone(), config, samples: vec![samples], file });
         };
         if known.samples.contains(&samples) {
-            self.imported.repeated += 1;
+            self.imported.twice.same += 1;
         } else if known.file == file {
             self.imported.unsaid.add("the file has the config already, with other times", place);
         } else if samples.is_empty() || known.samples.iter().any(Vec::is_empty) {
@@ -337,6 +337,7 @@ impl Collector<'_> {
         } else {
             known.samples.push(samples);
             known.file = file;
+            self.imported.twice.again += 1;
         }
     }
 

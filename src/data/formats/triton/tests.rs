@@ -31,7 +31,7 @@ fn configs_become_records_with_their_three_times_and_infinite_ones_are_failures(
         format!("[{CONFIG}, [0.03, 0.029, 0.035]]"),
     ];
     let imported = triton(KEY, &rows, &NAMES).unwrap();
-    assert_eq!((imported.rows, imported.repeated, imported.failed, imported.bad.rows()), (5, 1, 1, 0));
+    assert_eq!((imported.rows, imported.twice.same, imported.failed, imported.bad.rows()), (5, 1, 1, 0));
     // the file has the config twice: two programs that the kernel cannot tell apart
     assert_eq!(imported.unsaid.0.keys().collect::<Vec<_>>(), ["the file has the config already, with other times"]);
     assert_eq!(imported.left_out.values().sum::<usize>(), 1, "{:?}", imported.left_out);
@@ -40,6 +40,31 @@ fn configs_become_records_with_their_three_times_and_infinite_ones_are_failures(
     let Outcome::Measured(times) = &measured.outcome else { panic!("measured") };
     assert_eq!(times.samples_us, [20.0, 19.0, 25.0]);
     assert!(matches!(failed.outcome, Outcome::Invalid(_)));
+}
+
+#[test]
+fn tensors_of_other_data_types_are_refused_where_no_field_tells_them_apart_and_times_of_two_files_are_one_configs() {
+    let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), ACT.into())]), "act").unwrap();
+    let import = |keys: [&str; 2]| {
+        let file = |(place, (key, ms)): (&str, (&str, f64))| {
+            let row = row("128", "\"True\"", "", &ms.to_string());
+            (place.to_string(), format!(r#"{{"key": [{key}], "configs_timings": [{row}]}}"#))
+        };
+        let files: Vec<_> = ["a", "b"].into_iter().zip(keys.into_iter().zip([0.5, 0.75])).map(file).collect();
+        let device = Device::described("A100").unwrap();
+        import(&kernel, &files, Options { device, key: Vec::new(), set: Vec::new(), command: String::new() })
+    };
+    let half = r#"4096, "torch.float16""#;
+    let told = import([half, r#"8192, "torch.float32""#]).err().unwrap().to_string();
+    assert!(
+        told.starts_with("b: its tensors are of torch.float32, those of a of torch.float16, and no field"),
+        "{told}"
+    );
+    assert_eq!(import([half, r#"8192, "torch.float16""#]).unwrap().dataset.records.len(), 2);
+    let twice = import([half, half]).unwrap();
+    assert_eq!((twice.dataset.records.len(), twice.twice), (1, Twice { same: 0, again: 1 }));
+    let Outcome::Measured(times) = &twice.dataset.records[0].outcome else { panic!("measured") };
+    assert_eq!(times.samples_us, [500.0, 750.0]);
 }
 
 #[test]

@@ -67,7 +67,7 @@ def describe(
     """
     folder = os.fspath(folder)
     name = name or os.path.basename(os.path.abspath(folder)).replace(" ", "_")
-    values = {str(parameter): _values(parameter, some) for parameter, some in tune_params.items()}
+    values = {str(parameter): _united(parameter, [], some) for parameter, some in tune_params.items()}
     fields = _fields(values, problem_size)
     found, unread = _constraints(values, fields, restrictions)
     constraints = [(expression, "a restriction of the kernel") for expression, _ in found]
@@ -168,7 +168,7 @@ def _sizes(problem_size: Any) -> list[Any]:
 
 
 def _united(name: str, values: list[Any], more: Sequence[Any]) -> list[Any]:
-    """The values of several files, each once: numbers in their order, others in order of appearance."""
+    """The values of several places, each once: numbers by size, so that all ways to describe a kernel give one space; names in order of appearance."""
     united = list(values)
     united += [value for value in _values(name, more) if value not in values]
     if any(isinstance(value, str) for value in united):
