@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{assert_measured, build_double, swept};
+use common::{assert_measured, build_double, configs_of_each, swept};
 use seqtune_data::{Outcome, Record};
 use seqtune_measure::backends::cuda::nvrtc::architectures;
 use std::path::Path;
@@ -23,9 +23,9 @@ fn double() -> Option<&'static Path> {
     built.as_ref().map(|folder| folder.path())
 }
 
-/// Every config of a kernel computes what its reference does, and touches nothing that it must not. `SEQTUNE_EMULATED` says how many of each problem.
+/// Every config of a kernel computes what its reference does, and touches nothing that it must not. Some of each problem are drawn.
 fn assert_right(kernel: &str, problems: &[&str]) {
-    let sample = std::env::var("SEQTUNE_EMULATED").unwrap_or_else(|_| "6".into());
+    let sample = configs_of_each(6).to_string();
     let Some(double) = double() else { return };
     let records = swept(kernel, problems, &sample, "cuda:0", Some(double));
     assert_measured(kernel, &records);

@@ -115,6 +115,35 @@ fn a_reference_that_is_there_is_launched_by_its_own_name_and_takes_the_same_argu
 }
 
 #[test]
+fn a_reference_has_a_launch_of_its_own_and_a_copy_of_the_source_has_the_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    let program = "__kernel void halve(const int n, __global const float* x, __global float* y) { int i = get_global_id(0); if (i < n / 2) y[i] = WG * x[i]; }\n";
+    write(folder.path(), "halve.cl", program.as_bytes());
+    let plain = program.replace("halve", "plain").replace("WG", "1");
+    let made = |is_there: bool, more: &[&str]| {
+        for name in ["kernel.toml", "reference.cl"] {
+            let _ = std::fs::remove_file(folder.path().join(name));
+        }
+        if is_there {
+            write(folder.path(), "reference.cl", plain.as_bytes());
+        }
+        let words = ["--source", "halve.cl", "--field", "n=2..1000000", "--parameter", "WG=32,[64]"];
+        let words = [&words[..], &["--global", "cdiv(n, WG) * WG", "--local", "WG"], more].concat();
+        let (out, err, code) = run(&[&["init", &place][..], &words].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        let text = std::fs::read_to_string(folder.path().join("kernel.toml")).unwrap();
+        text.lines().find(|line| line.starts_with("reference")).unwrap().to_string()
+    };
+    let copy = made(false, &[]);
+    assert!(copy.contains(r#"global = ["cdiv(n, 64) * 64"], local = ["64"]"#), "{copy}");
+    let own = made(true, &["--argument", "y=n / 2"]);
+    assert!(own.contains(r#"global = ["n / 2"], local = []"#), "{own}");
+    let told = made(true, &["--reference-global", "n;2", "--reference-local", "1;2"]);
+    assert!(told.contains(r#"global = ["n", "2"], local = ["1", "2"]"#), "{told}");
+}
+
+#[test]
 fn what_no_check_passes_is_not_written_and_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("new").display().to_string();
@@ -132,6 +161,10 @@ fn what_no_check_passes_is_not_written_and_leaves_no_folder() {
         (&["--command", "a", "--field", "a\u{1b}[31mb=1..2"], "is no name"),
         (&["--command", "a", "--environment", "=x"], "write NAME="),
         (&["--source", "gone.cl"], "no such file"),
+        (
+            &["--command", "a", "--parameter", "B=1,x"],
+            "`1` is a number and `x` is none; a label that is a number is written 1:1",
+        ),
     ] {
         let (out, err, code) = run(&[&["init", &place][..], words, &both].concat());
         assert!(code == 2 && err.contains(said) && err.lines().count() == 1, "{words:?}: {code} {out}{err}");

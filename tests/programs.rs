@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{drawn, run, seqtune, text};
+use common::{configs_of_each, drawn, run, seqtune, text};
 use seqtune_data::{Invalidity, Resources};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
@@ -51,8 +51,9 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();
         let mut rng = drawn(i as u64);
-        let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(6, &mut rng).unwrap();
-        assert_eq!(configs.len(), 6);
+        let wanted = configs_of_each(6);
+        let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(wanted, &mut rng).unwrap();
+        assert_eq!(configs.len(), wanted);
         let compile = |config: &Config| compile_for(compiler, &kernel, &problem, config, device);
         for (config, compiled) in configs.iter().zip(on_threads(&configs, 2, compile).unwrap()) {
             let config = kernel.show_config(config);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{drawn, root};
+use common::{configs_of_each, drawn, root};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::compile::{Compiler, compile_for};
 use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
@@ -73,7 +73,7 @@ fn run(program: &Path, kernel: &Kernel, product: &Product, sample: usize) -> Vec
 fn products_of_warpgroups_are_right_for_odd_sizes_and_every_layout() {
     let Some(program) = interpreter() else { return };
     let kernel = Kernel::open("gemm_wg").unwrap();
-    let sample = std::env::var("SEQTUNE_EMULATED").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    let sample = configs_of_each(4);
     for product in [
         ([1, 1, 1], [false; 3], ["1", "0"]),
         ([130, 264, 136], [false; 3], ["1", "0"]),

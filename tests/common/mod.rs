@@ -42,6 +42,11 @@ pub fn seqtune(args: &[&str]) -> Command {
 /// A worker's silence of so long is a hang on the busiest machine too: of sweeps whose programs are not to be ended.
 pub const PATIENT: [&str; 2] = ["--timeout", "600s"];
 
+/// How many configs of each problem a test compiles or runs: `SEQTUNE_TEST_CONFIGS`, or so many.
+pub fn configs_of_each(default: usize) -> usize {
+    std::env::var("SEQTUNE_TEST_CONFIGS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
 /// The folder of the repository, whichever package a test belongs to.
 pub fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

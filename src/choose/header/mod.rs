@@ -43,6 +43,18 @@ impl Default for HeaderOptions {
     }
 }
 
+impl HeaderOptions {
+    /// Random problems that decide the tree's size, and as many that judge it.
+    fn third(&self) -> usize {
+        self.samples.div_ceil(3)
+    }
+
+    /// How often a header of so many fixed problems asks its points.
+    pub fn questions(&self, fixed: usize) -> usize {
+        2 * (self.samples + 2 * self.third()) + fixed
+    }
+}
+
 /// What the tree loses against the model, on random problems that it did not grow on.
 #[derive(Clone, Debug, Default)]
 pub struct Loss {
@@ -112,7 +124,7 @@ impl Header {
         options: &HeaderOptions,
     ) -> Result<Header> {
         let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-        let third = options.samples.div_ceil(3);
+        let third = options.third();
         let random = ranges.sample(kernel, device, options.samples + 2 * third, &mut rng)?;
         let first = |problem: &Problem| -> Result<Point> {
             let found = points.best(problem, options.objective, 1)?;

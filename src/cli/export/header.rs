@@ -2,13 +2,14 @@
 
 use crate::cli::answer::{answer, warn};
 use crate::cli::outputs::{Kind, Replace, claim};
-use seqtune_choose::Predicted;
+use crate::cli::progress::Bar;
 use seqtune_choose::header::{Header, HeaderOptions, Ranges};
+use seqtune_choose::{Point, Points, Predicted};
 use seqtune_predict::Quality;
 use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::Objective;
+use seqtune_predict::kernel::{Config, Objective, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::Grounds;
@@ -16,6 +17,7 @@ use seqtune_predict::query::WIDTH;
 use seqtune_predict::spelling::c_name;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// A C++17 header that chooses: a table for given problems, and a decision tree for all others
 ///
@@ -37,7 +39,7 @@ pub struct HeaderArgs {
     /// Range of a size for the tree, as M=16..4096 [default: what the problems span]
     #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = range)]
     range: Vec<(String, u64, u64)>,
-    /// Random problems that the tree grows on, 30 to 100,000; a third as many decide its size, and as many judge it
+    /// Random problems that the tree grows on, 30 to 100,000; a third as many decide its size, and as many judge it. The time that it takes goes by them
     #[arg(long, default_value_t = 1_500, value_parser = crate::cli::words::count(30..=100_000))]
     samples: usize,
     /// Leaves of the tree at most, 1 to 10,000
@@ -81,6 +83,46 @@ fn namespace(text: &str) -> std::result::Result<String, String> {
     }
 }
 
+/// A model's answers, with a bar that counts them.
+struct Watched {
+    points: Predicted,
+    bar: Mutex<(Bar, usize)>,
+}
+
+impl Watched {
+    fn step(&self) {
+        let (bar, done) = &mut *self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += 1;
+        bar.at(*done, "answers of the model");
+    }
+
+    fn end(self) {
+        self.bar.into_inner().unwrap_or_else(PoisonError::into_inner).0.end();
+    }
+}
+
+impl Points for Watched {
+    fn best(&self, problem: &Problem, objective: Objective, top: usize) -> Result<Vec<Point>> {
+        let found = self.points.best(problem, objective, top);
+        self.step();
+        found
+    }
+
+    fn expect(&self, problem: &Problem, objective: Objective, first: &Point, configs: &[Config]) -> Result<Vec<Point>> {
+        let found = self.points.expect(problem, objective, first, configs);
+        self.step();
+        found
+    }
+
+    fn identity(&self) -> String {
+        self.points.identity()
+    }
+
+    fn grounds(&self) -> String {
+        self.points.grounds()
+    }
+}
+
 pub fn run(args: HeaderArgs) -> Result<()> {
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
     claim(&args.output, Kind::Header, args.replace, &read)?;
@@ -100,7 +142,11 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
     let HeaderArgs { samples, leaves, objective, seed, .. } = args;
     let options = HeaderOptions { samples, leaves, objective, seed, threads: cores(), ..HeaderOptions::default() };
-    let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options)?;
+    let watched =
+        Watched { points, bar: Mutex::new((Bar::new("problems asked", options.questions(fixed.len()) as u64), 0)) };
+    let header = Header::new((&kernel, &device), &watched, &fixed, &ranges, &options);
+    watched.end();
+    let header = header?;
     let text = args.namespace.map_or_else(|| header.text(), |name| header.text_in(&name));
     write_whole(&args.output, text.as_bytes())?;
     let (configs, fixed) = header.sizes();

@@ -229,12 +229,15 @@ mod tests {
         std::fs::create_dir(folder.path().join("mine")).unwrap();
         let code = "kernel void a(int n) {}\nkernel void b(int n, int m, global float* x) {}";
         std::fs::write(folder.path().join("mine/k.cl"), code).unwrap();
-        let answers = "\nn=1..9\n\nV=1,2\n\nsource\ngone.cl\nk.cl\nc\nb\n2 * q\n2 * n\nn; q\nn; 2\nn\n\n";
+        let answers = "\nn=1..9\n\nV=1,2\n\nhalve.cl\nsource\ngone.cl\nk.cl\nc\nb\n2 * q\n2 * n\nn; q\nn; 2\nn\n\n";
         let (args, said) = asked(folder.path(), answers);
         let args = args.unwrap_or_else(|e| panic!("{e}: {said}"));
         assert_eq!((args.entry.as_deref(), args.argument), (Some("b"), vec!["m=2 * n".to_string()]));
         assert_eq!((args.global, args.local), (vec!["n".to_string(), "2".into()], Vec::<String>::new()));
-        assert!(said.contains("no such file") && said.contains("no kernel `c`"), "{said}");
+        assert!(
+            said.contains("write program or source") && said.contains("no such file") && said.contains("no kernel `c`"),
+            "{said}"
+        );
     }
 
     #[test]
