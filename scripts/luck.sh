@@ -2,19 +2,26 @@
 # Runs all tests several times beside busy programs, each time with other draws, in another order and on another number of threads, and
 # counts what fails by name: what fails now and then is found within hours.
 #
-#   scripts/luck.sh [ROUNDS] [WORDS...]      10 rounds; words go to cargo test, such as `--test sweeps`
+#   scripts/luck.sh [ROUNDS] [WORDS...]      rounds 1 to 10, or to ROUNDS, or those of 4-7; words go to cargo test, such as `--test sweeps`
 #   SEQTUNE_BUSY=2 scripts/luck.sh           two busy programs; one is usual
 #
-# The output of round N stays in target/luck/N.log. `SEQTUNE_TEST_SEED=N cargo test` has the draws of round N.
+# The output of round N stays in target/luck/STATE/N.log, where STATE names the commit and what was changed since. A run that was stopped goes on:
+# rounds of this state that ended are counted and not run again. `SEQTUNE_TEST_SEED=N cargo test` has the draws of round N.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds=10
-if [[ "${1:-}" =~ ^[0-9]+$ ]]; then rounds=$1 && shift; fi
-case "${1:-}" in -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit ;; esac
+first=1 last=10
+if [[ "${1:-}" =~ ^([0-9]+-)?[0-9]+$ ]]; then
+    last=${1#*-}
+    case $1 in *-*) first=${1%-*} ;; esac
+    shift
+fi
+case "${1:-}" in -h | --help) sed -n '2,9s/^# \{0,1\}//p' "$0" && exit ;; esac
 programs=${SEQTUNE_BUSY:-1}
 cores=$(nproc)
-logs=target/luck
-rm -rf "$logs" && mkdir -p "$logs"
+state=$(git rev-parse --short HEAD)
+git diff --quiet HEAD || state=$state-$(git diff HEAD | sha256sum | cut -c1-8)
+logs=target/luck/$state${1:+-$(printf '%s ' "$@" | sha256sum | cut -c1-8)}
+mkdir -p "$logs"
 work=$(mktemp -d)
 busy=()
 trap '[ ${#busy[@]} = 0 ] || kill "${busy[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
@@ -42,16 +49,21 @@ host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 export "CARGO_TARGET_${host}_RUNNER=$work/runner"
 
 failed=0
-for ((round = 1; round <= rounds; ++round)); do
+for ((round = first; round <= last; ++round)); do
     # as many threads as cores, twice and four times as many
     threads=$((cores << (round % 3)))
     status=0
-    SEQTUNE_TEST_SEED=$round RUST_TEST_THREADS=$threads scripts/test.sh "$@" >"$logs/$round.log" 2>&1 || status=$?
+    if grep -aq '^round ended with ' "$logs/$round.log" 2>/dev/null; then
+        status=$(sed -n 's/^round ended with //p' "$logs/$round.log")
+    else
+        SEQTUNE_TEST_SEED=$round RUST_TEST_THREADS=$threads scripts/test.sh "$@" >"$logs/$round.log" 2>&1 || status=$?
+        echo "round ended with $status" >>"$logs/$round.log"
+    fi
     [ $status = 0 ] || failed=$((failed + 1))
     printf 'round %d, %d threads: %s\n' "$round" "$threads" "$(grep -a ' tests passed, ' "$logs/$round.log" || echo "ended with $status, see $logs/$round.log")"
 done
 # a test's name, behind the program that it is of
-awk '/^ *Running / { unit = $2 == "unittests" ? $4 : $2 } /^test .* FAILED( |$)/ { print unit, $2 }' "$logs"/[0-9]*.log | sort | uniq -c | sort -rn \
+for ((round = first; round <= last; ++round)); do cat "$logs/$round.log"; done | awk '/^ *Running / { unit = $2 == "unittests" ? $4 : $2 } /^test .* FAILED( |$)/ { print unit, $2 }' | sort | uniq -c | sort -rn \
     | sed 's/^ *\([0-9]*\) /  \1 x /'
-printf '%d of %d rounds failed, beside %d busy programs, in %d s\n' "$failed" "$rounds" "$programs" $SECONDS
+printf '%d of %d rounds failed, beside %d busy programs, in %d s\n' "$failed" $((last - first + 1)) "$programs" $SECONDS
 [ $failed = 0 ]

@@ -102,7 +102,7 @@ class Caches(Folder):
         self.assertEqual({config["layout"] for config in space(done.kernel)}, {"row", "col"})
         self.assertEqual(seqtune.Device(done.device).name, "my GPU")
         # a script that writes the values in another order describes the same space, so that its data and models are one
-        again = describe(self.path("k"), CACHE["tune_params"], ["layout == 'row' or cached"], 100, name="my_kernel", device="my GPU")
+        again = describe(self.path("k"), CACHE["tune_params"], ["layout == 'row' or cached"], 100, name="vec", device="my GPU")
         self.assertEqual(again.kernel.parameters, done.kernel.parameters)
 
     def test_compressed_and_interrupted_caches_are_read(self):
