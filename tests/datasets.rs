@@ -189,6 +189,19 @@ fn a_journal_cuts_off_a_torn_line_and_refuses_another_sweep() {
 }
 
 #[test]
+fn a_journal_that_ends_is_free_although_a_forked_process_has_it_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("j.jsonl");
+    let journal = Journal::open(&path, sample().header).unwrap();
+    // what a fork between threads inherits until it becomes another program, or for as long as it lives
+    let inherited = common::inherited(&path);
+    assert!(!inherited.is_empty());
+    assert!(Journal::open(&path, sample().header).is_err());
+    drop(journal);
+    Journal::open(&path, sample().header).unwrap();
+}
+
+#[test]
 fn a_table_refuses_data_of_another_kernel_or_space_and_names_an_unreadable_record() {
     let kernel = toy();
     let named = |d: Dataset| [("data.sqt".to_string(), d)];

@@ -3,7 +3,7 @@
 //! Any number of processes share it. Each adds what it observed since it last wrote, under a lock beside the file, and replaces the file whole.
 
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::{open_lock, read, target, write_whole};
+use seqtune_predict::files::{Locked, open_lock, read, target, write_whole};
 use seqtune_predict::limits::FileLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -321,13 +321,13 @@ impl Place {
     }
 
     /// The lock of the file, which ends with what is returned, or with the process.
-    fn lock(&self, patience: Duration) -> Result<std::fs::File> {
+    fn lock(&self, patience: Duration) -> Result<Locked> {
         let path = self.beside(".lock");
         let file = open_lock(&path)?;
         let (began, mut pause) = (std::time::Instant::now(), Duration::from_millis(2));
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(file),
+                Ok(()) => return Ok(Locked(file)),
                 Err(std::fs::TryLockError::WouldBlock) if began.elapsed() < patience => {
                     // of a thousand processes that end at once
                     std::thread::sleep(pause);
@@ -340,7 +340,7 @@ impl Place {
                     )));
                 }
                 // a file system without locks: the file is still replaced whole
-                Err(std::fs::TryLockError::Error(_)) => return Ok(file),
+                Err(std::fs::TryLockError::Error(_)) => return Ok(Locked(file)),
             }
         }
     }

@@ -153,6 +153,8 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // flushed records outlive this process, synced ones the machine
         self.file.sync_data().ok();
+        // a process that was forked from this one meanwhile has the file open too, and would hold the lock on
+        self.file.unlock().ok();
     }
 }
 

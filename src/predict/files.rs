@@ -271,6 +271,16 @@ pub fn open_lock(path: &Path) -> Result<File> {
     }
 }
 
+/// A file whose lock ends with this. To close it is not enough: a process that was forked from this one meanwhile has it open too, and would hold
+/// the lock on.
+pub struct Locked(pub File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.0.unlock().ok();
+    }
+}
+
 /// Writes a file so that a reader sees the old content or the new, never a part. Folders that are missing are made.
 ///
 /// # Errors

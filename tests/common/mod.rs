@@ -47,6 +47,15 @@ pub fn configs_of_each(default: usize) -> usize {
     std::env::var("SEQTUNE_TEST_CONFIGS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
+/// Descriptors of a file that this process has open, as a process that is forked now would have them.
+pub fn inherited(path: &Path) -> Vec<std::os::fd::OwnedFd> {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let own = open.filter(|fd| std::fs::read_link(fd.path()).is_ok_and(|target| target == path));
+    let numbers = own.map(|fd| fd.file_name().to_str().unwrap().parse().unwrap());
+    // SAFETY: the file stays open while its descriptor is copied
+    numbers.map(|fd| unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) }.try_clone_to_owned().unwrap()).collect()
+}
+
 /// The folder of the repository, whichever package a test belongs to.
 pub fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

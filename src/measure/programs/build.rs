@@ -6,7 +6,7 @@ use seqtune_data::journal::is_without_locks;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_devices::host::about;
 use seqtune_predict::error::{Error, Result, input, printable};
-use seqtune_predict::files::open_lock;
+use seqtune_predict::files::{Locked, open_lock};
 use seqtune_predict::kernel::{Kernel, Run, Template, hex};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -55,8 +55,8 @@ pub fn build(
     std::fs::create_dir_all(&all).map_err(failed(&all))?;
     // of two processes that need the same, one builds
     let lock_path = all.join(format!("{key}.lock"));
-    let lock = open_lock(&lock_path)?;
-    match lock.lock() {
+    let lock = Locked(open_lock(&lock_path)?);
+    match lock.0.lock() {
         // two processes may build the same there
         Err(e) if is_without_locks(&e) => {}
         locked => locked.map_err(failed(&lock_path))?,
