@@ -193,6 +193,10 @@ fn a_dataset_is_held_against_the_kernel_that_is_named() {
     assert!(code == 0 && err.contains("kernel toy is not here") && err.contains("--kernel"), "{err}");
     let (out, err, code) = run(&["check", &data, "--kernel", &toy]);
     assert!(code == 0 && !err.contains("is not here"), "{out}{err}");
+    let shipped = "datasets/gemm/cpu-epyc-2c.sqt";
+    let (_, err, code) = run(&["check", shipped, "--kernel", &toy]);
+    assert!(code == 0 && err.contains("is of kernel gemm, and was held against that of"), "{err}");
+    assert!(err.contains("not against toy, which --kernel names"), "{err}");
     let (_, err, code) = run(&["check", &data, "--kernel", "gemm"]);
     assert!(
         code == 0 && err.contains("kernel toy is not here, and --kernel names gemm, so the records were not"),

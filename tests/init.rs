@@ -121,12 +121,12 @@ fn a_reference_has_a_launch_of_its_own_and_a_copy_of_the_source_has_the_sources(
     let program = "__kernel void halve(const int n, __global const float* x, __global float* y) { int i = get_global_id(0); if (i < n / 2) y[i] = WG * x[i]; }\n";
     write(folder.path(), "halve.cl", program.as_bytes());
     let plain = program.replace("halve", "plain").replace("WG", "1");
-    let made = |is_there: bool, more: &[&str]| {
+    let made = |reference: Option<&str>, more: &[&str]| {
         for name in ["kernel.toml", "reference.cl"] {
             let _ = std::fs::remove_file(folder.path().join(name));
         }
-        if is_there {
-            write(folder.path(), "reference.cl", plain.as_bytes());
+        if let Some(text) = reference {
+            write(folder.path(), "reference.cl", text.as_bytes());
         }
         let words = ["--source", "halve.cl", "--field", "n=2..1000000", "--parameter", "WG=32,[64]"];
         let words = [&words[..], &["--global", "cdiv(n, WG) * WG", "--local", "WG"], more].concat();
@@ -135,12 +135,34 @@ fn a_reference_has_a_launch_of_its_own_and_a_copy_of_the_source_has_the_sources(
         let text = std::fs::read_to_string(folder.path().join("kernel.toml")).unwrap();
         text.lines().find(|line| line.starts_with("reference")).unwrap().to_string()
     };
-    let copy = made(false, &[]);
+    let copy = made(None, &[]);
     assert!(copy.contains(r#"global = ["cdiv(n, 64) * 64"], local = ["64"]"#), "{copy}");
-    let own = made(true, &["--argument", "y=n / 2"]);
+    let own = made(Some(&plain), &["--argument", "y=n / 2"]);
     assert!(own.contains(r#"global = ["n / 2"], local = []"#), "{own}");
-    let told = made(true, &["--reference-global", "n;2", "--reference-local", "1;2"]);
+    // one whose work-items work together needs the group of the source
+    let grouped = plain
+        .replace("int i = ", "__local float t[64]; t[get_local_id(0)] = x[0]; barrier(CLK_LOCAL_MEM_FENCE); int i = ");
+    let grouped = made(Some(&grouped), &[]);
+    assert!(grouped.contains(r#"global = ["cdiv(n, 64) * 64"], local = ["64"]"#), "{grouped}");
+    let told = made(Some(&plain), &["--reference-global", "n;2", "--reference-local", "1;2"]);
     assert!(told.contains(r#"global = ["n", "2"], local = ["1", "2"]"#), "{told}");
+}
+
+#[test]
+fn groups_that_nobody_sizes_and_spaces_that_are_empty_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    let program = "__kernel void f(const int n, __global const float* x, __global float* y) { __local float t[64]; t[get_local_id(0)] = WG; barrier(1); y[0] = t[0]; }\n";
+    write(folder.path(), "f.cl", program.as_bytes());
+    let words = ["init", &place, "--source", "f.cl", "--field", "n=2..1000", "--parameter", "WG=32,64"];
+    let (_, err, code) = run(&words);
+    assert!(code == 0 && err.contains("no --local says how large a group is"), "{err}");
+    std::fs::remove_file(folder.path().join("kernel.toml")).unwrap();
+    let (_, err, code) = run(&[&words[..], &["--local", "WG", "--constraint", "WG > 1000"]].concat());
+    let empty = "no described device has a config for";
+    assert!(code == 0 && err.contains(empty) && err.contains("constraint 1"), "{err}");
+    let (_, err, code) = run(&["check", &place]);
+    assert!(code == 0 && err.contains(empty) && err.contains("rules out every combination"), "{err}");
 }
 
 #[test]

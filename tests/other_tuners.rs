@@ -110,11 +110,8 @@ fn what_is_there_twice_counts_once_and_what_cannot_be_read_is_named_and_left_out
     let cut =
         place.write("cut.json", &cache("NVIDIA T4", "vec", &[(128, "0.5"), (256, "0.375")]).replace("375}}}", "3"));
     let (told, records) = place.import("kernel-tuner", &[&one, &one], &[], "out.sqt");
-    assert!(
-        told.contains("2 records")
-            && told.contains("left out, 2 configs: the same as an earlier one")
-            && records.len() == 2
-    );
+    assert!(told.contains("2 records") && records.len() == 2, "{told}");
+    assert!(told.contains("left out, 2 configs: the same as an earlier one"), "{told}");
     let later = place.write("later.json", &cache("NVIDIA T4", "vec", &[(32, "0.75"), (64, "0.25")]));
     let (told, records) = place.import("kernel-tuner", &[&one, &later], &[], "out.sqt");
     assert!(told.contains("measured again, 1 config: the times stand beside"), "{told}");
@@ -129,7 +126,11 @@ fn what_is_there_twice_counts_once_and_what_cannot_be_read_is_named_and_left_out
     }
     assert!(place.refused("kernel-tuner", &[&junk], &[]).contains("is no object of JSON"));
     let none = place.write("none.json", &cache("NVIDIA T4", "vec", &[]));
-    assert!(place.refused("kernel-tuner", &[&none], &[]).contains("no config could be imported"));
+    assert!(place.refused("kernel-tuner", &[&none], &[]).contains("no config could be imported: the files hold none"));
+    let none_fits = format!("{VEC}\n[[constraint]]\nexpr = \"block > 256\"\nreason = \"none fits\"\n");
+    write(&place.0.path().join("vec"), "kernel.toml", none_fits.as_bytes());
+    let told = place.refused("kernel-tuner", &[&one], &[]);
+    assert!(told.contains("no config could be imported; left out, 2 configs: none fits"), "{told}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub const SEQTUNE_ENERGY: c_int = 1;
 /// Objective: energy times time.
 pub const SEQTUNE_EDP: c_int = 2;
 
-/// What a predicted time is: there is none, for the model learned no times of the device.
+/// What a predicted time is: there is none, for the model learned no times of the device, or none half as short.
 pub const SEQTUNE_TIME_ABSENT: c_int = 0;
 /// What a predicted time is: learned of times of the device.
 pub const SEQTUNE_TIME_LEARNED: c_int = 1;
@@ -41,7 +41,7 @@ pub struct Candidate {
     pub values: *const i64,
     /// Probability that it is the best of all legal configs; NaN where `width` is from 1 to 19 and the model shares its beam's likelihood out.
     pub probability: f64,
-    /// Predicted time in microseconds; NaN where the model learned no times of the device.
+    /// Predicted time in microseconds; NaN where the model learned no times of the device, or none half as short.
     pub time_us: f64,
     /// Predicted joules per launch; NaN where the model learned no energy of the device.
     pub joules: f64,

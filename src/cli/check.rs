@@ -7,7 +7,7 @@ use seqtune_measure::programs;
 use seqtune_measure::verify::workload::stated_formats;
 use seqtune_predict::error::{Result, input, quoted};
 use seqtune_predict::files::open_regular;
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_predict::kernel::{Device, Kernel, ruled_out};
 use seqtune_predict::spelling::line;
 use seqtune_predict::{Model, Predictor, limits};
 use serde_json::{Value, json};
@@ -45,6 +45,9 @@ fn warn_of_unheld(place: &str, what: &str, name: &str, given: Option<&Kernel>) {
         "{place}: kernel {name} is not here{named}, so {what} not held against it; name the folder of {name} with --kernel"
     ));
 }
+
+/// Whole numbers below are exact in a double.
+const MOST_WHOLE: f64 = (1u64 << 53) as f64;
 
 /// What a path leads to.
 enum What {
@@ -146,7 +149,16 @@ fn dataset(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     let header = &dataset.header;
     let place = path.display().to_string();
     match find(&header.kernel, given)? {
-        Some(kernel) => drop(Table::new(&kernel, &[(place.clone(), dataset.clone())])?),
+        Some(kernel) => {
+            drop(Table::new(&kernel, &[(place.clone(), dataset.clone())])?);
+            if let Some(other) = given.filter(|given| given.name != kernel.name) {
+                let (name, other) = (quoted(&kernel.name), quoted(&other.name));
+                warn(&format!(
+                    "{place}: is of kernel {name}, and was held against that of {}, not against {other}, which --kernel names",
+                    kernel.place
+                ));
+            }
+        }
         None => warn_of_unheld(&place, "the records were", &header.kernel, given),
     }
     let problems: BTreeSet<&str> = dataset.records.iter().map(|r| &*r.problem).collect();
@@ -174,6 +186,23 @@ pub fn warn_of_unnamed(kernel: &Kernel) {
     }
 }
 
+/// Warns of a kernel that no described device has a config of, for a problem of middle sizes.
+pub fn warn_of_empty(kernel: &Kernel) -> Result<()> {
+    let Ok(problem) = kernel.problem(&kernel.middle_problem()) else { return Ok(()) };
+    let mut reason = None;
+    for device in Device::shipped()? {
+        match ruled_out(kernel, &problem, &device) {
+            Some(why) => reason = reason.or(Some(why)),
+            None => return Ok(()),
+        }
+    }
+    if let Some(why) = reason {
+        let (place, problem) = (&kernel.place, kernel.brief_problem(&problem));
+        warn(&format!("{place}: no described device has a config for {problem}: {why}"));
+    }
+    Ok(())
+}
+
 /// What a kernel has to be beyond what its file says, so that it can be measured.
 ///
 /// # Errors
@@ -199,12 +228,13 @@ fn kernel(path: &Path) -> Result<Value> {
         (None, None) => "none: only its space is described".into(),
     };
     warn_of_unnamed(&kernel);
+    warn_of_empty(&kernel)?;
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,
         "fields": kernel.fields.iter().map(|f| &f.name).collect::<Vec<_>>(),
         "parameters": kernel.parameters.iter().map(|p| &p.name).collect::<Vec<_>>(),
-        "combinations": sizes, "constraints": kernel.constraints.len(), "features": kernel.features.len(),
+        "combinations": if sizes < MOST_WHOLE { json!(sizes as u64) } else { json!(sizes) }, "constraints": kernel.constraints.len(), "features": kernel.features.len(),
         "source": source,
         "exact": kernel.source.as_ref().is_some_and(|s| s.exact.is_some()), "space": kernel.space_hash(),
     }))

@@ -6,7 +6,7 @@ mod questions;
 mod signature;
 mod text;
 
-use crate::cli::answer::answer;
+use crate::cli::answer::{answer, warn};
 pub use asked::Args;
 use draft::{Draft, FILE, draft};
 use questions::Dialogue;
@@ -37,8 +37,15 @@ pub fn run(mut args: Args) -> Result<()> {
         return input("name at least one --field of a problem and one --parameter with its values");
     }
     let Draft { kernel, texts } = draft(&args)?;
+    let shares = args.source.is_some() && text::works_together(&draft::source_of(&args)?);
+    if shares && args.local.is_empty() {
+        warn(
+            "the source has work-items that work together in groups, and no --local says how large a group is: the driver chooses",
+        );
+    }
     write(&args.folder, &texts)?;
     crate::cli::check::warn_of_unnamed(&kernel);
+    crate::cli::check::warn_of_empty(&kernel)?;
     tell(&args.folder, &kernel, texts.contains_key(text::REFERENCE))
 }
 

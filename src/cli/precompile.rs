@@ -64,11 +64,16 @@ pub fn run(
         let why = fault.detail.lines().next().unwrap_or_default();
         answer(&format!("{} do not run there, first {config}: {why}", failed.len()));
     }
-    if done < jobs.len() {
-        tell(&format!("seqtune: stopped at {done} of {}; the same command goes on", jobs.len()));
-    }
-    match compiled == 0 && done > 0 {
-        true => Err(Error::Failed(format!("no program of {} compiles for {}", kernel.name, device.name))),
-        false => Ok(()),
+    let ended = |sentence: String| Err(Error::Failed(sentence));
+    match () {
+        () if compiled == 0 && done > 0 => ended(format!("no program of {} compiles for {}", kernel.name, device.name)),
+        () if done < jobs.len() && stop.load(Ordering::Relaxed) => {
+            ended(format!("stopped by a signal at {done} of {}; the same command goes on", jobs.len()))
+        }
+        () if done < jobs.len() => {
+            tell(&format!("seqtune: out of time at {done} of {}; the same command goes on", jobs.len()));
+            Ok(())
+        }
+        () => Ok(()),
     }
 }

@@ -169,6 +169,16 @@ fn said(args: &Args, model: &Model) {
     ));
 }
 
+/// A clause that names the fields beyond what was learned; empty where there are none.
+fn clause(beyond: &[&str]) -> String {
+    let fields = listed(beyond.iter().copied(), "and");
+    match beyond.len() {
+        0 => String::new(),
+        1 => format!(", {fields} is beyond what it learned from"),
+        _ => format!(", {fields} are beyond what it learned from"),
+    }
+}
+
 /// Printing of answers.
 struct Printer<'a> {
     predictor: &'a Predictor,
@@ -226,7 +236,7 @@ impl Printer<'_> {
                 ));
             }
             None if grounds.is_learned => tell(&format!(
-                "predict: the model has no figures of held-out problems for {} on {}; `seqtune calibrate --shown` records them",
+                "predict: the model has no figures of held-out problems for {} on {}; `train` without --quick finds them, `seqtune calibrate --shown MODEL DATASETS` those of data that it did not learn from",
                 self.objective, device.name
             )),
             None => {}
@@ -299,13 +309,7 @@ impl Printer<'_> {
         }
         let mut notes = Vec::new();
         if unsure {
-            let fields = listed(beyond.iter().copied(), "and");
-            let beyond = match beyond.len() {
-                0 => String::new(),
-                1 => format!(", {fields} is beyond what it learned from"),
-                _ => format!(", {fields} are beyond what it learned from"),
-            };
-            notes.push(format!("unsure{beyond}: measure the first few"));
+            notes.push(format!("unsure{}: measure the first few", clause(&beyond)));
         }
         if let Some(share) = self.cover {
             let (count, only) = (candidates.len(), if held < share { "only " } else { "" });

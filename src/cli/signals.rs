@@ -31,11 +31,11 @@ pub fn stop_at_signal() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Lets a signal end this process with a sentence on what is kept, for work whose files are whole at any moment.
+/// Lets a signal end this process with a sentence on what is kept, as that is then, for work whose files are whole at any moment.
 ///
 /// # Errors
 /// `Error::Failed` where the system lets no signal be waited for.
-pub fn end_with(kept: String) -> Result<()> {
+pub fn end_with(kept: impl Fn() -> String + Send + 'static) -> Result<()> {
     forget_handlers(&ENDS);
     let mut signals = Signals::new(ENDS).map_err(failed)?;
     std::thread::spawn(move || {
@@ -44,8 +44,9 @@ pub fn end_with(kept: String) -> Result<()> {
                 // behind the bar and what the terminal shows of Ctrl-C
                 tell("");
             }
-            tell(&format!("seqtune: stopped by a signal; {kept}"));
-            std::process::exit(128 + signal);
+            tell(&format!("seqtune: stopped by a signal; {}", kept()));
+            // at once: what ends with a process otherwise, libtorch among it, is in use by other threads, which would run into it
+            signal_hook::low_level::exit(128 + signal);
         }
     });
     Ok(())

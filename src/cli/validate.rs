@@ -94,6 +94,14 @@ pub struct Args {
     json: bool,
 }
 
+/// What a signal leaves.
+fn kept(args: &Args) -> String {
+    match &args.learn {
+        Some(path) => format!("{} keeps what was measured", path.display()),
+        None => "nothing is kept; with --learn FILE what was measured is".into(),
+    }
+}
+
 pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     check(&args)?;
@@ -121,10 +129,8 @@ pub fn run(args: Args) -> Result<()> {
         let (plan, until) = (planned.collect::<Result<Vec<_>>>()?, args.budget.map(|budget| began + budget));
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
     }
-    end_with(match &args.learn {
-        Some(path) => format!("{} keeps what was measured", path.display()),
-        None => "nothing is kept; with --learn FILE what was measured is".into(),
-    })?;
+    let kept = kept(&args);
+    end_with(move || kept.clone())?;
     let mut bench = bench(&args, &kernel, &device, rivals)?;
     let before = peaks_before(&kernel, &mut bench)?;
     let library = bench.engine.measurer.library()?;

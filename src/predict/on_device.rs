@@ -62,11 +62,11 @@ fn names(devices: &[Device], word: &str) -> String {
 /// Whether a predicted time is the model's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeBasis {
-    /// There is none: the model learned no times of the device.
+    /// There is none: the model learned no times of the device, or none nearly so short.
     Absent,
     /// It was learned of times of the device.
     Learned,
-    /// The model's was below what the device can do at all ([`least_us`]), or below all that was measured there; that stands in its place.
+    /// The model's was below what the device can do at all ([`least_us`]), which stands in its place.
     Bounded,
 }
 

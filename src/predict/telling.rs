@@ -7,6 +7,9 @@ use crate::on_device::{Grounds, TimeBasis, least_us};
 use crate::predictor::Predictor;
 use crate::query::Query;
 
+/// Share of the quickest learned time below which none is told: a time that nothing like it was learned from is a guess, as of launches alone.
+const SHORTEST: f64 = 0.5;
+
 impl Predictor {
     /// The best legal configs of each problem, of those that the beam finds most probable: likelihood, re-ranker and trees together order them.
     /// Times and joules are told of devices that the model learned some of ([`TimeBasis`]), and are NaN of all others.
@@ -31,30 +34,30 @@ impl Predictor {
         Ok(answer)
     }
 
-    /// Takes estimated times and joules from an answer where the model learned none of the device, and raises times to what the device can do.
-    /// A predictor that is [uncorrected](Predictor::uncorrected) leaves them.
+    /// Takes estimated times and joules from an answer where the model learned none of the device, or none nearly so short, and raises other times
+    /// to what the device can do. A predictor that is [uncorrected](Predictor::uncorrected) leaves them.
     pub(crate) fn tell(&self, problem: &Problem, device: &Device, answer: &mut [Candidate]) {
         let Some(trust) = &self.trust else { return };
         let is_learned = self.saw(device);
         let has_times = is_learned && trust.tells_times(device);
         let least = if has_times { self.least_us(problem, device) } else { 0.0 };
+        let shortest = SHORTEST * self.reach.as_ref().and_then(|reach| reach.quickest_us(device)).unwrap_or(0.0);
         for candidate in answer {
-            match has_times {
+            let is_too_short = candidate.time_us < shortest;
+            match has_times && !is_too_short {
                 true if candidate.time_us < least => candidate.time_us = least,
                 true => {}
                 false => candidate.time_us = f64::NAN,
             }
-            if !is_learned {
+            if !is_learned || is_too_short {
                 candidate.joules = f64::NAN;
             }
         }
     }
 
-    /// Microseconds that a problem takes at least: as [`least_us`] knows them, and no less than the quickest config of all problems that were learned
-    /// of the device. A launch alone takes about as long, and nothing shorter was learned.
+    /// Microseconds that a problem takes at least, as [`least_us`] knows them.
     pub fn least_us(&self, problem: &Problem, device: &Device) -> f64 {
-        let least = least_us(self.kernel(), problem, device);
-        least.max(self.reach.as_ref().and_then(|reach| reach.quickest_us(device)).unwrap_or(0.0))
+        least_us(self.kernel(), problem, device)
     }
 
     /// Whether the times of an answer are the model's: one for each candidate.

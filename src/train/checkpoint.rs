@@ -10,7 +10,7 @@ use seqtune_predict::model_file::{Decoded, decode, encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file that training goes on from.
 pub struct Checkpoint {
@@ -102,4 +102,12 @@ impl Checkpoint {
             false => Ok(()),
         }
     }
+}
+/// Whether a folder holds a model or a part of one that training goes on from.
+pub fn keeps(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => keeps(&entry.path()),
+        _ => entry.path().extension().is_some_and(|end| end == "safetensors"),
+    })
 }

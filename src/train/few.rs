@@ -194,7 +194,10 @@ impl Few<'_> {
             let corpus = [(self.kernel.clone(), self.table.of(learned.clone()))];
             let settings = Settings { epochs, ..self.settings.clone() };
             let folder = self.folder.join(format!("{name}-{}-of-{}", at + 1, self.parts.len()));
-            let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {})?;
+            let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {
+                // a training takes minutes, in which the clock goes on
+                (self.tell)(self.done.load(Ordering::Relaxed), self.all);
+            })?;
             let predictor = Predictor::new(self.kernel, &model)?.uncorrected();
             let answer = |t: &MeasuredProblem| answer(&predictor, &self.table.devices[t.device], Objective::Time, t);
             let answered = part.asked().map(answer).collect::<Result<Vec<Answered>>>()?;

@@ -3,8 +3,43 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{PATIENT, opencl_or_skip, run, seqtune, text};
-use std::io::Write;
+use common::{PATIENT, opencl_or_skip, run, seqtune, signal, text, toy, toy_dataset, toy_sizes, write_toy};
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// Whether a process waits for Ctrl-C itself.
+fn catches_interrupts(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map(str::trim);
+    caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & (1 << (libc::SIGINT - 1)) != 0)
+}
+
+#[test]
+fn a_training_that_is_interrupted_ends_in_order_and_says_whether_anything_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (kernel, data, model) = (write_toy(&folder.path().join("toy")), path("toy.sqt"), path("model"));
+    toy_dataset(&toy(), toy_sizes()).save(std::path::Path::new(&data)).unwrap();
+    let train = ["train", &data, "--kernel", &kernel, "--quick", "--epochs", "10000", "-o", &model];
+    // in the midst of passes, while libtorch works in other threads
+    for after in [Duration::from_millis(300), Duration::from_secs(3)] {
+        let mut child = seqtune(&train).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while !catches_interrupts(child.id()) && began.elapsed() < Duration::from_secs(120) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(after);
+        signal(child.id(), libc::SIGINT);
+        let status = child.wait().unwrap();
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(status.code(), Some(128 + libc::SIGINT), "{status}, {said}");
+        let kept = std::path::Path::new(&model).exists();
+        let words = if kept { "keeps what was trained so far" } else { "nothing was kept yet" };
+        assert!(said.contains(words), "{said}");
+    }
+}
 
 #[test]
 fn wrong_input_to_training_gets_one_sentence_and_exit_code_2() {

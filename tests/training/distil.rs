@@ -64,7 +64,7 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
     for m in [1, 6, 1_000] {
         let problem = kernel.problem(&format!("M={m}")).unwrap();
         let query = Query { top: 100, width: 100, ..Query::new(&device) };
-        let found = predictor.predict(std::slice::from_ref(&problem), &query).unwrap().remove(0);
+        let found = predictor.estimates(std::slice::from_ref(&problem), &query).unwrap().remove(0);
         let instance = Instance::new(&kernel, &problem, &device);
         let n = found.len();
         let wanted = |(i, config): (usize, Config)| Wanted { config, target: (n - i) as f64, costs: [f32::NAN; 2] };

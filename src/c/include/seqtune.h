@@ -57,7 +57,7 @@
 #define SEQTUNE_EDP 2
 
 /**
- * What a predicted time is: there is none, for the model learned no times of the device.
+ * What a predicted time is: there is none, for the model learned no times of the device, or none half as short.
  */
 #define SEQTUNE_TIME_ABSENT 0
 
@@ -166,7 +166,7 @@ typedef struct {
    */
   double probability;
   /**
-   * Predicted time in microseconds; NaN where the model learned no times of the device.
+   * Predicted time in microseconds; NaN where the model learned no times of the device, or none half as short.
    */
   double time_us;
   /**

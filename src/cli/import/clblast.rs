@@ -36,7 +36,8 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     let clblast::Imported { dataset, rows, twice, left_out, unsaid, bad } =
         clblast::import(&kernel, &device, &files, command)?;
     args.target.refuse(rows, &unsaid)?;
-    args.target.save(&dataset, (rows, &bad), "config")?;
+    let left = left_behind(&twice, &left_out, "config", &bad) + &unsaid.text();
+    args.target.save(&dataset, (rows, &bad), ("config", &left))?;
     let mut text = format!(
         "{}: {} of {} on {} from {} of {}",
         args.target.output.display(),
@@ -46,8 +47,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &left_behind(&twice, &left_out, "config", &bad);
-    text += &unsaid.text();
+    text += &left;
     crate::cli::answer::answer(&text);
     Ok(())
 }

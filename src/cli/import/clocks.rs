@@ -44,7 +44,8 @@ pub fn run(args: ClocksArgs) -> Result<()> {
     let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };
     let clocks::Imported { dataset, rows, programs, left_out, bad } =
         clocks::import(&kernel, &device, &files, &choice, command)?;
-    args.target.save(&dataset, (rows, &bad), "row")?;
+    let left = left_behind(&Twice::default(), &left_out, "row", &bad);
+    args.target.save(&dataset, (rows, &bad), ("row", &left))?;
     let mut text = format!(
         "{}: {} of {} on {} from {} of {}",
         args.target.output.display(),
@@ -54,7 +55,7 @@ pub fn run(args: ClocksArgs) -> Result<()> {
         counted(rows, "row"),
         counted(programs, "program"),
     );
-    text += &left_behind(&Twice::default(), &left_out, "row", &bad);
+    text += &left;
     answer(&text);
     Ok(())
 }

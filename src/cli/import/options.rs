@@ -43,14 +43,21 @@ impl Target {
         if self.strictness.strict { left_out.refuse(rows) } else { Ok(()) }
     }
 
-    /// Saves what was imported; `what` are rows or configs.
+    /// Saves what was imported; `what` are rows or configs, `left_out` those that could be read, by reason.
     ///
     /// # Errors
     /// `Error::Input` where rows that cannot be read refuse the import, or nothing is left.
-    pub fn save(&self, dataset: &Dataset, (rows, bad): (usize, &BadRows), what: &str) -> Result<()> {
+    pub fn save(
+        &self,
+        dataset: &Dataset,
+        (rows, bad): (usize, &BadRows),
+        (what, left_out): (&str, &str),
+    ) -> Result<()> {
         bad.check(rows, self.strictness.strict)?;
+        let why: Vec<&str> = left_out.lines().map(str::trim).filter(|line| !line.is_empty()).take(4).collect();
         match dataset.records.is_empty() {
-            true => input(format!("no {what} could be imported")),
+            true if why.is_empty() => input(format!("no {what} could be imported: the files hold none")),
+            true => input(format!("no {what} could be imported; {}", why.join("; "))),
             false => dataset.save(&self.output),
         }
     }

@@ -54,9 +54,10 @@ pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     }
     let imported = import.finish();
     let place = args.files[0].display();
-    let Imported { dataset, entries, bad, .. } = &imported;
-    args.target.save(dataset, (*entries, bad), "config").map_err(|e| e.at(place))?;
-    answer(&report(&args, (&kernel, called.as_deref()), &imported));
+    let Imported { dataset, entries, bad, twice, left_out, .. } = &imported;
+    let left = left_behind(twice, left_out, "config", bad);
+    args.target.save(dataset, (*entries, bad), ("config", &left)).map_err(|e| e.at(place))?;
+    answer(&(report(&args, (&kernel, called.as_deref()), &imported) + &left));
     Ok(())
 }
 
@@ -109,7 +110,7 @@ fn problem(args: &SweepArgs, kernel: &Kernel, (place, sweep): (&str, &Sweep)) ->
 
 fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported: &Imported) -> String {
     let called = called.map_or(String::new(), |name| format!(" (`{}` in the files)", quoted(name)));
-    let Imported { dataset, failed, twice, metered, left_out, bad, .. } = imported;
+    let Imported { dataset, failed, metered, .. } = imported;
     let mut text = format!(
         "{}: {} of {}{called} on {}, {failed} of them of configs that failed",
         args.target.output.display(),
@@ -120,5 +121,5 @@ fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported:
     if *metered > 0 {
         text += &format!(", {metered} with joules");
     }
-    text + &left_behind(twice, left_out, "config", bad)
+    text
 }

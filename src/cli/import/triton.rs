@@ -40,7 +40,8 @@ pub fn run(args: TritonArgs) -> Result<()> {
     let triton::Imported { dataset, rows, twice, failed, left_out, unsaid, bad } =
         triton::import(&kernel, &files, ask)?;
     args.target.refuse(rows, &unsaid)?;
-    args.target.save(&dataset, (rows, &bad), "config")?;
+    let left = left_behind(&twice, &left_out, "config", &bad) + &unsaid.text();
+    args.target.save(&dataset, (rows, &bad), ("config", &left))?;
     let mut text = format!(
         "{}: {} of {} on {} from {} of {}, {failed} of them of configs that failed",
         args.target.output.display(),
@@ -50,8 +51,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &left_behind(&twice, &left_out, "config", &bad);
-    text += &unsaid.text();
+    text += &left;
     crate::cli::answer::answer(&text);
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::cli::init::asked::Args;
 use crate::cli::init::signature::{Kind, Signature};
 use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::files::read_text;
+use seqtune_predict::kernel::without_comments;
 use seqtune_predict::limits;
 use seqtune_predict::spelling::toml;
 
@@ -179,14 +180,16 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
         output.and_then(|out| given.iter().find(|(name, _)| *name == out.name)).map(|(_, length)| length.to_string());
     let global = if args.global.is_empty() { vec![size.to_string()] } else { args.global.clone() };
     let reference = args.folder.join(REFERENCE);
-    let of_reference = match reference.exists() {
-        true => Some(entry_of_reference(&read_text(&reference, limits::TEXT)?, &signature)?),
-        false => None,
-    };
+    let reference_text = reference.exists().then(|| read_text(&reference, limits::TEXT)).transpose()?;
+    let of_reference = reference_text.as_deref().map(|text| entry_of_reference(text, &signature)).transpose()?;
     let (entry, plain_entry) = (toml(&signature.entry), toml(of_reference.as_ref().unwrap_or(&signature.entry)));
     let (items, group) = match (args.reference_global.is_empty(), of_reference.is_some()) {
         (false, _) => (args.reference_global.clone(), args.reference_local.clone()),
-        // one that is there is plain, as a rule: a work-item for each element of the output
+        // one whose work-items work together is launched as the source is
+        (true, true) if reference_text.as_deref().is_some_and(works_together) => {
+            (with_defaults(args, &global)?, with_defaults(args, &args.local)?)
+        }
+        // another one that is there is plain, as a rule: a work-item for each element of the output
         (true, true) => (vec![length_of_output.unwrap_or_else(|| size.to_string())], Vec::new()),
         (true, false) => (with_defaults(args, &global)?, with_defaults(args, &args.local)?),
     };
@@ -214,6 +217,12 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
         plain += &format!("#define {name} {default}\n");
     }
     Ok((text, Some(plain + code)))
+}
+
+/// Whether work-items of a group share something, so that the size of the group matters.
+pub fn works_together(code: &str) -> bool {
+    let code = without_comments(code);
+    ["barrier(", "get_local_id", "get_local_size", "__local", "work_group_"].iter().any(|word| code.contains(word))
 }
 
 /// The lines of the arguments, and how many bytes each buffer has.

@@ -68,7 +68,7 @@ class Restrictions(Folder):
         self.assertEqual(translated("block_size % 64", ["block_size"]), "block_size % 64 != 0")
 
     def test_what_cannot_be_said_exactly_stays_a_check(self):
-        for text in ("a & (a - 1) == 0", "a.bit_length() > 1", "t is True", "l < 'row'", "l", "l == 'diagonal'", "a % 0 == 0", "a in range(3)", "[a]",
+        for text in ("a & (a - 1) == 0", "a.bit_length() > 1", "t is True", "l < 'row'", "l", "l != 'diagonal'", "a in range(3)", "[a]",
                      "9" * 400 + " > a"):  # fmt: skip
             done = describe(self.path("k"), VALUES, [text], 100, replace=True)
             self.assertEqual((done.constraints, len(done.unread)), ([], 1), text)
@@ -80,13 +80,22 @@ class Restrictions(Folder):
             with self.assertRaisesRegex(seqtune.InputError, "^restriction `"):
                 describe(self.path("k"), VALUES, [text], 100, replace=True)
 
+    def test_a_restriction_that_leaves_nothing_is_refused_and_a_function_is_named_by_its_line(self):
+        for never in ("a < 0", "l == 'diagonal'", "l < 3", "a % 0 == 0", lambda p: p["nope"] < 3, lambda misspelt: misspelt > 1):
+            with self.assertRaisesRegex(seqtune.InputError, "is true for no combination of tune_params"):
+                describe(self.path("k"), VALUES, [never], 100, replace=True)
+        with self.assertRaisesRegex(seqtune.InputError, "restriction 3 is neither an expression nor a function"):
+            describe(self.path("k"), VALUES, [3], 100, replace=True)
+        done = describe(self.path("k"), VALUES, [lambda *p: True], 100, replace=True)
+        self.assertRegex(done.unread[0], r"^<lambda> in test_describe.py, line \d+ \(")
+
     def test_of_several_lambdas_on_a_line_each_becomes_its_own(self):
         two = [lambda p: p["a"] > 2, lambda p: p["b"] < 4]; three = [lambda p: p["a"] % STEP == 0, lambda a, t: a and t]  # noqa: E702 # fmt: skip
         more = [(lambda n: (lambda p: p["a"] > n))(4), lambda q: q.get("l") == "row"]
         done = describe(self.path("k"), VALUES, two + three + more, 100)
         self.assertEqual(done.unread, [])
         self.assertEqual(done.constraints, ["a > 2", "b < 4", "a % 3 == 0", "a != 0 and t", "a > 4", "l.row"])
-        other = {"a": 1}
+        other = {"a": 3}
         done = describe(self.path("k"), VALUES, [lambda p: other["a"] > p["b"], lambda *p: True, max], 100, replace=True)
         self.assertEqual((done.constraints, len(done.unread)), ([], 3))
         done = describe(self.path("k"), VALUES, "lambda p: p['a'] % 4", 100, replace=True)

@@ -169,7 +169,7 @@ class Descriptions(unittest.TestCase):
     def test_a_description_of_another_space_is_replaced_only_where_that_is_asked(self):
         describe(self.folder, {"tile": [1, 2]}, ["tile > 1"], 10)
         describe(self.folder, {"tile": [1, 2]}, ["tile > 1"], 10)
-        with self.assertRaisesRegex(seqtune.InputError, "describes another space"):
+        with self.assertRaisesRegex(seqtune.InputError, "says otherwise: line"):
             describe(self.folder, {"tile": [1, 2]}, None, 10)
         self.assertEqual(len(seqtune.Kernel(self.folder).constraints), 1)
         describe(self.folder, {"tile": [1, 2]}, None, 10, replace=True)

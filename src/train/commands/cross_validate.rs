@@ -67,12 +67,13 @@ fn cross_validated(args: &Args, held_out: HeldOut) -> Result<()> {
     let library = trees(args)?;
     let temporary = std::env::temp_dir().join(format!("seqtune-folds-{}", std::process::id()));
     let models = args.models.as_ref().unwrap_or(&temporary);
-    end_with(match &args.models {
+    let kept = match &args.models {
         Some(folder) => {
             format!("{} keeps the models of finished folds, and the same command goes on", folder.display())
         }
         None => "nothing is kept; with --models FOLDER the models of finished folds are".into(),
-    })?;
+    };
+    end_with(move || kept.clone())?;
     let settings = Settings { seed: args.seed, command: command_line(), ..Settings::default() };
     let small = distil::Options { seed: args.seed, command: command_line(), ..distil::Options::default() };
     let ask = Options {

@@ -30,7 +30,7 @@ pub fn run(args: Args) -> Result<()> {
     let Args { invented, steps, seed, .. } = args;
     let options = Options { invented, steps, seed, command: command_line(), ..Options::default() };
     let mut made = Vec::new();
-    end_with("decoders that are finished are kept, and the same command goes on".into())?;
+    end_with(|| "decoders that are finished are kept, and the same command goes on".into())?;
     for task in &tasks {
         let name = &task.corpus[0].0.name;
         // an interrupted run goes on: what is finished is kept

@@ -1,5 +1,6 @@
 //! `seqtune train`, as the program that trains does it.
 
+use crate::checkpoint;
 use crate::few::{self, Judged};
 use crate::fit::{Existing, refine, train};
 use crate::groups::{ModelGroup, groups};
@@ -52,8 +53,11 @@ pub fn run(args: Args) -> Result<()> {
     let learned = counted(learned, "problem");
     tell(&format!("{kernels}, {problems}, {records}{models}"));
     tell(&format!("{learned} to learn from, {validation} to choose weights by, {test} held out, by shape"));
-    let place = args.output.display();
-    end_with(format!("{place} keeps what was trained so far, and the same command goes on"))?;
+    let place = args.output.clone();
+    end_with(move || match checkpoint::keeps(&place) {
+        true => format!("{} keeps what was trained so far, and the same command goes on", place.display()),
+        false => "nothing was kept yet; the same command begins anew".into(),
+    })?;
     let models = train_all(&args, &groups, from.as_ref(), &settings, (existing, tuned))?;
     for file in &stale {
         std::fs::remove_file(file).map_err(io(file))?;

@@ -200,7 +200,7 @@ impl Compiler for Nvrtc {
                 true => program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
                 false => program.text(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
             };
-            let mut resources = read_log(&log, job.entry).ok_or_else(|| bad("the log tells no registers"))?;
+            let mut resources = read_log(&log, job.entry).ok_or_else(|| bad(&missing(&log, job)))?;
             resources.dynamic_local_bytes = job.dynamic_local_bytes;
             if let Some(unit) = &self.unit {
                 unit.fit(&mut resources, job.items)
@@ -246,6 +246,20 @@ fn check(code: sys::nvrtcResult) -> Attempt<()> {
     Err(Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {}", message.to_string_lossy())))
 }
 
+/// Why the assembler's log tells nothing of an entry: the program has others, whose names C++ has made longer where they are not `extern "C"`.
+fn missing(log: &str, job: &Job) -> String {
+    let names = log.split("Compiling entry function '").skip(1).filter_map(|rest| rest.split('\'').next());
+    let names: Vec<&str> = names.collect();
+    let (file, entry) = (job.file, job.entry);
+    match names.iter().find(|name| name.contains(&format!("{}{entry}", entry.len()))) {
+        _ if names.is_empty() => format!("{file} has no kernel, and `entry` is {entry}"),
+        Some(_) => {
+            format!("{file}: write `extern \"C\"` before `__global__ void {entry}`, so that its name stays as it is")
+        }
+        None => format!("{file} has no kernel {entry}, which `entry` names; it has {}", names.join(", ")),
+    }
+}
+
 /// Parses the resources of an entry from the assembler's log: `Used 80 registers, used 1 barriers, 5632 bytes smem`.
 fn read_log(log: &str, entry: &str) -> Option<Resources> {
     let (_, own) = log.split_once(&format!("Compiling entry function '{entry}'"))?;
@@ -276,5 +290,13 @@ mod tests {
         let read = read_log(log, "gemm").unwrap();
         assert_eq!((read.registers, read.local_bytes, read.spill_bytes, read.stack_bytes), (80, 5632, 20, 24));
         assert_eq!(read_log(log, "other"), None);
+        let missing = |log: &str, entry| {
+            let job = Job { file: "k.cu", source: "", entry, defines: &[], items: 1, dynamic_local_bytes: 0 };
+            missing(log, &job)
+        };
+        assert!(missing(log, "other").contains("k.cu has no kernel other, which `entry` names; it has gemm"));
+        let mangled = log.replace("'gemm'", "'_Z4gemmiPKf'");
+        assert!(missing(&mangled, "gemm").contains("write `extern \"C\"` before `__global__ void gemm`"));
+        assert!(missing("", "gemm").contains("k.cu has no kernel"));
     }
 }

@@ -13,8 +13,9 @@ from typing import Any
 
 from seqtune._seqtune import Device, Kernel, Space
 from seqtune.errors import DeviceNotFoundError, Error, FileError, InputError, said
+from seqtune.kernel_tuner.answers import answer_of, is_kept_by_none, samples
 from seqtune.kernel_tuner.caches import read
-from seqtune.kernel_tuner.restrictions import SAMPLES, Untranslatable, answer_of, check_text, lambdas_of, of_lambda, outer_values, samples, translated
+from seqtune.kernel_tuner.restrictions import SAMPLES, Untranslatable, check_text, lambdas_of, of_lambda, outer_values, translated
 
 #: Names that Kernel Tuner takes for the sizes of a thread block where nothing else is said.
 BLOCK = ("block_size_x", "block_size_y", "block_size_z")
@@ -69,7 +70,7 @@ def describe(
     name = name or os.path.basename(os.path.abspath(folder)).replace(" ", "_")
     values = {str(parameter): _united(parameter, [], some) for parameter, some in tune_params.items()}
     fields = _fields(values, problem_size)
-    found, unread = _constraints(values, fields, restrictions)
+    found, unread = _constraints(values, fields, restrictions, tune_params)
     constraints = [(expression, "a restriction of the kernel") for expression, _ in found]
     block = _block(values)
     if block:
@@ -99,8 +100,11 @@ def _write(place: str, text: str, mark: str, replace: bool) -> None:
         if found == text:
             return
         if not replace:
+            pairs = itertools.zip_longest(found.splitlines(), text.splitlines(), fillvalue="")
+            at, (old, new) = next(((at, pair) for at, pair in enumerate(pairs, 1) if pair[0] != pair[1]), (0, ("", "")))
             raise InputError(
-                f"{place} is there already and describes another space; name another folder, or pass replace=True (--replace)"
+                f"{place} is there already and says otherwise: line {at} is `{old[:100]}`, and would be `{new[:100]}`; "
+                "name another folder, or pass replace=True (--replace)"
             )
         if mark not in found:
             raise InputError(f"{place} is there and no file that describe wrote; name another folder")
@@ -217,7 +221,9 @@ def _fields(tune_params: Mapping[str, Sequence[Any]], problem_size: Any) -> list
 Found = tuple[str, Callable[[dict[str, Any]], "bool | None"]]
 
 
-def _constraints(values: Mapping[str, Sequence[Any]], fields: list[str], restrictions: Any) -> tuple[list[Found], list[str]]:
+def _constraints(
+    values: Mapping[str, Sequence[Any]], fields: list[str], restrictions: Any, given_values: Mapping[str, Sequence[Any]]
+) -> tuple[list[Found], list[str]]:
     """What was translated and agrees with Python, and what stays unread."""
     given = restrictions if isinstance(restrictions, (list, tuple)) else [] if restrictions is None else [restrictions]
     found: list[Found] = []
@@ -225,12 +231,23 @@ def _constraints(values: Mapping[str, Sequence[Any]], fields: list[str], restric
     for restriction in given:
         if isinstance(restriction, str):
             check_text(restriction, values)
+        elif not callable(restriction):
+            raise InputError(f"restriction {restriction!r:.100} is neither an expression nor a function")
+        if is_kept_by_none(restriction, given_values):
+            raise InputError(f"restriction `{_named(restriction)}` is true for no combination of tune_params, so that nothing would be left")
         try:
             found.append(_constraint(restriction, values, fields))
         except Untranslatable as error:
-            named = restriction if isinstance(restriction, str) else f"<{getattr(restriction, '__name__', type(restriction).__name__)}>"
-            unread.append(f"{named} ({error})")
+            unread.append(f"{_named(restriction)} ({error})")
     return found, unread
+
+
+def _named(restriction: Any) -> str:
+    """A restriction as its user finds it again: its text, or where its function stands."""
+    if isinstance(restriction, str):
+        return restriction
+    name, code = getattr(restriction, "__name__", type(restriction).__name__), getattr(restriction, "__code__", None)
+    return f"{name} in {os.path.basename(code.co_filename)}, line {code.co_firstlineno}" if code else name
 
 
 def _constraint(restriction: Any, values: Mapping[str, Sequence[Any]], fields: list[str]) -> Found:

@@ -10,11 +10,9 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import itertools
-import random
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -299,49 +297,6 @@ class _Translator:
 def is_name(label: str) -> bool:
     """Whether an expression can ask for a label."""
     return bool(label) and label.isascii() and all(c.isalnum() or c in "_." for c in label)
-
-
-def samples(values: Values) -> list[dict[str, Any]]:
-    """Configs that a translation is held against."""
-    count = 1
-    for some in values.values():
-        count *= len(some)
-    if count <= SAMPLES:
-        return [dict(zip(values, config)) for config in itertools.product(*values.values())]
-    chance = random.Random(1)
-    return [{name: chance.choice(some) for name, some in values.items()} for _ in range(SAMPLES)]
-
-
-def answer_of(restriction: Any, values: Values) -> Callable[[dict[str, Any]], bool | None]:
-    """What Python says of a config: a function, ``None`` where it raises, as a division by 0 does.
-
-    A text is run only after it was translated: it has nothing but names of parameters, numbers, and min, max, abs and bool.
-    """
-    if isinstance(restriction, str):
-        code = compile(restriction.strip(), "restriction", "eval")
-        if isinstance(ast.parse(restriction.strip(), mode="eval").body, ast.Lambda):
-            return answer_of(eval(code, dict(_BUILTINS)), values)
-
-        def ask(config: dict[str, Any]) -> Any:
-            return eval(code, dict(_BUILTINS), config)
-
-    else:
-        names = list(restriction.__code__.co_varnames[: restriction.__code__.co_argcount])
-        by_name = names if all(name in values for name in names) else []
-
-        def ask(config: dict[str, Any]) -> Any:
-            return restriction(*[config[name] for name in by_name]) if by_name else restriction(dict(config))
-
-    def answer(config: dict[str, Any]) -> bool | None:
-        try:
-            return bool(ask(config))
-        except Exception:  # a user's function may raise anything
-            return None
-
-    return answer
-
-
-_BUILTINS = {"__builtins__": {"min": min, "max": max, "abs": abs, "bool": bool}}
 
 
 def lambdas_of(function: Any) -> list[ast.Lambda]:
