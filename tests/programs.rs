@@ -153,9 +153,9 @@ fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
         text(seqtune(&[&args[..], &problems, more].concat()).env("SEQTUNE_CACHE", folder.path()).output().unwrap())
     };
     let (out, err, code) = only("H200", &[]);
-    // the default config and four others at most, of two layouts
+    // the default config and four others at most, and the reference, of two layouts
     assert!(code == 0 && out.contains(" measurements on H200 are in the cache"), "{out}{err}");
-    assert!((8..=10).contains(&programs()), "{}", programs());
+    assert!((10..=12).contains(&programs()), "{}", programs());
     let made = programs();
     assert!(only("H200", &[]).2 == 0 && programs() == made, "they are found again");
     let (_, err, code) = only("V100", &[]);
@@ -164,6 +164,26 @@ fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
     assert!(code == 2 && err.contains("cannot be used with"), "{code} {err}");
     let (_, err, code) = run(&["sweep", "hpl", "--problems", "N=500", "--device", "H200", "--compile-only"]);
     assert!(code == 2 && err.contains("hpl is a program") && err.lines().count() == 1, "{code} {err}");
+}
+
+#[test]
+fn a_reference_that_does_not_compile_is_told_before_there_is_a_device() {
+    if !nvrtc_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copied = Path::new("kernels/softmax");
+    for file in std::fs::read_dir(copied).unwrap().flatten() {
+        std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+    }
+    let reference = folder.path().join("reference.cl");
+    let text = std::fs::read_to_string(&reference).unwrap();
+    std::fs::write(&reference, text.replacen('{', "{ unknown_name = 1;", 1)).unwrap();
+    let kernel = folder.path().display().to_string();
+    let words = ["sweep", &kernel, "--problems", "rows=99,columns=77", "--sample", "2", "--device", "H200"];
+    let (out, err, code) = run(&[&words[..], &["--compile-only"]].concat());
+    let told = err.contains("the reference of kernel softmax: ") && err.contains("unknown_name");
+    assert!(code == 1 && told, "{code} {out}{err}");
 }
 
 #[test]
@@ -181,9 +201,9 @@ fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_b
         out
     };
     let problems = ["M=640,N=512,K=512", "M=640,N=512,K=1024", "M=648,N=512,K=512"];
-    // the default, the first choices, and two more at most of one layout
+    // the reference, the default, the first choices, and two more at most of one layout
     let out = made("sweep gemm --guided models/gemm-h200 --sample 6 --pool 2 --problems", &problems);
-    assert!(programs() <= 6, "{out}");
+    assert!(programs() <= 7, "{out}");
     let before = programs();
     let out = made("validate models/gemm-h200 gemm --top 2 --search 2", &problems[..1]);
     assert!(out.contains("5 programs for 5 measurements on H200 are in the cache"), "{out}");

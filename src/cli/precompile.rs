@@ -4,7 +4,7 @@ use crate::cli::answer::{answer, tell};
 use crate::cli::progress::Bar;
 use seqtune_data::Invalidity;
 use seqtune_measure::batch::ProgramKey;
-use seqtune_measure::compile::compile_for;
+use seqtune_measure::compile::{Compiler, compile_for, compile_reference_for};
 use seqtune_measure::registry::compiler_for;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
@@ -34,6 +34,7 @@ pub fn run(
         ));
     }
     let compiler = compiler_for(device)?;
+    compile_references(&compiler, kernel, device, plan.iter().map(|(problem, _)| problem))?;
     let mut met = HashSet::new();
     let all = plan.iter().flat_map(|(problem, configs)| configs.iter().map(move |config| (problem, config)));
     let jobs: Vec<(&Problem, &Config)> = all.filter(|(p, c)| met.insert(ProgramKey::of(kernel, p, c))).collect();
@@ -76,4 +77,21 @@ pub fn run(
         }
         () => Ok(()),
     }
+}
+
+/// Compiles the reference of each data type and layout, without which nothing of them is measured.
+fn compile_references<'p>(
+    compiler: &dyn Compiler,
+    kernel: &Kernel,
+    device: &Device,
+    problems: impl Iterator<Item = &'p Problem>,
+) -> Result<()> {
+    let mut met = HashSet::new();
+    let first: Vec<&Problem> = problems.filter(|problem| met.insert(ProgramKey::variant(kernel, problem))).collect();
+    on_threads(&first, cores(), |problem| {
+        compile_reference_for(compiler, kernel, problem, device)?.map(drop).map_err(|fault| {
+            Error::Failed(format!("the reference of kernel {}: {}", kernel.name, fault.detail.replace('\n', " ")))
+        })
+    })
+    .map(drop)
 }

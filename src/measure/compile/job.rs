@@ -72,6 +72,21 @@ pub fn compile_for(
     Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))
 }
 
+/// Compiles a kernel's reference for a problem, without the device. The inner result holds a failure to compile.
+///
+/// # Errors
+/// `Error::Input` where the kernel has no source.
+pub fn compile_reference_for(
+    compiler: &dyn Compiler,
+    kernel: &Kernel,
+    problem: &Problem,
+    device: &Device,
+) -> Result<Attempt<Binary>> {
+    let launch = &kernel.source()?.reference;
+    let (env, defines) = (kernel.env(problem, Some(device)), kernel.field_defines(problem));
+    Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))
+}
+
 impl Compiler for Box<dyn Compiler> {
     fn identity(&self) -> String {
         (**self).identity()

@@ -5,4 +5,4 @@ mod job;
 pub mod prelude;
 
 pub use cache::{Cached, Store, cache_folder};
-pub use job::{Binary, Compiler, Job, compile_for};
+pub use job::{Binary, Compiler, Job, compile_for, compile_reference_for};
