@@ -5,6 +5,7 @@ use crate::header::{Header, HeaderOptions, Ranges, Source};
 use crate::{Given, Point, Predicted};
 use rand::Rng;
 use seqtune_predict::kernel::ConfigSpace;
+use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::{Device, Kernel, Model, Problem};
 use std::io::Write;
 use std::path::Path;
@@ -67,8 +68,16 @@ fn compiled(folder: &Path, kernel: &Kernel, problems: &[Problem]) -> Option<Vec<
 fn agrees(kernel: &Kernel, device: &Device, header: &Header, problems: &[Problem]) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("table.h"), header.text()).unwrap();
-    let Some(lines) = compiled(folder.path(), kernel, problems) else { return };
-    assert_eq!(lines.len(), problems.len());
+    // sizes that the kernel does not take
+    let size = kernel.fields.iter().position(|field| field.kind == FieldKind::Size).unwrap();
+    let refused = [-5.0, kernel.fields[size].min as f64 - 1.0, kernel.fields[size].max as f64 + 1.0].map(|value| {
+        let mut problem = problems[0].clone();
+        problem.values[size] = value;
+        problem
+    });
+    let Some(lines) = compiled(folder.path(), kernel, &[problems, &refused].concat()) else { return };
+    let (lines, of_refused) = lines.split_at(problems.len());
+    assert_eq!(of_refused, ["none"; 3]);
     for (line, problem) in lines.iter().zip(problems) {
         let expected = match header.choose(problem) {
             None => "none".to_string(),

@@ -219,6 +219,11 @@ impl Header {
             c_comment(&self.device.name)
         );
         out += "inline bool legal([[maybe_unused]] const Problem& p, [[maybe_unused]] const Config& c) {\n";
+        for (field, name) in kernel.fields.iter().zip(&named.fields).filter(|(field, _)| field.kind == FieldKind::Size)
+        {
+            let (least, most) = (field.min, field.max);
+            out += &format!("    if (p.{name} < {least} || p.{name} > {most}) return false;\n");
+        }
         let mut parts = 0;
         for constraint in kernel.constraints.iter().filter(checked) {
             let slot = |s: usize| named.slot(s);
