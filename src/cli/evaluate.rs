@@ -13,6 +13,7 @@ use seqtune_eval::replay::evaluate;
 use seqtune_eval::tuned;
 use seqtune_eval::tuned::evaluate as evaluate_tuned;
 use seqtune_eval::tuned::report;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Kernel;
 use seqtune_predict::kernel::Objective;
@@ -20,6 +21,7 @@ use seqtune_predict::limits;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::quality::Quality;
+use seqtune_predict::shown::FEWEST;
 use seqtune_predict::split::Part;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
@@ -319,6 +321,12 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     }
     if args.json {
         return crate::cli::answer::answer_json(&report);
+    }
+    if report.test_problems < FEWEST {
+        warn(&format!(
+            "{} held out: so few say little of other sizes; `evaluate --folds 5 DATASETS` judges all in turn",
+            counted(report.test_problems, "problem")
+        ));
     }
     let mut text = report.table();
     if let (Some(curve), true) = (&curve, args.curve.is_some()) {

@@ -16,13 +16,15 @@ struct Pace {
 }
 
 impl Pace {
-    /// Seconds to go from step `at` to step `total`, `gone` seconds after the begin; `None` before a step is done. The later half of the
-    /// time tells the pace: work that is done once, such as compiling, is done at first.
+    /// Seconds to go from step `at` to step `total`, `gone` seconds after the begin; `None` before a step is done, and of many steps before the third:
+    /// the first may hold all compiling. The later half of the time tells the pace: work that is done once is done at first.
     fn seconds_to_go(&mut self, gone: f64, at: usize, total: usize) -> Option<f64> {
         let (since, before) =
             self.marks.iter().rev().find(|(s, _)| *s <= gone / 2.0).or(self.marks.first()).copied()?;
         let steps = at.saturating_sub(before);
-        (steps > 0).then(|| (gone - since) / steps as f64 * total.saturating_sub(at) as f64)
+        let first = self.marks.first().map_or(0, |(_, at)| *at).min(total);
+        let enough = if total - first >= 20 { 3 } else { 1 };
+        (steps >= enough).then(|| (gone - since) / steps as f64 * total.saturating_sub(at) as f64)
     }
 
     fn mark(&mut self, gone: f64, at: usize) {
@@ -105,6 +107,8 @@ mod tests {
         assert_eq!(pace.seconds_to_go(0.0, 0, 100), None);
         pace.mark(0.0, 0);
         assert_eq!(pace.seconds_to_go(30.0, 0, 100), None, "no step is done");
+        assert_eq!(pace.seconds_to_go(60.0, 1, 100), None, "one of many tells of compiling");
+        assert_eq!(pace.seconds_to_go(60.0, 1, 5), Some(240.0));
         // a minute of compiling, then a step a second
         for step in 1..=80 {
             pace.mark(60.0 + step as f64, step);

@@ -339,8 +339,12 @@ fn swept(kernel: &Kernel, path: &Path) -> Result<Vec<MeasuredProblem>> {
 fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
     let records = &journal.dataset.records;
     let rate = report.measured as f64 / report.seconds.max(1e-9);
+    let others = match records.len().saturating_sub(report.measured + report.found) {
+        0 => String::new(),
+        count => format!(", {count} there of other configs than these"),
+    };
     answer(&format!(
-        "{}: {} measured now ({rate:.1} a second), {} failed, {} found in {}\n\
+        "{}: {} measured now ({rate:.1} a second), {} failed, {} found in {}{others}\n\
          {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",
         counted(records.len(), "record"),
         report.measured,

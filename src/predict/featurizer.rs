@@ -276,6 +276,17 @@ fn another_version(vocab: &Vocab, of: &KernelVocab, kernel: &Kernel) -> Error {
     let known: Vec<&str> = of.parameters.iter().map(|p| vocab.parameters[*p as usize].0.as_str()).collect();
     let differs = kernel.differences(of.identity.as_ref(), None);
     let differs = Difference::list(&differs.unwrap_or_else(|| kernel.differences_of_names(&known, None)));
+    // data do not rest on features and work
+    let data_stay = of
+        .identity
+        .as_ref()
+        .is_some_and(|of| kernel.differences(Some(&of.of_data()), None).is_some_and(|differs| differs.is_empty()));
+    if data_stay {
+        return Error::Input(format!(
+            "the model was made for another version of kernel {} ({differs}), which its data do not rest on: train it again on the same data",
+            kernel.name
+        ));
+    }
     Error::Input(format!(
         "the model was made for another version of kernel {} ({differs}). Name the folder of that version as the kernel where it is \
          still there. A model's tokens are the values of its parameters, so it is not carried over: sweep and train again, or carry its data \

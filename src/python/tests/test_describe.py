@@ -133,6 +133,8 @@ class Caches(Folder):
 
     def test_what_is_wrong_is_told_in_a_sentence_with_status_2(self):
         names = {"tune_params_keys": ["wg"]}
+        with self.assertRaisesRegex(seqtune.InputError, "tells the problem_size 4096, which has another number of sizes"):
+            describe_caches(self.path("k"), [self.cache("c.json")], problem_size=[512, 512])
         files = [
             ([self.cache("none.json", problem_size=None)], "none.json tells no problem_size: say with --problem-size"),
             ([self.cache("sizes.json", problem_size=["n", 2])], "tells no sizes as whole numbers"),

@@ -152,7 +152,10 @@ def describe_caches(
 
 
 def _told(path: str, header: Mapping[str, Any], given: Any) -> list[Any]:
-    """The sizes that a cache tells, or those that are given in their place."""
+    """The sizes that a cache tells, or those that are given where it tells none."""
+    told = header.get("problem_size")
+    if given is not None and _count(told) not in (None, _count(given)):
+        raise InputError(f"{path} tells the problem_size {told!r}, which has another number of sizes than --problem-size (problem_size=): leave that out")
     try:
         return _sizes(header["problem_size"] if given is None else given)
     except KeyError:
@@ -178,6 +181,14 @@ def _united(name: str, values: list[Any], more: Sequence[Any]) -> list[Any]:
     if any(isinstance(value, str) for value in united):
         return _values(name, united)
     return sorted(united)
+
+
+def _count(problem_size: Any) -> int | None:
+    """How many sizes these are; ``None`` of what tells none."""
+    try:
+        return None if problem_size is None else len(_sizes(problem_size))
+    except InputError:
+        return None
 
 
 def _values(name: str, values: Sequence[Any]) -> list[Any]:
@@ -342,6 +353,10 @@ def _device(folder: str, name: str | None, max_threads: int, replace: bool) -> s
         return path
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def main(words: list[str], tell: Callable[[str], None] = print) -> int:
     """``python -m seqtune.kernel_tuner describe CACHE... -o FOLDER [--restriction EXPR]...``"""
     import argparse
@@ -361,7 +376,7 @@ def main(words: list[str], tell: Callable[[str], None] = print) -> int:
     caches = [path for word in asked.caches for path in (sorted(glob.glob(word)) or [word])]
     sizes = asked.problem_size.split(",") if asked.problem_size else None
     done = describe_caches(asked.output, caches, asked.restriction, asked.max_threads, asked.replace, sizes)
-    tell(f"{done.folder}/kernel.toml: {len(done.kernel.parameters)} parameters, {len(done.constraints)} constraints")
+    tell(f"{done.folder}/kernel.toml: {_counted(len(done.kernel.parameters), 'parameter')}, {_counted(len(done.constraints), 'constraint')}")
     for restriction in done.unread:
         tell(f"not a constraint, checked by Kernel Tuner alone: {restriction}")
     if done.device:
