@@ -28,7 +28,7 @@ trap '[ ${#busy[@]} = 0 ] || kill "${busy[@]}" 2>/dev/null || true; rm -rf "$wor
 
 # builds everything while it is still quiet
 scripts/test.sh --no-run "$@" >"$logs/build.log" 2>&1 || { tail -30 "$logs/build.log" >&2; exit 1; }
-# configs are drawn anew in each round: two of each problem do, where one run of all tests takes six
+# configs are drawn anew in each round: two of each problem do, where one run of all tests takes three or four
 export SEQTUNE_TEST_CONFIGS=${SEQTUNE_TEST_CONFIGS:-2}
 for ((program = 0; program < programs; ++program)); do
     # ends with this script, however that ends

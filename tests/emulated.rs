@@ -25,7 +25,7 @@ fn double() -> Option<&'static Path> {
 
 /// Every config of a kernel computes what its reference does, and touches nothing that it must not. Some of each problem are drawn.
 fn assert_right(kernel: &str, problems: &[&str]) {
-    let sample = configs_of_each(6).to_string();
+    let sample = configs_of_each(4).to_string();
     let Some(double) = double() else { return };
     let records = swept(kernel, problems, &sample, "cuda:0", Some(double));
     assert_measured(kernel, &records);

@@ -51,7 +51,7 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();
         let mut rng = drawn(i as u64);
-        let wanted = configs_of_each(6);
+        let wanted = configs_of_each(3);
         let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(wanted, &mut rng).unwrap();
         assert_eq!(configs.len(), wanted);
         let compile = |config: &Config| compile_for(compiler, &kernel, &problem, config, device);
