@@ -1,7 +1,7 @@
 //! Parameters for starting workers.
 
 use crate::processes::guard::most_memory;
-use seqtune_predict::error::{Error, Result};
+use seqtune_predict::error::{Error, Result, input, quoted};
 use seqtune_predict::kernel::Kernel;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,10 +37,11 @@ pub(super) const MARGIN: Duration = Duration::from_secs(15);
 
 impl Setup {
     /// Creates parameters for workers of the running program, for a kernel that [`Kernel::open`] finds by `path`. Without a limit a config
-    /// may be silent for 20 s, a program run for as long as its `[run]` says.
+    /// may be silent for 20 s, or for as long as `SEQTUNE_SILENCE` says, a program run for as long as its `[run]` says.
     ///
     /// # Errors
-    /// [`Error::Failed`] where the path of the running program is unknown, [`Error::Input`] where `SEQTUNE_WORKER_MEMORY` is no number.
+    /// [`Error::Failed`] where the path of the running program is unknown, [`Error::Input`] where `SEQTUNE_WORKER_MEMORY` or `SEQTUNE_SILENCE` is
+    /// no number.
     pub fn new(kernel: &Kernel, path: &str, device: &str, limit: Option<Duration>) -> Result<Setup> {
         let seqtune =
             std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
@@ -49,10 +50,20 @@ impl Setup {
             run: limit.unwrap_or(Duration::from_secs_f64(run.timeout())),
             teardown: (!run.teardown.is_empty()).then(|| Duration::from_secs_f64(run.setup_timeout())),
         });
-        let limit = program.map_or(limit.unwrap_or(SILENCE), |times| times.run + MARGIN);
+        let silence = limit.map_or_else(silence, Ok)?;
+        let limit = program.map_or(silence, |times| times.run + MARGIN);
         Ok(Setup { seqtune, kernel: kernel_path, device, limit, memory, program })
     }
 }
 
 /// Longest silence, unless stated.
 const SILENCE: Duration = Duration::from_secs(20);
+
+/// Longest silence where no option states it: a machine that is always busy says another one.
+fn silence() -> Result<Duration> {
+    let Ok(text) = std::env::var("SEQTUNE_SILENCE") else { return Ok(SILENCE) };
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if (1.0..=1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => input(format!("SEQTUNE_SILENCE is `{}`: write seconds from 1 to 1000000", quoted(&text))),
+    }
+}
