@@ -37,7 +37,7 @@ pub fn run(mut args: Args) -> Result<()> {
         return input("name at least one --field of a problem and one --parameter with its values");
     }
     let Draft { kernel, texts } = draft(&args)?;
-    let shares = args.source.is_some() && text::works_together(&draft::source_of(&args)?);
+    let shares = kernel.source.as_ref().is_some_and(|of| text::works_together(&kernel.files[&of.program.file]));
     if shares && args.local.is_empty() {
         warn(
             "the source has work-items that work together in groups, and no --local says how large a group is: the driver chooses",

@@ -341,7 +341,7 @@ fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
     let rate = report.measured as f64 / report.seconds.max(1e-9);
     let others = match records.len().saturating_sub(report.measured + report.found) {
         0 => String::new(),
-        count => format!(", {count} there of other configs than these"),
+        count => format!(", {count} of other configs"),
     };
     answer(&format!(
         "{}: {} measured now ({rate:.1} a second), {} failed, {} found in {}{others}\n\
