@@ -138,10 +138,7 @@ fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option
     let learned = |tried: &&MeasuredProblem| {
         is_own(table, meta, tried) && meta.split.part(&kernel.shape(&tried.problem)) != Part::Test
     };
-    let least = |tried: &MeasuredProblem| {
-        let times = tried.costs(Objective::Time);
-        times.into_iter().map(|(_, us)| us).filter(|us| *us > 0.0).min_by(f64::total_cmp)
-    };
+    let least = |tried: &MeasuredProblem| tried.costs(Objective::Time).first().map(|(_, us)| *us);
     let of = |tried: &'a MeasuredProblem| (&tried.problem, table.devices[tried.device].name.as_str(), least(tried));
     Reach::of(kernel, table.tried.iter().filter(learned).map(of))
 }

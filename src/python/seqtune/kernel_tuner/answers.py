@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 from seqtune.kernel_tuner.restrictions import SAMPLES, Values
 
 
+def combinations(values: Values) -> int:
+    """How many configs the values make."""
+    return math.prod(len(some) for some in values.values())
+
+
 def samples(values: Values) -> list[dict[str, Any]]:
     """Configs that a translation is held against."""
-    count = 1
-    for some in values.values():
-        count *= len(some)
-    if count <= SAMPLES:
+    if combinations(values) <= SAMPLES:
         return [dict(zip(values, config)) for config in itertools.product(*values.values())]
     chance = random.Random(1)
     return [{name: chance.choice(some) for name, some in values.items()} for _ in range(SAMPLES)]
@@ -56,16 +59,13 @@ def is_kept_by_none(restriction: Any, values: Values) -> bool:
 
     Functions are asked, and texts that only compare and calculate.
     """
-    count = 1
-    for some in values.values():
-        count *= len(some)
     if isinstance(restriction, str):
         plain = (ast.Expression, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Name, ast.Constant, ast.BinOp, ast.expr_context, ast.boolop, ast.unaryop)
         sums = (ast.cmpop, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
         is_known = all(isinstance(node, (*plain, *sums)) for node in ast.walk(ast.parse(restriction.strip(), mode="eval")))
     else:
         is_known = hasattr(restriction, "__code__")
-    if not is_known or not 0 < count <= SAMPLES:
+    if not is_known or not 0 < combinations(values) <= SAMPLES:
         return False
     answer = answer_of(restriction, values)
     return not any(answer(config) for config in samples(values))
