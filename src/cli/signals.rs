@@ -8,16 +8,20 @@ use signal_hook::iterator::Signals;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Signals that ask for an end: Ctrl-C, and the one with which batch systems announce the end.
 const ENDS: [i32; 2] = [SIGINT, SIGTERM];
+
+/// How long an end may take before a line says what it waits for.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn failed(e: std::io::Error) -> Error {
     Error::Failed(format!("waiting for signals: {e}"))
 }
 
 /// What a signal sets: the journal is whole at any moment, but programs are torn down, and the user is told how to go on. A second one ends
-/// this process at once.
+/// this process at once, and a line says so where the end takes more than a second.
 ///
 /// # Errors
 /// `Error::Failed` where the system lets no signal be waited for.
@@ -28,6 +32,13 @@ pub fn stop_at_signal() -> Result<Arc<AtomicBool>> {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(failed)?;
         signal_hook::flag::register(signal, stop.clone()).map_err(failed)?;
     }
+    let mut signals = Signals::new(ENDS).map_err(failed)?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            std::thread::sleep(AT_ONCE);
+            tell("seqtune: stopping when what is being compiled is done; a second signal ends at once");
+        }
+    });
     Ok(stop)
 }
 

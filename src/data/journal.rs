@@ -107,7 +107,7 @@ impl Journal {
                 journal.write(&line)?;
                 return Ok(journal);
             }
-            return input(format!("{differs}; write to another file")).map_err(at);
+            return input(format!("{differs}; write to another file, `train` reads several")).map_err(at);
         }
         journal.file.set_len(whole as u64).map_err(io(path))?;
         journal.file.seek(SeekFrom::End(0)).map_err(io(path))?;

@@ -245,6 +245,8 @@ impl Measuring<'_> {
     fn batch(&mut self, left: &Left, best_us: f64, programs: &CompileQueue) -> Result<(f64, Ending)> {
         let Measuring { policy, kernel, measurer, ledger, .. } = self;
         let Left { problem, library, .. } = *left;
+        // large buffers take minutes to fill, as a reference does
+        ledger.show(&format!("{}, preparing its data", left.place));
         let configs: Vec<Config> = left.configs.iter().map(|config| (*config).clone()).collect();
         let batch = Batch { problem, configs: &configs, library, best_us };
         let compiled = Compiled::new(batch, |at| programs.invalidity(problem, &configs[at]).cloned());

@@ -7,6 +7,7 @@ use crate::kernel::clocks::ClockExprs;
 use crate::kernel::definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
 use crate::kernel::device;
 use crate::kernel::device::LIMIT_NAMES;
+use crate::kernel::device_name::listed;
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
 use crate::kernel::identity::Told;
@@ -27,6 +28,13 @@ use std::path::{Path, PathBuf};
 
 static SHIPPED: Dir = include_dir!("$CARGO_MANIFEST_DIR/kernels");
 
+/// The names that a mistyped one is most like, three at most; none where they differ in more than a third.
+fn alike<'n>(mistyped: &str, names: &'n [String]) -> Vec<&'n str> {
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(&mistyped.to_lowercase(), &name.to_lowercase());
+    let most = names.iter().map(|name| likeness(name)).fold(0.66, f64::max);
+    names.iter().map(String::as_str).filter(|name| likeness(name) >= most).take(3).collect()
+}
+
 impl Kernel {
     /// Opens a kernel: a folder's path, or a name looked up in `./kernels` and then among the shipped ones.
     ///
@@ -36,10 +44,17 @@ impl Kernel {
         if let Some(kernel) = Kernel::find(name_or_path)? {
             return Ok(kernel);
         }
-        let own = shipped().into_iter().map(Dir::path).filter(|path| !path.starts_with("miopen"));
-        let own: Vec<String> = own.filter_map(|path| Some(path.file_name()?.to_str()?.to_string())).collect();
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_string());
+        let folders: Vec<&Path> = shipped().into_iter().map(Dir::path).collect();
+        let all: Vec<String> = folders.iter().filter_map(|path| name(path)).collect();
+        let own = folders.iter().filter(|path| !path.starts_with("miopen"));
+        let own: Vec<String> = own.filter_map(|path| name(path)).collect();
+        let meant = match alike(name_or_path, &all)[..] {
+            [] => String::new(),
+            ref names => format!("did you mean {}? Else ", listed(names.iter().copied(), "or")),
+        };
         Err(Error::KernelNotFound(format!(
-            "no kernel `{}`: name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
+            "no kernel `{}`: {meant}name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
             quoted(name_or_path),
             own.join(", ")
         )))

@@ -217,13 +217,16 @@ fn train_all(
 /// Leaves the sizes of a group out in turn, with a bar.
 fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
     let [(kernel, table)] = &group.corpus[..] else { return Ok(None) };
-    tell(
-        "too few sizes to choose weights by: they are left out in turn, before a model learns from all (--quick goes without)",
-    );
     let bar: Mutex<Option<Bar>> = Mutex::new(None);
     let show = |done: usize, all: usize| {
         let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
-        bar.get_or_insert_with(|| Bar::new("leave out", all as u64)).at(done, "models without some sizes are trained");
+        let bar = bar.get_or_insert_with(|| {
+            tell(
+                "too few sizes to choose weights by: they are left out in turn, before a model learns from all (--quick goes without)",
+            );
+            Bar::new("leave out", all as u64)
+        });
+        bar.at(done, "models without some sizes are trained");
     };
     let judged = few::leave_out(kernel, table, settings, &group.folder, &show).map_err(|e| e.at(group.name()))?;
     if let Some(bar) = bar.into_inner().unwrap_or_else(PoisonError::into_inner) {
