@@ -8,9 +8,9 @@ cd "$(dirname "$0")/.."
 cargo build --release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-target/release/seqtune import miopen "$databases/gfx942130_2024-12.db.txt.bz2" -o "$work/tuned" --earlier "$work/earlier" > /dev/null
+target/release/seqtune import miopen "$databases/gfx942130_2024-12.db.txt.bz2" -o "$work/tuned" --again "$work/again" > /dev/null
 solvers=() datasets=()
-for file in "$work"/earlier/*.sqt; do
+for file in "$work"/again/*.sqt; do
     solver=$(basename "$file" .sqt)
     # of fewer problems nothing could be told
     [ "$(stat -c %s "$file")" -lt 3000 ] || { solvers+=("$file"); datasets+=("$work/tuned/$solver.sqt"); }

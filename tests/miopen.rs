@@ -179,7 +179,8 @@ fn configs_that_are_names_of_instances_are_read_and_written_back() {
     assert_eq!(drawn.len(), 40);
     let import = |params: &str| {
         let solver = kernel.name.clone();
-        let rows = vec![Row { convolution: convolution.clone(), solver, params: params.into(), of: None }];
+        let rows =
+            vec![Row { convolution: convolution.clone(), solver, params: params.into(), of: None, is_hidden: false }];
         let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
         miopen::import(&[("rows".into(), device.clone(), rows)], &ask, &mut |_| {}).unwrap()
     };
@@ -233,6 +234,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
         solver: kernel.name.clone(),
         params: format!("{},{index}", params.rsplit_once(',').unwrap().0),
         of: None,
+        is_hidden: false,
     };
     let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     for index in ["0", "57"] {
@@ -288,7 +290,13 @@ fn amds_own_database_is_written_back_byte_by_byte_but_for_the_index_of_a_table()
         let mut expected = Vec::new();
         for (solver, params) in entries.split(';').map(|entry| entry.split_once(':').unwrap()) {
             let kernel = kernels.entry(solver.into()).or_insert_with(|| Kernel::open(solver).unwrap());
-            let row = Row { convolution: convolution.clone(), solver: solver.into(), params: params.into(), of: None };
+            let row = Row {
+                convolution: convolution.clone(),
+                solver: solver.into(),
+                params: params.into(),
+                of: None,
+                is_hidden: false,
+            };
             let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
             let imported = miopen::import(&[("test".into(), device.clone(), vec![row])], &ask, &mut |_| {}).unwrap();
             let record = &imported.datasets.values().next().unwrap_or_else(|| panic!("{line}")).records[0];

@@ -23,9 +23,9 @@ pub struct MiopenArgs {
     /// Folder of the datasets
     #[arg(short, long, value_name = "DATASET")]
     output: PathBuf,
-    /// Folder of what problems were tuned to before, where a later row took its place: for `evaluate --retuned`
+    /// Folder of what problems were tuned to another time, where databases hold several results: for `evaluate --retuned`
     #[arg(long, value_name = "FOLDER")]
-    earlier: Option<PathBuf>,
+    again: Option<PathBuf>,
     /// Tells of each solver's rules and constraints how many records of a device keep it
     #[arg(long)]
     rules: bool,
@@ -116,7 +116,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         return input("no row could be imported");
     }
     let mut files = Vec::new();
-    let folders = [(Some(&args.output), &imported.datasets), (args.earlier.as_ref(), &imported.earlier)];
+    let folders = [(Some(&args.output), &imported.datasets), (args.again.as_ref(), &imported.again)];
     for (folder, datasets) in folders {
         let Some(folder) = folder else { continue };
         for ((device, solver), dataset) in datasets {
@@ -136,7 +136,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         let left_out = |((solver, reason), c): (&(String, String), &Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
         let rules = |((device, solver), rules): (&(String, String), &Vec<Kept>)| serde_json::json!({ "device": device, "solver": solver, "rules": rules });
         return crate::cli::answer::answer_json(&serde_json::json!({
-            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced, "repeated": imported.repeated,
+            "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced, "hidden": imported.hidden, "repeated": imported.repeated,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
             "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(), "bad": imported.bad,
             "rules": imported.rules.iter().map(rules).collect::<Vec<_>>(),
@@ -156,11 +156,16 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     if imported.repeated > 0 {
         text += &format!("left out, {}: the same as an earlier one\n", counted(imported.repeated, "row"));
     }
-    text += &format!(
-        "replaced by later rows of the same problem: {}\nleft out: {}\n",
-        imported.replaced,
-        counted(left_out, "row")
-    );
+    if imported.hidden > 0 {
+        text += &format!(
+            "left out, {}: behind an earlier entry of the same key and solver, which is the one that MIOpen reads\n",
+            counted(imported.hidden, "row")
+        );
+    }
+    if imported.replaced > 0 {
+        text += &format!("replaced, {}: a later file has the same problem\n", counted(imported.replaced, "row"));
+    }
+    text += &format!("left out: {}\n", counted(left_out, "row"));
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }

@@ -34,12 +34,14 @@ pub struct Imported {
     pub rows: usize,
     /// Records that carry a time.
     pub timed: usize,
-    /// Rows that a later one for the same problem on the same device took the place of.
+    /// Rows that one of a later file for the same problem on the same device took the place of.
     pub replaced: usize,
+    /// Rows behind an earlier line of their key or an earlier entry of their solver, which MIOpen does not read, unless they say the same.
+    pub hidden: usize,
     /// Rows that say what an earlier one says.
     pub repeated: usize,
-    /// By device and solver, the last of these of each problem: the same problems, tuned before.
-    pub earlier: BTreeMap<(String, String), Dataset>,
+    /// By device and solver, the last of the replaced and hidden results of each problem: the same problems, tuned another time.
+    pub again: BTreeMap<(String, String), Dataset>,
     /// Rows left out, by solver and reason.
     pub left_out: BTreeMap<(String, String), Counts>,
     /// Times that cannot be stored.
@@ -91,7 +93,8 @@ fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
 }
 
 /// Reads `databases` (each with its name in messages and its device) into datasets. A row that no kernel describes, or that
-/// breaks a rule of its kernel, is left out and counted. Of several rows for one problem on one device the last one stays.
+/// breaks a rule of its kernel, is left out and counted. Of several rows for one problem on one device the first of a file stays, as in MIOpen
+/// itself, and of several files the last.
 ///
 /// # Errors
 /// [`Error::Kernel`](seqtune_predict::Error::Kernel) where a solver's kernel cannot be read.
@@ -107,7 +110,7 @@ pub fn import(
         solvers.insert(name, solver);
     }
     let mut importer =
-        Importer { ask, solvers, places: HashMap::new(), earlier: BTreeMap::new(), imported: Imported::default() };
+        Importer { ask, solvers, places: HashMap::new(), again: BTreeMap::new(), imported: Imported::default() };
     let none = Times::new();
     for (place, device, rows) in databases {
         let times = ask.times.get(&device.name).unwrap_or(&none);
@@ -121,11 +124,11 @@ pub fn import(
         }
     }
     let mut imported = importer.imported;
-    for ((device, solver, _), record) in importer.earlier {
+    for ((device, solver, _), record) in importer.again {
         let of = (device, solver);
-        let Some(later) = imported.datasets.get(&of) else { continue };
-        let new = || Dataset { header: later.header.clone(), records: Vec::new() };
-        imported.earlier.entry(of).or_insert_with(new).records.push(record);
+        let Some(kept) = imported.datasets.get(&of) else { continue };
+        let new = || Dataset { header: kept.header.clone(), records: Vec::new() };
+        imported.again.entry(of).or_insert_with(new).records.push(record);
     }
     let records = imported.datasets.values().flat_map(|d| &d.records);
     imported.timed = records.filter(|r| r.outcome.time_us().is_some()).count();
@@ -166,8 +169,8 @@ struct Importer<'a> {
     solvers: HashMap<&'a str, Solver<'a>>,
     /// By device, solver and problem, the place in its dataset.
     places: HashMap<(String, String, String), usize>,
-    /// By device, solver and place, what stood there before.
-    earlier: BTreeMap<(String, String, usize), Record>,
+    /// By device, solver and place, another result of that problem.
+    again: BTreeMap<(String, String, usize), Record>,
     imported: Imported,
 }
 
@@ -209,7 +212,7 @@ impl Importer<'_> {
                     outcome: Outcome::Tuned(Tuned { time_us }),
                     observed: Default::default(),
                 };
-                self.record(database, kernel, name, record);
+                self.record(database, kernel, (name, row.is_hidden), record);
             }
             Err(reason) => {
                 imported.left_out.entry((name.into(), reason)).or_default().add(|| {
@@ -222,8 +225,8 @@ impl Importer<'_> {
         }
     }
 
-    /// Adds a record; it takes the place of an earlier one of the same problem.
-    fn record(&mut self, database: &Database, kernel: &Kernel, solver: &str, record: Record) {
+    /// Adds a record; it takes the place of an earlier one of the same problem, unless it is hidden behind that.
+    fn record(&mut self, database: &Database, kernel: &Kernel, (solver, is_hidden): (&str, bool), record: Record) {
         let device = &database.device.name;
         let new = || Dataset { header: header(kernel, database.device, database.place, self.ask), records: Vec::new() };
         let dataset = self.imported.datasets.entry((device.clone(), solver.to_string())).or_insert_with(new);
@@ -235,10 +238,15 @@ impl Importer<'_> {
         match self.places.entry((device.clone(), solver.to_string(), record.problem.to_string())) {
             Entry::Occupied(at) if dataset.records[*at.get()] == record => self.imported.repeated += 1,
             Entry::Occupied(at) => {
-                self.imported.replaced += 1;
-                let before = std::mem::replace(&mut dataset.records[*at.get()], record);
-                self.earlier.insert((device.clone(), solver.to_string(), *at.get()), before);
+                let other = match is_hidden {
+                    true => record,
+                    false => std::mem::replace(&mut dataset.records[*at.get()], record),
+                };
+                *(if is_hidden { &mut self.imported.hidden } else { &mut self.imported.replaced }) += 1;
+                self.again.insert((device.clone(), solver.to_string(), *at.get()), other);
             }
+            // the one that MIOpen reads is no config of the kernel
+            Entry::Vacant(_) if is_hidden => self.imported.hidden += 1,
             Entry::Vacant(at) => {
                 at.insert(dataset.records.len());
                 dataset.records.push(record);

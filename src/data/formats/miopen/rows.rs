@@ -25,6 +25,8 @@ pub struct Row {
     pub params: String,
     /// Architecture and compute units that the row was tuned on, where its database is of several devices.
     pub of: Option<(String, u32)>,
+    /// Whether its file has an earlier line of the key, or the line an earlier entry of the solver: MIOpen reads the first and passes over others.
+    pub is_hidden: bool,
 }
 
 impl Row {

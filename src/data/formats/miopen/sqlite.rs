@@ -153,6 +153,8 @@ fn read_row(row: &rusqlite::Row, has_device: bool) -> std::result::Result<Row, S
     let solver = text(0)?;
     check_solver(solver)?;
     Ok(Row {
+        // keys are unique there
+        is_hidden: false,
         solver: solver.into(),
         params: text(1)?.into(),
         of: if has_device { Some((text(26)?.into(), size(27)?)) } else { None },

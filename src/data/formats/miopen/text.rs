@@ -5,6 +5,7 @@ use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::rows::{Row, Rows, Times, check_solver};
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::limits::SAMPLE_US;
+use std::collections::HashSet;
 
 /// A line: its key, and its entries as name and rest.
 type Line<'t> = (Convolution, Vec<(&'t str, &'t str)>);
@@ -66,22 +67,26 @@ impl Kinds {
     }
 }
 
-/// Reads all rows of a performance database.
+/// Reads all rows of a performance database. Of the lines of a key MIOpen takes the first, and of a line the first entry of a solver
+/// (`ReadonlyRamDb::Prefetch` and `DbRecord::ParseContents`, in `src/readonlyramdb.cpp` and `src/db_record.cpp` of ROCm/MIOpen).
 ///
 /// # Errors
 /// [`Error::Input`] where there is no row, or where it is a find database.
 pub fn read(text: &str) -> Result<Rows> {
     let mut found = Rows::default();
-    let (mut rows, mut kinds) = (Vec::new(), Kinds::default());
+    let (mut rows, mut kinds, mut keys) = (Vec::new(), Kinds::default(), HashSet::new());
     lines(text, &mut found.bad, |(convolution, entries), bad, place| {
+        let (is_again, mut solvers) = (!keys.insert(convolution.clone()), HashSet::new());
         for (solver, params) in entries {
             kinds.add(time_of(solver, params).is_some());
+            let is_hidden = !solvers.insert(solver) || is_again;
             match check_solver(solver) {
                 Ok(()) => rows.push(Row {
                     convolution: convolution.clone(),
                     solver: solver.into(),
                     params: params.into(),
                     of: None,
+                    is_hidden,
                 }),
                 Err(reason) => bad.add(&reason, place),
             }
