@@ -114,6 +114,15 @@ class Caches(Folder):
         again = describe(self.path("k"), CACHE["tune_params"], ["layout == 'row' or cached"], 100, name="vec", device="my GPU")
         self.assertEqual(again.kernel.parameters, done.kernel.parameters)
 
+    def test_values_of_configs_count_beside_those_of_the_header_and_a_device_without_a_name_gets_one(self):
+        more = {"128,row,True": {"wg": 128, "layout": "row", "cached": True, "time": 0.2}, "x,row,True": {"wg": [1], "layout": "row", "cached": 0.5}}
+        done = describe_caches(self.path("k"), [self.cache("c.json", cache={**CACHE["cache"], **more}, device_name="")])
+        self.assertEqual((done.kernel.parameters["wg"], done.kernel.parameters["cached"]), ([32, 64, 128], [0, 1]))
+        self.assertEqual((seqtune.Device(done.device).name, done.empty), ("unnamed-device", []))
+        command = [sys.executable, "-m", "seqtune.kernel_tuner", "describe", "-o", self.path("e"), self.cache("empty.json", cache={})]
+        done = subprocess.run(command, capture_output=True, text=True)
+        self.assertIn("empty.json holds no config yet: nothing can be imported from it", done.stdout, done.stderr)
+
     def test_compressed_and_interrupted_caches_are_read(self):
         text = json.dumps(CACHE)
         forms = {

@@ -60,6 +60,28 @@ class Strategies(unittest.TestCase):
         strategy = Strategy(self.model, self.kernel, top=10)
         self.assertEqual(len(replay(CACHE, strategy=strategy, strategy_options={"max_fevals": 3}, **QUIET)[0]), 3)
 
+    def test_a_budget_for_the_whole_space_measures_all_of_it_whatever_goes_on_and_an_error_loses_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "small.json")
+            with open(path, "w") as file:
+                json.dump({**self.cache, "cache": dict(list(self.cache["cache"].items())[:32])}, file)
+
+            def broken(searchspace, runner, tuning_options):
+                runner.run(searchspace.list[:6], tuning_options)
+                raise IndexError("of its own")
+
+            # one that converges early, one that takes no budget, one that fails on small spaces, and one that always fails
+            for then in ("genetic_algorithm", "brute_force", "diff_evo", broken):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    results, _ = replay(path, strategy=Strategy(self.model, self.kernel, top=4, then=then), strategy_options={"max_fevals": 32}, **QUIET)
+                self.assertEqual(len({str(config) for config in configs(results, self.kernel.parameters)}), 32, then)
+            with self.assertWarnsRegex(UserWarning, "ended in IndexError: of its own; what was measured before is kept"):
+                results, _ = replay(path, strategy=Strategy(self.model, self.kernel, top=4, then=broken), **QUIET)
+            self.assertTrue(6 <= len(results) <= 10, len(results))
+            results, _ = replay(path, strategy=Strategy(self.model, self.kernel, top=4, then="brute_force"), strategy_options={"max_fevals": 9}, **QUIET)
+            self.assertEqual(len(results), 9, "a budget is kept")
+
     def test_functions_and_their_own_algorithms_go_on_too(self):
         class Last(OptAlg):
             def __call__(self, func, searchspace):
@@ -196,7 +218,7 @@ class Descriptions(unittest.TestCase):
         self.assertEqual(seqtune.Device(done.device).name, "my CPU")
         words = [sys.executable, "-m", "seqtune.kernel_tuner", "describe", *caches, "-o", self.folder + "2", "--restriction", "wg > 0"]
         done = subprocess.run(words, capture_output=True, text=True)
-        self.assertIn("1 parameters, 1 constraints", done.stdout, done.stderr)
+        self.assertIn("1 parameter, 1 constraint", done.stdout, done.stderr)
         words[4:6] = [caches[0] + "x"]
         done = subprocess.run(words, capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)

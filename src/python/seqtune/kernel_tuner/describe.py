@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace as replaced
 from typing import Any
 
 from seqtune._seqtune import Device, Kernel, Space
@@ -22,6 +22,9 @@ BLOCK = ("block_size_x", "block_size_y", "block_size_z")
 
 #: Names of sizes, by how many there are.
 SIZES = {1: ("n",), 2: ("size_x", "size_y"), 3: ("size_x", "size_y", "size_z")}
+
+#: The device of caches that tell an empty name, as those of C kernels do.
+UNNAMED = "unnamed-device"
 
 #: Combinations that are tried to find a default config that is legal.
 TRIES = 100_000
@@ -41,6 +44,8 @@ class Described:
     unread: list[str] = field(default_factory=list)
     #: What ``--device`` has to name.
     device: str | None = None
+    #: Caches that hold no config yet.
+    empty: list[str] = field(default_factory=list)
 
 
 def describe(
@@ -128,6 +133,7 @@ def describe_caches(
     first: dict[str, Any] = {}
     values: dict[str, list[Any]] = {}
     sizes: Any = problem_size
+    empty: list[str] = []
     for path in paths:
         header = read(path)
         first = first or header
@@ -147,8 +153,24 @@ def describe_caches(
                 values[name] = _united(name, values.get(name, []), header["tune_params"][name])
             except InputError as error:
                 raise InputError(f"{path}: {error}") from None
+        for entry in header["cache"].values():
+            _widen(values, entry)
+        if not header["cache"]:
+            empty.append(path)
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", first["kernel_name"]).strip("_.-") or None
-    return describe(folder, values, restrictions, sizes, name, first["device_name"], max_threads, replace)
+    done = describe(folder, values, restrictions, sizes, name, first["device_name"] or UNNAMED, max_threads, replace)
+    return replaced(done, empty=empty)
+
+
+def _widen(values: dict[str, list[Any]], entry: Mapping[str, Any]) -> None:
+    """Adds what a config has and the header of its cache lacks: caches outlive the lists that they were begun with."""
+    for name in values:
+        if name in entry and entry[name] not in values[name]:
+            try:
+                values[name] = _united(name, values[name], [entry[name]])
+            except InputError:
+                # not a value that a kernel can have: the import leaves that entry out, and counts it
+                pass
 
 
 def _told(path: str, header: Mapping[str, Any], given: Any) -> list[Any]:
@@ -381,4 +403,6 @@ def main(words: list[str], tell: Callable[[str], None] = print) -> int:
         tell(f"not a constraint, checked by Kernel Tuner alone: {restriction}")
     if done.device:
         tell(f"device: {done.device}")
+    for path in done.empty:
+        tell(f"{path} holds no config yet: nothing can be imported from it")
     return 0

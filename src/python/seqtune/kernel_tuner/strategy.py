@@ -51,6 +51,8 @@ class Strategy:
         if top < 1:
             raise InputError(f"top={top} is below 1")
         _check_then(then)
+        if not (problem is None or isinstance(problem, (str, Mapping)) or callable(problem)):
+            raise InputError(f"problem={problem!r:.100} is neither text such as 'M=64,N=32', nor a dict of fields, nor a function of problem_size")
         if not isinstance(model, Model):
             named = kernel.name if isinstance(kernel, Kernel) else None if kernel is None else Kernel(kernel).name
             model = Model(model, kernel=named)
@@ -89,7 +91,10 @@ class Strategy:
             better = tuning_options.objective_higher_is_better[0]
             found = get_best_config(valid, tuning_options.objective[0], better)
             best = [found[name] for name in searchspace.tune_params]
-        return _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
+        results = first if self.then == "brute_force" else _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
+        if self.then == "brute_force" or _pays_for_all(searchspace, tuning_options):
+            results = _merged(searchspace, results, _rest(results, searchspace, runner, tuning_options))
+        return results
 
     def _on(self, runner: Any) -> Predictor:
         """The predictor for the device that is tuned on, where none was named."""
@@ -193,7 +198,8 @@ def _check_then(then: Then) -> None:
 
 
 def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
-    """Runs another strategy, from the best config so far where it takes a starting point."""
+    """Runs another strategy, from the best config so far where it takes a starting point. Gives what it measured, also where it ends in an
+    error, of which it warns."""
     from kernel_tuner.interface import strategy_map
     from kernel_tuner.strategies.wrapper import OptAlg, OptAlgWrapper
     from kernel_tuner.util import StopCriterionReached
@@ -210,6 +216,15 @@ def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tu
     starts = best is not None and "x0" not in options
     if starts:
         options["x0"] = best
+    measured: list[dict[str, Any]] = []
+    run = runner.run
+
+    def recorded(*arguments: Any, **named: Any) -> Any:
+        results = run(*arguments, **named)
+        measured.extend(result for result in results if result)
+        return results
+
+    runner.run = recorded
     try:
         try:
             return list(tune(searchspace, runner, tuning_options))
@@ -220,11 +235,35 @@ def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tu
             del options["x0"]
             return list(tune(searchspace, runner, tuning_options))
     except StopCriterionReached:
-        return []
+        return measured
+    except Exception as error:
+        warnings.warn(f"then={then!r} ended in {type(error).__name__}: {error!s:.200}; what was measured before is kept", stacklevel=4)
+        return measured
     finally:
+        runner.run = run
         tuning_options["strategy"] = named
         if starts:
             options.pop("x0", None)
+
+
+def _pays_for_all(searchspace: Any, tuning_options: Any) -> bool:
+    """Whether the budget that is named is one for the whole space: a strategy that ends before has converged, or was stuck."""
+    most = tuning_options.strategy_options.get("max_fevals")
+    return most is not None and most >= searchspace.size
+
+
+def _rest(results: list[dict[str, Any]], searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
+    """Measures what was not measured yet, in the order of the space, within the budget."""
+    from kernel_tuner.strategies.common import CostFunc
+    from kernel_tuner.util import StopCriterionReached
+
+    done = {tuple(result.get(name) for name in searchspace.tune_params) for result in results}
+    cost = CostFunc(searchspace, tuning_options, runner, scaling=False, snap=False)
+    try:
+        cost.eval_all([config for config in searchspace.list if tuple(config) not in done])
+    except StopCriterionReached:
+        pass
+    return list(cost.results)
 
 
 def _merged(searchspace: Any, first: list[dict[str, Any]], then: list[dict[str, Any]]) -> list[dict[str, Any]]:
