@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import re
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from seqtune.errors import InputError, UnavailableError
+from seqtune.errors import Error, FailedError, InputError, UnavailableError
 
 #: Triton's names of types by PyTorch's.
 TYPES = {
@@ -102,14 +105,15 @@ def judge(fn: Any, config: Any, args: Mapping[str, Any], device: Any, spills: in
     the device's limits.
 
     ``args`` are the arguments by name: tensors, numbers, or Triton's types of them, such as ``"*fp16"``. At most ``spills`` bytes of a
-    thread may be spilled, any number where nothing is said.
+    thread may be spilled, any number where nothing is said. An option that a launch would refuse is illegal, though Triton's compiler passes over it.
+
+    Each config is compiled in a process of its own, forked from this one: Triton 3.6 keeps what it learned of the first kind of GPU for all others
+    of a process. A kernel that was launched here before, for this machine's GPU, is judged rightly for GPUs of that architecture alone.
     """
-    compiled, why = _compile(fn, config, args, device.architecture)
-    if compiled is None:
-        return Judgement(config, why)
-    shared = compiled.metadata.shared
     backend = target_of(device.architecture)[0]
-    registers, spilled = _nvidia(compiled.asm["cubin"]) if backend == "cuda" else of_amd(compiled.asm["amdgcn"])
+    why, shared, registers, spilled = _apart(lambda: _resources(fn, config, args, device.architecture))
+    if why:
+        return Judgement(config, why)
     why = over(device.limits, config.num_warps * target_of(device.architecture)[2], shared, registers, backend)
     if not why and spills is not None and spilled is not None and spilled > spills:
         why = f"{spilled} bytes of a thread are spilled, more than {spills}"
@@ -151,6 +155,68 @@ def over(limits: Mapping[str, float], threads: int, shared: int, registers: int 
     return ""
 
 
+#: Why there is no program, else its shared memory, registers and spilled bytes.
+Found = tuple[str, int, "int | None", "int | None"]
+
+
+def _apart(work: Callable[[], Found]) -> Found:
+    """What ``work`` finds in a process of its own. A compiler that crashes ends that one."""
+    receiver, sender = os.pipe()
+    with warnings.catch_warnings():
+        # threads of others are not used there
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os.close(receiver)
+        answer: Any = None
+        try:
+            answer = (None, work())
+        except Error as error:
+            answer = (type(error), str(error))
+        except BaseException as error:
+            answer = (FailedError, f"{type(error).__name__}: {error}")
+        finally:
+            with os.fdopen(sender, "wb") as file:
+                pickle.dump(answer, file)
+            # nothing of the parent's is run at its end
+            os._exit(0)
+    os.close(sender)
+    with os.fdopen(receiver, "rb") as file:
+        told = file.read()
+    _, status = os.waitpid(child, 0)
+    if not told:
+        return (f"the compiler crashes: signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "the compiler ends without a word"), 0, None, None
+    kind, found = pickle.loads(told)
+    if kind is not None:
+        raise kind(found)
+    return cast(Found, found)
+
+
+def _resources(fn: Any, config: Any, args: Mapping[str, Any], architecture: str) -> Found:
+    compiled, why = _compile(fn, config, args, architecture)
+    if compiled is None:
+        return why, 0, None, None
+    is_nvidia = target_of(architecture)[0] == "cuda"
+    registers, spilled = _nvidia(compiled.asm["cubin"]) if is_nvidia else of_amd(compiled.asm["amdgcn"])
+    return "", compiled.metadata.shared, registers, spilled
+
+
+def reason_of(message: str) -> str:
+    """What is wrong, of the words of Triton's compiler: the assembler's sentence where there is one, else the last line.
+
+    >>> reason_of("PTXAS error\\n`ptxas` stderr:\\nptxas /tmp/a.ptx, line 25; error   : Feature 'x' requires .target sm_89\\n\\nRepro command: ptxas /tmp/a.ptx")
+    "ptxas, line 25: Feature 'x' requires .target sm_89"
+    >>> reason_of("at 3:4:\\n    v = tl.load(x)\\n    ^\\nx is no pointer")
+    'x is no pointer'
+    """
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    for line in lines:
+        if match := re.match(r"ptxas\b(?:.*?, (line \d+)[;:])?.*?\berror\s*:\s*(.*)", line):
+            return ", ".join(filter(None, ("ptxas", match[1]))) + f": {match[2]}"
+    lines = [line for line in lines if not line.startswith("Repro command")] or lines
+    return lines[-1] if lines else ""
+
+
 def _compile(fn: Any, config: Any, args: Mapping[str, Any], architecture: str) -> tuple[Any, str]:
     """The compiled program, or why there is none."""
     triton: Any = import_module("triton")
@@ -167,19 +233,19 @@ def _compile(fn: Any, config: Any, args: Mapping[str, Any], architecture: str) -
     if missing:
         raise InputError(f"args says nothing of `{missing[0]}`, an argument of {fn.__name__}")
     backend, arch, warp = target_of(architecture)
-    options = {
-        name: value
-        for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")
-        if (value := getattr(config, name)) is not None and not (backend == "hip" and name == "maxnreg")
-    }
+    options = {name: value for name in ("num_warps", "num_stages", "num_ctas", "maxnreg") if (value := getattr(config, name)) is not None}
     named = set(fn.arg_names)
     options.update({name: value for name, value in config.kwargs.items() if name not in named})
     source = source_class(fn=fn, signature=types, constexprs={(fn.arg_names.index(n),): v for n, v in constants.items()}, attrs=hints)
+    target = target_class(backend, arch, warp)
     try:
-        return triton.compile(source, target=target_class(backend, arch, warp), options=options), ""
+        known = vars(import_module("triton.compiler").make_backend(target).parse_options(dict(options)))
+        refused = [name for name in options if name not in known]
+        if refused:
+            return None, f"a launch for {backend} refuses the option `{refused[0]}`"
+        return triton.compile(source, target=target, options=options), ""
     except Exception as e:  # compilers raise what they like
-        lines = [line for line in str(e).strip().splitlines() if line.strip()]
-        return None, f"it does not compile: {lines[-1].strip() if lines else type(e).__name__}"
+        return None, f"it does not compile: {reason_of(str(e)) or type(e).__name__}"
 
 
 def _nvidia(cubin: bytes) -> tuple[int | None, int | None]:
