@@ -23,6 +23,13 @@ const JOB: &str = r#"
 set -eu
 cd "$1"
 mkdir runs
+# a task of an array submits a job that is none, which has the task's variables nevertheless
+cat > submits.sh <<END
+#!/bin/sh
+[ "\$SLURM_ARRAY_TASK_ID" = 1 ] || exec sbatch --oversubscribe --output=log-plain "$2/scripts/sweep.sbatch" gemm --sample 2 \
+    --problems problems.txt -o plain.jsonl
+END
+sbatch --oversubscribe --array=1-2 --output=/dev/null submits.sh
 job=$(sbatch --parsable --oversubscribe --array=1-4 --output=log-%a "$2/scripts/sweep.sbatch" gemm --sample 12 \
     --problems problems.txt -o runs/gemm.jsonl)
 records() { grep -c '"outcome"' "runs/gemm.$1-of-4.jsonl" 2>/dev/null || true; }
@@ -37,6 +44,10 @@ state() { squeue --noheader --jobs "${job}_$1" --format %T; }
 until scontrol requeue "${job}_2" 2>/dev/null || [ "$(state 2)" = PENDING ]; do sleep 0.2; done
 # Slurm lets what is queued again wait for two minutes; sooner, but not before what was killed is gone
 sleep 5
+until [ "$(grep -c '"outcome"' plain.jsonl)" = 48 ]; do
+    [ "$SECONDS" -lt 300 ] || { cat log-plain; ls; squeue; break; }
+    sleep 1
+done
 until "$3" status runs 2>/dev/null | grep -q '4 of 4 shards complete'; do
     [ "$SECONDS" -lt 600 ] || { "$3" status runs; squeue; break; }
     for task in 1 2; do
@@ -81,6 +92,8 @@ fn an_array_of_slurm_measures_every_problem_once_though_tasks_are_killed_and_que
     let runs = folder.path().join("runs").display().to_string();
     let status = || text(seqtune(&["status", &runs]).output().unwrap()).0;
     assert!(status().contains("gemm: 4 of 4 shards complete"), "{}{out}", status());
+    let plain = std::fs::read_to_string(folder.path().join("plain.jsonl")).unwrap();
+    assert_eq!(plain.matches("\"outcome\"").count(), 24 * 2, "all shards in one journal");
     let again = std::fs::read_to_string(folder.path().join("log-1")).unwrap();
     assert!(again.contains("stopped by a signal at"), "{again}");
     let all = folder.path().join("all.sqt").display().to_string();
