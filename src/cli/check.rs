@@ -5,6 +5,7 @@ use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
 use seqtune_measure::programs;
 use seqtune_measure::verify::workload::stated_formats;
+use seqtune_predict::counted;
 use seqtune_predict::error::{Result, input, quoted};
 use seqtune_predict::files::open_regular;
 use seqtune_predict::kernel::{Device, Kernel, ruled_out};
@@ -134,12 +135,13 @@ fn model(path: &Path, given: Option<&Kernel>) -> Result<Value> {
             None => warn_of_unheld(&path.display().to_string(), "the model was", name, given),
         }
     }
+    let threads = meta.threads.map_or(String::new(), |threads| format!(", on {}", counted(threads, "thread")));
     Ok(json!({
         "kind": "model", "file": path.display().to_string(), "format": meta.format, "kernels": meta.kernels(),
         "devices": meta.devices.iter().map(|d| &d.name).collect::<Vec<_>>(),
         "objectives": meta.objectives.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "networks": meta.members, "weights": model.size(), "forests": model.trees.len(), "data": meta.data,
-        "trained": format!("{}, seqtune {}", meta.date, meta.tool), "digest": model.digest(),
+        "trained": format!("{}, seqtune {}{}", meta.date, meta.tool, threads), "digest": model.digest(),
     }))
 }
 

@@ -67,7 +67,7 @@ pub struct Args {
     /// Seed of the split [default: 1]
     #[arg(long)]
     pub split_seed: Option<u64>,
-    /// Seed of weights and order
+    /// Seed of weights and order: the same one gives the same model on one machine with one number of threads (OMP_NUM_THREADS)
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// One model for all kernels [default: one for each, in FOLDER/KERNEL]

@@ -68,6 +68,10 @@ pub struct Meta {
     /// Of a small decoder: how it compares with the whole model that it was distilled from, which `parent` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distilled: Option<Level>,
+    /// Threads of the training: the order of sums, and with it the last digits of weights, depends on them. `None` of a model that was made before
+    /// this was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
     /// Command line of the training.
     pub command: String,
     /// Version of the program that trained it.

@@ -196,6 +196,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         shown: Vec::new(),
         reach: Vec::new(),
         distilled: None,
+        threads: Some(tch::get_num_threads().max(1) as usize),
         tool: env!("CARGO_PKG_VERSION").into(),
         date: today(),
     };

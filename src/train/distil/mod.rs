@@ -266,6 +266,7 @@ impl Distillation<'_> {
             shown: Vec::new(),
             reach: Vec::new(),
             distilled: Some(Level::UNKNOWN),
+            threads: Some(tch::get_num_threads().max(1) as usize),
             command: self.options.command.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),
             date: today(),
