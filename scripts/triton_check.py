@@ -13,9 +13,25 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import triton
+import triton.language as tl
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples/triton"))
 from matmul import KERNEL, matmul_kernel, product  # noqa: E402
+
+
+@triton.jit
+def widen(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n).to(tl.float32), mask=at < n)
+
+
+@triton.jit
+def narrow(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    word = tl.inline_asm_elementwise(
+        "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $1;", "=h,f", [tl.load(x + at, mask=at < n)], dtype=tl.int16, is_pure=True, pack=1
+    )
+    tl.store(y + at, word, mask=at < n)
 
 
 def check(what: str, holds: bool, seen: object = "") -> None:
@@ -43,6 +59,16 @@ def judged() -> None:
         over = seqtune.triton.judge(matmul_kernel, big, args, device)
         check(f"256x128x64 in 5 stages for {name} is illegal", not over.legal, over.why)
     check("what does not compile is told", not (no := seqtune.triton.judge(matmul_kernel, odd, args, seqtune.Device("A100"))).legal, no.why)
+    for name, options, word in [("MI300X", {"maxnreg": 64}, "maxnreg"), ("H100", {"kwargs": {"waves_per_eu": 2}}, "waves_per_eu"), ("A100", {"kwargs": {"num_stage": 2}}, "num_stage")]:
+        tile = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, **options.pop("kwargs", {})}
+        told = seqtune.triton.judge(matmul_kernel, triton.Config(tile, **options), args, seqtune.Device(name)).why
+        check(f"`{word}` is refused for {name}", f"refuses the option `{word}`" in told, told)
+    eight = {"x": "*fp8e5", "y": "*fp32", "n": 4096}
+    for name in ("H100", "A100", "MI300X", "A100"):
+        told = seqtune.triton.judge(widen, triton.Config({"BLOCK": 256}), eight, seqtune.Device(name))
+        check(f"8-bit floats for {name} after others", told.legal, told.why)
+    told = seqtune.triton.judge(narrow, triton.Config({"BLOCK": 256}), {"x": "*fp32", "y": "*i16", "n": 4096}, seqtune.Device("A100")).why
+    check("the reason is the assembler's", "requires .target sm_89" in told and "Repro" not in told, told)
     left = seqtune.triton.legal(matmul_kernel, [big, good, odd], args, seqtune.Device("A100"))
     check("legal() keeps those that may be tried, in order", left == [good])
 
