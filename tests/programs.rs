@@ -245,7 +245,7 @@ impl Compiler for Counting {
 }
 
 fn job<'a>(source: &'a str, defines: &'a [(String, String)]) -> Job<'a> {
-    Job { file: "k.cl", source, entry: "k", defines, items: 64, dynamic_local_bytes: 0 }
+    Job { file: "k.cl", source, entry: "k", defines, group: vec![8, 8], dynamic_local_bytes: 0 }
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_program_is_compiled_once_for_all_processes_and_again_where_its_file_is_dama
     assert_eq!((compiled(&first), compiled(&second)), (1, 0));
     second.compile(&job("one", &[])).unwrap();
     second.compile(&job("two", &defines)).unwrap();
-    second.compile(&Job { items: 128, ..job("one", &defines) }).unwrap();
+    second.compile(&Job { group: vec![8, 16], ..job("one", &defines) }).unwrap();
     assert_eq!(compiled(&second), 3, "definitions, source and geometry each make another program");
     for entry in std::fs::read_dir(&folder).unwrap().flatten() {
         let bytes = std::fs::read(entry.path()).unwrap();

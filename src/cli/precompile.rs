@@ -4,7 +4,7 @@ use crate::cli::answer::{answer, tell};
 use crate::cli::progress::Bar;
 use seqtune_data::Invalidity;
 use seqtune_measure::batch::ProgramKey;
-use seqtune_measure::compile::{Compiler, compile_for, compile_reference_for};
+use seqtune_measure::compile::{Compiler, compile_for, for_reference};
 use seqtune_measure::registry::compiler_for;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
@@ -88,10 +88,6 @@ fn compile_references<'p>(
 ) -> Result<()> {
     let mut met = HashSet::new();
     let first: Vec<&Problem> = problems.filter(|problem| met.insert(ProgramKey::variant(kernel, problem))).collect();
-    on_threads(&first, cores(), |problem| {
-        compile_reference_for(compiler, kernel, problem, device)?.map(drop).map_err(|fault| {
-            Error::Failed(format!("the reference of kernel {}: {}", kernel.name, fault.detail.replace('\n', " ")))
-        })
-    })
-    .map(drop)
+    on_threads(&first, cores(), |problem| for_reference(kernel, problem, device, |job| compiler.compile(job).map(drop)))
+        .map(drop)
 }

@@ -91,16 +91,26 @@ pub enum Ending {
     Unmeasurable(String),
 }
 
-/// Identity of a compiled program among those of a kernel: its preprocessor definitions.
+/// Identity of a compiled program among those of a kernel: its preprocessor definitions, and the work-group that compilers are told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ProgramKey(Vec<(String, String)>);
+pub struct ProgramKey {
+    defines: Vec<(String, String)>,
+    group: Vec<u32>,
+}
 
 impl ProgramKey {
     /// Key of the program that a config of a problem runs.
     pub fn of(kernel: &Kernel, problem: &Problem, config: &Config) -> ProgramKey {
         match &kernel.run {
             Some(run) => ProgramKey::of_build(kernel, run, problem, config),
-            None => ProgramKey(kernel.defines(problem, config)),
+            None => {
+                let env = kernel.env_of(problem, None, config);
+                let local = kernel.source.iter().flat_map(|source| &source.program.local);
+                ProgramKey {
+                    defines: kernel.defines(problem, config),
+                    group: local.map(|size| size.eval(&env) as u32).collect(),
+                }
+            }
         }
     }
 
@@ -108,16 +118,27 @@ impl ProgramKey {
     fn of_build(kernel: &Kernel, run: &Run, problem: &Problem, config: &Config) -> ProgramKey {
         let env = kernel.env_of(problem, None, config);
         let words = run.build.iter().map(|word| word.fill(&env, &|place| Ok(place.into())).unwrap_or_default());
-        ProgramKey(words.map(|word| ("build".into(), word)).collect())
+        ProgramKey { defines: words.map(|word| ("build".into(), word)).collect(), group: Vec::new() }
     }
 
     /// Key that all programs of a problem share: its data type and layout.
     pub fn variant(kernel: &Kernel, problem: &Problem) -> ProgramKey {
-        ProgramKey(kernel.field_defines(problem))
+        ProgramKey { defines: kernel.field_defines(problem), group: Vec::new() }
     }
 
     /// Preprocessor definitions as name and value.
     pub fn defines(&self) -> &[(String, String)] {
-        &self.0
+        &self.defines
     }
+}
+
+/// Work-items of a dimension from which on PoCL compiles a kernel another time: `grid_width_specialization_limit` of its devices is one less
+/// (`pocl_init_default_device_infos` of PoCL 3.1).
+const WIDE: f64 = 65_536.0;
+
+/// Whether a config is launched with so many work-items in any dimension that PoCL has other code for it.
+pub fn is_wide(kernel: &Kernel, problem: &Problem, config: &Config) -> bool {
+    let env = kernel.env_of(problem, None, config);
+    let mut global = kernel.source.iter().flat_map(|source| &source.program.global);
+    global.any(|size| size.eval(&env) >= WIDE)
 }

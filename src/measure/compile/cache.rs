@@ -51,9 +51,9 @@ impl<C: Compiler> Compiler for Cached<C> {
 
 /// Hash of everything that a program depends on, including the version of seqtune, whose prelude is a part of the source.
 fn key(compiler: &impl Compiler, job: &Job) -> String {
-    let Job { file, source, entry, defines, items, dynamic_local_bytes } = job;
+    let Job { file, source, entry, defines, group, dynamic_local_bytes } = job;
     let text = as_cpp(file, source, defines);
-    let all = (compiler.identity(), text, entry, defines, items, dynamic_local_bytes);
+    let all = (compiler.identity(), text, entry, defines, group, dynamic_local_bytes);
     hex(&Sha256::digest(format!("{} {REVISION} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
 }
 

@@ -1,7 +1,7 @@
 //! Jobs and results of compilers.
 
 use seqtune_data::{Attempt, Resources};
-use seqtune_predict::error::Result;
+use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 
 /// Compiled program for one architecture.
@@ -14,6 +14,7 @@ pub struct Binary {
 }
 
 /// Source of a program with its definitions.
+#[derive(Clone)]
 pub struct Job<'a> {
     /// Name of the source file, whose extension selects the language.
     pub file: &'a str,
@@ -23,8 +24,8 @@ pub struct Job<'a> {
     pub entry: &'a str,
     /// Preprocessor definitions as name and value.
     pub defines: &'a [(String, String)],
-    /// Work-items per work-group.
-    pub items: u32,
+    /// Work-items of a work-group in each dimension; empty where the driver chooses them.
+    pub group: Vec<u32>,
     /// Dynamic local memory that the launch adds, in bytes per work-group.
     pub dynamic_local_bytes: u32,
 }
@@ -37,9 +38,14 @@ impl<'a> Job<'a> {
             source: &kernel.files[&launch.file],
             entry: &launch.entry,
             defines,
-            items: launch.local.iter().map(|e| e.eval(env)).product::<f64>() as u32,
+            group: launch.local.iter().map(|e| e.eval(env) as u32).collect(),
             dynamic_local_bytes: launch.dynamic_local.as_ref().map_or(0, |e| e.eval(env) as u32),
         }
+    }
+
+    /// Work-items of a work-group in all.
+    pub fn items(&self) -> u32 {
+        self.group.iter().product()
     }
 }
 
@@ -72,19 +78,21 @@ pub fn compile_for(
     Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))
 }
 
-/// Compiles a kernel's reference for a problem, without the device. The inner result holds a failure to compile.
+/// Does something with the job of a kernel's reference for a problem, such as compiling it; a failure names the reference.
 ///
 /// # Errors
-/// `Error::Input` where the kernel has no source.
-pub fn compile_reference_for(
-    compiler: &dyn Compiler,
+/// `Error::Input` where the kernel has no source, [`Error::Failed`] where `work` fails.
+pub fn for_reference<T>(
     kernel: &Kernel,
     problem: &Problem,
     device: &Device,
-) -> Result<Attempt<Binary>> {
+    work: impl FnOnce(&Job) -> Attempt<T>,
+) -> Result<T> {
     let launch = &kernel.source()?.reference;
     let (env, defines) = (kernel.env(problem, Some(device)), kernel.field_defines(problem));
-    Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))
+    work(&Job::new(kernel, launch, &defines, &env)).map_err(|fault| {
+        Error::Failed(format!("the reference of kernel {}: {}", kernel.name, fault.detail.replace('\n', " ")))
+    })
 }
 
 impl Compiler for Box<dyn Compiler> {

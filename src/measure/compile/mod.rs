@@ -3,6 +3,7 @@
 mod cache;
 mod job;
 pub mod prelude;
+pub mod reason;
 
 pub use cache::{Cached, Store, cache_folder};
-pub use job::{Binary, Compiler, Job, compile_for, compile_reference_for};
+pub use job::{Binary, Compiler, Job, compile_for, for_reference};

@@ -2,42 +2,6 @@
 // which the declarations of local arrays, `__local T name[n];`, have become `SEQTUNE_SHARED T name[n];`. No header is included, so
 // that a run-time compiler without a toolkit beside it is enough.
 
-#ifdef __HIP__
-#ifndef __HIPCC_RTC__
-// clang alone knows the language, but none of its words
-#define __global__ __attribute__((global))
-#define __device__ __attribute__((device))
-#define __shared__ __attribute__((shared))
-#define __forceinline__ inline __attribute__((always_inline))
-typedef __SIZE_TYPE__ size_t;
-struct uint2 {
-    unsigned x, y;
-} __attribute__((aligned(8)));
-struct uint4 {
-    unsigned x, y, z, w;
-} __attribute__((aligned(16)));
-struct seqtune_triple {
-    unsigned x, y, z;
-};
-#define SEQTUNE_TRIPLE(of) seqtune_triple{__builtin_amdgcn_##of##_x(), __builtin_amdgcn_##of##_y(), __builtin_amdgcn_##of##_z()}
-#define threadIdx SEQTUNE_TRIPLE(workitem_id)
-#define blockIdx SEQTUNE_TRIPLE(workgroup_id)
-#define blockDim SEQTUNE_TRIPLE(workgroup_size)
-#define SEQTUNE_GROUPS(d) (__builtin_amdgcn_grid_size_##d() / __builtin_amdgcn_workgroup_size_##d())
-#define gridDim seqtune_triple{SEQTUNE_GROUPS(x), SEQTUNE_GROUPS(y), SEQTUNE_GROUPS(z)}
-__device__ __forceinline__ void __syncthreads()
-{
-    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
-    __builtin_amdgcn_s_barrier();
-    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
-}
-#define __uint_as_float(x) __builtin_bit_cast(float, (unsigned)(x))
-#define __float_as_uint(x) __builtin_bit_cast(unsigned, (float)(x))
-template <class T> __device__ __forceinline__ T min(T a, T b) { return b < a ? b : a; }
-template <class T> __device__ __forceinline__ T max(T a, T b) { return a < b ? b : a; }
-#endif
-#endif
-
 template <class T> __device__ __forceinline__ T clamp(T x, T low, T high)
 {
     return min(max(x, low), high);

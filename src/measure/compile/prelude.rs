@@ -1,33 +1,29 @@
-//! Conversion of OpenCL C sources to CUDA C++ and HIP C++ by a prelude of macros.
+//! Sources as CUDA C++ and HIP C++: definitions, the words that clang lacks, and OpenCL C by a prelude of macros.
 
-/// Prelude before a source.
+/// Words of HIP for clang alone, before every source.
+const WORDS: &str = include_str!("hip_words.cuh");
+
+/// Prelude before a source in OpenCL C.
 const PRELUDE: &str = include_str!("prelude.cuh");
 
-/// Whether a source is OpenCL C, which [`as_cpp`] converts.
-fn is_opencl(file: &str) -> bool {
-    file.ends_with(".cl")
-}
-
-/// Definitions that a compiler gets as options: of sources that [`as_cpp`] does not define them in.
-pub fn options(file: &str, defines: &[(String, String)]) -> Vec<String> {
-    let own = if is_opencl(file) { &[] } else { defines };
-    own.iter().map(|(name, value)| format!("-D{name}={value}")).collect()
-}
-
-/// Converts OpenCL C to CUDA C++ or HIP C++, with its definitions behind the prelude and what the compiler itself includes, whose names a
-/// parameter may have (`T`, `U`); other sources are returned unchanged.
+/// A source as CUDA C++ or HIP C++, with its definitions behind what a compiler itself includes and what is put before: a parameter may have a
+/// name of theirs (`T`, `U`), which as an option would change their words.
 ///
-/// Macros suffice except for `__local`, which declares arrays in shared memory and qualifies pointers alike: declarations of arrays
-/// are renamed in the text.
+/// OpenCL C is converted by macros. They suffice except for `__local`, which declares arrays in shared memory and qualifies pointers alike:
+/// declarations of arrays are renamed in the text.
 pub fn as_cpp(file: &str, source: &str, defines: &[(String, String)]) -> String {
-    if !is_opencl(file) {
-        return source.into();
+    let is_opencl = file.ends_with(".cl");
+    let mut text = String::with_capacity(WORDS.len() + PRELUDE.len() + source.len() + 256);
+    text += WORDS;
+    if is_opencl {
+        text += PRELUDE;
     }
-    let mut text = String::with_capacity(PRELUDE.len() + source.len() + 256);
-    text += PRELUDE;
     defines.iter().for_each(|(name, value)| text += &format!("#define {name} {value}\n"));
     // messages count lines of the source
     text += "#line 1\n";
+    if !is_opencl {
+        return text + source;
+    }
     for line in source.lines() {
         match line.trim_start().strip_prefix("__local ") {
             Some(rest) if is_array(rest) => text += &line.replacen("__local", "SEQTUNE_SHARED", 1),
@@ -55,11 +51,12 @@ mod tests {
             "    __local float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n",
             &[("T".into(), "4".into())],
         );
-        let own = text.strip_prefix(PRELUDE).unwrap();
+        let own = text.strip_prefix(WORDS).unwrap().strip_prefix(PRELUDE).unwrap();
         assert_eq!(
             own,
             "#define T 4\n#line 1\n    SEQTUNE_SHARED float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n"
         );
-        assert_eq!(as_cpp("k.cu", "__shared__ int x;", &[("T".into(), "4".into())]), "__shared__ int x;");
+        let cuda = as_cpp("k.cu", "__shared__ int x;", &[("T".into(), "4".into())]);
+        assert_eq!(cuda.strip_prefix(WORDS).unwrap(), "#define T 4\n#line 1\n__shared__ int x;");
     }
 }

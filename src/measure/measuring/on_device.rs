@@ -1,6 +1,6 @@
 //! Kernels on a device: compiled programs, buffers with data, and a reference.
 
-use crate::batch::ProgramKey;
+use crate::batch::{ProgramKey, is_wide};
 use crate::clocks::held::HeldClocks;
 use crate::compile::Job;
 use crate::executor::{Executor, GemmCall, LaunchDims, ProgramId, Timing};
@@ -70,15 +70,15 @@ impl OnDevice {
             && self.checker.broken_constraint(&self.kernel.env_of(problem, Some(device), config)).is_none()
     }
 
-    /// A small problem that the same program serves: one size after the other is the least of 1, 2, 4 and so on, from its minimum, for which the
-    /// config is legal beside the others.
+    /// A small problem that the same code serves: one size after the other is the least of 1, 2, 4 and so on, from its minimum, for which the
+    /// config is legal beside the others, and as wide as it was.
     fn small(&self, problem: &Problem, config: &Config) -> Problem {
-        let mut small = problem.clone();
+        let (mut small, was_wide) = (problem.clone(), is_wide(&self.kernel, problem, config));
         for (at, field) in self.kernel.fields.iter().enumerate().filter(|(_, field)| field.kind == FieldKind::Size) {
             let (own, mut size) = (small.values[at], field.min.max(1) as f64);
             while size < own {
                 small.values[at] = size;
-                if self.serves(&small, config) {
+                if self.serves(&small, config) && is_wide(&self.kernel, &small, config) == was_wide {
                     break;
                 }
                 size *= 2.0;

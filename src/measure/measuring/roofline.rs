@@ -129,7 +129,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> Attempt<Peaks> {
         source: SOURCE,
         entry,
         defines: &vectors[..is_cpu as usize],
-        items: GROUP as u32,
+        group: vec![GROUP as u32],
         dynamic_local_bytes: 0,
     };
     let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
@@ -213,7 +213,7 @@ mod tests {
         };
         let sources = [("roofline.cl", SOURCE, "peak_f32"), ("roofline.cl", SOURCE, "peak_copy")];
         for (file, source, entry) in sources.into_iter().chain([("roofline_matrix.cu", MATRIX_SOURCE, "peak_matrix")]) {
-            let job = Job { file, source, entry, defines: &[], items: GROUP as u32, dynamic_local_bytes: 0 };
+            let job = Job { file, source, entry, defines: &[], group: vec![GROUP as u32], dynamic_local_bytes: 0 };
             let resources = compiler.inner().compile(&job).unwrap().resources;
             assert!(resources.occupancy >= 50 && resources.spill_bytes == 0, "{entry}: {resources:?}");
         }

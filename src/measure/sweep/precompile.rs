@@ -1,6 +1,6 @@
 //! Parallel compilation of the next batch of a sweep and, where it does not disturb the measurement, of batches ahead.
 
-use crate::batch::ProgramKey;
+use crate::batch::{ProgramKey, is_wide};
 use crate::worker::client::Client;
 use crate::worker::compilers::compile_all;
 use seqtune_data::Invalidity;
@@ -15,9 +15,16 @@ use std::time::Instant;
 /// Batches to compile in the order of measurement, each with configs of one problem.
 pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
 
+/// A program, and which of the two codes that PoCL makes of it.
+type CodeKey = (ProgramKey, bool);
+
+fn code_key(kernel: &Kernel, problem: &Problem, config: &Config) -> CodeKey {
+    (ProgramKey::of(kernel, problem, config), is_wide(kernel, problem, config))
+}
+
 /// Message of the compiling thread.
 enum CompileEvent {
-    Compiled(ProgramKey, Option<Invalidity>),
+    Compiled(CodeKey, Option<Invalidity>),
     /// A batch is finished, or the time is over.
     Done,
     Failed(Error),
@@ -34,7 +41,7 @@ pub struct CompileQueue<'p> {
     done: usize,
     requests: Sender<usize>,
     events: Receiver<CompileEvent>,
-    compiled: HashMap<ProgramKey, Option<Invalidity>>,
+    compiled: HashMap<CodeKey, Option<Invalidity>>,
 }
 
 /// How far compiling goes ahead of measuring.
@@ -73,10 +80,10 @@ pub fn compiling<T>(
             };
             for at in asked {
                 let (problem, configs) = &todo[at];
-                let is_new = |c: &&&Config| begun.insert(ProgramKey::of(kernel, problem, c));
+                let is_new = |c: &&&Config| begun.insert(code_key(kernel, problem, c));
                 let new: Vec<&Config> = configs.iter().filter(is_new).copied().collect();
                 let done = compile_all(&mut children, kernel, problem, &new, &go_on, &mut |i, fault| {
-                    let _ = sender.send(CompileEvent::Compiled(ProgramKey::of(kernel, problem, new[i]), fault));
+                    let _ = sender.send(CompileEvent::Compiled(code_key(kernel, problem, new[i]), fault));
                 });
                 // nobody listens where measuring has ended
                 let _ = sender.send(done.map_or_else(CompileEvent::Failed, |()| CompileEvent::Done));
@@ -104,8 +111,8 @@ impl CompileQueue<'_> {
             self.asked += 1;
         }
         let (problem, configs) = &self.todo[at];
-        let keys = configs.iter().map(|c| ProgramKey::of(self.kernel, problem, c));
-        let mut left: HashSet<ProgramKey> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
+        let keys = configs.iter().map(|c| code_key(self.kernel, problem, c));
+        let mut left: HashSet<CodeKey> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
         while self.done <= at {
             match self.events.recv().map_err(|_| gone())? {
                 CompileEvent::Compiled(program, fault) => {
@@ -123,6 +130,6 @@ impl CompileQueue<'_> {
 
     /// Compile failure of a config; `None` where it compiles or was not compiled.
     pub fn invalidity(&self, problem: &Problem, config: &Config) -> Option<&Invalidity> {
-        self.compiled.get(&ProgramKey::of(self.kernel, problem, config))?.as_ref()
+        self.compiled.get(&code_key(self.kernel, problem, config))?.as_ref()
     }
 }

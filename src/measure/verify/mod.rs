@@ -6,4 +6,5 @@ pub mod double_precision;
 pub mod format;
 pub mod on_device;
 pub mod other_problems;
+mod reference;
 pub mod workload;

@@ -74,7 +74,7 @@ fn compile(executor: &mut dyn Executor, format: Format) -> Option<[ProgramId; 2]
             source: SOURCE,
             entry,
             defines: &defines,
-            items: GROUP as u32,
+            group: vec![GROUP as u32],
             dynamic_local_bytes: 0,
         };
         executor.compile(&job).ok()

@@ -1,12 +1,12 @@
 //! Data of one problem on a device, with the expected results of its kernel.
 
-use crate::compile::Job;
-use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, Timing};
+use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims};
 use crate::verify::compare::{canary, deviation, difference, scale};
 use crate::verify::content::content;
 use crate::verify::double_precision::{Sample, sample};
 use crate::verify::format::Format;
 use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
+use crate::verify::reference::refer;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
@@ -234,7 +234,7 @@ fn expect(
         output.expected = Expected::Some(sample);
         return Ok(());
     }
-    refer(executor, kernel, source, workload)?;
+    refer(executor, kernel, source, &workload.problem, &workload.values)?;
     if executor.computes() {
         check_inputs(executor, kernel, source, workload, inputs)?;
     }
@@ -288,21 +288,6 @@ fn check_inputs(
             )));
         }
     }
-    Ok(())
-}
-
-/// Launches the reference.
-fn refer(executor: &mut dyn Executor, kernel: &Kernel, source: &Source, workload: &Workload) -> Result<()> {
-    let wrong = |f: Invalidity| {
-        Error::Failed(format!("the reference of kernel {}: {}", kernel.name, f.detail.replace('\n', " ")))
-    };
-    let problem = &workload.problem;
-    let defines = kernel.field_defines(problem);
-    let geometry = geometry(kernel, executor.device(), &source.reference, problem, None);
-    let env = kernel.env(problem, Some(executor.device()));
-    let program = executor.compile(&Job::new(kernel, &source.reference, &defines, &env)).map_err(wrong)?;
-    executor.launch(program, &workload.values, &geometry, 1, Timing::Warm).map_err(wrong)?;
-    executor.release(program);
     Ok(())
 }
 

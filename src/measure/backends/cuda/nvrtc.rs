@@ -2,6 +2,7 @@
 
 use crate::backends::cuda::occupancy::ComputeUnit;
 use crate::compile::prelude;
+use crate::compile::reason::reason;
 use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
@@ -169,32 +170,25 @@ impl Compiler for Nvrtc {
         let text = CString::new(prelude::as_cpp(job.file, job.source, job.defines))
             .map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
-        let defines = prelude::options(job.file, job.defines);
         // programs from its own cache come without the assembler's log; versions that keep none do not know the option, which comes last
-        let options = self.options().into_iter().chain(defines).chain(["--no-cache".into()]);
+        let options = self.options().into_iter().chain(["--no-cache".into()]);
         let options: Vec<CString> = options.filter_map(|o| CString::new(o).ok()).collect();
-        let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
-        let compile = |program: &Program, options: &[*const c_char]| {
-            // SAFETY: all strings outlive the call
-            unsafe { sys::nvrtcCompileProgram(program.0, options.len() as i32, options.as_ptr()) }
-        };
+        let mut options: Vec<&CStr> = options.iter().map(CString::as_c_str).collect();
         let mut program = Program(null_mut());
-        // SAFETY: all strings outlive the calls; the program is destroyed when `program` is dropped
+        // SAFETY: both strings outlive the call; the program is destroyed when `program` is dropped
+        check(unsafe { sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()) })?;
+        let mut compiled = program.compile(&options);
+        if compiled == sys::nvrtcResult::NVRTC_ERROR_INVALID_OPTION {
+            options.pop();
+            compiled = program.compile(&options);
+        }
+        let log = program.log();
+        if let Err(error) = check(compiled) {
+            let log = reason(&log);
+            return Err(if log.is_empty() { error } else { Invalidity::new(InvalidityKind::Compile, log) });
+        }
+        // SAFETY: the program is there, and compiled
         unsafe {
-            check(sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()))?;
-            let mut compiled = compile(&program, &options);
-            if compiled == sys::nvrtcResult::NVRTC_ERROR_INVALID_OPTION {
-                compiled = compile(&program, &options[..options.len() - 1]);
-            }
-            let compiled = check(compiled);
-            let log = program.text(sys::nvrtcGetProgramLogSize, sys::nvrtcGetProgramLog);
-            let log = String::from_utf8_lossy(&log).trim_matches(['\0', '\n']).to_string();
-            if let Err(error) = compiled {
-                return Err(match log.is_empty() {
-                    true => error,
-                    false => Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
-                });
-            }
             // PTX ends with the zero byte that the driver asks for
             let code = match self.as_ptx {
                 true => program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
@@ -203,7 +197,7 @@ impl Compiler for Nvrtc {
             let mut resources = read_log(&log, job.entry).ok_or_else(|| bad(&missing(&log, job)))?;
             resources.dynamic_local_bytes = job.dynamic_local_bytes;
             if let Some(unit) = &self.unit {
-                unit.fit(&mut resources, job.items)
+                unit.fit(&mut resources, job.items())
                     .map_err(|why| Invalidity::new(InvalidityKind::Compile, format!("cannot launch: {why}")))?;
             }
             Ok(Binary { code, resources })
@@ -224,6 +218,18 @@ type SizeOf = unsafe fn(sys::nvrtcProgram, *mut usize) -> sys::nvrtcResult;
 type Fill = unsafe fn(sys::nvrtcProgram, *mut c_char) -> sys::nvrtcResult;
 
 impl Program {
+    fn compile(&self, options: &[&CStr]) -> sys::nvrtcResult {
+        let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
+        // SAFETY: all strings outlive the call
+        unsafe { sys::nvrtcCompileProgram(self.0, options.len() as i32, options.as_ptr()) }
+    }
+
+    fn log(&self) -> String {
+        // SAFETY: the program is there
+        let log = unsafe { self.text(sys::nvrtcGetProgramLogSize, sys::nvrtcGetProgramLog) };
+        String::from_utf8_lossy(&log).trim_matches(['\0', '\n']).to_string()
+    }
+
     /// Result of a pair of calls, the first of which returns its length.
     unsafe fn text(&self, size_of: SizeOf, fill: Fill) -> Vec<u8> {
         let mut size = 0;
@@ -291,7 +297,7 @@ mod tests {
         assert_eq!((read.registers, read.local_bytes, read.spill_bytes, read.stack_bytes), (80, 5632, 20, 24));
         assert_eq!(read_log(log, "other"), None);
         let missing = |log: &str, entry| {
-            let job = Job { file: "k.cu", source: "", entry, defines: &[], items: 1, dynamic_local_bytes: 0 };
+            let job = Job { file: "k.cu", source: "", entry, defines: &[], group: vec![], dynamic_local_bytes: 0 };
             missing(log, &job)
         };
         assert!(missing(log, "other").contains("k.cu has no kernel other, which `entry` names; it has gemm"));

@@ -2,8 +2,9 @@
 //!
 //! Neither headers nor libraries of ROCm are needed.
 
-use crate::backends::hip::program::{OPTIONS, finish};
+use crate::backends::hip::program::{OPTIONS, finish, option_of};
 use crate::compile::prelude;
+use crate::compile::reason::reason;
 use crate::compile::{Binary, Compiler, Job};
 use crate::processes::guard::end_with_parent;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
@@ -54,7 +55,7 @@ impl Clang {
     }
 
     /// Compiles a source to a code object; the error is clang's message.
-    fn make(&self, source: &str, defines: &[String]) -> std::result::Result<Vec<u8>, String> {
+    fn make(&self, source: &str, options: &[String]) -> std::result::Result<Vec<u8>, String> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let own = format!("seqtune-{}-{}.co", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(own);
@@ -63,7 +64,7 @@ impl Clang {
             .args(["-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"])
             .args(OPTIONS)
             .arg(format!("--offload-arch={}", self.architecture))
-            .args(defines)
+            .args(options)
             .arg("-o")
             .arg(&path)
             .arg("-")
@@ -81,7 +82,7 @@ impl Clang {
         let _ = std::fs::remove_file(&path);
         match (done.status.success(), code) {
             (true, Ok(code)) => Ok(code),
-            _ => Err(String::from_utf8_lossy(&done.stderr).trim().chars().take(2_000).collect()),
+            _ => Err(reason(&String::from_utf8_lossy(&done.stderr))),
         }
     }
 }
@@ -92,9 +93,8 @@ impl Compiler for Clang {
     }
 
     fn compile(&self, job: &Job) -> Attempt<Binary> {
-        let defines = prelude::options(job.file, job.defines);
         let code = self
-            .make(&prelude::as_cpp(job.file, job.source, job.defines), &defines)
+            .make(&prelude::as_cpp(job.file, job.source, job.defines), option_of(job).as_slice())
             .map_err(|message| Invalidity::new(InvalidityKind::Compile, message))?;
         finish(code, job, &self.architecture)
     }

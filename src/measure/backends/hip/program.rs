@@ -8,6 +8,12 @@ use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 /// Options of both compilers.
 pub const OPTIONS: [&str; 4] = ["-O3", "-std=c++17", "-ffast-math", "-w"];
 
+/// Option for the work-group that a program is launched with. A kernel that states none is else compiled for 1,024 work-items, with an eighth
+/// of the registers that one of 128 may have.
+pub fn option_of(job: &Job) -> Option<String> {
+    (!job.group.is_empty()).then(|| format!("--gpu-max-threads-per-block={}", job.items().clamp(1, 1_024)))
+}
+
 /// Completes a program with the resources of its code object and its occupancy.
 ///
 /// # Errors
@@ -17,7 +23,7 @@ pub fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> Attempt<Binary> {
     let mut resources = code_object::read(&code, job.entry).map_err(bad)?;
     resources.dynamic_local_bytes = job.dynamic_local_bytes;
     if let Some(unit) = ComputeUnit::of(architecture) {
-        unit.fit(&mut resources, job.items).map_err(|why| bad(format!("cannot launch: {why}")))?;
+        unit.fit(&mut resources, job.items()).map_err(|why| bad(format!("cannot launch: {why}")))?;
     }
     Ok(Binary { code, resources })
 }

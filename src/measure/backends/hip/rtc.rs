@@ -2,8 +2,9 @@
 
 use crate::backends::hip::library::LIBRARIES;
 use crate::backends::hip::library::{find, open};
-use crate::backends::hip::program::{OPTIONS, finish};
+use crate::backends::hip::program::{OPTIONS, finish, option_of};
 use crate::compile::prelude;
+use crate::compile::reason::reason;
 use crate::compile::{Binary, Compiler, Job};
 use libloading::Library;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
@@ -165,9 +166,8 @@ impl Compiler for HipRtc {
         let text = CString::new(prelude::as_cpp(job.file, job.source, job.defines))
             .map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
-        let defines = prelude::options(job.file, job.defines);
         let options = OPTIONS.iter().map(|o| o.to_string()).chain([format!("--offload-arch={}", self.architecture)]);
-        let options: Vec<CString> = options.chain(defines).filter_map(|o| CString::new(o).ok()).collect();
+        let options: Vec<CString> = options.chain(option_of(job)).filter_map(|o| CString::new(o).ok()).collect();
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         let mut program = null_mut();
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,11 +182,11 @@ impl Compiler for HipRtc {
             let log = self.text(program, self.log);
             let code = if compiled.is_ok() { self.text(program, self.code) } else { Vec::new() };
             (self.destroy)(&mut program);
-            let log = String::from_utf8_lossy(&log).trim_matches(['\0', '\n']).to_string();
+            let log = reason(&String::from_utf8_lossy(&log));
             if let Err(error) = compiled {
                 return Err(match log.is_empty() {
                     true => error,
-                    false => Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()),
+                    false => Invalidity::new(InvalidityKind::Compile, log),
                 });
             }
             finish(code, job, &self.architecture)

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn job<'a>(source: &'a str, defines: &'a [(String, String)]) -> Job<'a> {
-        Job { file: "k.cl", source, entry: "k", defines, items: 1, dynamic_local_bytes: 0 }
+        Job { file: "k.cl", source, entry: "k", defines, group: vec![], dynamic_local_bytes: 0 }
     }
 
     #[test]

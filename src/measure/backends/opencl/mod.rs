@@ -1,12 +1,15 @@
 //! OpenCL devices through opencl3, which opens libOpenCL.so.1 at run time.
 
 mod combine;
+mod groups;
 mod shared;
 
 use crate::compile::Job;
+use crate::compile::reason::reason;
 use crate::executor::Found;
 use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
+use groups::{check_sizes, with_group};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
@@ -215,6 +218,21 @@ impl OpenCl {
         }
         Ok(())
     }
+
+    /// Refuses a kernel that declares more local memory than the device gives to a work-group: PoCL runs it all the same.
+    fn check_local_memory(&self, kernel: &ClKernel) -> Attempt<()> {
+        let declared =
+            self.context.devices().first().and_then(|id| kernel.get_local_mem_size(*id).ok()).unwrap_or(0) as f64;
+        match self.device.limits.local_memory {
+            Some(most) if declared > most => Err(Invalidity::new(
+                InvalidityKind::Compile,
+                format!(
+                    "cannot launch: needs {declared} bytes of local memory, the device gives {most} to a work-group"
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Executor for OpenCl {
@@ -232,8 +250,11 @@ impl Executor for OpenCl {
         if !job.file.ends_with(".cl") {
             return Err(Invalidity::new(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
         }
+        let stated = self.is_gpu().then(|| with_group(job)).flatten();
+        let job = &stated.as_ref().map_or_else(|| job.clone(), |source| Job { source, ..job.clone() });
         let combined = self.shared.as_mut().and_then(|shared| shared.kernel(&self.context, job));
         let kernel = combined.map_or_else(|| alone(&self.context, job, self.own_options), Ok)?;
+        self.check_local_memory(&kernel)?;
         self.programs.push(Some(kernel));
         Ok(ProgramId(self.programs.len() - 1))
     }
@@ -341,27 +362,13 @@ fn alone(context: &Context, job: &Job, own_options: &str) -> Attempt<ClKernel> {
     let definitions: String = job.defines.iter().map(|(name, value)| format!(" -D{name}={value}")).collect();
     let options = OPTIONS.to_string() + own_options + &definitions;
     let program = Program::create_and_build_from_source(context, job.source, &options)
-        .map_err(|log| Invalidity::new(InvalidityKind::Compile, log.chars().take(2_000).collect::<String>()))?;
+        .map_err(|log| Invalidity::new(InvalidityKind::Compile, reason(&log)))?;
     let entry = job.entry;
     // the kernel keeps its program
     ClKernel::create(&program, entry).map_err(|e| {
         let has = program.kernel_names();
         Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}; the source has the kernels `{has}`"))
     })
-}
-
-/// Refuses sizes that the driver would refuse without saying which.
-fn check_sizes(LaunchDims { global, local }: &LaunchDims) -> Attempt<()> {
-    let divides = |(global, local): (&usize, &usize)| *local > 0 && global.is_multiple_of(*local);
-    match local.is_empty() || global.iter().zip(local).all(divides) {
-        true => Ok(()),
-        false => {
-            let detail = format!(
-                "global sizes {global:?} are no multiples of the local ones {local:?}; `global` counts work-items, not work-groups"
-            );
-            Err(Invalidity::new(InvalidityKind::Compile, detail))
-        }
-    }
 }
 
 #[cfg(test)]
