@@ -21,19 +21,19 @@ sizes=(M=64,N=96,K=32 M=100,N=60,K=40 M=127,N=31,K=17 M=48,N=112,K=80 M=200,N=72
 
 # PROGRAM NAME WORDS...: one line of the table
 swept() {
-    local program=$1 name=$2 began codes references seconds cache
+    local program=$1 name=$2 began codes seconds cache
     shift 2
     cache=$(mktemp -d -p "$work")
     began=$(date +%s.%N)
     SEQTUNE_CACHE=$cache env -u POCL_CACHE_DIR "$program" sweep "$@" --device live -o "$cache/sweep.jsonl" > "$cache/out" 2>&1 || { tail -5 "$cache/out" >&2; exit 1; }
     seconds=$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')
-    codes=$(find "$cache/pocl" -type d -path '*_of_config_*' -name '*-goffs0*' | wc -l)
-    references=$(find "$cache/pocl" -type d -name '*-goffs0*' ! -path '*_of_config_*' | wc -l)
-    echo "| $program | $name | $(grep -c '"outcome"' "$cache/sweep.jsonl") | $codes | $references | $seconds |"
+    # a folder for each: KERNEL/X-Y-Z-goffs0-smallgrid
+    codes=$(find "$cache/pocl" -type d -name '*-goffs0*' | wc -l)
+    echo "| $program | $name | $(grep -c '"outcome"' "$cache/sweep.jsonl") | $codes | $seconds |"
 }
 
-echo '| program | sweep | records | codes of configs | other codes | seconds |'
-echo '|---|---|---|---|---|---|'
+echo '| program | sweep | records | codes of configs and references | seconds |'
+echo '|---|---|---|---|---|'
 for ((round = 0; round < ${ROUNDS:-1}; ++round)); do
     for program in "${programs[@]}"; do
         swept "$program" "scale, 4,000,000" "$work/scale" --exhaustive --problems n=4000000
