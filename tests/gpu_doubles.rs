@@ -183,9 +183,12 @@ fn configs_are_not_hopeless_because_the_vendors_library_is_faster() {
         assert_eq!(code, 0, "{out}{err}");
         let records = Dataset::load(&path).unwrap().records;
         let library_us = records.iter().find_map(|r| r.observed.library_us).unwrap() as f64;
+        let best_us = records.iter().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);
         for record in &records {
             let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
-            assert!(m.median_us() > 5.0 * library_us && m.samples_us.len() >= 8, "{library_us} {record:?}");
+            // launches of 2 ms: two that a busy machine holds up in a row are hopeless beside another config
+            let is_known = m.samples_us.len() >= 8 || m.median_us() > 3.0 * best_us;
+            assert!(m.median_us() > 5.0 * library_us && is_known, "{library_us} {best_us} {record:?}");
         }
     }
 }
