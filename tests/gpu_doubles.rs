@@ -186,9 +186,9 @@ fn configs_are_not_hopeless_because_the_vendors_library_is_faster() {
         let best_us = records.iter().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);
         for record in &records {
             let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
-            // launches of 2 ms: two that a busy machine holds up in a row are hopeless beside another config
-            let is_known = m.samples_us.len() >= 8 || m.median_us() > 3.0 * best_us;
-            assert!(m.median_us() > 5.0 * library_us && is_known, "{library_us} {best_us} {record:?}");
+            // two launches that a busy machine holds up in a row are hopeless beside another config
+            let is_right = m.median_us() > if m.samples_us.len() >= 8 { 5.0 * library_us } else { 3.0 * best_us };
+            assert!(is_right, "{library_us} {best_us} {record:?}");
         }
     }
 }
@@ -384,10 +384,8 @@ fn a_gpu_machine_brings_back_few_files_and_goes_on_from_them() {
     let (report, _) = run("gemm_more gemm_more_guided validate", "fourth", &path("drivers"), "1", 4);
     assert!(report.contains("gemm_more: 4 records: 4 measured now"), "{report}");
     assert!(report.contains("validation of") && report.contains("1 problem: first choice"), "{report}");
-    assert!(
-        !Dataset::load(&path("fourth/validated_gemm.sqt")).unwrap().records.is_empty(),
-        "what was measured is kept"
-    );
+    let kept = Dataset::load(&path("fourth/validated_gemm.sqt")).unwrap().records;
+    assert!(!kept.is_empty(), "what was measured is kept");
 }
 
 #[test]
@@ -398,6 +396,5 @@ fn the_program_needs_nothing_of_rocm_to_start() {
     let mut strangers = program.dynamic_symbols().filter_map(|s| s.name().ok()).filter(|n| n.starts_with("hip"));
     assert_eq!(strangers.next(), None, "a symbol of HIP's is linked");
     let names = program.section_by_name(".dynstr").map(|s| object::ObjectSection::data(&s).unwrap().to_vec()).unwrap();
-    let needed = String::from_utf8_lossy(&names).into_owned();
-    assert!(!needed.contains("libamdhip64"), "the program names HIP's library");
+    assert!(!String::from_utf8_lossy(&names).contains("libamdhip64"), "the program names HIP's library");
 }

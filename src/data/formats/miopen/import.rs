@@ -236,7 +236,13 @@ impl Importer<'_> {
             files.push(database.place.into());
         }
         match self.places.entry((device.clone(), solver.to_string(), record.problem.to_string())) {
-            Entry::Occupied(at) if dataset.records[*at.get()] == record => self.imported.repeated += 1,
+            Entry::Occupied(at) if dataset.records[*at.get()] == record => {
+                self.imported.repeated += 1;
+                if is_hidden {
+                    // tuned twice, to the same config
+                    self.again.entry((device.clone(), solver.to_string(), *at.get())).or_insert(record);
+                }
+            }
             Entry::Occupied(at) => {
                 let other = match is_hidden {
                     true => record,
