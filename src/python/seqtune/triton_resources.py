@@ -204,7 +204,7 @@ def _resources(fn: Any, config: Any, args: Mapping[str, Any], architecture: str)
 def reason_of(message: str) -> str:
     """What is wrong, of the words of Triton's compiler: the assembler's sentence where there is one, else the last line.
 
-    >>> reason_of("PTXAS error\\n`ptxas` stderr:\\nptxas /tmp/a.ptx, line 25; error   : Feature 'x' requires .target sm_89\\n\\nRepro command: ptxas /tmp/a.ptx")
+    >>> reason_of("PTXAS error\\n`ptxas` stderr:\\nptxas a.ptx, line 25; error   : Feature 'x' requires .target sm_89\\n\\nRepro command: ptxas a.ptx")
     "ptxas, line 25: Feature 'x' requires .target sm_89"
     >>> reason_of("at 3:4:\\n    v = tl.load(x)\\n    ^\\nx is no pointer")
     'x is no pointer'

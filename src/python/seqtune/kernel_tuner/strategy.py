@@ -91,8 +91,9 @@ class Strategy:
             better = tuning_options.objective_higher_is_better[0]
             found = get_best_config(valid, tuning_options.objective[0], better)
             best = [found[name] for name in searchspace.tune_params]
-        results = first if self.then == "brute_force" else _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
-        if self.then == "brute_force" or _pays_for_all(searchspace, tuning_options):
+        is_whole = self.then == "brute_force"
+        results = first if is_whole else _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
+        if is_whole or _pays_for_all(searchspace, tuning_options):
             results = _merged(searchspace, results, _rest(results, searchspace, runner, tuning_options))
         return results
 
@@ -257,7 +258,7 @@ def _rest(results: list[dict[str, Any]], searchspace: Any, runner: Any, tuning_o
     from kernel_tuner.strategies.common import CostFunc
     from kernel_tuner.util import StopCriterionReached
 
-    done = {tuple(result.get(name) for name in searchspace.tune_params) for result in results}
+    done = {_config_of(searchspace, result) for result in results}
     cost = CostFunc(searchspace, tuning_options, runner, scaling=False, snap=False)
     try:
         cost.eval_all([config for config in searchspace.list if tuple(config) not in done])
@@ -266,13 +267,14 @@ def _rest(results: list[dict[str, Any]], searchspace: Any, runner: Any, tuning_o
     return list(cost.results)
 
 
+def _config_of(searchspace: Any, result: dict[str, Any]) -> tuple[Any, ...]:
+    """The config that a result is of, in the order of ``tune_params``."""
+    return tuple(result.get(name) for name in searchspace.tune_params)
+
+
 def _merged(searchspace: Any, first: list[dict[str, Any]], then: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Both lists of results, each config once: some strategies repeat what they measured."""
-
-    def key(result: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(result.get(name) for name in searchspace.tune_params)
-
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for result in first + [result for result in then if result]:
-        merged.setdefault(key(result), result)
+        merged.setdefault(_config_of(searchspace, result), result)
     return list(merged.values())
