@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_measure::compile::Job;
-use seqtune_measure::{Executor, KernelArg, ProgramId, Timing, geometry};
+use seqtune_measure::{Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::spec::ArgumentKind;
@@ -129,7 +129,7 @@ impl Bench {
                 },
             });
         }
-        let dims = geometry(&self.kernel, &self.device, &source.program, problem, Some(config));
+        let dims = LaunchDims::of(&self.kernel, &self.device, &source.program, problem, Some(config));
         let times = self.executor.launch(program, &values, &dims, 1, Timing::Warm);
         let times = times.map_err(|e| Error::Failed(format!("{}: {}", self.kernel.show_config(config), e.detail)))?;
         let us = times.first().copied().unwrap_or_default() as f64;

@@ -6,7 +6,7 @@ use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Device;
+use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 
 /// Handle of a compiled program, for the executor that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +162,18 @@ pub struct LaunchDims {
 }
 
 impl LaunchDims {
+    /// Dimensions that `launch` of a kernel states for a problem and a config.
+    pub fn of(
+        kernel: &Kernel,
+        device: &Device,
+        launch: &Launch,
+        problem: &Problem,
+        config: Option<&Config>,
+    ) -> LaunchDims {
+        let [global, local] = kernel.launch_sizes(launch, problem, config, device);
+        LaunchDims { global, local }
+    }
+
     /// Number of work-groups; 1 where `local` is empty.
     pub fn groups(&self) -> usize {
         std::iter::zip(&self.global, &self.local).map(|(global, local)| global / local.max(&1)).product()

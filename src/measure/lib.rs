@@ -25,4 +25,3 @@ pub use processes::guard::end_with_parent;
 pub use executor::{BufferId, Executor, Found, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
 pub use processes::guard::forget_handlers;
 pub use registry::{compiler_for, devices, is_live, live_device, open};
-pub use verify::workload::geometry;

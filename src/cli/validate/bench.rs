@@ -7,8 +7,8 @@ use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
 use seqtune_measure::batch::{Batch, Contender, Ending};
 use seqtune_measure::engine::Engine;
+use seqtune_measure::executor::LaunchDims;
 use seqtune_measure::measuring::roofline::device_fill;
-use seqtune_measure::verify::workload::geometry;
 use seqtune_predict::Candidate;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
@@ -194,7 +194,7 @@ fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, 
         // of an architecture whose units are not known
         return None;
     }
-    let groups = geometry(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
+    let groups = LaunchDims::of(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
     Some(device_fill(resources, groups, device.limits.compute_units?))
 }
 

@@ -302,7 +302,6 @@ impl<D: Driver> Executor for Gpu<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verify::workload::geometry;
 
     #[test]
     fn launches_are_divided_into_work_groups() {
@@ -331,7 +330,7 @@ mod tests {
             kernels += 1;
             for line in std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.starts_with('#')) {
                 let problem = kernel.problem(line).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
-                let geometry = geometry(&kernel, &device, &source.reference, &problem, None);
+                let geometry = LaunchDims::of(&kernel, &device, &source.reference, &problem, None);
                 grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
                 let space = seqtune_predict::kernel::ConfigSpace::new(&kernel, &problem, &device);
                 assert!(!space.completions(&[]).unwrap().is_empty(), "{name} {line}: no legal config");
@@ -363,7 +362,7 @@ mod tests {
                 let problem = kernel.problem(&line).unwrap();
                 let default = kernel.default_config();
                 for (launch, config) in [(&source.reference, None), (&source.program, Some(&default))] {
-                    let geometry = geometry(&kernel, &device, launch, &problem, config);
+                    let geometry = LaunchDims::of(&kernel, &device, launch, &problem, config);
                     let [groups, items] = grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
                     let launched = |at: usize| groups[at] as usize * items[at] as usize;
                     assert!(geometry.global.iter().enumerate().all(|(at, n)| launched(at) == *n), "{line}");

@@ -8,7 +8,7 @@ use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::{self, Peaks};
 use crate::measuring::subject::Subject;
 use crate::verify::on_device::DeviceComparison;
-use crate::verify::workload::{SEED, Workload, geometry, load};
+use crate::verify::workload::{SEED, Workload, load};
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::spec::FieldKind;
@@ -89,7 +89,7 @@ impl OnDevice {
     }
 
     fn geometry(&self, problem: &Problem, config: &Config) -> LaunchDims {
-        geometry(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
+        LaunchDims::of(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
     }
 }
 

@@ -1,8 +1,7 @@
 //! The reference of a kernel, launched for what is right.
 
 use crate::compile::for_reference;
-use crate::executor::{Executor, KernelArg, Timing};
-use crate::verify::workload::geometry;
+use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Kernel, Problem, Source};
 
@@ -35,7 +34,7 @@ pub fn refer(
     values: &[KernelArg],
 ) -> Result<()> {
     let device = executor.device().clone();
-    let mut geometry = geometry(kernel, &device, &source.reference, problem, None);
+    let mut geometry = LaunchDims::of(kernel, &device, &source.reference, problem, None);
     if geometry.local.is_empty() && executor.finishes_at_launch() && device.limits.is_cpu == Some(1.0) {
         geometry.local = groups_of_cpu(&geometry.global);
     }

@@ -1,6 +1,6 @@
 //! Data of one problem on a device, with the expected results of its kernel.
 
-use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims};
+use crate::executor::{BufferId, Executor, GemmCall, KernelArg};
 use crate::verify::compare::{canary, deviation, difference, scale};
 use crate::verify::content::content;
 use crate::verify::double_precision::{Sample, sample};
@@ -13,7 +13,7 @@ use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_devices::host::{job_memory, memory};
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::spec::ArgumentKind;
-use seqtune_predict::kernel::{Argument, Config, Device, Gemm, Kernel, Launch, Problem, Source};
+use seqtune_predict::kernel::{Argument, Device, Gemm, Kernel, Problem, Source};
 
 /// Longest expected time in seconds of a reference that is launched, at the rates in FLOP/s of a plain kernel; of a GPU a share of its peak,
 /// since a small one that is watched by its display ends what takes seconds.
@@ -289,18 +289,6 @@ fn check_inputs(
         }
     }
     Ok(())
-}
-
-/// Computes the dimensions of a launch.
-pub fn geometry(
-    kernel: &Kernel,
-    device: &Device,
-    launch: &Launch,
-    problem: &Problem,
-    config: Option<&Config>,
-) -> LaunchDims {
-    let [global, local] = kernel.launch_sizes(launch, problem, config, device);
-    LaunchDims { global, local }
 }
 
 impl Workload {
