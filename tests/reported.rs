@@ -78,6 +78,40 @@ esac
 }
 
 #[test]
+fn a_time_is_found_on_either_stream_at_any_end_of_a_line_and_in_json_of_many_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = r#"
+case $1 in
+  1) printf 'time: 1.5\r\n' ;;
+  2) printf '10 %%\r50 %%\rtime: 1.5\n' ;;
+  3) echo "warming up"; echo "time: 1.5" >&2 ;;
+  4) echo "time: 1.5"; echo "time: 9" >&2 ;;
+  5) echo "time: 1.5"; echo "result: FAILED" >&2 ;;
+esac
+"#;
+    let table = "command = ['sh', '{kernel}/script.sh', '{A}']\ntime = { pattern = '^time: ([0-9.]+)$', unit = 'ms' }\nwrong = 'FAILED$'";
+    let records = sweep(folder.path(), 5, table, script);
+    for config in ["A=1", "A=2", "A=3", "A=4"] {
+        assert!(records[config].outcome.time_us() == Some(1_500.0), "{config}: {:?}", records[config].outcome);
+    }
+    assert!(matches!(&records["A=5"].outcome, Outcome::Invalid(fault) if fault.kind == InvalidityKind::Correctness));
+
+    let script = r#"
+case $1 in
+  1) printf '{\n  "time_ms": 1.5,\n  "counters": {\n    "x": 2\n  }\n}\n' ;;
+  2) printf '{ a log\n{"time_ms": [\n1.5,\n1.5]}\nbye\n' ;;
+  3) printf '{"time_ms": 1.5}\n' >&2 ;;
+  4) printf '{"time_ms": 1.5}\n{"time_ms": 9} and more\n' ;;
+esac
+"#;
+    let folder = tempfile::tempdir().unwrap();
+    let records = sweep(folder.path(), 4, "command = ['sh', '{kernel}/script.sh', '{A}']", script);
+    for (config, record) in &records {
+        assert!(record.outcome.time_us() == Some(1_500.0), "{config}: {:?}", record.outcome);
+    }
+}
+
+#[test]
 fn json_is_held_to_the_same_rules() {
     let folder = tempfile::tempdir().unwrap();
     let script = r#"

@@ -116,10 +116,25 @@ pub(super) fn wrong(detail: String) -> Invalidity {
     Invalidity::new(InvalidityKind::Correctness, detail)
 }
 
-/// The last line that is an object in JSON.
+/// The last object in JSON that has lines of its own, one or more.
 pub(super) fn last_object(text: &str) -> Option<Value> {
-    let lines = text.lines().rev().map(str::trim).filter(|line| line.starts_with('{'));
-    lines.map(serde_json::from_str::<Value>).find_map(|value| value.ok().filter(Value::is_object))
+    let (mut last, mut rest) = (None, text);
+    while !rest.is_empty() {
+        let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let object = rest.trim_start().starts_with('{').then(|| values.next()?.ok()).flatten();
+        // behind an object its line ends
+        let behind = &rest[values.byte_offset()..];
+        let end = behind.find('\n').map_or(behind.len(), |at| at + 1);
+        rest = match object.filter(|_| behind[..end].trim().is_empty()) {
+            Some(object) => {
+                last = Some(object);
+                &behind[end..]
+            }
+            None => &rest[line..],
+        };
+    }
+    last
 }
 
 /// The failure that an answer tells itself.

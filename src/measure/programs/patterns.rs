@@ -92,20 +92,21 @@ impl Patterns {
 
 impl Searched {
     fn read(&self, ended: &Ended, flops: f64) -> Attempt<Reported> {
-        let text = &ended.output;
+        // standard error counts where standard output holds nothing of a kind: `perf stat`, `time` and many logs are there
+        let texts = [&ended.output[..], &ended.errors[..]];
         // a program that knows more of its failure than its exit code tells it in JSON
-        let object = matches!(self.time, Time::Json).then(|| last_object(text)).flatten();
+        let object = matches!(self.time, Time::Json).then(|| texts.into_iter().find_map(last_object)).flatten();
         if let Some(fault) = object.as_ref().and_then(told) {
             return Err(fault);
         }
         // nor is what a wrong result says with its exit code lost
-        if let Some(found) = self.wrong.as_ref().and_then(|wrong| wrong.find(text)) {
+        if let Some(found) = texts.into_iter().find_map(|text| self.wrong.as_ref()?.find(text)) {
             return Err(wrong(format!("its output holds `{}`", quoted(found.as_str()))));
         }
         if let Some(fault) = ended.failure() {
             return Err(fault);
         }
-        if let Some(right) = self.right.as_ref().filter(|right| !right.is_match(text)) {
+        if let Some(right) = self.right.as_ref().filter(|right| !texts.into_iter().any(|text| right.is_match(text))) {
             let expected = quoted(right.as_str());
             return Err(wrong(format!("its output does not hold `{expected}`{}", ended.last_words())));
         }
@@ -120,22 +121,24 @@ impl Searched {
                 Reported { times_us: us, ..Reported::default() }
             }
             Time::Pattern(pattern, unit) => {
-                let us = pattern.all(text, Some(*unit)).map_err(bad)?.into_iter().map(|x| unit.microseconds(x, flops));
+                let us =
+                    pattern.first(texts, Some(*unit)).map_err(bad)?.into_iter().map(|x| unit.microseconds(x, flops));
                 Reported { times_us: times(us).map_err(bad)?, ..Reported::default() }
             }
         };
         if let Some(pattern) = &self.joules {
-            found.joules = pattern.all(text, None).map_err(bad)?;
+            found.joules = pattern.first(texts, None).map_err(bad)?;
         }
         for (name, pattern) in &self.counters {
-            found.counters.insert(name.clone(), pattern.all(text, None).map_err(bad)?);
+            found.counters.insert(name.clone(), pattern.first(texts, None).map_err(bad)?);
         }
         sound(found).map_err(bad)
     }
 }
 
 fn regex(what: &str, pattern: &str) -> Result<Regex> {
-    RegexBuilder::new(pattern).multi_line(true).size_limit(REGEX).build().map_err(|e| {
+    // a line ends with `\r` as well: so do those of Windows' programs, and of progress bars
+    RegexBuilder::new(pattern).multi_line(true).crlf(true).size_limit(REGEX).build().map_err(|e| {
         let why = e.to_string().lines().last().unwrap_or_default().trim().to_string();
         Error::Input(format!("[run] {what}: `{}` is no regular expression: {why}", quoted(pattern)))
     })
@@ -151,6 +154,16 @@ impl Number {
                 quoted(pattern)
             ))),
         }
+    }
+
+    /// All numbers of the first text that holds some, of times in this unit.
+    ///
+    /// # Errors
+    /// Those of [`Number::all`].
+    fn first(&self, texts: [&str; 2], unit: Option<Unit>) -> std::result::Result<Vec<f64>, String> {
+        let [output, errors] = texts;
+        let found = self.all(output, unit)?;
+        if found.is_empty() { self.all(errors, unit) } else { Ok(found) }
     }
 
     /// All numbers of a text, of times in this unit.
