@@ -6,7 +6,7 @@
 #   opencl     PoCL, the processor as an OpenCL device (43 MB): sweep, validate
 #   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, evaluate --folds
 #   lightgbm   under .lightgbm (4 MB): the rival that evaluate compares with
-#   nvrtc      NVIDIA's run-time compiler under .nvrtc (90 MB): programs for NVIDIA GPUs without one
+#   nvrtc      NVIDIA's run-time compiler and CUDA's headers under .nvrtc (97 MB): programs for NVIDIA GPUs without one
 #   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
 #   slurm      Slurm (4 MB): the test of a sweep on a cluster of one node
 #   chromium   Chromium and Node.js (130 MB): the tests of the page of docs/try, scripts/web.sh --test
@@ -20,6 +20,7 @@ PATH=$PATH:/usr/sbin:/sbin
 torch_version=2.11.0
 lightgbm_version=4.6.0
 nvrtc_version=13.0.88
+cccl_version=13.0.85
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -100,7 +101,7 @@ PY
 }
 
 # Puts libraries of a package's wheel into FOLDER; where that fails, says what does not work without them, and goes on.
-# fetch_libraries FOLDER PACKAGE VERSION SIZE WITHOUT LIBRARY...
+# fetch_libraries FOLDER PACKAGE VERSION SIZE WITHOUT LIBRARY...      `include` among the libraries is the folder of headers
 fetch_libraries() {
     local folder=$1 package=$2 version=$3 size=$4 without=$5 wheels
     shift 5
@@ -119,8 +120,14 @@ for wheel in pathlib.Path(wheels).glob("*.whl"):
         for name in z.namelist():
             base = name.rsplit("/", 1)[-1]
             if base in wanted:
-                with z.open(name) as src, open(pathlib.Path(folder) / base, "wb") as dst:
-                    shutil.copyfileobj(src, dst)
+                target = pathlib.Path(folder) / base
+            elif "include" in wanted and "/include/" in name and base:
+                target = pathlib.Path(folder) / "include" / name.split("/include/", 1)[1]
+            else:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with z.open(name) as src, open(target, "wb") as dst:
+                shutil.copyfileobj(src, dst)
 PY
     echo "$version" > "$folder/version"
 }
@@ -128,7 +135,7 @@ PY
 lightgbm_ready() { [ "$(cat .lightgbm/version 2>/dev/null)" = "$lightgbm_version" ] && [ -e .lightgbm/lib_lightgbm.so ]; }
 
 nvrtc_ready() {
-    { [ "$(cat .nvrtc/version 2>/dev/null)" = "$nvrtc_version" ] && [ -e .nvrtc/libnvrtc.so.13 ]; } \
+    { [ "$(cat .nvrtc/version 2>/dev/null)" = "$nvrtc_version" ] && [ -e .nvrtc/libnvrtc.so.13 ] && [ -e .nvrtc/include/crt/mma.h ] && [ -e .nvrtc/include/cccl/nv/target ]; } \
         || ldconfig -p | grep -q 'libnvrtc\.so' || ls /usr/local/cuda/lib64/libnvrtc.so* >/dev/null 2>&1
 }
 
@@ -185,12 +192,25 @@ get_libtorch() {
     link_installed_torch || download_libtorch
 }
 
+get_nvrtc() {
+    nvrtc_ready && return
+    python_or_fail
+    { [ "$(cat .nvrtc/version 2>/dev/null)" = "$nvrtc_version" ] && [ -e .nvrtc/libnvrtc.so.13 ]; } \
+        || fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" \
+            libnvrtc.so.13 libnvrtc-builtins.so.13.0
+    # cuda_fp16.h and its like, what mma.h includes, and CUDA's own standard library
+    local without="kernels that include headers of CUDA's may not compile"
+    fetch_libraries .nvrtc nvidia-cuda-cccl "$cccl_version" "3 MB" "$without" include
+    fetch_libraries .nvrtc nvidia-cuda-runtime "$nvrtc_version" "2 MB" "$without" include
+    fetch_libraries .nvrtc nvidia-cuda-crt "$nvrtc_version" "1 MB" "$without" include
+    echo "$nvrtc_version" > .nvrtc/version
+}
+
 wants opencl && ! opencl_ready && install_pocl
 wants libtorch && get_libtorch
 wants lightgbm && ! lightgbm_ready && python_or_fail && fetch_libraries .lightgbm lightgbm "$lightgbm_version" "4 MB" \
     "\`evaluate\` of tuned datasets needs --no-trees" lib_lightgbm.so
-wants nvrtc && ! nvrtc_ready && python_or_fail && fetch_libraries .nvrtc nvidia-cuda-nvrtc "$nvrtc_version" "90 MB" \
-    "nothing is compiled for NVIDIA GPUs without a CUDA toolkit" libnvrtc.so.13 libnvrtc-builtins.so.13.0
+wants nvrtc && get_nvrtc
 wants amd && ! { hip_ready && clang_ready; } && install_amd
 wants slurm && ! slurm_ready && install_slurm
 wants chromium && ! { chromium_ready && node_ready; } && install_chromium

@@ -8,6 +8,7 @@ use seqtune_data::Resources;
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
 use seqtune_measure::compile::{Compiler, Job};
+use seqtune_predict::kernel::Kernel;
 
 /// One GPU of each kind: compiled for by hipRTC where that knows it, else by clang.
 const AMD: [&str; 4] = ["gfx90a", "gfx1030", "gfx942", "gfx1100"];
@@ -159,4 +160,105 @@ fn a_program_that_does_not_compile_says_what_is_wrong_first() {
     }
     let beyond = large.replace(&format!("[{floats}]"), "[60000]");
     assert!(nvrtc("sm_90", &beyond).unwrap_err().contains("0x3a980 bytes"));
+}
+
+/// All compilers that open here, by architecture.
+fn all() -> Vec<(&'static str, Box<dyn Compiler>)> {
+    let mut all = amd();
+    if nvrtc_or_skip() {
+        all.push(("sm_90", Box::new(Nvrtc::open("sm_90").unwrap())));
+    }
+    all
+}
+
+#[test]
+fn variables_of_an_address_space_are_what_they_are_in_opencl_however_they_are_written() {
+    let kernel = |body: &str| format!("#define LDS __local\nkernel void k(global float *p)\n{{\n    {body}\n}}\n");
+    // bytes of local memory
+    for (body, bytes) in [
+        ("__local float a[64]; a[get_local_id(0)] = *p; barrier(1); p[1] = a[5];", 256),
+        ("volatile local float a[64]; a[get_local_id(0)] = *p; barrier(1); p[1] = a[5];", 256),
+        ("LDS float a[64]; a[get_local_id(0)] = *p; barrier(1); p[1] = a[5];", 256),
+        ("__local float __attribute__((aligned(16))) a[64]; a[get_local_id(0)] = *p; barrier(1); p[1] = a[5];", 256),
+        ("__local float sum; if (get_local_id(0) == 3) sum = *p; barrier(1); p[get_local_id(0)] = sum;", 4),
+    ] {
+        for (architecture, compiler) in all() {
+            let needs = compiled(compiler.as_ref(), &job("k.cl", &kernel(body), &[64], &[])).unwrap();
+            // NVIDIA's assembler counts with what alignment adds
+            assert!((bytes..bytes + 16).contains(&needs.local_bytes), "{architecture}: {body}: {needs:?}");
+        }
+    }
+    let table = "constant float t[12288] = {1};\n__constant float u[12288] = {2};\nkernel void k(global float *p) { *p = t[(int)p[0]] * u[(int)p[1]]; }\n";
+    let three = "kernel void k(global float *p) { int is_as_in_opencl[sizeof(float3) == 16 && sizeof(uchar3) == 4 ? 1 : -1]; p[0] = is_as_in_opencl[0] = 1; }\n";
+    for (architecture, compiler) in all() {
+        let compile = |source: &str| compiled(compiler.as_ref(), &job("k.cl", source, &[64], &[]));
+        assert!(compile(three).is_ok(), "{architecture}");
+        // 64 KiB of constants are all that NVIDIA's GPUs have
+        let found = compile(table).map_err(|why| why.contains("too much global constant data"));
+        assert_eq!(found.map(|_| ()), if architecture == "sm_90" { Err(true) } else { Ok(()) }, "{architecture}");
+    }
+}
+
+#[test]
+fn headers_of_the_standard_library_are_there_and_those_of_cuda_where_they_are_installed() {
+    let kernel =
+        "extern \"C\" __global__ void k(float *p, uint64_t n) { p[0] = n > 1 ? INFINITY : (float)(int16_t)n; }\n";
+    let standard = format!("#include <cstdint>\n#include <cmath>\n#include <hip/hip_runtime.h>\n{kernel}");
+    for (architecture, compiler) in all() {
+        let found = compiled(compiler.as_ref(), &job("k.cu", &standard, &[64], &[]));
+        assert!(found.is_ok(), "{architecture}: {found:?}");
+    }
+    if nvrtc_or_skip() {
+        let half = "#include <cuda_fp16.h>\n#include <cooperative_groups.h>\n#include <mma.h>\n\
+                    extern \"C\" __global__ void k(__half *p) { p[0] = __hadd(p[1], p[2]); }\n";
+        let found = compiled(&Nvrtc::open("sm_90").unwrap(), &job("k.cu", half, &[64], &[]));
+        match found {
+            Err(why) if why.contains("cannot open source file") || why.contains("could not open source file") => {
+                println!("skipped: {why}; `scripts/setup.sh nvrtc` fetches CUDA's headers")
+            }
+            found => assert!(found.is_ok(), "{found:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_kernel_of_another_name_is_told_by_the_names_that_are_there() {
+    for (architecture, compiler) in all() {
+        let why = |file: &str, source: &str| compiled(compiler.as_ref(), &job(file, source, &[64], &[])).unwrap_err();
+        let other = why("k.cl", "// __kernel void k(\n__kernel void scale(__global float *p) { p[0] = 1; }\n");
+        assert!(other.contains("no kernel k, which `entry` names; it has scale"), "{architecture}: {other}");
+        let longer = why("k.cu", "__global__ void k(float *p) { p[0] = 1; }\n");
+        assert!(longer.contains("write `extern \"C\"` before `__global__ void k`"), "{architecture}: {longer}");
+    }
+}
+
+const KERNEL: &str = "name = 'k'\nmeaning = 'y = 2 x'\nfield = [{ name = 'n', kind = 'size', min = 1, max = 9, shape = true, meaning = 'n' }]\n\
+    parameter = [{ name = 'WG', values = [1, 2], default = 1, meaning = 'group' }]\nwork = { flops = 'n', bytes = 'n' }\n\
+    argument = [{ name = 'y', kind = 'out', length = 'n', element = '4' }]\nprogram = { file = 'k.cl', entry = 'k', global = ['n'], local = [] }\n\
+    reference = { file = 'reference.cl', entry = 'k', global = ['n'], local = [] }\n";
+
+#[test]
+fn files_that_a_source_includes_from_its_folder_are_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [
+        ("kernel.toml", KERNEL.to_string()),
+        ("reference.cl", "__kernel void k(__global const float *x, __global float *y, int n) { y[0] = x[0]; }\n".into()),
+        ("k.cl", "#include \"tile.h\"\n__kernel void k(__global const float *x, __global float *y, int n) { y[0] = TWO * x[0]; }\n".into()),
+    ];
+    for (name, text) in &files {
+        common::write(folder.path(), name, text.as_bytes());
+    }
+    let kernel = |header: &str| {
+        common::write(folder.path(), "tile.h", header.as_bytes());
+        Kernel::open(&folder.path().display().to_string()).unwrap()
+    };
+    let (two, commented, three) =
+        (kernel("#define TWO 2\n"), kernel("// twice\n#define TWO 2\n"), kernel("#define TWO 3\n"));
+    assert_eq!(two.space_hash(), commented.space_hash());
+    assert_ne!(two.space_hash(), three.space_hash());
+    for (architecture, compiler) in all() {
+        let source = &two.files["k.cl"];
+        let found = compiled(compiler.as_ref(), &job("k.cl", source, &[64], &[]));
+        assert!(found.is_ok(), "{architecture}: {found:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Compilers that need no device, and the cache of their programs.
 
+mod address_spaces;
 mod cache;
 mod job;
 pub mod prelude;

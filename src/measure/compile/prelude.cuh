@@ -1,5 +1,5 @@
 // OpenCL C as CUDA C++ and HIP C++: the part of the language that seqtune's kernels use. It stands before a kernel's source, in
-// which the declarations of local arrays, `__local T name[n];`, have become `SEQTUNE_SHARED T name[n];`. No header is included, so
+// which `local` is `__local` and variables of it have got `SEQTUNE_SHARED`. No header is included, so
 // that a run-time compiler without a toolkit beside it is enough.
 
 template <class T> __device__ __forceinline__ T clamp(T x, T low, T high)
@@ -14,6 +14,7 @@ template <class T> __device__ __forceinline__ T clamp(T x, T low, T high)
 #define __global
 #define __local
 #define __constant
+#define __private
 #define restrict __restrict__
 // vectors of local memory are loaded whole where the compiler sees that they are aligned
 #define SEQTUNE_SHARED __shared__ __attribute__((aligned(16)))
@@ -40,6 +41,7 @@ typedef unsigned long ulong;
 #define get_group_id(d) ((size_t)SEQTUNE_OF(blockIdx, d))
 #define get_local_size(d) ((size_t)SEQTUNE_OF(blockDim, d))
 #define get_num_groups(d) ((size_t)SEQTUNE_OF(gridDim, d))
+#define get_global_size(d) (get_num_groups(d) * get_local_size(d))
 #define get_global_id(d) (get_group_id(d) * get_local_size(d) + get_local_id(d))
 
 #define as_float(x) __uint_as_float(x)
@@ -89,6 +91,20 @@ template <int W> SEQTUNE_INLINE seqtune_vec<W> mad(const seqtune_vec<W> &a, cons
     for (int i = 0; i < W; ++i) c.lane[i] = mad(a.lane[i], b.lane[i], c.lane[i]);
     return c;
 }
+// as large as four, which CUDA's own are not
+template <class T> struct alignas(4 * sizeof(T)) seqtune_three {
+    T x, y, z;
+};
+#define char3 seqtune_three<char>
+#define uchar3 seqtune_three<uchar>
+#define short3 seqtune_three<short>
+#define ushort3 seqtune_three<ushort>
+#define int3 seqtune_three<int>
+#define uint3 seqtune_three<uint>
+#define long3 seqtune_three<long>
+#define ulong3 seqtune_three<ulong>
+#define float3 seqtune_three<float>
+#define double3 seqtune_three<double>
 #define float2 seqtune_vec<2>
 #define float4 seqtune_vec<4>
 #define float8 seqtune_vec<8>

@@ -1,5 +1,7 @@
 //! Why a program does not compile, out of a compiler's log.
 
+use crate::compile::Job;
+
 /// Characters of a reason at most.
 const MOST: usize = 2_000;
 
@@ -18,9 +20,29 @@ pub fn reason(log: &str) -> String {
     lines[from..].join("\n").trim().chars().take(MOST).collect()
 }
 
+/// Why a program lacks the kernel that its job names: it has others, whose names C++ has made longer where they are not `extern "C"`.
+pub fn missing(names: &[&str], job: &Job) -> String {
+    let (file, entry) = (job.file, job.entry);
+    match names.iter().find(|name| name.contains(&format!("{}{entry}", entry.len()))) {
+        _ if names.is_empty() => format!("{file} has no kernel, and `entry` is {entry}"),
+        Some(_) => {
+            format!("{file}: write `extern \"C\"` before `__global__ void {entry}`, so that its name stays as it is")
+        }
+        None => format!("{file} has no kernel {entry}, which `entry` names; it has {}", names.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_is_missing_is_told_with_those_that_are_there() {
+        let job = Job { file: "k.cu", source: "", entry: "gemm", defines: &[], group: vec![], dynamic_local_bytes: 0 };
+        assert_eq!(missing(&["a", "b"], &job), "k.cu has no kernel gemm, which `entry` names; it has a, b");
+        assert!(missing(&["_Z4gemmiPKf"], &job).contains("write `extern \"C\"` before `__global__ void gemm`"));
+        assert_eq!(missing(&[], &job), "k.cu has no kernel, and `entry` is gemm");
+    }
 
     #[test]
     fn a_reason_begins_with_what_is_wrong() {

@@ -11,6 +11,7 @@ use crate::kernel::device_name::listed;
 use crate::kernel::exact::Exact;
 use crate::kernel::expr::Expr;
 use crate::kernel::identity::Told;
+use crate::kernel::include::Included;
 use crate::kernel::instances::Instances;
 use crate::kernel::names::{Names, decided_after};
 use crate::kernel::parameter::Parameter;
@@ -103,11 +104,16 @@ impl Kernel {
     /// As [`Kernel::from_files`]; [`Error::File`] where a file cannot be read.
     pub fn in_folder(folder: &Path, mut files: BTreeMap<String, String>) -> Result<Kernel> {
         let main = folder.join(MAIN);
+        let read = |path: &Path| path.is_file().then(|| read_text(path, limits::TEXT)).transpose();
+        let included = Included { read: &read, most: limits::TEXT.bytes as usize };
+        let sources = sources(&files);
         for name in named(&files) {
             let path = folder.join(&name);
             // what is missing is told with its place in kernel.toml
             if !files.contains_key(&name) && path.exists() {
-                files.insert(name, read_text(&path, limits::TEXT)?);
+                let text = read_text(&path, limits::TEXT)?;
+                let text = if sources.contains(&name) { included.whole(folder, &name, text)? } else { text };
+                files.insert(name, text);
             }
         }
         Kernel::from_files(files, &main.display().to_string())
@@ -146,11 +152,22 @@ fn shipped() -> Vec<&'static Dir<'static>> {
 /// The file of a kernel's folder that describes it.
 const MAIN: &str = "kernel.toml";
 
-/// The files that a kernel names: its base and its sources, those of its own folder. Whatever else is wrong is said when it is built.
-fn named(files: &BTreeMap<String, String>) -> Vec<String> {
-    let table = files.get(MAIN).and_then(|text| toml::from_str::<toml::Table>(text).ok()).unwrap_or_default();
+/// The table of a kernel's file; none where the file is wrong, which is said when the kernel is built.
+fn table(files: &BTreeMap<String, String>) -> toml::Table {
+    files.get(MAIN).and_then(|text| toml::from_str(text).ok()).unwrap_or_default()
+}
+
+/// The sources that a kernel names, those of its own folder.
+fn sources(files: &BTreeMap<String, String>) -> Vec<String> {
+    let table = table(files);
     let file = |program: &str| table.get(program)?.get("file")?.as_str();
-    let sources = [file("program"), file("reference")].into_iter().flatten().filter(|name| !name.contains('/'));
+    let sources = [file("program"), file("reference")].into_iter().flatten();
+    sources.filter(|name| !name.contains('/')).map(String::from).collect()
+}
+
+/// The files that a kernel names: its base and its sources. Whatever else is wrong is said when it is built.
+fn named(files: &BTreeMap<String, String>) -> Vec<String> {
+    let table = table(files);
     let instances = table.get("instances").and_then(toml::Value::as_str).filter(|name| !name.contains('/'));
     let bases = table.get("base").and_then(toml::Value::as_str).filter(|name| name.ends_with(".toml"));
     // a program's files may stand in folders beneath
@@ -159,7 +176,7 @@ fn named(files: &BTreeMap<String, String>) -> Vec<String> {
     let list = |key: &str| run.and_then(|run| run.get(key)?.as_array()).into_iter().flatten();
     let templates = list("input").filter_map(|input| input.get("template")?.as_str());
     let of_run = list("files").filter_map(toml::Value::as_str).chain(templates).filter(inside);
-    bases.into_iter().chain(instances).chain(sources).chain(of_run).map(String::from).collect()
+    bases.into_iter().chain(instances).chain(of_run).map(String::from).chain(sources(files)).collect()
 }
 
 /// The definitions of a base and of the kernel itself.

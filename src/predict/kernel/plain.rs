@@ -4,8 +4,8 @@
 enum Piece<'a> {
     /// A character of the code.
     Code(char),
-    /// A comment; whether it ends with its line.
-    Comment { of_line: bool },
+    /// A comment, with what begins and ends it.
+    Comment(&'a str),
     /// A text in quotes, with them.
     Quoted(&'a str),
 }
@@ -19,15 +19,17 @@ fn pieces<'a>(source: &'a str, each: &mut dyn FnMut(Piece<'a>)) {
         let in_number = first == '\'' && word.starts_with(|c: char| c.is_ascii_digit());
         let length = match first {
             '/' if rest.starts_with("//") => {
-                each(Piece::Comment { of_line: true });
-                end_of("\n", 2)
+                let length = end_of("\n", 2);
+                each(Piece::Comment(&rest[..length]));
+                length
             }
             '/' if rest.starts_with("/*") => {
-                each(Piece::Comment { of_line: false });
-                (end_of("*/", 2) + 2).min(rest.len())
+                let length = (end_of("*/", 2) + 2).min(rest.len());
+                each(Piece::Comment(&rest[..length]));
+                length
             }
             '"' | '\'' if !in_number => {
-                let length = if first == '"' && is_raw(&word) { raw(rest) } else { quoted(rest, first) };
+                let length = if first == '"' && is_raw(&word) { raw(rest) } else { length_of_quoted(rest, first) };
                 each(Piece::Quoted(&rest[..length]));
                 length
             }
@@ -50,7 +52,7 @@ fn joined(source: &str, between: &str) -> String {
 }
 
 /// Bytes of the text in quotes with which a text begins, its quotes included; without an end it ends with its line.
-fn quoted(text: &str, quote: char) -> usize {
+pub fn length_of_quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
@@ -86,9 +88,19 @@ pub fn without_comments(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     pieces(&source, &mut |piece| match piece {
         Piece::Code(c) => text.push(c),
-        Piece::Comment { of_line: true } => {}
-        Piece::Comment { of_line: false } => text.push(' '),
+        Piece::Comment(comment) if comment.starts_with("//") => {}
+        Piece::Comment(_) => text.push(' '),
         Piece::Quoted(_) => text += "\"\"",
+    });
+    text
+}
+
+/// The source's lines with comments left out and texts in quotes empty; there are as many as before.
+pub(crate) fn code_alone(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    pieces(source, &mut |piece| match piece {
+        Piece::Code(c) => text.push(c),
+        Piece::Comment(all) | Piece::Quoted(all) => text.extend(all.chars().filter(|c| *c == '\n')),
     });
     text
 }
@@ -99,7 +111,7 @@ pub(crate) fn plain_c(source: &str) -> String {
     let source = joined(source, "");
     let mut plain = Plain { text: String::with_capacity(source.len()), ..Plain::default() };
     pieces(&source, &mut |piece| match piece {
-        Piece::Comment { .. } => plain.space = true,
+        Piece::Comment(_) => plain.space = true,
         Piece::Quoted(text) => {
             plain.separate('"');
             plain.text += text;
@@ -107,7 +119,11 @@ pub(crate) fn plain_c(source: &str) -> String {
         }
         Piece::Code(c) => plain.push(c),
     });
-    plain.text
+    // where a line stands changes nothing
+    match plain.text.contains("#line ") {
+        true => plain.text.split_inclusive('\n').filter(|line| !line.starts_with("#line ")).collect(),
+        false => plain.text,
+    }
 }
 
 /// A source that is written without what changes nothing.
@@ -202,7 +218,7 @@ fn plain_hash(source: &str) -> String {
                 length
             }
             ('"' | '\'', None) => {
-                let length = quoted(rest, first);
+                let length = length_of_quoted(rest, first);
                 text += &rest[..length];
                 length
             }

@@ -2,7 +2,7 @@
 
 use crate::backends::cuda::occupancy::ComputeUnit;
 use crate::compile::prelude;
-use crate::compile::reason::reason;
+use crate::compile::reason::{missing, reason};
 use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
@@ -32,6 +32,12 @@ fn folders() -> Vec<PathBuf> {
     let named = std::env::var_os("SEQTUNE_NVRTC").map(PathBuf::from);
     let toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("lib64"));
     named.into_iter().chain(fetched(".nvrtc")).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
+}
+
+/// Folder of CUDA's own headers, `cuda_fp16.h` among them: beside the library as `setup.sh` puts it, or as a toolkit does.
+fn headers() -> Option<PathBuf> {
+    let beside = folders().into_iter().flat_map(|folder| [folder.join("include"), folder.join("../include")]);
+    beside.into_iter().find(|folder| folder.join("cuda_fp16.h").is_file())
 }
 
 /// Opens the library and its built-ins by path from the first folder that has both, for the whole process.
@@ -171,7 +177,9 @@ impl Compiler for Nvrtc {
             .map_err(|_| bad("the source holds a zero byte"))?;
         let name = CString::new(job.file).map_err(|_| bad("the file's name holds a zero byte"))?;
         // programs from its own cache come without the assembler's log; versions that keep none do not know the option, which comes last
-        let options = self.options().into_iter().chain(["--no-cache".into()]);
+        let include = headers().into_iter().flat_map(|folder| [folder.join("cccl"), folder]);
+        let include = include.map(|folder| format!("--include-path={}", folder.display()));
+        let options = self.options().into_iter().chain(include).chain(["--no-cache".into()]);
         let options: Vec<CString> = options.filter_map(|o| CString::new(o).ok()).collect();
         let mut options: Vec<&CStr> = options.iter().map(CString::as_c_str).collect();
         let mut program = Program(null_mut());
@@ -194,7 +202,7 @@ impl Compiler for Nvrtc {
                 true => program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
                 false => program.text(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
             };
-            let mut resources = read_log(&log, job.entry).ok_or_else(|| bad(&missing(&log, job)))?;
+            let mut resources = read_log(&log, job.entry).ok_or_else(|| bad(&without_entry(&log, job)))?;
             resources.dynamic_local_bytes = job.dynamic_local_bytes;
             if let Some(unit) = &self.unit {
                 unit.fit(&mut resources, job.items())
@@ -252,18 +260,10 @@ fn check(code: sys::nvrtcResult) -> Attempt<()> {
     Err(Invalidity::new(InvalidityKind::Compile, format!("NVRTC: {}", message.to_string_lossy())))
 }
 
-/// Why the assembler's log tells nothing of an entry: the program has others, whose names C++ has made longer where they are not `extern "C"`.
-fn missing(log: &str, job: &Job) -> String {
+/// Why the assembler's log tells nothing of the entry.
+fn without_entry(log: &str, job: &Job) -> String {
     let names = log.split("Compiling entry function '").skip(1).filter_map(|rest| rest.split('\'').next());
-    let names: Vec<&str> = names.collect();
-    let (file, entry) = (job.file, job.entry);
-    match names.iter().find(|name| name.contains(&format!("{}{entry}", entry.len()))) {
-        _ if names.is_empty() => format!("{file} has no kernel, and `entry` is {entry}"),
-        Some(_) => {
-            format!("{file}: write `extern \"C\"` before `__global__ void {entry}`, so that its name stays as it is")
-        }
-        None => format!("{file} has no kernel {entry}, which `entry` names; it has {}", names.join(", ")),
-    }
+    missing(&names.collect::<Vec<_>>(), job)
 }
 
 /// Parses the resources of an entry from the assembler's log: `Used 80 registers, used 1 barriers, 5632 bytes smem`.
@@ -296,13 +296,7 @@ mod tests {
         let read = read_log(log, "gemm").unwrap();
         assert_eq!((read.registers, read.local_bytes, read.spill_bytes, read.stack_bytes), (80, 5632, 20, 24));
         assert_eq!(read_log(log, "other"), None);
-        let missing = |log: &str, entry| {
-            let job = Job { file: "k.cu", source: "", entry, defines: &[], group: vec![], dynamic_local_bytes: 0 };
-            missing(log, &job)
-        };
-        assert!(missing(log, "other").contains("k.cu has no kernel other, which `entry` names; it has gemm"));
-        let mangled = log.replace("'gemm'", "'_Z4gemmiPKf'");
-        assert!(missing(&mangled, "gemm").contains("write `extern \"C\"` before `__global__ void gemm`"));
-        assert!(missing("", "gemm").contains("k.cu has no kernel"));
+        let job = Job { file: "k.cu", source: "", entry: "other", defines: &[], group: vec![], dynamic_local_bytes: 0 };
+        assert_eq!(without_entry(log, &job), "k.cu has no kernel other, which `entry` names; it has gemm");
     }
 }

@@ -1,6 +1,8 @@
 //! Resources of a program for an AMD GPU, from the metadata of its code object: a note with a MessagePack map (LLVM's "User Guide for
 //! AMDGPU Backend").
 
+use crate::compile::Job;
+use crate::compile::reason::missing;
 use object::LittleEndian;
 use object::elf::{FileHeader64, NoteType};
 use object::read::elf::{FileHeader, SectionHeader};
@@ -32,18 +34,19 @@ struct KernelMetadata {
     spilled_registers: u32,
 }
 
-/// Reads the resources of `entry`.
+/// Reads the resources of the kernel that `job` names.
 ///
 /// The stack is the private memory, including four bytes for each spilled vector register.
 ///
 /// # Errors
 /// A message where the code object is malformed, or lacks metadata or the kernel.
-pub fn read(code: &[u8], entry: &str) -> Result<Resources, String> {
+pub fn read(code: &[u8], job: &Job) -> Result<Resources, String> {
     let metadata = note(code).map_err(|e| format!("the code object is not understood: {e}"))?;
     let metadata = metadata.ok_or("the code object has no metadata")?;
     let metadata: Metadata = rmp_serde::from_slice(metadata).map_err(|e| format!("the code object's metadata: {e}"))?;
-    let found = metadata.kernels.into_iter().find(|k| k.name == entry);
-    let kernel = found.ok_or_else(|| format!("the code object has no kernel {entry}"))?;
+    let found = metadata.kernels.iter().find(|k| k.name == job.entry);
+    let names = || metadata.kernels.iter().map(|k| &k.name[..]).collect::<Vec<_>>();
+    let kernel = found.ok_or_else(|| missing(&names(), job))?;
     Ok(Resources {
         registers: kernel.vector_registers,
         scalar_registers: kernel.scalar_registers,

@@ -20,7 +20,7 @@ pub fn option_of(job: &Job) -> Option<String> {
 /// [`Invalidity`] where the code object is not understood or the device cannot launch the program.
 pub fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> Attempt<Binary> {
     let bad = |what: String| Invalidity::new(InvalidityKind::Compile, what);
-    let mut resources = code_object::read(&code, job.entry).map_err(bad)?;
+    let mut resources = code_object::read(&code, job).map_err(bad)?;
     resources.dynamic_local_bytes = job.dynamic_local_bytes;
     if let Some(unit) = ComputeUnit::of(architecture) {
         unit.fit(&mut resources, job.items()).map_err(|why| bad(format!("cannot launch: {why}")))?;
