@@ -261,3 +261,27 @@ fn an_export_leaves_lines_out_with_a_warning_and_refuses_them_where_none_may_be(
     assert!(code == 0 && out.contains("1 config for 1 convolution "), "{out}{err}");
     assert!(err.contains("1 of 2 lines are left out: ") && err.contains("such as line 2: "), "{err}");
 }
+
+#[test]
+fn sizes_that_a_copy_has_as_texts_or_fractions_are_read_and_a_row_without_its_config_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, name) in [("TEXT", "texts"), ("REAL", "fractions")] {
+        let place = folder.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let (path, output) = (place.join("gfx906_60.db"), place.join("out"));
+        let orphan = "INSERT INTO perf_db (solver, config, params) VALUES ('ConvAsm1x1U', 9, '1,16,1,64,2,1,1,2');";
+        database(
+            &path,
+            &[
+                &schema("").replace(" INT,", &format!(" {kind},")).replace(" INT)", &format!(" {kind})")),
+                INSERT,
+                orphan,
+            ],
+        )
+        .close()
+        .unwrap();
+        let (out, err, code) = import(&[&path.display().to_string()], &output);
+        assert_eq!((code, records(&output)), (0, 1), "{kind}: {out}{err}");
+        assert!((out + &err).contains("the row of config that it names is missing"), "{kind}");
+    }
+}

@@ -5,6 +5,7 @@ mod common;
 use common::{opencl_or_skip, seqtune, text, write};
 use seqtune_data::{Dataset, InvalidityKind, Outcome};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A kernel folder whose work-groups of the program are stated, and those of the reference are not.
 fn scale(folder: &Path, [local, factor]: [&str; 2]) -> PathBuf {
@@ -115,4 +116,61 @@ fn a_kernel_that_declares_more_local_memory_than_the_device_has_fails_with_both_
             "{fault:?}"
         );
     }
+}
+
+/// The program with the file system of `options` mounted on a folder that is its cache; `None` where this system lets nobody mount.
+fn with_cache_on(options: &str, folder: &Path, words: &[&str]) -> Option<(String, String, i32)> {
+    let cache = folder.join("mounted");
+    std::fs::create_dir_all(&cache).unwrap();
+    let script = "mount -t tmpfs -o \"$1\" tmpfs \"$2\" || exit 77; export SEQTUNE_CACHE=\"$2\"; shift 2; exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh", options, cache.to_str().unwrap()]);
+    command.arg(env!("CARGO_BIN_EXE_seqtune")).args(words).env_remove("POCL_CACHE_DIR");
+    let done = command.output().ok().map(text);
+    let done = done.filter(|(_, err, code)| *code != 77 && !err.contains("unshare"));
+    if done.is_none() {
+        println!(
+            "skipped: no file system can be mounted here; it takes a system that allows user namespaces, or an administrator"
+        );
+    }
+    done
+}
+
+#[test]
+fn a_cache_that_is_full_or_runs_no_programs_is_told_and_no_config_is_booked() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = scale(folder.path(), ["", "2"]);
+    let journal = folder.path().join("scale.jsonl");
+    let words = [
+        "sweep",
+        kernel.to_str().unwrap(),
+        "--device",
+        "live",
+        "--exhaustive",
+        "--problems",
+        "n=100",
+        "-o",
+        journal.to_str().unwrap(),
+    ];
+    for (options, told) in [("noexec", "runs no programs (noexec)"), ("size=600k", "SEQTUNE_CACHE")] {
+        let Some((out, err, code)) = with_cache_on(options, folder.path(), &words) else { return };
+        assert!(matches!(code, 1 | 3) && err.contains(told), "{options}: {code} {out}{err}");
+        let booked = if journal.exists() { Dataset::load(&journal).map_or(0, |data| data.records.len()) } else { 0 };
+        assert_eq!(booked, 0, "{options}: {err}");
+    }
+}
+
+#[test]
+fn a_device_has_as_many_units_as_this_process_may_use() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", "0", env!("CARGO_BIN_EXE_seqtune"), "devices"]);
+    let (out, err, code) = text(command.env_remove("POCL_MAX_PTHREAD_COUNT").output().unwrap());
+    let first = out.lines().find(|line| line.contains("compute_units=")).unwrap_or_else(|| panic!("{code} {out}{err}"));
+    assert!(first.contains("compute_units=1 "), "{out}");
 }

@@ -146,7 +146,7 @@ fn what_is_skipped_says_what_would_run_it() {
 #[test]
 fn tests_start_what_a_new_machine_has_and_lean_on_no_process_id_port_clock_or_environment_of_all() {
     // Debian's smallest system, and what README names; then what a test looks for, and says where it is not
-    let there = ["cc", "c++", "sh", "bash", "python3", "mkfifo", "chmod", "unshare", "/sbin/ldconfig"];
+    let there = ["cc", "c++", "sh", "bash", "python3", "mkfifo", "chmod", "unshare", "taskset", "/sbin/ldconfig"];
     let looked_for = ["g++", "strace", "cmake", "valgrind", "pkg-config"];
     let never = [
         "process::id()",

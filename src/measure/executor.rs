@@ -5,7 +5,7 @@ use crate::compile::Job;
 use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
-use seqtune_predict::error::Result;
+use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 
 /// Handle of a compiled program, for the executor that made it.
@@ -132,6 +132,11 @@ pub trait Executor {
     /// [`Invalidity`] where the library is missing or fails.
     fn multiply(&mut self, _product: &GemmCall, _repeat: usize, _timing: Timing) -> Attempt<Vec<f32>> {
         Err(Invalidity::new(InvalidityKind::Runtime, self.library().err().unwrap_or_default()))
+    }
+
+    /// What the machine lacked at the last failure, which is then none of a config's: it is told once.
+    fn trouble(&mut self) -> Option<Error> {
+        None
     }
 
     /// Whether a failure has invalidated the device context, so that another process has to continue.

@@ -245,6 +245,10 @@ impl Subject for OnDevice {
         }
     }
 
+    fn trouble(&mut self) -> Option<Error> {
+        self.executor.trouble()
+    }
+
     fn is_poisoned(&self) -> bool {
         self.executor.is_poisoned()
     }

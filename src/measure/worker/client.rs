@@ -4,6 +4,7 @@ use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use crate::processes::guard::{is_from_outside, wake};
 use crate::processes::keeper::SCRATCH;
+use crate::worker::last_words::no_room;
 use crate::worker::protocol::{Event, Request};
 use crate::worker::running::{Running, WATCH};
 use crate::worker::setup::{MARGIN, Setup};
@@ -211,6 +212,9 @@ impl Client {
         let how = status.map_or("lost".into(), |status| status.to_string()) + &running.words.text();
         tracing::debug!("worker {}: ended, {how}", running.process.id());
         self.was_killed = status.and_then(|status| status.signal()).is_some_and(is_from_outside);
+        if let Some(sentence) = no_room(&how) {
+            return self.heard(Event::Error { sentence, unavailable: true });
+        }
         Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
     }
 

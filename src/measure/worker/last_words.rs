@@ -14,6 +14,14 @@ const SHOWN: usize = 1_000;
 #[derive(Clone, Default)]
 pub struct LastWords(Arc<Mutex<String>>);
 
+/// What is to be done where a worker ended, in this way, because the disk is full. A compiler that finds it so ends its process: no config is to
+/// blame, and none will fare better.
+pub fn no_room(how: &str) -> Option<String> {
+    how.contains("No space left on device").then(|| {
+        format!("a worker's process ended: {how}; make room, or name another folder in SEQTUNE_CACHE, and go on by the same command")
+    })
+}
+
 impl LastWords {
     /// Listens to a child until its standard error ends.
     pub fn listen(process: &mut Child) -> LastWords {

@@ -134,10 +134,20 @@ fn read_row(row: &rusqlite::Row, has_device: bool) -> std::result::Result<Row, S
         Ok(ValueRef::Text(text)) => std::str::from_utf8(text).map_err(|_| fault(i)),
         _ => Err(fault(i)),
     };
+    // tools that copy a table may write 64 as a text or as 64.0
     let size = |i: usize| match row.get_ref(i) {
         Ok(ValueRef::Integer(x)) => u32::try_from(x).map_err(|_| format!("its {} is `{x}`", column(i))),
+        Ok(ValueRef::Real(x)) if x == x as u32 as f64 => Ok(x as u32),
+        Ok(ValueRef::Text(text)) => {
+            let number =
+                std::str::from_utf8(text).ok().and_then(|text| text.trim().trim_end_matches(".0").parse().ok());
+            number.ok_or_else(|| fault(i))
+        }
         _ => Err(fault(i)),
     };
+    if matches!((row.get_ref(2), row.get_ref(24)), (Ok(ValueRef::Null), Ok(ValueRef::Null))) {
+        return Err("the row of config that it names is missing".into());
+    }
     let dimensions = size(24)?;
     let mut sizes = sizes_of([0; FLAT], FLAT_DEPTH);
     // what an image of two dimensions says of its depth says nothing

@@ -2,6 +2,7 @@
 
 mod combine;
 mod groups;
+mod pocl;
 mod shared;
 
 use crate::compile::Job;
@@ -9,7 +10,7 @@ use crate::compile::reason::reason;
 use crate::executor::Found;
 use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
 use crate::measuring::energy::EnergyMeter;
-use groups::{check_sizes, with_group};
+use groups::{check_group, check_local_memory, check_sizes, with_group};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
@@ -28,9 +29,6 @@ use shared::{OPTIONS, Shared};
 /// Bytes of the last-level cache of a GPU that states fewer.
 const LEAST_CACHE: f64 = 32e6;
 
-/// Name of PoCL's platform.
-const POCL: &str = "Portable Computing Language";
-
 /// OpenCL device with a profiling queue.
 pub struct OpenCl {
     device: Device,
@@ -45,7 +43,10 @@ pub struct OpenCl {
     step_ns: u64,
     /// Options of the compiler beside the standard ones.
     own_options: &'static str,
+    is_pocl: bool,
     poisoned: bool,
+    /// What the machine lacked at the last failure.
+    trouble: Option<Error>,
     queue: CommandQueue,
     context: Context,
 }
@@ -55,13 +56,7 @@ fn failed(what: &str) -> impl Fn(ClError) -> Error + '_ {
 }
 
 fn cl_devices() -> Result<Vec<ClDevice>> {
-    if let Some(folder) = crate::compile::cache_folder().map(|folder| folder.join("pocl"))
-        && std::env::var_os("POCL_CACHE_DIR").is_none()
-        && std::fs::create_dir_all(&folder).is_ok()
-    {
-        // SAFETY: called before the first OpenCL call and before this process starts a thread
-        unsafe { std::env::set_var("POCL_CACHE_DIR", &folder) };
-    }
+    pocl::set_up();
     // opencl3 answers -2000 where libOpenCL.so.1 cannot be opened, and the loader -1001 where no driver is registered
     let platforms = opencl3::platform::get_platforms().map_err(|e| {
         Error::Unavailable(match e.0 {
@@ -72,7 +67,8 @@ fn cl_devices() -> Result<Vec<ClDevice>> {
     let ids = platforms.iter().filter_map(|p| p.get_devices(CL_DEVICE_TYPE_ALL).ok()).flatten();
     let devices: Vec<ClDevice> = ids.map(ClDevice::new).collect();
     if devices.is_empty() {
-        return Err(Error::Unavailable("OpenCL: the platforms have no device".into()));
+        let why = pocl::why_hidden().unwrap_or_default();
+        return Err(Error::Unavailable(format!("OpenCL: the platforms have no device{why}")));
     }
     Ok(devices)
 }
@@ -136,7 +132,11 @@ impl OpenCl {
         let device = index.and_then(|i| cl_devices().ok()?.into_iter().nth(i));
         let Some(device) = device else { return Err(Error::Input(format!("no OpenCL device `{id}`"))) };
         let platform = device.platform().and_then(|id| Platform::new(id).name()).unwrap_or_default();
-        let shared = if platform == POCL { Shared::open() } else { None };
+        let is_pocl = platform == pocl::PLATFORM;
+        if is_pocl {
+            pocl::check_folder()?;
+        }
+        let shared = if is_pocl { Shared::open() } else { None };
         if device.compiler_available() == Ok(false) {
             return Err(Error::Unavailable(format!("{id}: its driver has no compiler")));
         }
@@ -152,8 +152,10 @@ impl OpenCl {
             most_bytes: device.max_mem_alloc_size().ok().map(|bytes| bytes as f64),
             step_ns: device.profiling_timer_resolution().map_or(1, |ns| ns.max(1) as u64),
             // C99 makes no body of a function that is `inline` alone; PoCL takes the word away itself
-            own_options: if platform == POCL { "" } else { " -Dinline=" },
+            own_options: if is_pocl { "" } else { " -Dinline=" },
+            is_pocl,
             poisoned: false,
+            trouble: None,
             queue,
             context,
         })
@@ -161,6 +163,11 @@ impl OpenCl {
 
     fn is_gpu(&self) -> bool {
         self.device.limits.is_cpu != Some(1.0)
+    }
+
+    /// What the machine lacks, whatever the config.
+    fn lack(&self) -> Option<Error> {
+        self.is_pocl.then(pocl::no_room).flatten()
     }
 
     /// The failure of a launch, which may have taken the context with it: then another process has to go on.
@@ -172,6 +179,7 @@ impl OpenCl {
         // nothing is read of what flushes the caches
         let is_well = self.queue.finish().is_ok() && self.scratch.as_mut().is_none_or(writes);
         self.poisoned |= !is_well;
+        self.trouble = self.lack();
         Invalidity::new(InvalidityKind::Runtime, detail)
     }
 
@@ -218,21 +226,6 @@ impl OpenCl {
         }
         Ok(())
     }
-
-    /// Refuses a kernel that declares more local memory than the device gives to a work-group: PoCL runs it all the same.
-    fn check_local_memory(&self, kernel: &ClKernel) -> Attempt<()> {
-        let declared =
-            self.context.devices().first().and_then(|id| kernel.get_local_mem_size(*id).ok()).unwrap_or(0) as f64;
-        match self.device.limits.local_memory {
-            Some(most) if declared > most => Err(Invalidity::new(
-                InvalidityKind::Compile,
-                format!(
-                    "cannot launch: needs {declared} bytes of local memory, the device gives {most} to a work-group"
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
 }
 
 impl Executor for OpenCl {
@@ -253,8 +246,11 @@ impl Executor for OpenCl {
         let stated = self.is_gpu().then(|| with_group(job)).flatten();
         let job = &stated.as_ref().map_or_else(|| job.clone(), |source| Job { source, ..job.clone() });
         let combined = self.shared.as_mut().and_then(|shared| shared.kernel(&self.context, job));
-        let kernel = combined.map_or_else(|| alone(&self.context, job, self.own_options), Ok)?;
-        self.check_local_memory(&kernel)?;
+        let kernel = combined.map_or_else(|| alone(&self.context, job, self.own_options), Ok);
+        let kernel = kernel.inspect_err(|_| self.trouble = self.lack())?;
+        if let Some(device) = self.context.devices().first() {
+            check_local_memory(&kernel, *device, self.device.limits.local_memory)?;
+        }
         self.programs.push(Some(kernel));
         Ok(ProgramId(self.programs.len() - 1))
     }
@@ -276,6 +272,10 @@ impl Executor for OpenCl {
 
     fn is_poisoned(&self) -> bool {
         self.poisoned
+    }
+
+    fn trouble(&mut self) -> Option<Error> {
+        self.trouble.take()
     }
 
     fn alloc(&mut self, bytes: usize) -> Result<BufferId> {
@@ -318,6 +318,9 @@ impl Executor for OpenCl {
     ) -> Attempt<Vec<f32>> {
         self.check_arguments(program, values)?;
         check_sizes(geometry)?;
+        if let (Some(kernel), Some(device)) = (&self.programs[program.0], self.context.devices().first()) {
+            check_group(kernel, *device, geometry)?;
+        }
         let mut times = Vec::with_capacity(repeat);
         for _ in 0..repeat {
             if timing == Timing::Cold {

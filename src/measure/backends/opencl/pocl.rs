@@ -1,0 +1,95 @@
+//! PoCL, OpenCL on processors: how many threads it may have, and the folder in which it keeps what it compiles.
+
+use crate::compile::cache_folder;
+use seqtune_predict::error::{Error, Result};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+/// Name of its platform.
+pub const PLATFORM: &str = "Portable Computing Language";
+
+/// Variable that names its folder.
+const FOLDER: &str = "POCL_CACHE_DIR";
+
+/// Variables that limit its threads: of versions before and from 4.0 on.
+const THREADS: [&str; 2] = ["POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT"];
+
+/// Bytes below which a file system counts as full: what a kernel takes with all that its compiler writes on the way.
+const ROOM: u64 = 1 << 20;
+
+/// Sets its variables where the user has not, before the first call of OpenCL and before this process starts a thread.
+///
+/// It counts the processors of the machine, not those that this process may use: by `taskset`, by a container or by a batch system. More threads
+/// than those would take turns, and measured times would be booked of a device with more units than there are.
+pub fn set_up() {
+    let set = |name: &str, value: &std::ffi::OsStr| {
+        if std::env::var_os(name).is_none() {
+            // SAFETY: no other thread is there that could read the environment
+            unsafe { std::env::set_var(name, value) };
+        }
+    };
+    // SAFETY: takes no pointer
+    let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    if let Some(usable) = available_parallelism().ok().filter(|usable| (usable.get() as i64) < all) {
+        THREADS.iter().for_each(|name| set(name, usable.to_string().as_ref()));
+    }
+    if let Some(folder) = own_folder().filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
+        set(FOLDER, folder.as_os_str());
+    }
+}
+
+fn own_folder() -> Option<PathBuf> {
+    cache_folder().map(|folder| folder.join("pocl"))
+}
+
+/// Its folder, where that is known.
+fn folder() -> Option<PathBuf> {
+    std::env::var_os(FOLDER).map(PathBuf::from).or_else(own_folder)
+}
+
+/// Why it may not have opened: its folder cannot be written.
+pub fn why_hidden() -> Option<String> {
+    let folder = folder()?;
+    let made = std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
+    made.err().map(|e| {
+        format!("; PoCL opens with a cache folder alone, and {}: {e}; name another in SEQTUNE_CACHE", folder.display())
+    })
+}
+
+/// Refuses a folder that programs cannot be loaded from.
+///
+/// # Errors
+/// [`Error::Unavailable`] with the folder.
+pub fn check_folder() -> Result<()> {
+    let barred = folder().filter(|folder| of_file_system(folder).is_some_and(|fs| fs.f_flag & libc::ST_NOEXEC != 0));
+    barred.map_or(Ok(()), |folder| {
+        Err(Error::Unavailable(format!(
+            "OpenCL: the file system of the cache folder {} runs no programs (noexec), and PoCL loads what it compiles from there; name another \
+             folder in SEQTUNE_CACHE",
+            folder.display()
+        )))
+    })
+}
+
+/// The error of a full file system, by which everything fails to compile.
+pub fn no_room() -> Option<Error> {
+    let folder = folder()?;
+    let fs = of_file_system(&folder)?;
+    let left = fs.f_bavail * fs.f_frsize;
+    (left < ROOM).then(|| {
+        Error::Failed(format!(
+            "OpenCL: the file system of the cache folder {} has {left} bytes left; make room there, or name another folder in SEQTUNE_CACHE",
+            folder.display()
+        ))
+    })
+}
+
+fn of_file_system(folder: &Path) -> Option<libc::statvfs> {
+    let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
+    // SAFETY: a structure of numbers
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: both live through the call
+    (unsafe { libc::statvfs(path.as_ptr(), &mut found) } == 0).then_some(found)
+}
