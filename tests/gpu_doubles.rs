@@ -186,8 +186,8 @@ fn configs_are_not_hopeless_because_the_vendors_library_is_faster() {
         let best_us = records.iter().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);
         for record in &records {
             let Outcome::Measured(m) = &record.outcome else { panic!("{record:?}") };
-            // two launches that a busy machine holds up in a row are hopeless beside another config
-            let is_right = m.median_us() > if m.samples_us.len() >= 8 { 5.0 * library_us } else { 3.0 * best_us };
+            // up to three launches that a busy machine holds up in a row are hopeless beside another config; more are not
+            let is_right = m.median_us() > if m.samples_us.len() > 3 { 5.0 * library_us } else { 3.0 * best_us };
             assert!(is_right, "{library_us} {best_us} {record:?}");
         }
     }

@@ -4,8 +4,8 @@ use crate::drawn::drawn;
 use crate::header::{Header, HeaderOptions, Ranges, Source};
 use crate::{Given, Point, Predicted};
 use rand::Rng;
-use seqtune_predict::kernel::ConfigSpace;
 use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_predict::kernel::{Choice, Config, ConfigSpace};
 use seqtune_predict::{Device, Kernel, Model, Problem};
 use std::io::Write;
 use std::path::Path;
@@ -44,7 +44,9 @@ fn program(kernel: &Kernel) -> String {
 /// What the compiled header answers; `None` where there is no compiler.
 fn compiled(folder: &Path, kernel: &Kernel, problems: &[Problem]) -> Option<Vec<String>> {
     std::fs::write(folder.join("main.cpp"), program(kernel)).unwrap();
-    let flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"];
+    // as programs of this field are compiled
+    let fast = ["-std=c++17", "-O2", "-ffast-math", "-funsigned-char"];
+    let flags = fast.into_iter().chain(["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]);
     let built = Command::new("g++").args(flags).args(["main.cpp", "-o", "main"]).current_dir(folder).output();
     let Ok(built) = built else {
         println!("skipped: no g++ is here; `apt-get install g++` brings it");
@@ -133,6 +135,43 @@ fn a_header_of_a_kernel_with_entangled_constraints_is_legal_or_answers_nothing()
     let options = HeaderOptions { samples: 30, leaves: 4, configs: 8, threads: 2, ..HeaderOptions::default() };
     let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap();
     agrees(&kernel, &device, &header, &fixed);
+}
+
+#[test]
+fn a_header_that_is_compiled_with_fast_mathematics_knows_what_is_no_number() {
+    let text = r#"
+name = "odd"
+meaning = "constraints that reach what is no number"
+field = [{ name = "n", kind = "size", min = 1, max = 99, shape = true, meaning = "n" }]
+parameter = [
+    { name = "V", values = [0, 1, 2, 4], default = 4, meaning = "a" },
+    { name = "W", values = [0, 1, 30], default = 0, meaning = "a" },
+]
+constraint = [
+    { expr = "log2(n - 20 * V) != 3", reason = "of a negative number there is none" },
+    { expr = "n % V <= 2 or min(n % W, 7) == 7", reason = "a division by zero is none" },
+    { expr = "n / W >= 1 or W > n", reason = "infinity is large" },
+]
+work = { flops = "1", bytes = "1" }
+"#;
+    let kernel = Kernel::from_files([("kernel.toml".to_string(), text.to_string())].into(), "kernel.toml").unwrap();
+    let device = Device::described("A100").unwrap();
+    let given = kernel.clone();
+    let points = Given::new("made up", move |problem: &Problem| {
+        let mut points = Vec::new();
+        let mut take = |config: &[Choice]| {
+            let time_us = 1.0 + ((points.len() as f64 + problem.values[0]) * 7.0) % 5.0;
+            points.push(Point { config: Config(config.into()), time_us, joules: f64::NAN });
+            true
+        };
+        ConfigSpace::new(&given, problem, &Device::described("A100").unwrap()).for_each(&mut take).unwrap();
+        points
+    });
+    let all: Vec<Problem> = (1..100).map(|n| kernel.problem(&format!("n={n}")).unwrap()).collect();
+    let ranges = Ranges::new(&kernel, &all[..1], &[("n".into(), 1, 99)]).unwrap();
+    let options = HeaderOptions { samples: 60, leaves: 8, ..HeaderOptions::default() };
+    let header = Header::new((&kernel, &device), &points, &all[..1], &ranges, &options).unwrap();
+    agrees(&kernel, &device, &header, &all);
 }
 
 /// A kernel whose fields, labels and parameters are called as words and macros of C and C++ are, and as the header's own names.

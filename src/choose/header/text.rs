@@ -67,6 +67,28 @@ impl Named {
     }
 }
 
+/// Constraints rest on NaN and infinity, of which `-ffast-math` lets a compiler say that there are none.
+const EXACT: &str = "
+// Answers are the same under -ffast-math and /fp:fast.
+#if defined(__clang__)
+#pragma float_control(push)
+#pragma float_control(precise, on)
+#elif defined(_MSC_VER)
+#pragma float_control(precise, on, push)
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#pragma GCC push_options
+#pragma GCC optimize(\"no-fast-math\")
+#endif
+";
+
+const END_OF_EXACT: &str = "
+#if defined(__clang__) || defined(_MSC_VER)
+#pragma float_control(pop)
+#elif defined(__GNUC__) && !defined(__CUDACC__)
+#pragma GCC pop_options
+#endif
+";
+
 impl Header {
     /// The header as C++17, in the namespace `seqtune_KERNEL`, which needs the standard library alone.
     pub fn text(&self) -> String {
@@ -95,6 +117,7 @@ impl Header {
         for header in ["algorithm", "array", "cmath", "cstddef", "cstdint", "limits", "optional", "tuple"] {
             out += &format!("#include <{header}>\n");
         }
+        out += EXACT;
         out += &format!("\nnamespace {space} {{\n\n");
         out += &problem_type(kernel, &named);
         out += "/// Values of the tuning parameters.\nstruct Config {\n";
@@ -109,6 +132,7 @@ impl Header {
         out += &self.tree_walk(&named);
         out += CHOOSE;
         out += &format!("}} // namespace {space}\n");
+        out += END_OF_EXACT;
         out
     }
 
