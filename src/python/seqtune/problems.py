@@ -30,7 +30,8 @@ def is_single(problems: Problems) -> bool:
 
 
 def _is_column(value: Any) -> bool:
-    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
+    # an array or a tensor of no dimension is a number, and has a length that raises
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
 
 
 def _as_list(column: Any) -> list[Any]:

@@ -70,8 +70,8 @@ class Strategies(unittest.TestCase):
                 runner.run(searchspace.list[:6], tuning_options)
                 raise IndexError("of its own")
 
-            # one that converges early, one that takes no budget, one that fails on small spaces, and one that always fails
-            for then in ("genetic_algorithm", "brute_force", "diff_evo", broken):
+            # one that spends its budget on what was measured, one that converges early, one that takes no budget, one that fails on small spaces, and one that always fails
+            for then in ("random_sample", "genetic_algorithm", "brute_force", "diff_evo", broken):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     results, _ = replay(path, strategy=Strategy(self.model, self.kernel, top=4, then=then), strategy_options={"max_fevals": 32}, **QUIET)

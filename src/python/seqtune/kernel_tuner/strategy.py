@@ -91,11 +91,10 @@ class Strategy:
             better = tuning_options.objective_higher_is_better[0]
             found = get_best_config(valid, tuning_options.objective[0], better)
             best = [found[name] for name in searchspace.tune_params]
-        is_whole = self.then == "brute_force"
-        results = first if is_whole else _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
-        if is_whole or _pays_for_all(searchspace, tuning_options):
-            results = _merged(searchspace, results, _rest(results, searchspace, runner, tuning_options))
-        return results
+        # another strategy would spend some of such a budget on configs that were measured
+        if self.then == "brute_force" or _pays_for_all(searchspace, tuning_options):
+            return _merged(searchspace, first, _rest(first, searchspace, runner, tuning_options))
+        return _merged(searchspace, first, _go_on(self.then, best, searchspace, runner, tuning_options))
 
     def _on(self, runner: Any) -> Predictor:
         """The predictor for the device that is tuned on, where none was named."""
@@ -181,9 +180,10 @@ def _own(values: Sequence[Any], value: Any) -> Any:
 def _configs(kernel: Kernel, searchspace: Any) -> list[dict[str, int]]:
     """The search space as configs of the kernel; those with values that it does not have are left out."""
     names = list(searchspace.tune_params)
-    places = [(name, names.index(name), set(values)) for name, values in kernel.parameters.items()]
-    whole = ({name: config[at] for name, at, _ in places} for config in searchspace.list)
-    return [config for config in whole if all(config[name] in values for name, _, values in places)]
+    # by the kernel's own: Kernel Tuner's may be 2.0 or True, which are equal to 2 and 1
+    places = [(name, names.index(name), {value: value for value in values}) for name, values in kernel.parameters.items()]
+    own = ({name: values.get(config[at]) for name, at, values in places} for config in searchspace.list)
+    return [config for config in own if None not in config.values()]
 
 
 def _check_then(then: Then) -> None:
@@ -248,7 +248,7 @@ def _go_on(then: Then, best: list[Any] | None, searchspace: Any, runner: Any, tu
 
 
 def _pays_for_all(searchspace: Any, tuning_options: Any) -> bool:
-    """Whether the budget that is named is one for the whole space: a strategy that ends before has converged, or was stuck."""
+    """Whether the budget that is named is one for the whole space."""
     most = tuning_options.strategy_options.get("max_fevals")
     return most is not None and most >= searchspace.size
 
