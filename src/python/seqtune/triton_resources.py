@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -111,7 +112,7 @@ def judge(fn: Any, config: Any, args: Mapping[str, Any], device: Any, spills: in
     of a process. A kernel that was launched here before, for this machine's GPU, is judged rightly for GPUs of that architecture alone.
     """
     backend = target_of(device.architecture)[0]
-    why, shared, registers, spilled = _apart(lambda: _resources(fn, config, args, device.architecture))
+    why, shared, registers, spilled = _apart(lambda said: _resources(fn, config, args, device.architecture, said))
     if why:
         return Judgement(config, why)
     why = over(device.limits, config.num_warps * target_of(device.architecture)[2], shared, registers, backend)
@@ -137,10 +138,14 @@ def over(limits: Mapping[str, float], threads: int, shared: int, registers: int 
 
     >>> over({"local_memory": 49152, "local_memory_opt_in": 166912}, 256, 200_000, 100, "cuda")
     'it takes 200000 bytes of shared memory, and the device has 166912'
+    >>> over({"local_memory": 65536, "local_memory_opt_in": 0}, 256, 60_000, 100, "hip")
+    ''
     >>> over({"group_registers": 65536}, 512, 0, 255, "cuda")
     'it takes 131072 registers, and a work-group has 65536'
     """
-    most = limits.get("local_memory_opt_in", limits.get("local_memory"))
+    # a device whose work-groups may ask for no more at launch states 0
+    stated = [limits[name] for name in ("local_memory", "local_memory_opt_in") if name in limits]
+    most = max(stated, default=None)
     if most is not None and shared > most:
         return f"it takes {shared} bytes of shared memory, and the device has {int(most)}"
     items = limits.get("max_group_items")
@@ -159,18 +164,31 @@ def over(limits: Mapping[str, float], threads: int, shared: int, registers: int 
 Found = tuple[str, int, "int | None", "int | None"]
 
 
-def _apart(work: Callable[[], Found]) -> Found:
-    """What ``work`` finds in a process of its own. A compiler that crashes ends that one."""
+def _apart(work: Callable[[Callable[[], str]], Found]) -> Found:
+    """What ``work`` finds in a process of its own. A compiler that crashes ends that one, and what it prints, whole programs among it, is kept from
+    this one's output: ``work`` is given what tells it.
+    """
     receiver, sender = os.pipe()
+    printed = tempfile.TemporaryFile()
+
+    def said() -> str:
+        sys.stdout.flush()
+        printed.seek(0)
+        return printed.read().decode(errors="replace")
+
+    sys.stdout.flush()
+    sys.stderr.flush()
     with warnings.catch_warnings():
         # threads of others are not used there
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         os.close(receiver)
+        os.dup2(printed.fileno(), 1)
+        os.dup2(printed.fileno(), 2)
         answer: Any = None
         try:
-            answer = (None, work())
+            answer = (None, work(said))
         except Error as error:
             answer = (type(error), str(error))
         except BaseException as error:
@@ -184,6 +202,7 @@ def _apart(work: Callable[[], Found]) -> Found:
     with os.fdopen(receiver, "rb") as file:
         told = file.read()
     _, status = os.waitpid(child, 0)
+    printed.close()
     if not told:
         return (f"the compiler crashes: signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "the compiler ends without a word"), 0, None, None
     kind, found = pickle.loads(told)
@@ -192,8 +211,8 @@ def _apart(work: Callable[[], Found]) -> Found:
     return cast(Found, found)
 
 
-def _resources(fn: Any, config: Any, args: Mapping[str, Any], architecture: str) -> Found:
-    compiled, why = _compile(fn, config, args, architecture)
+def _resources(fn: Any, config: Any, args: Mapping[str, Any], architecture: str, said: Callable[[], str]) -> Found:
+    compiled, why = _compile(fn, config, args, architecture, said)
     if compiled is None:
         return why, 0, None, None
     is_nvidia = target_of(architecture)[0] == "cuda"
@@ -201,23 +220,31 @@ def _resources(fn: Any, config: Any, args: Mapping[str, Any], architecture: str)
     return "", compiled.metadata.shared, registers, spilled
 
 
-def reason_of(message: str) -> str:
-    """What is wrong, of the words of Triton's compiler: the assembler's sentence where there is one, else the last line.
+def reason_of(message: str, printed: str = "") -> str:
+    """What is wrong, of the words of Triton's compiler and of what it printed: the assembler's first sentence where there is one, else the last line,
+    or where that says nothing, the first error that was printed.
 
     >>> reason_of("PTXAS error\\n`ptxas` stderr:\\nptxas a.ptx, line 25; error   : Feature 'x' requires .target sm_89\\n\\nRepro command: ptxas a.ptx")
     "ptxas, line 25: Feature 'x' requires .target sm_89"
+    >>> reason_of("ptxas fatal   : (C7602) Insufficient registers (24)\\nptxas fatal   : Ptx assembly aborted due to errors")
+    'ptxas: (C7602) Insufficient registers (24)'
     >>> reason_of("at 3:4:\\n    v = tl.load(x)\\n    ^\\nx is no pointer")
     'x is no pointer'
+    >>> reason_of("PassManager::run failed", "module {\\n}\\na.py:8:0: error: operand of another shape\\n")
+    'operand of another shape'
     """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     for line in lines:
-        if match := re.match(r"ptxas\b(?:.*?, (line \d+)[;:])?.*?\berror\s*:\s*(.*)", line):
+        if match := re.match(r"ptxas\b(?:.*?, (line \d+)[;:])?.*?\b(?:error|fatal)\s*:\s*(.*)", line):
             return ", ".join(filter(None, ("ptxas", match[1]))) + f": {match[2]}"
+    if lines[-1:] == ["PassManager::run failed"]:
+        if match := re.search(r"Assertion `(.*)' failed|\berror: (?!Failures have been)(.*)", printed):
+            return match[1] and f"the compiler asserts that {match[1]}" or match[2]
     lines = [line for line in lines if not line.startswith("Repro command")] or lines
     return lines[-1] if lines else ""
 
 
-def _compile(fn: Any, config: Any, args: Mapping[str, Any], architecture: str) -> tuple[Any, str]:
+def _compile(fn: Any, config: Any, args: Mapping[str, Any], architecture: str, said: Callable[[], str]) -> tuple[Any, str]:
     """The compiled program, or why there is none."""
     triton: Any = import_module("triton")
     target_class: Any = import_module("triton.backends.compiler").GPUTarget
@@ -243,9 +270,12 @@ def _compile(fn: Any, config: Any, args: Mapping[str, Any], architecture: str) -
         refused = [name for name in options if name not in known]
         if refused:
             return None, f"a launch for {backend} refuses the option `{refused[0]}`"
+        ctas = known.get("num_ctas") or 1
+        if ctas < 1 or ctas & (ctas - 1):
+            return None, "it does not compile: num_ctas must be a power of 2"
         return triton.compile(source, target=target, options=options), ""
     except Exception as e:  # compilers raise what they like
-        return None, f"it does not compile: {reason_of(str(e)) or type(e).__name__}"
+        return None, f"it does not compile: {reason_of(str(e), said()) or type(e).__name__}"
 
 
 def _nvidia(cubin: bytes) -> tuple[int | None, int | None]:
