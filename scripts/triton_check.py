@@ -63,6 +63,12 @@ def judged() -> None:
         tile = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, **options.pop("kwargs", {})}
         told = seqtune.triton.judge(matmul_kernel, triton.Config(tile, **options), args, seqtune.Device(name)).why
         check(f"`{word}` is refused for {name}", f"refuses the option `{word}`" in told, told)
+    found = seqtune.triton.judge(matmul_kernel, config((64, 64, 32), 4, 1), args, seqtune.Device("RX 6900 XT"))
+    check("shared memory is there on a GPU whose launches get no more", found.legal and found.shared, found.why)
+    told = seqtune.triton.judge(matmul_kernel, triton.Config({"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}, maxnreg=16), args, seqtune.Device("H100")).why
+    check("too few registers are told by the assembler's first sentence", "Insufficient registers" in told, told)
+    told = seqtune.triton.judge(matmul_kernel, triton.Config({"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}, num_ctas=3), args, seqtune.Device("H100")).why
+    check("three blocks of a cluster are refused", "num_ctas must be a power of 2" in told, told)
     eight = {"x": "*fp8e5", "y": "*fp32", "n": 4096}
     for name in ("H100", "A100", "MI300X", "A100"):
         told = seqtune.triton.judge(widen, triton.Config({"BLOCK": 256}), eight, seqtune.Device(name))
