@@ -275,3 +275,32 @@ fn costs_follow_the_objective_and_leave_out_what_was_not_measured() {
         observed: Default::default(),
     };
 }
+
+#[test]
+fn labels_that_pandas_reads_as_missing_are_named_where_a_table_is_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "name = 'lab'\nmeaning = 'labels'\nfield = [{ name = 'M', kind = 'size', min = 1, max = 9, shape = true, meaning = 'size' }]\n\
+                parameter = [{ name = 'evict', labels = ['None', 'first', 'NA'], default = 'first', meaning = 'policy' },\n\
+                 { name = 'b', values = [0, 1], default = 0, meaning = 'b' }, { name = 'c', values = [1, 2], default = 1, meaning = 'c' }]\n\
+                work = { flops = 'M', bytes = 'M' }\n";
+    let kernel = folder.path().join("lab");
+    std::fs::create_dir(&kernel).unwrap();
+    common::write(&kernel, "kernel.toml", text.as_bytes());
+    let opened = Kernel::open(kernel.to_str().unwrap()).unwrap();
+    let journal = folder.path().join("lab.jsonl");
+    toy_dataset(&opened, [5].into_iter()).save_journal(&journal).unwrap();
+    for (kind, names_them) in [("csv", true), ("parquet", false)] {
+        let output = folder.path().join(format!("lab.{kind}"));
+        let words = [
+            "export",
+            kind,
+            journal.to_str().unwrap(),
+            "--kernel",
+            kernel.to_str().unwrap(),
+            "-o",
+            output.to_str().unwrap(),
+        ];
+        let (out, err, code) = common::run(&words);
+        assert_eq!((code, err.contains("`NA`, `None` as missing")), (0, names_them), "{out}{err}");
+    }
+}

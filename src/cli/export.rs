@@ -283,5 +283,12 @@ fn dataset(args: DatasetArgs, kind: Kind, write: Write) -> Result<()> {
         write(&kernel, &dataset.header.device, &records).map_err(|e| e.at(args.dataset.display()))?;
     write_whole(&args.output, &bytes)?;
     report(&args.output.display().to_string(), (&kernel, written, records.len()), "");
+    let missing = tabular::read_as_missing(&kernel);
+    if kind == Kind::Csv && !missing.is_empty() {
+        eprintln!(
+            "seqtune: pandas reads {} as missing: read the file by read_csv(..., keep_default_na=False, na_values=[\"\"]), or export parquet",
+            missing.iter().map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ")
+        );
+    }
     Ok(())
 }

@@ -92,7 +92,7 @@ pub fn is_live(name: &str) -> bool {
 
 /// Opens a device by id.
 ///
-/// `live` is the first device found, `cuda:N`, `hip:N` and `opencl:N` are the N-th of an API, `fake` is a double for tests.
+/// `live` is the first device found, a GPU before a processor, a simulator last. `cuda:N`, `hip:N` and `opencl:N` are the N-th of an API, `fake` is a double for tests.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where the API has no device, [`Error::Input`] where the id is unknown, [`Error::Failed`] where the driver fails.
@@ -114,11 +114,17 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
     }
 }
 
+/// Place of a device among those that `live` may be: OpenCL's loader lists platforms in no order that means something, simulators among them.
+fn rank(found: &Found) -> [bool; 2] {
+    [found.device.name.contains("Oclgrind"), found.device.limits.is_cpu == Some(1.0)]
+}
+
 /// Finds a device by id.
 fn find(id: &str) -> Result<Found> {
     let wanted = |f: &Found| id == "live" || f.id == id;
     let (mut found, missing) = devices_until(wanted);
-    if let Some(at) = found.iter().position(wanted) {
+    let there = (0..found.len()).filter(|at| wanted(&found[*at]));
+    if let Some(at) = there.min_by_key(|at| rank(&found[*at])) {
         return Ok(found.swap_remove(at));
     }
     let reasons = missing.into_iter().map(|missing| missing.reason).collect::<Vec<_>>().join("; ");
@@ -195,6 +201,18 @@ pub fn compiler_for(device: &Device) -> Result<Cached<Box<dyn Compiler>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn live_is_a_gpu_before_a_processor_and_a_simulator_last() {
+        let found = |name: &str, is_cpu: f64| {
+            let mut device = Device { name: name.into(), ..Device::described("T4").unwrap() };
+            device.limits.is_cpu = Some(is_cpu);
+            Found { id: "opencl:0".into(), device, bus: None, same_as: None }
+        };
+        let mut all = [found("Oclgrind Simulator", 0.0), found("pthread", 1.0), found("Arc", 0.0), found("T4", 0.0)];
+        all.sort_by_key(rank);
+        assert_eq!(all.map(|f| f.device.name), ["Arc", "T4", "pthread", "Oclgrind Simulator"]);
+    }
 
     #[test]
     fn a_gpu_seen_through_two_apis_is_one_device() {

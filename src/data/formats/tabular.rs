@@ -120,6 +120,18 @@ fn results(records: &[&Record]) -> [Values; RESULTS.len()] {
     ]
 }
 
+/// Texts that pandas reads from comma-separated values as missing, of those that labels may be.
+const MISSING: [&str; 8] = ["NA", "NULL", "NaN", "None", "nan", "null", "-NaN", "-nan"];
+
+/// Labels of the kernel that pandas takes for missing values when it reads [`write_csv`]'s text.
+pub fn read_as_missing(kernel: &Kernel) -> Vec<&str> {
+    let labels = kernel.parameters.iter().flat_map(|p| &p.labels).chain(kernel.fields.iter().flat_map(|f| &f.labels));
+    let mut found: Vec<&str> = labels.map(String::as_str).filter(|label| MISSING.contains(label)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
 /// Encodes columns as comma-separated values with a header row; line breaks within a cell become spaces.
 ///
 /// # Errors
