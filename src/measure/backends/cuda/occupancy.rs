@@ -120,6 +120,64 @@ mod tests {
         }
     }
 
+    /// Lists, by the header that NVIDIA ships, how many work-groups a multiprocessor holds.
+    const LISTED: &str = r#"
+#include <limits.h>
+#include <stdio.h>
+#include "cuda_occupancy.h"
+int main(int count, char **word)
+{
+    for (int at = 1; at < count; ++at) {
+        int capability, threads, local, reserved;
+        sscanf(word[at], "%d,%d,%d,%d", &capability, &threads, &local, &reserved);
+        cudaOccDeviceProp unit = {0};
+        unit.computeMajor = capability / 10, unit.computeMinor = capability % 10;
+        unit.maxThreadsPerBlock = 1024, unit.maxThreadsPerMultiprocessor = threads, unit.warpSize = 32, unit.numSms = 1;
+        unit.regsPerBlock = unit.regsPerMultiprocessor = 65536;
+        unit.sharedMemPerBlock = 49152, unit.sharedMemPerMultiprocessor = local;
+        unit.sharedMemPerBlockOptin = local - reserved, unit.reservedSharedMemPerBlock = reserved;
+        for (int registers = 1; registers <= 255; registers += 3)
+            for (int items = 32; items <= 1024; items += items < 256 ? 32 : 96)
+                for (int bytes = 0; bytes <= local - reserved; bytes += 4864) {
+                    cudaOccFuncAttributes f = {1024, registers, bytes, PARTITIONED_GC_OFF, FUNC_SHMEM_LIMIT_OPTIN, INT_MAX, 1};
+                    cudaOccDeviceState state = {CACHE_PREFER_SHARED, SHAREDMEM_CARVEOUT_MAX_SHARED};
+                    cudaOccResult found;
+                    if (cudaOccMaxActiveBlocksPerMultiprocessor(&found, &unit, &f, &state, items, 0)) return 1;
+                    printf("%d %d %d %d %d\n", capability, registers, items, bytes, found.activeBlocksPerMultiprocessor);
+                }
+    }
+}
+"#;
+
+    #[test]
+    fn work_groups_per_multiprocessor_are_as_many_as_the_makers_header_says() {
+        let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.nvrtc/include");
+        if !std::path::Path::new(include).join("cuda_occupancy.h").exists() {
+            return println!("skipped: CUDA's headers are not here; `scripts/setup.sh nvrtc` fetches them");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("list.c"), LISTED).unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-O1", "-w", "-I", include, "list.c", "-o", "list"]).current_dir(folder.path());
+        assert!(compiler.status().unwrap().success());
+        let known = [70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121].map(|capability| {
+            let unit = ComputeUnit::of(&format!("sm_{capability}")).unwrap();
+            format!("{capability},{},{},{}", unit.items, unit.local, unit.reserved)
+        });
+        let output = std::process::Command::new(folder.path().join("list")).args(known).output().unwrap();
+        let mut cases = 0;
+        for line in String::from_utf8(output.stdout).unwrap().lines() {
+            let numbers: Vec<u32> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+            let [capability, registers, items, bytes, groups] = numbers[..] else { panic!("{line}") };
+            let mut needs = needs(registers, bytes);
+            let _ = ComputeUnit::of(&format!("sm_{capability}")).unwrap().fit(&mut needs, items);
+            assert_eq!(needs.groups_per_unit, groups, "{line}");
+            cases += 1;
+        }
+        assert!(output.status.success() && cases > 500_000, "{cases} cases");
+        println!("{cases} cases of twelve architectures agree");
+    }
+
     #[test]
     fn what_cannot_launch_is_told_with_its_reason() {
         let unit = ComputeUnit::of("sm_90").unwrap();
