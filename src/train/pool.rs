@@ -113,11 +113,15 @@ mod tests {
     fn without_problems_or_opinions_all_count_alike_and_few_problems_move_them_little() {
         assert_eq!(fit(&[]), EQUAL);
         let (problems, truth) = drawn(2_000);
+        // of one problem some say much: the mean of many fits
         let far = |count: usize| {
-            let fitted = fit(&ranked(&problems[..count], &truth));
-            fitted.iter().zip(EQUAL).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+            let parts = problems.chunks(count).take(50);
+            let distances: Vec<f64> = parts
+                .map(|part| fit(&ranked(part, &truth)).iter().zip(EQUAL).map(|(a, b)| (a - b).powi(2)).sum())
+                .collect();
+            distances.iter().sum::<f64>() / distances.len() as f64
         };
-        assert!(far(1) < 0.3 * far(20) && far(20) < far(2_000), "{} {} {}", far(1), far(20), far(2_000));
+        assert!(far(1) < 0.5 * far(20) && far(20) < far(2_000), "{} {} {}", far(1), far(20), far(2_000));
         // a part that a model has not says nothing of any config
         let silent: Vec<Vec<LogProbs>> =
             problems.iter().map(|p| p.iter().map(|o| [o[0], o[1], 0.0, 0.0]).collect()).collect();

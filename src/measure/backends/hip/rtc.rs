@@ -182,8 +182,8 @@ impl Compiler for HipRtc {
             let log = self.text(program, self.log);
             let code = if compiled.is_ok() { self.text(program, self.code) } else { Vec::new() };
             (self.destroy)(&mut program);
-            let log = reason(&String::from_utf8_lossy(&log));
             if let Err(error) = compiled {
+                let log = reason(&String::from_utf8_lossy(&log));
                 return Err(match log.is_empty() {
                     true => error,
                     false => Invalidity::new(InvalidityKind::Compile, log),

@@ -244,7 +244,8 @@ impl Executor for OpenCl {
             return Err(Invalidity::new(InvalidityKind::Compile, format!("{} is not OpenCL C", job.file)));
         }
         let stated = self.is_gpu().then(|| with_group(job)).flatten();
-        let job = &stated.as_ref().map_or_else(|| job.clone(), |source| Job { source, ..job.clone() });
+        let stated = stated.as_ref().map(|source| Job { source, ..job.clone() });
+        let job = stated.as_ref().unwrap_or(job);
         let combined = self.shared.as_mut().and_then(|shared| shared.kernel(&self.context, job));
         let kernel = combined.map_or_else(|| alone(&self.context, job, self.own_options), Ok);
         let kernel = kernel.inspect_err(|_| self.trouble = self.lack())?;
