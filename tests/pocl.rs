@@ -155,7 +155,9 @@ fn a_cache_that_is_full_or_runs_no_programs_is_told_and_no_config_is_booked() {
         "-o",
         journal.to_str().unwrap(),
     ];
-    for (options, told) in [("noexec", "runs no programs (noexec)"), ("size=600k", "SEQTUNE_CACHE")] {
+    for (options, told) in
+        [("noexec", "runs no programs (noexec)"), ("size=64k", "SEQTUNE_CACHE"), ("size=300k", "SEQTUNE_CACHE")]
+    {
         let Some((out, err, code)) = with_cache_on(options, folder.path(), &words) else { return };
         assert!(matches!(code, 1 | 3) && err.contains(told), "{options}: {code} {out}{err}");
         let booked = if journal.exists() { Dataset::load(&journal).map_or(0, |data| data.records.len()) } else { 0 };

@@ -30,9 +30,7 @@ pub fn set_up() {
             unsafe { std::env::set_var(name, value) };
         }
     };
-    // SAFETY: takes no pointer
-    let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    if let Some(usable) = available_parallelism().ok().filter(|usable| (usable.get() as i64) < all) {
+    if let Ok(usable) = available_parallelism() {
         THREADS.iter().for_each(|name| set(name, usable.to_string().as_ref()));
     }
     if let Some(folder) = own_folder().filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
