@@ -199,8 +199,8 @@ def _apart(work: Callable[[Callable[[], str]], Found]) -> Found:
             # nothing of the parent's is run at its end
             os._exit(0)
     os.close(sender)
-    with os.fdopen(receiver, "rb") as file:
-        told = file.read()
+    with os.fdopen(receiver, "rb") as answered:
+        told = answered.read()
     _, status = os.waitpid(child, 0)
     printed.close()
     if not told:

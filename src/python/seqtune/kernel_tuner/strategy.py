@@ -182,8 +182,8 @@ def _configs(kernel: Kernel, searchspace: Any) -> list[dict[str, int]]:
     names = list(searchspace.tune_params)
     # by the kernel's own: Kernel Tuner's may be 2.0 or True, which are equal to 2 and 1
     places = [(name, names.index(name), {value: value for value in values}) for name, values in kernel.parameters.items()]
-    own = ({name: values.get(config[at]) for name, at, values in places} for config in searchspace.list)
-    return [config for config in own if None not in config.values()]
+    served = (config for config in searchspace.list if all(config[at] in values for _, at, values in places))
+    return [{name: values[config[at]] for name, at, values in places} for config in served]
 
 
 def _check_then(then: Then) -> None:
