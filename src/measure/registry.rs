@@ -92,7 +92,8 @@ pub fn is_live(name: &str) -> bool {
 
 /// Opens a device by id.
 ///
-/// `live` is the first device found, a GPU before a processor, a simulator last. `cuda:N`, `hip:N` and `opencl:N` are the N-th of an API, `fake` is a double for tests.
+/// `live` is the first device found, a GPU before a processor, a simulator last. `cuda:N`, `hip:N` and `opencl:N` are the N-th of an API, `fake`
+/// is a double for tests.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where the API has no device, [`Error::Input`] where the id is unknown, [`Error::Failed`] where the driver fails.

@@ -156,7 +156,7 @@ work = { flops = "1", bytes = "1" }
 "#;
     let kernel = Kernel::from_files([("kernel.toml".to_string(), text.to_string())].into(), "kernel.toml").unwrap();
     let device = Device::described("A100").unwrap();
-    let given = kernel.clone();
+    let (given, limits) = (kernel.clone(), device.clone());
     let points = Given::new("made up", move |problem: &Problem| {
         let mut points = Vec::new();
         let mut take = |config: &[Choice]| {
@@ -164,7 +164,7 @@ work = { flops = "1", bytes = "1" }
             points.push(Point { config: Config(config.into()), time_us, joules: f64::NAN });
             true
         };
-        ConfigSpace::new(&given, problem, &Device::described("A100").unwrap()).for_each(&mut take).unwrap();
+        ConfigSpace::new(&given, problem, &limits).for_each(&mut take).unwrap();
         points
     });
     let all: Vec<Problem> = (1..100).map(|n| kernel.problem(&format!("n={n}")).unwrap()).collect();

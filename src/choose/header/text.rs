@@ -67,7 +67,7 @@ impl Named {
     }
 }
 
-/// Constraints rest on NaN and infinity, of which `-ffast-math` lets a compiler say that there are none.
+/// Constraints use NaN and infinity, and `-ffast-math` lets a compiler assume that neither occurs.
 const EXACT: &str = "
 // Answers are the same under -ffast-math and /fp:fast.
 #if defined(__clang__)

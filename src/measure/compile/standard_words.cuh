@@ -1,4 +1,4 @@
-// What the standard headers declare that run-time compilers have not. Their `#include` lines are dropped.
+// Declarations of the standard headers, which run-time compilers lack. The `#include` lines are dropped from the source.
 #if defined(__CUDACC_RTC__)
 typedef signed char int8_t;
 typedef short int16_t;

@@ -41,7 +41,7 @@ impl Stage {
     }
 }
 
-/// Share of the time budget after which two samples of a hopeless config suffice; one does that takes the whole budget.
+/// Share of the time budget that two samples of a hopeless config take where no third is needed. A single sample takes all of it.
 const LONG: f64 = 0.2;
 /// Turns after which a config that is behind needs no more samples: after two its median is half as noisy again.
 const TURNS: usize = 4;
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(stage(vec![90.0, 400.0, 400.0, 400.0], 100.0), Stage::Open, "slow but for one launch");
         assert_eq!(stage(vec![2e4; 3], 2e4), Stage::Enough, "budget spent");
         assert_eq!(stage(vec![4e3; 2], 1e3), Stage::Hopeless, "slow and long");
-        assert_eq!(stage(vec![8e3; 1], 1e3), Stage::Open, "slow, but quickly measured again");
+        assert_eq!(stage(vec![4e3; 1], 1e3), Stage::Open, "slow, but quickly measured again");
+        assert_eq!(stage(vec![8e3; 1], 1e3), Stage::Open, "slow, and one sample");
         assert_eq!(stage(vec![8e3, 1e3], 1e3), Stage::Open, "slow for a moment");
         assert_eq!(stage(vec![3e4; 1], 1e3), Stage::Hopeless, "slow and very long");
         assert_eq!(stage(vec![2e4; 1], 1e4), Stage::Open, "long, but not slow");

@@ -122,7 +122,7 @@ pub(super) fn last_object(text: &str) -> Option<Value> {
     while !rest.is_empty() {
         let line = rest.find('\n').map_or(rest.len(), |at| at + 1);
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        let object = rest.trim_start().starts_with('{').then(|| values.next()?.ok()).flatten();
+        let object = rest[..line].trim_start().starts_with('{').then(|| values.next()?.ok()).flatten();
         // behind an object its line ends
         let behind = &rest[values.byte_offset()..];
         let end = behind.find('\n').map_or(behind.len(), |at| at + 1);

@@ -239,7 +239,7 @@ def reason_of(message: str, printed: str = "") -> str:
             return ", ".join(filter(None, ("ptxas", match[1]))) + f": {match[2]}"
     if lines[-1:] == ["PassManager::run failed"]:
         if match := re.search(r"Assertion `(.*)' failed|\berror: (?!Failures have been)(.*)", printed):
-            return match[1] and f"the compiler asserts that {match[1]}" or match[2]
+            return f"the compiler asserts that {match[1]}" if match[1] else match[2]
     lines = [line for line in lines if not line.startswith("Repro command")] or lines
     return lines[-1] if lines else ""
 

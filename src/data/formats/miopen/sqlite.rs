@@ -139,9 +139,8 @@ fn read_row(row: &rusqlite::Row, has_device: bool) -> std::result::Result<Row, S
         Ok(ValueRef::Integer(x)) => u32::try_from(x).map_err(|_| format!("its {} is `{x}`", column(i))),
         Ok(ValueRef::Real(x)) if x == x as u32 as f64 => Ok(x as u32),
         Ok(ValueRef::Text(text)) => {
-            let number =
-                std::str::from_utf8(text).ok().and_then(|text| text.trim().trim_end_matches(".0").parse().ok());
-            number.ok_or_else(|| fault(i))
+            let text = std::str::from_utf8(text).map_err(|_| fault(i))?.trim();
+            text.strip_suffix(".0").unwrap_or(text).parse().map_err(|_| fault(i))
         }
         _ => Err(fault(i)),
     };

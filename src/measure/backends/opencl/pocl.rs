@@ -19,10 +19,10 @@ const THREADS: [&str; 2] = ["POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT"];
 /// Bytes below which a file system counts as full: what a kernel takes with all that its compiler writes on the way.
 const ROOM: u64 = 1 << 20;
 
-/// Sets its variables where the user has not, before the first call of OpenCL and before this process starts a thread.
+/// Sets PoCL's variables where the user has not, before the first call of OpenCL and before this process starts a thread.
 ///
-/// It counts the processors of the machine, not those that this process may use: by `taskset`, by a container or by a batch system. More threads
-/// than those would take turns, and measured times would be booked of a device with more units than there are.
+/// PoCL counts the processors of the machine, although `taskset`, a container or a batch system may allow this process fewer. Its threads would take
+/// turns on those, and times would be recorded for a device with more units than the process has.
 pub fn set_up() {
     let set = |name: &str, value: &std::ffi::OsStr| {
         if std::env::var_os(name).is_none() {
@@ -52,7 +52,10 @@ pub fn why_hidden() -> Option<String> {
     let folder = folder()?;
     let made = std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
     made.err().map(|e| {
-        format!("; PoCL opens with a cache folder alone, and {}: {e}; name another in SEQTUNE_CACHE", folder.display())
+        format!(
+            "; PoCL needs a cache folder, and {} cannot be written: {e}; name another in SEQTUNE_CACHE",
+            folder.display()
+        )
     })
 }
 
