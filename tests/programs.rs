@@ -50,8 +50,9 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
     for (i, (name, problem)) in programs.iter().enumerate() {
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();
-        let mut rng = drawn(i as u64);
-        let wanted = configs_of_each(3);
+        // others for each architecture
+        let mut rng = drawn(architecture.bytes().fold(i as u64, |seed, byte| 31 * seed + u64::from(byte)));
+        let wanted = configs_of_each(2);
         let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(wanted, &mut rng).unwrap();
         assert_eq!(configs.len(), wanted);
         let compile = |config: &Config| compile_for(compiler, &kernel, &problem, config, device);

@@ -13,7 +13,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -67,15 +67,15 @@ pub fn encode(
     }
 }
 
-/// Parts in packed bytes; `None` of none.
+/// Parts in packed bytes; `None` of none. They are encoded whole first: at each write the compressor clears all of its room.
 fn packed<T: bincode::Encode>(parts: &[T]) -> Result<Option<Vec<u8>>> {
     if parts.is_empty() {
         return Ok(None);
     }
     let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing trees: {e}"));
+    let plain = bincode::encode_to_vec(parts, bincode::config::standard()).map_err(|e| failed(&e))?;
     let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-    bincode::encode_into_std_write(parts, &mut packed, bincode::config::standard()).map_err(|e| failed(&e))?;
-    packed.finish().map(Some).map_err(|e| failed(&e))
+    packed.write_all(&plain).and_then(|()| packed.finish()).map(Some).map_err(|e| failed(&e))
 }
 
 /// Writes the checksum of a file's bytes into them; whether there is a place for it.
