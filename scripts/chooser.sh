@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures what choosing at run time is worth, live, on this machine's first OpenCL device: a stream of matrix products under six strategies,
-# and a limit that drops in the middle. Writes the figures into docs/chooser.md and docs/chooser.svg.
+# and a limit that drops in the middle. Writes the figures into docs/integrations/chooser.md and docs/integrations/chooser.svg.
 # Takes up to ten minutes the first time, most of them compilation; leave the machine alone meanwhile. Called again, programs come from the
 # driver's cache, and what compiling them cost from FOLDER/costs.json.
 # usage: scripts/chooser.sh [FOLDER]
@@ -13,5 +13,5 @@ export SEQTUNE_CACHE=$PWD/$out/cache
 cargo build --release --example chooser
 target/release/examples/chooser "$out" > "$out/chooser.md"
 cat "$out/chooser.md"
-scripts/put_figures.py chooser.sh "$out/chooser.md" docs/chooser.md
-cp "$out/chooser.svg" docs/chooser.svg
+scripts/put_figures.py chooser.sh "$out/chooser.md" docs/results/tables/chooser.md
+cp "$out/chooser.svg" docs/integrations/chooser.svg

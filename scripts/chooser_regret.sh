@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Simulates problems whose predictions are off as the chooser assumes, and writes the mean regret beside the stated one into docs/chooser.md.
+# Simulates problems whose predictions are off as the chooser assumes, and writes the mean regret beside the stated one into docs/integrations/chooser.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -13,4 +13,4 @@ cargo test --quiet -p seqtune-choose --lib simulation -- --nocapture --test-thre
     sed -n 's/.*note: //p' "$work/out.txt"
 } > "$work/figures.md"
 cat "$work/figures.md"
-scripts/put_figures.py chooser_regret.sh "$work/figures.md" docs/chooser.md
+scripts/put_figures.py chooser_regret.sh "$work/figures.md" docs/results/tables/chooser-regret.md

@@ -49,7 +49,7 @@ ask predicted ${problems}_held_out.txt
 scripts/clblast_figures.py jobs "$out"
 scripts/clblast_library.py "$out/jobs.jsonl" "$out/times.jsonl" 9
 scripts/clblast_figures.py table "$out" | tee "$out/figures.md"
-scripts/put_figures.py clblast.sh "$out/figures.md" docs/clblast.md
+scripts/put_figures.py clblast.sh "$out/figures.md" docs/results/tables/clblast.md
 
 # the table that a program includes
 "$program" export clblast "$out/models" ${problems}_held_out.txt -o "$out/table.h" --overwrite

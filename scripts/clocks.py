@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Judges the kernel `clocks` on programs left out one at a time: the figures of docs/clocks.md. Some minutes.
+"""Judges the kernel `clocks` on programs left out one at a time: docs/results/tables/clocks.md. Some minutes.
 
-usage: scripts/clocks.py TABLE [SEQTUNE] [PROGRAM...]    TABLE: CSV as docs/clocks.md says; programs: those of benchmark suites
+usage: scripts/clocks.py TABLE [SEQTUNE] [PROGRAM...]    TABLE: CSV as docs/results/clocks.md says; programs: those of benchmark suites
 
 For each program a model learns all others. It answers by the instruction mix alone, with two pairs of clocks measured, and with its own first
 choices measured. Printed: by how much the chosen pair costs more than the best, over programs, and how far predictions are off.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Evaluates models on a CPU that they never saw, and after fine-tuning on a little of it, by the shipped sweeps of gemm on
 # three CPUs: each is left out in turn; then a model that was trained without it goes on with 10 or all 100 configs of 30
-# of its sizes, and is evaluated on its other sizes. Nothing is measured anew. Writes the figures into docs/results.md.
+# of its sizes, and is evaluated on its other sizes. Nothing is measured anew. Writes the figures into docs/results/tables/unseen-cpus.md.
 # Takes about 45 minutes on two cores. Works in target/devices: called again, it goes on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,4 +44,4 @@ done
     echo
     scripts/learned_table.py "${comparisons[@]}"
 } | tee "$work/figures.md"
-scripts/put_figures.py devices.sh "$work/figures.md" docs/results.md
+scripts/put_figures.py devices.sh "$work/figures.md" docs/results/tables/unseen-cpus.md

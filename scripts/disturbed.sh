@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sweeps 24 sizes of gemm on the CPU twice while nothing else runs and once beside a program that keeps one or both cores
-# busy at random times, and prints what the best of each sweep loses by the others: the figures that docs/results.md
+# busy at random times, and prints what the best of each sweep loses by the others: the figures that docs/results/speed.md
 # states. Takes five minutes, more where nothing was compiled before.
 # usage: scripts/disturbed.sh [FOLDER]
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tells how many problems are to be tuned on a new GPU: trains networks on 1, 3, 10, 30 and 100 % of a device's tuned records,
-# alone and beside those of other devices, and judges them on its held-out shapes. Writes docs/results.md and docs/economy.svg.
+# alone and beside those of other devices, and judges them on its held-out shapes. Writes docs/results/tables/miopen-economy.md and docs/results/economy.svg.
 # Takes half an hour on two cores. Works in target/economy: called again, it goes on.
 # usage: scripts/economy.sh FOLDER    FOLDER: as of scripts/miopen.sh
 set -euo pipefail
@@ -34,5 +34,5 @@ for case in "${cases[@]}"; do
     scripts/economy.py part "$work/all.jsonl" "$work/$case" 1 3 10 30 100
     for percent in 1 3 10 30 100; do for with in alone others; do echo "$case $percent $with"; done; done
 done | xargs -P "$(nproc)" -L 1 bash -euc 'train "$@"' -
-scripts/economy.py judge "$work/seqtune" "$work" docs/economy.svg "${cases[@]}" | tee "$work/table.md"
-scripts/put_figures.py economy.sh "$work/table.md" docs/results.md
+scripts/economy.py judge "$work/seqtune" "$work" docs/results/economy.svg "${cases[@]}" | tee "$work/table.md"
+scripts/put_figures.py economy.sh "$work/table.md" docs/results/tables/miopen-economy.md

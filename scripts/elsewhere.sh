@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Evaluates the shipped model of gemm on a sweep of another CPU, of whose sizes it saw none, and writes the figures into
-# docs/results.md. Nothing is measured anew; takes seconds.
+# docs/results/tables/another-cpu.md. Nothing is measured anew; takes seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release
@@ -12,4 +12,4 @@ target/release/seqtune evaluate models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt
     echo
     sed -n '1p;/^First choices/p;/^Marked unsure/p' "$work/evaluate.md"
 } | tee "$work/figures.md"
-scripts/put_figures.py elsewhere.sh "$work/figures.md" docs/results.md
+scripts/put_figures.py elsewhere.sh "$work/figures.md" docs/results/tables/another-cpu.md

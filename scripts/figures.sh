@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the shipped model of gemm, the whole one, and the speed of the program, and writes the figures into docs/results.md.
+# Measures the shipped model of gemm, the whole one, and the speed of the program, and writes the figures into docs/results/tables/gemm-cpu.md.
 # Takes about five minutes; leave the machine alone meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -34,4 +34,4 @@ PY
     echo '```'
 } > "$work/figures.md"
 cat "$work/evaluate.md" "$work/bench.txt" "$work/start.txt"
-scripts/put_figures.py figures.sh "$work/figures.md" docs/results.md
+scripts/put_figures.py figures.sh "$work/figures.md" docs/results/tables/gemm-cpu.md

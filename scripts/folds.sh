@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Cross-validates on PyTorch's measurements of Triton kernels and on the shipped sweep of gemm, with all defaults, and
-# writes the figures into docs/results.md, a column after the other, and README's table at the end; each fold's model is
+# writes the figures into docs/results/tables/folds.md, a column after the other, and README's table at the end; each fold's model is
 # distilled, and the small decoder judged too. Takes about three hours on two cores. Works in target/folds: called again,
 # it goes on, and what is finished there is taken as it is. To begin anew, delete that folder.
 # usage: scripts/folds.sh FOLDER [NAME...]    FOLDER: of a100_mm.zip, flexattention_a100_data.zip, mixedmm_a100_data.zip
@@ -29,8 +29,8 @@ cross_validate() { # NAME DATASET
         echo "$1: $(((SECONDS - began) / 60)) minutes" >&2
     fi
     reports+=("$work/$1.json")
-    scripts/folds_table.py docs/results.md "${reports[@]}" > "$work/table.md"
-    scripts/put_figures.py folds.sh "$work/table.md" docs/results.md
+    scripts/folds_table.py docs/results/tables/folds.md "${reports[@]}" > "$work/table.md"
+    scripts/put_figures.py folds.sh "$work/table.md" docs/results/tables/folds.md
 }
 for name in "${names[@]}"; do
     if [ "$name" = gemm ]; then

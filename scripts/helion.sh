@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves docs/helion.md with Helion 1.2 itself, on the CPU: registers the backend, lets Helion write functions from made-up times, and runs them.
+# Proves docs/integrations/helion.md with Helion 1.2 itself, on the CPU: registers the backend, lets Helion write functions from made-up times, and runs them.
 #
 #   scripts/helion.sh
 #

@@ -1,4 +1,4 @@
-"""Holds what docs/helion.md says against Helion itself, on the CPU: helion_check.py SEQTUNE FOLDER.
+"""Holds what docs/integrations/helion.md says against Helion itself, on the CPU: helion_check.py SEQTUNE FOLDER.
 
 Helion writes a function from times of 60 shapes; 200 others tell what its choices lose. The times are made up by a simple rule, since there is no
 GPU: what the backends lose says how they read the same table, not how good they are on a GPU.

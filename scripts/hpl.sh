@@ -51,4 +51,4 @@ shipped="$grid,NB=4,PFACT=left,NBMIN=2,NDIV=2,RFACT=left,BCAST=1rg,DEPTH=0,SWAP=
 [ "$(nproc)" = 2 ] || echo "hpl: the grid 1 x $(nproc) is netlib's advice for two processes; change it for more" >&2
 "$program" validate "$out/model" hpl datasets/problems/hpl_held_out.txt --top 5 --search 12 --beside "$faq" --beside "$shipped" \
     --no-confirm | tee "$out/validated.md"
-scripts/put_figures.py hpl.sh "$out/validated.md" docs/hpl.md
+scripts/put_figures.py hpl.sh "$out/validated.md" docs/results/tables/hpl.md

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves docs/inductor.md with PyTorch 2.11 itself: lowers matrix products for an A100 that is not there, with a handler and with a table.
+# Proves docs/integrations/inductor.md with PyTorch 2.11 itself: lowers matrix products for an A100 that is not there, with a handler and with a table.
 #
 #   scripts/inductor.sh [AUTOHEURISTIC.zip]
 #

@@ -1,4 +1,4 @@
-"""Holds what docs/inductor.md says against PyTorch itself, for an A100 that is not there: inductor_check.py SEQTUNE MODEL FOLDER.
+"""Holds what docs/integrations/inductor.md says against PyTorch itself, for an A100 that is not there: inductor_check.py SEQTUNE MODEL FOLDER.
 
 SEQTUNE is the command line, MODEL one of triton_mm, FOLDER takes a table.
 """

@@ -6,7 +6,7 @@ usage: scripts/inductor_log.py [--strict] LOG... > mm.txt
 Inductor prints the ten fastest choices of each product (`AUTOTUNE mm(…)`), AutoHeuristic keeps all; of a product that a file of
 AutoHeuristic among the LOGs holds, that file's times are taken, and what it says of the GPU. Without one the import needs `--device`, as a log does
 not name the GPU. Only products in half precision are read. A LOG may be compressed (.gz, .bz2, .xz), have tags of ranks before its lines, and lines of
-other programs between them. What is left out is counted on standard error, or refused with --strict; docs/inductor.md lists it.
+other programs between them. What is left out is counted on standard error, or refused with --strict; docs/integrations/inductor.md lists it.
 """
 
 import bz2

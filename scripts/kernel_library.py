@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what each kernel of the library has to tune, and what its sweep of an H200 found: the table of docs/kernels.md.
+"""Prints what each kernel of the library has to tune, and what its sweep of an H200 found: the table of docs/guide/kernels.md.
 
 usage: scripts/kernel_library.py [SEQTUNE]     the program [default: target/release/seqtune]
 """
@@ -56,7 +56,7 @@ def main(program="target/release/seqtune"):
         defaults = {p["name"]: p["default"] for p in space["parameters"]}
         found = swept(program, name, defaults)
         cells = f"{found[0]}, {found[1]:,} | {found[2]} | {found[3]:.2f} | {found[4]:.2f}" if found else "not yet | | |"
-        print(f"| [{name}](../kernels/{name}/README.md) | {bound} | {len(defaults)} | {space['legal']:,} | {cells} |")
+        print(f"| [{name}](../../../kernels/{name}/README.md) | {bound} | {len(defaults)} | {space['legal']:,} | {cells} |")
 
 
 main(*sys.argv[1:])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # seqtune inside Kernel Tuner 1.5, with the real package in an environment of its own (414 MB to fetch): its tests, its simulation mode on our
-# sweep, live on an OpenCL device, and its strategies with and without predictions. Table and picture go into docs/kernel-tuner.md.
+# sweep, live on an OpenCL device, and its strategies with and without predictions. Table and picture go into docs/integrations/kernel-tuner.md.
 #
 #   scripts/kernel_tuner.sh [test] [live] [compare [PROBLEMS SEEDS]] [speed]     test and live where nothing is named; compare takes half an hour,
 #   and speed 15 to 40 minutes, on a quiet machine
@@ -34,9 +34,9 @@ for part in $parts; do
             ;;
         compare)
             "$seqtune" export kernel-tuner datasets/gemm/cpu-epyc-2c.sqt -o "$work/caches"
-            "$venv/bin/python" scripts/kernel_tuner_compare.py "$work/caches" models/gemm-cpu "$work/table.md" docs/kernel-tuner.svg "$problems" "$seeds"
+            "$venv/bin/python" scripts/kernel_tuner_compare.py "$work/caches" models/gemm-cpu "$work/table.md" docs/integrations/kernel-tuner.svg "$problems" "$seeds"
             cat "$work/table.md"
-            scripts/put_figures.py kernel_tuner.sh "$work/table.md" docs/kernel-tuner.md
+            scripts/put_figures.py kernel_tuner.sh "$work/table.md" docs/results/tables/kernel-tuner.md
             ;;
         speed)
             "$venv/bin/python" -W ignore scripts/kernel_tuner_speed.py "$work" "$seqtune" 3

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seconds that a sweep takes, beside Kernel Tuner's for the same configs on the same OpenCL device: the table of docs/kernel-tuner.md.
+"""Seconds that a sweep takes, beside Kernel Tuner's for the same configs on the same OpenCL device: the table of docs/integrations/kernel-tuner.md.
 
 usage: kernel_tuner_speed.py FOLDER SEQTUNE RUNS        (scripts/kernel_tuner.sh speed runs it, on a quiet machine)
 

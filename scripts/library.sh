@@ -7,7 +7,7 @@
 #   scripts/library.sh train [KERNEL...]    models of all sweeps datasets/KERNEL/cpu-*.sqt, into target/library/KERNEL (needs seqtune-train)
 #   scripts/library.sh judge [KERNEL...]    prints how good they are on the shapes that they held out
 #   scripts/library.sh ship [KERNEL...]     puts them where they are shipped: models/KERNEL-cpu
-#   scripts/library.sh table                prints how good the shipped ones are, for docs/results.md (needs LightGBM)
+#   scripts/library.sh table                prints how good the shipped ones are, for docs/results/tables/ (needs LightGBM)
 #   scripts/library.sh together             trains one model of all shipped sweeps, in target/library/together, and prints it beside those of each
 #   scripts/library.sh together FILE        trains one model of the sweeps datasets/*/FILE (h200.sqt), in target/library/together-FILE, and prints how good it is
 #   scripts/library.sh others FILE          prints what each kernel's choices are worth by what the others taught: of the sweeps datasets/*/FILE

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints how good the models of the library's kernels are on shapes that they did not see: a table of docs/results.md.
+"""Prints how good the models of the library's kernels are on shapes that they did not see: the tables docs/results/tables/library-*.md.
 
 usage: scripts/library_table.py [SEQTUNE [MODEL [FILE]]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
 

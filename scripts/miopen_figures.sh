@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Judges the shipped models of MIOpen's solvers on the shapes that were held out, beside LightGBM, the nearest neighbour
 # and, on the MI300X, classifiers of whole configs and MIOpen's own predictor; beside the networks too, where
-# scripts/miopen.sh left all of a device. Writes models/miopen/README.md, docs/results.md and README's table. Takes an hour
+# scripts/miopen.sh left all of a device. Writes docs/results/tables/miopen-*.md and README's tables. Takes an hour
 # and a half on two cores.
 # usage: scripts/miopen_figures.sh FOLDER [DEVICE...]    FOLDER: as of scripts/miopen.sh, with ktn/
 #                                                        DEVICE: MI50, MI300X, "RX 6800 XT"; all where none is named
@@ -50,7 +50,7 @@ judge() { # DEVICE
         evaluate "${files[0]}" "${data[@]}" --device "$device" "${networks[@]}"
     fi
     scripts/miopen_table.py "${said[@]}" "${files[@]}" > "$work/figures/$name.table"
-    scripts/put_figures.py "miopen_figures.sh $name" "$work/figures/$name.table" docs/results.md models/miopen/README.md
+    scripts/put_figures.py "miopen_figures.sh $name" "$work/figures/$name.table" "docs/results/tables/miopen-${name,,}.md"
 }
 for device in "${devices[@]}"; do judge "$device"; done
 scripts/summary.py

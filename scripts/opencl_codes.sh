@@ -14,8 +14,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/scale"
 # README's kernel, with the two sources of the guide
 sed -n '/^name = "scale"/,/^```/p' README.md | sed '$d' > "$work/scale/kernel.toml"
-sed -n '/^\/\/ scale.cl/,/^\/\/ reference.cl/p' docs/guide.md | sed '$d' > "$work/scale/scale.cl"
-sed -n '/^\/\/ reference.cl/,/^```/p' docs/guide.md | sed '$d' > "$work/scale/reference.cl"
+sed -n '/^\/\/ scale.cl/,/^\/\/ reference.cl/p' docs/guide/tour.md | sed '$d' > "$work/scale/scale.cl"
+sed -n '/^\/\/ reference.cl/,/^```/p' docs/guide/tour.md | sed '$d' > "$work/scale/reference.cl"
 sizes=(M=64,N=96,K=32 M=100,N=60,K=40 M=127,N=31,K=17 M=48,N=112,K=80 M=200,N=72,K=16 M=90,N=90,K=90 M=131,N=64,K=64 M=75,N=125,K=25
     M=256,N=40,K=24 M=61,N=67,K=71 M=144,N=80,K=48 M=36,N=180,K=12 M=110,N=70,K=30 M=97,N=103,K=11 M=160,N=56,K=8)
 

@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cargo build --release
-target/release/seqtune evaluate models/gemm-cpu datasets/gemm/cpu-epyc-2c.sqt --quality best --curve docs/predicted-or-searched.svg
+target/release/seqtune evaluate models/gemm-cpu datasets/gemm/cpu-epyc-2c.sqt --quality best --curve docs/results/predicted-or-searched.svg

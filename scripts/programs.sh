@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What it costs to tune a program: sweeps the three examples of docs/programs.md, trains a model of each, and validates it on problems that are
+# What it costs to tune a program: sweeps the three examples of docs/guide/programs.md, trains a model of each, and validates it on problems that are
 # not in the sweep. Prints the seconds of each step beside what they bring. Takes some ten minutes; leave the machine alone meanwhile.
 # usage: scripts/programs.sh [FOLDER]
 set -euo pipefail
@@ -25,7 +25,7 @@ case_of() {
     local records brings
     records=$(head -n 1 "$out/$name.sweep.txt" | cut -d' ' -f1)
     brings=$(sed -n 's/^[0-9]* problems\{0,1\}: first choice \([0-9.]*\) x the default (geometric mean), \([0-9.]*\) % of the best found, best of the top \([0-9.]*\) %.*/\1 | \2 | \3/p' "$out/$name.validate.txt")
-    echo "| [$name](../examples/programs/$name/kernel.toml) | $records | $((swept - began)) | $((trained - swept)) | $((SECONDS - trained)) | ${#held_out[@]} | $brings |"
+    echo "| [$name](../../../examples/programs/$name/kernel.toml) | $records | $((swept - began)) | $((trained - swept)) | $((SECONDS - trained)) | ${#held_out[@]} | $brings |"
 }
 
 {
@@ -35,4 +35,4 @@ case_of() {
     case_of python 16 rows={20,100,500,2000},columns={2,10,40} rows=1000,columns=100 -- rows=50,columns=5 rows=300,columns=20 rows=1500,columns=30
     case_of sqlite 24 rows={2000,5000,10000,20000,40000,80000} rows=10000,inserts=50 rows=20000,lookups=200 -- rows=7000 rows=30000 rows=60000
 } | tee "$out/costs.md"
-scripts/put_figures.py programs.sh "$out/costs.md" docs/programs.md
+scripts/put_figures.py programs.sh "$out/costs.md" docs/results/tables/programs.md

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares the shipped models of the MI300X with what tuning the same problems another time chose: AMD's database holds two
-# results for some thousand of its problems. Writes the table into docs/results.md. Takes five minutes on two cores.
+# results for some thousand of its problems. Writes the table into docs/results/tables/miopen-tuned-twice.md. Takes five minutes on two cores.
 # usage: scripts/retuned.sh FOLDER    FOLDER: of gfx942130_2024-12.db.txt.bz2
 set -euo pipefail
 databases=$(realpath "${1:?usage: scripts/retuned.sh FOLDER}")
@@ -18,4 +18,4 @@ done
 target/release/seqtune evaluate models/miopen "${datasets[@]}" --device MI300X --no-trees --retuned "${solvers[@]}" > "$work/evaluate.md"
 sed -n '/^| tuned twice/,/^$/p' "$work/evaluate.md" > "$work/table.md"
 cat "$work/table.md"
-scripts/put_figures.py retuned.sh "$work/table.md" docs/results.md
+scripts/put_figures.py retuned.sh "$work/table.md" docs/results/tables/miopen-tuned-twice.md

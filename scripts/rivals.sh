@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lets the field's ways to tune and this program's play at equal budgets of seconds, by replay of the shipped sweeps, and writes the figures and
-# plots of docs/rivals.md. Needs the trainer and LightGBM (scripts/setup.sh). Takes about 50 minutes on two cores, nearly all of it training;
+# plots of docs/results/tuners.md. Needs the trainer and LightGBM (scripts/setup.sh). Takes about 50 minutes on two cores, nearly all of it training;
 # called again, it finds the models. PACKAGES=1 lets strategies of Kernel Tuner's package play too (its environment is made by
 # scripts/kernel_tuner.sh); what they measure is replayed first, which takes a quarter of an hour more.
 # usage: [PACKAGES=1] scripts/rivals.sh [FOLDER]
@@ -11,7 +11,7 @@ mkdir -p "$out"
 program=${SEQTUNE:-target/release/seqtune}
 [ -n "${SEQTUNE:-}" ] || cargo build --release -p seqtune -p seqtune-train
 
-# What those strategies of Kernel Tuner's package that found the most in docs/kernel-tuner.md measure of the unseen sizes of each seed
+# What those strategies of Kernel Tuner's package that found the most in docs/integrations/kernel-tuner.md measure of the unseen sizes of each seed
 order() {
     local python=target/kernel-tuner/bin/python
     [ -x $python ] || { echo "rivals: $python is missing: scripts/kernel_tuner.sh makes it" >&2; exit 3; }
@@ -21,7 +21,7 @@ order() {
     $python scripts/kernel_tuner_orders.py "$out/$1.caches" "$out/$1.games.json" "$out/$1.part.jsonl" "$5" bayes_opt genetic_algorithm pso
     mv "$out/$1.part.jsonl" "$out/$1.orders.jsonl"
 }
-# NAME DATASET SECONDS COMPILE FIRST: what a program takes on one core (docs/measuring.md, docs/gpu.md), and how many configs of each problem were
+# NAME DATASET SECONDS COMPILE FIRST: what a program takes on one core (docs/internals/measuring.md, docs/results/h200.md), and how many configs of each problem were
 # drawn at random
 play() {
     local orders=()
@@ -29,7 +29,7 @@ play() {
         [ -s "$out/$1.orders.jsonl" ] || order "$@"
         orders=(--orders "$out/$1.orders.jsonl")
     fi
-    "$program" rivals "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/rivals-$1.svg" "${orders[@]}" \
+    "$program" rivals "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/results/tuners-$1.svg" "${orders[@]}" \
         > "$out/$1.part.md"
     mv "$out/$1.part.md" "$out/$1.md"
 }
@@ -41,7 +41,7 @@ play conv2d-h200 datasets/conv2d/h200.sqt 30,100,300 0.4 60
 play xgemm-cpu datasets/xgemm/cpu-xeon-2c.sqt 30,100,300 0.6 144
 for name in gemm-cpu gemm-h200 conv2d-cpu conv2d-h200 xgemm-cpu; do
     cat "$out/$name.md"
-    printf '\n![%s](rivals-%s.svg)\n\n' "First choices against seconds of tuning" "$name"
+    printf '\n![%s](../tuners-%s.svg)\n\n' "First choices against seconds of tuning" "$name"
 done > "$out/figures.md"
 cat "$out/figures.md"
-scripts/put_figures.py rivals.sh "$out/figures.md" docs/rivals.md
+scripts/put_figures.py rivals.sh "$out/figures.md" docs/results/tables/tuners.md

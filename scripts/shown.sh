@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records in the shipped models what their first choices are worth on problems that nothing was learned from, and which sizes they learned from, of the
-# shipped datasets: `predict` says so, and marks what is less sure. Weights stay as they are. Writes what all models tell into docs/results.md. Takes
+# shipped datasets: `predict` says so, and marks what is less sure. Weights stay as they are. Writes what all models tell into docs/results/tables/shipped-models.md. Takes
 # some minutes on two cores.
 #
 #   scripts/shown.sh [MODEL...]                  those of models/ that are named [default: all whose data are shipped]
@@ -85,4 +85,4 @@ for path in sys.argv[1:]:
         print(f"| {name} | {kernels} | {device} | {shown['objective']} | {shown['problems']} ({shown['held_out']}, {how}) | "
               f"{100 * shown['mean']:.1f} | {100 * shown['p10']:.1f} | {100 * shown['least']:.1f} |")
 PY
-scripts/put_figures.py shown.sh "$work/table.md" docs/results.md
+scripts/put_figures.py shown.sh "$work/table.md" docs/results/tables/shipped-models.md

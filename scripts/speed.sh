@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times predictions of the shipped model of gemm, whole and distilled, in turns, and writes the table into docs/results.md.
+# Times predictions of the shipped model of gemm, whole and distilled, in turns, and writes the table into docs/results/tables/speed.md.
 # Takes about two minutes; leave the machine alone meanwhile.
 # usage: scripts/speed.sh [PREDICTIONS]    PREDICTIONS: that are checked for legality, of each form (100000)
 set -euo pipefail
@@ -55,4 +55,4 @@ legal = [f"{f['legality']['illegal']} of {f['legality']['configs']:,}" for f in 
 print(f"| illegal configs | none | {legal[0]} | {legal[1]} |")
 PY
 cat "$work/speed.md"
-scripts/put_figures.py speed.sh "$work/speed.md" docs/results.md
+scripts/put_figures.py speed.sh "$work/speed.md" docs/results/tables/speed.md

@@ -3,7 +3,7 @@
 # (scripts/torch_speed.py, which gets PyTorch from pip where TORCH_PYTHON names no interpreter that has it), one thread each.
 # Measures then the duration of training on 400,000 records: the same sweep, repeated with shifted sizes until it has so many.
 # The times stay as they were, so the model is worth nothing; the duration is that of real data. Prints the figures that
-# docs/results.md states. Takes about 20 minutes on two cores; leave the machine alone meanwhile. "updates" alone stops before
+# docs/results/speed.md states. Takes about 20 minutes on two cores; leave the machine alone meanwhile. "updates" alone stops before
 # the 400,000 records.
 set -euo pipefail
 cd "$(dirname "$0")/.."

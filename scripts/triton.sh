@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves docs/triton.md with Triton itself, without a GPU: compiles for GPUs that are not there, reads files that its autotuner wrote, trains a
+# Proves docs/integrations/triton.md with Triton itself, without a GPU: compiles for GPUs that are not there, reads files that its autotuner wrote, trains a
 # throwaway model of them, and launches a kernel in Triton's interpreter with what the model predicts.
 #
 #   scripts/triton.sh [VERSION...]     of Triton [default: 3.6.0 3.9.0]

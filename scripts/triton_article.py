@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Why the kernels of examples/triton-article take as long as they do, computed: docs/triton-article.md.
+"""Why the kernels of examples/triton-article take as long as they do, computed: examples/triton-article/README.md.
 
     scripts/triton_article.py count [FILE]     compiles them by Triton for GPUs that are not there, and counts what the machine code does
     scripts/triton_article.py table            the verdicts, of the counts that are committed; needs no Triton
@@ -21,7 +21,7 @@ from pathlib import Path
 from put_figures import section
 from triton_machine_code import FOLDER, ROOT, SECTOR, SIZE, VENDORS, count_one, devices
 
-COUNTS, MEASURED, PAGE = FOLDER / "counts.json", FOLDER / "h200.jsonl", ROOT / "docs/triton-article.md"
+COUNTS, MEASURED, PAGE = FOLDER / "counts.json", FOLDER / "h200.jsonl", ROOT / "docs/results/tables/triton-article.md"
 # TFLOP/s of TF32, dense: makers' data sheets
 TF32 = {"H200": 494.7, "H100": 494.7, "A100": 156.0, "MI300X": 653.7}
 PRINTED = (261.942, 1.5741)  # ms and TFLOP/s that the article prints, of which SIZE is inferred
@@ -175,12 +175,12 @@ def check():
     if doctest.testmod().failed:
         sys.exit(1)
     if "\n".join(section("triton_article.py", PAGE)).strip() != table().strip():
-        sys.exit("docs/triton-article.md does not show what scripts/triton_article.py prints")
+        sys.exit("docs/results/tables/triton-article.md does not show what scripts/triton_article.py prints")
     print("triton_article: the page shows what is computed")
 
 
 def cpu(folder):
-    """Of NAME.jsonl, and of what `validate` said of the peaks, gemm.md: docs/measuring.md has the rule."""
+    """Of NAME.jsonl, and of what `validate` said of the peaks, gemm.md: docs/internals/measuring.md has the rule."""
     said = (Path(folder) / "gemm.md").read_text()
     found = re.search(r"Peak here: ([\d.,]+) GFLOP/s.*?, ([\d.,]+) GB/s from memory(?:, ([\d.,]+) GB/s within ([\d.,]+) MB)?", said)
     flops, memory, cache, within = (float(word.replace(",", "")) if word else None for word in found.groups())

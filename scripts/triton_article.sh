@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the figures of docs/triton-article.md. Without a GPU.
+# Makes the figures of examples/triton-article/README.md. Without a GPU.
 #
 #   scripts/triton_article.sh count     compiles the kernels by Triton 3.6.0, counts what their machine code does, and writes the verdicts down;
 #                                       runs them in Triton's interpreter, too
@@ -18,7 +18,7 @@ count)
     TRITON_INTERPRET=1 "$torch_python" examples/triton-article/measure.py --dry
     TRITON_CACHE_DIR=$PWD/$out/cache "$torch_python" scripts/triton_article.py count
     scripts/triton_article.py table > "$out/table.md"
-    scripts/put_figures.py triton_article.py "$out/table.md" docs/triton-article.md
+    scripts/put_figures.py triton_article.py "$out/table.md" docs/results/tables/triton-article.md
     scripts/triton_article.py check
     ;;
 cpu)
@@ -30,7 +30,7 @@ cpu)
     "$program" validate models/gemm-cpu gemm M=128,N=128,K=128 M=256,N=256,K=256 M=384,N=384,K=384 --device opencl:0 --top 3 --no-confirm |
         tee "$out/gemm.md"
     scripts/triton_article.py cpu "$out" | tee "$out/cpu.md"
-    scripts/put_figures.py triton_article.sh "$out/cpu.md" docs/triton-article.md
+    scripts/put_figures.py triton_article.sh "$out/cpu.md" docs/results/tables/triton-article-cpu.md
     ;;
 *)
     sed -n 's/^# \{0,1\}//p' "$0" | sed 1d >&2

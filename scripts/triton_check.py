@@ -1,4 +1,4 @@
-"""Holds what docs/triton.md says against Triton itself, without a GPU: triton_check.py judge | cache FOLDER | launch MODEL.
+"""Holds what docs/integrations/triton.md says against Triton itself, without a GPU: triton_check.py judge | cache FOLDER | launch MODEL.
 
 `judge` compiles configs of examples/triton/matmul.py for GPUs that are not there. `cache` lets Triton's autotuner write its files, with made-up
 times. `launch`, under TRITON_INTERPRET=1, runs the kernel with configs that a model of these files predicts.

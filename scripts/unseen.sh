@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Leaves each of four GPUs out of some of MIOpen's solvers, and tells how true probabilities are there, as lowered for a device that
 # a model never saw, and whether sets that are to hold the tuned config with 90 % do so; both after `calibrate` on twenty of its
-# problems too. One network each, eight passes. Writes the table into docs/results.md. Takes about half an hour on two cores. Works
+# problems too. One network each, eight passes. Writes the table into docs/results/tables/unseen-gpus.md. Takes about half an hour on two cores. Works
 # in target/unseen, where the networks stay.
 # usage: scripts/unseen.sh FOLDER    FOLDER: as of scripts/miopen.sh
 set -euo pipefail
@@ -74,4 +74,4 @@ for name in devices:
 PY
 mv "$work/table.part" "$work/table.md"
 cat "$work/table.md"
-scripts/put_figures.py unseen.sh "$work/table.md" docs/results.md
+scripts/put_figures.py unseen.sh "$work/table.md" docs/results/tables/unseen-gpus.md

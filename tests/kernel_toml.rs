@@ -1,10 +1,10 @@
-//! `docs/kernel-toml.md` against the program: its examples load, its expressions have the values it states, and every
+//! `docs/reference/kernel-toml.md` against the program: its examples load, its expressions have the values it states, and every
 //! key of the format has a row in its table.
 
 use seqtune_predict::kernel::{Device, Kernel, LIMIT_NAMES};
 use std::collections::BTreeMap;
 
-const DOCUMENT: &str = "docs/kernel-toml.md";
+const DOCUMENT: &str = "docs/reference/kernel-toml.md";
 /// Where the keys of the format are declared.
 const SPECS: [&str; 2] = ["src/predict/kernel/spec.rs", "src/predict/kernel/run_spec.rs"];
 

@@ -1,4 +1,4 @@
-"""A matrix product C = A B in f32, row-major, by three kernels in Triton: docs/triton-article.md walks through them.
+"""A matrix product C = A B in f32, row-major, by three kernels in Triton: examples/triton-article/README.md walks through them.
 
 Offsets are 32 bits wide: no matrix may have 2^31 elements or more.
 """

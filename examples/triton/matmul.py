@@ -1,4 +1,4 @@
-"""A matrix product in Triton that takes its predicted config at each launch: docs/triton.md.
+"""A matrix product in Triton that takes its predicted config at each launch: docs/integrations/triton.md.
 
 Without a GPU: TRITON_INTERPRET=1 python3 matmul.py MODEL
 """

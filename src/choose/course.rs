@@ -3,7 +3,7 @@
 //! The rule is that of Bayes-UCB (Kaufmann, Cappé and Garivier 2012), for normal beliefs about logarithms of costs: after t calls the config with
 //! the least cost that is not exceeded with probability 1 / (t + 2) is taken. It settles where trying the others is expected to gain less than
 //! [`Options::tolerance`](crate::Options::tolerance) of a call. [`Standing::regret_bound`](crate::Standing) sums up what that may
-//! have cost; docs/chooser.md has the bound and its assumptions.
+//! have cost; docs/integrations/chooser.md has the bound and its assumptions.
 
 use crate::belief::{Arm, Belief};
 use crate::change::Change;

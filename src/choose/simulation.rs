@@ -60,7 +60,7 @@ impl Simulated {
     }
 }
 
-/// The bound of docs/chooser.md in closed form, in calls: of so many calls and configs.
+/// The bound of docs/integrations/chooser.md in closed form, in calls: of so many calls and configs.
 fn closed_bound(calls: f64, arms: f64, tolerance: f64) -> f64 {
     let spread = (2.0 * SPREAD * SPREAD + NOISE * NOISE).sqrt();
     let noise = NOISE * (1.0 + NOISE * NOISE / (4.0 * SPREAD * SPREAD)).sqrt();

@@ -30,7 +30,7 @@ pub struct Standing {
     /// Calls that count since times changed last.
     pub calls: u64,
     /// Bound of the expected regret of all calls in this process, in calls: the sum of logarithms of costs over that of the best config,
-    /// on average over problems whose errors and noise are as assumed. See docs/chooser.md.
+    /// on average over problems whose errors and noise are as assumed. See docs/integrations/chooser.md.
     pub regret_bound: f64,
 }
 

@@ -46,7 +46,7 @@ pub struct Args {
     /// Passes over the training problems of each model, 1 to 1,000,000 [default: as `train`]
     #[arg(long, requires = "models", value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000))]
     epochs: Option<usize>,
-    /// Lets other tuners play too: JSON lines of the configs that each measures of a problem, in its order (docs/rivals.md)
+    /// Lets other tuners play too: JSON lines of the configs that each measures of a problem, in its order (docs/results/tuners.md)
     #[arg(long, value_name = "FILE")]
     orders: Option<PathBuf>,
     /// Also draws first choices against seconds as SVG

@@ -1,4 +1,4 @@
-//! The most that is taken from outside. Each limit is named in the sentence that refuses what is beyond it; docs/reliability.md lists them.
+//! The most that is taken from outside. Each limit is named in the sentence that refuses what is beyond it; docs/internals/reliability.md lists them.
 
 /// Depth of an expression, and of nested TOML and JSON.
 pub const DEPTH: usize = 64;

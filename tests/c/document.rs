@@ -1,4 +1,4 @@
-//! What docs/c.md shows compiles without a warning, and its programs run.
+//! What docs/integrations/c.md shows compiles without a warning, and its programs run.
 
 use crate::kit::{command, compile, out, root};
 
@@ -31,7 +31,7 @@ fn whole(shown: &str) -> String {
 #[test]
 fn the_code_of_the_c_page_compiles_and_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let page = std::fs::read_to_string(root().join("docs/c.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/integrations/c.md")).unwrap();
     // what the programs write stays here
     std::os::unix::fs::symlink(root().join("models"), folder.path().join("models")).unwrap();
     let mut said = Vec::new();

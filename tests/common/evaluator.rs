@@ -1,4 +1,4 @@
-//! An evaluator of kernel.toml that shares no code with the program's: what docs/kernel-toml.md says of constraints, written down once
+//! An evaluator of kernel.toml that shares no code with the program's: what docs/reference/kernel-toml.md says of constraints, written down once
 //! more, by recursion over the text.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 /*
- * seqtune: predicts the tuning parameters of GPU kernels. docs/c.md shows its use.
+ * seqtune: predicts the tuning parameters of GPU kernels. docs/integrations/c.md shows its use.
  *
  * Pointers. A predictor or session is one that was opened and not closed. Texts end with a zero and are UTF-8. A list has as
  * many items as the number beside it says, and may be NULL where that is 0. Nothing of the caller's is kept after a call.

@@ -1,5 +1,5 @@
 // seqtune.h for C++17: what is opened is closed, what fails throws, and a session holds the room for its answers.
-// docs/c.md shows its use.
+// docs/integrations/c.md shows its use.
 #ifndef SEQTUNE_HPP
 #define SEQTUNE_HPP
 

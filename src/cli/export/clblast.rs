@@ -62,7 +62,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     let known: Vec<(Kernel, Model)> = names.iter().map(load).collect::<Result<_>>()?;
     let [(first, _), ..] = &known[..] else {
         return input(format!(
-            "{}: has no model of a kernel of CLBlast ({}); train one as docs/clblast.md says, or name a kernel of your own with --kernel",
+            "{}: has no model of a kernel of CLBlast ({}); train one as docs/integrations/clblast.md says, or name a kernel of your own with --kernel",
             args.model.display(),
             OF_CLBLAST.join(", ")
         ));

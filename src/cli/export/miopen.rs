@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// A user database of MIOpen 3.2 or newer: for each convolution a line with the predicted config of every solver that serves it
 ///
-/// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.HIP.<version>.udb.txt (docs/miopen.md)
+/// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.HIP.<version>.udb.txt (docs/integrations/miopen.md)
 #[derive(clap::Args)]
 pub struct MiopenArgs {
     /// Folder of the model or models

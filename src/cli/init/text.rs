@@ -103,7 +103,7 @@ fn head(args: &Args) -> Result<String> {
         false => format!("constraint = [\n{}]\n", lines(args.constraint.iter().map(rule).collect())),
     };
     Ok(format!(
-        "# All keys: docs/kernel-toml.md of seqtune.\nname = {}\nmeaning = {}\n\n\
+        "# All keys: docs/reference/kernel-toml.md of seqtune.\nname = {}\nmeaning = {}\n\n\
          # a problem: what is given, for which the best config is wanted\nfield = [\n{fields}]\n\
          # a config: what may be chosen\nparameter = [\n{parameters}]\n{constraints}",
         toml(&name),

@@ -1,4 +1,4 @@
-"""Runs the examples of the package's docstrings and of docs/python.md: `documents.py ROOT`."""
+"""Runs the examples of the package's docstrings and of docs/integrations/python.md: `documents.py ROOT`."""
 
 import doctest
 import importlib
@@ -23,7 +23,7 @@ def main(root: pathlib.Path) -> int:
     for module in [seqtune] + [importlib.import_module(f"seqtune.{name}") for name in names]:
         outcome = doctest.testmod(module, optionflags=FLAGS)
         failed, tried = failed + outcome.failed, tried + outcome.attempted
-    page = root / "docs" / "python.md"
+    page = root / "docs/integrations/python.md"
     text = page.read_text()
     if importlib.util.find_spec("pandas") is None:
         print("skipped: the examples of NumPy and pandas; `pip install numpy pandas` brings both")

@@ -81,7 +81,7 @@ pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: 
     for name in head.split(',') {
         let Some(fields) = ours(name) else {
             return Err(Error::Input(format!(
-                "the table's column `{}` is unknown; name it as docs/miopen.md has it, or leave it out",
+                "the table's column `{}` is unknown; name it as docs/integrations/miopen.md has it, or leave it out",
                 name.trim()
             )));
         };
