@@ -137,6 +137,22 @@ fn the_program_says_once_what_was_shown_and_marks_sizes_beyond_those_learned() {
 }
 
 #[test]
+fn a_model_of_one_kernel_is_asked_without_its_name() {
+    let ask = |words: &[&str]| run(&[&["predict"], words, &["--device", "epyc"]].concat());
+    let (out, err, code) = ask(&["models/gemm-cpu", "M=300,N=200,K=100"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out, ask(&["models/gemm-cpu", "gemm", "M=300,N=200,K=100"]).0);
+    for (words, told) in [
+        (["models/gemm-cpu", "gemm"], "no problem of gemm is given"),
+        (["models/gemm-cpu", "sizes.txt"], "sizes.txt is no file"),
+        (["models/library-h200", "n=1000"], "serves several kernels; name one of them: attention, "),
+    ] {
+        let (out, err, code) = ask(&words);
+        assert!(code == 2 && out.is_empty() && err.contains(told) && err.lines().count() == 1, "{code} {out}{err}");
+    }
+}
+
+#[test]
 fn the_best_measured_config_is_among_the_rows_whatever_is_guessed_to_beat_it() {
     let (kernel, model) = model("softmax-cpu", "softmax", Quality::Best);
     let table = table(&kernel, LEARNED[0].2);

@@ -49,6 +49,25 @@ fn a_program_is_a_kernel_after_one_command_and_a_sweep_after_the_next() {
 }
 
 #[test]
+fn a_source_in_cuda_is_a_kernel_that_compiles_without_a_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "extern \"C\" __global__ void scale(int n, const float *__restrict__ x, float *y) {\n\
+                  for (int k = 0; k < V; k++) { int i = (blockIdx.x * V + k) * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }\n}\n";
+    write(folder.path(), "scale.cu", source.as_bytes());
+    let place = folder.path().display().to_string();
+    let sizes = ["--field", "n=1..100000000", "--parameter", "WG=32,[64],128,256", "--parameter", "V=[1],2,4"];
+    let launch = ["--global", "cdiv(n, WG * V) * WG", "--local", "WG"];
+    let (out, err, code) = run(&[&["init", &place, "--source", "scale.cu"][..], &sizes, &launch].concat());
+    assert!(code == 0 && out.contains("reference.cu is the source with its default values"), "{out}{err}");
+    let compiled = ["space", &place, "n=1000", "--device", "H200", "--compile", "--sample", "2"];
+    match run(&compiled) {
+        (out, _, 0) => assert_eq!(out.matches(" registers, ").count(), 2, "{out}"),
+        (_, err, code) if err.contains("NVRTC") => println!("skipped: {code} {}", err.trim()),
+        (out, err, _) => panic!("{out}{err}"),
+    }
+}
+
+#[test]
 fn a_source_is_a_kernel_with_the_arguments_of_its_signature() {
     let folder = tempfile::tempdir().unwrap();
     let source = "#ifndef V\n#define V 1 // elements\n#endif\n__kernel void scale(const int n, __global const float* x, __global float* y) {\n\

@@ -34,7 +34,7 @@ fn only_the_command_line_prints() {
         "src/c/build.rs",
         "src/predict/benches",
         "src/train/benches",
-        "src/choose/simulation.rs",      // a test, whose table is a figure of docs/integrations/chooser.md
+        "src/choose/simulation.rs", // a test, whose table is a figure of docs/integrations/chooser.md
         "src/choose/header/compiled.rs", // a test that is skipped without a compiler
     ];
     for path in sources(Path::new("src")) {

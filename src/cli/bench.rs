@@ -18,8 +18,8 @@ use std::path::PathBuf;
 pub struct Args {
     /// Folder of the model
     model: PathBuf,
-    /// Kernel name, or the path of its folder
-    kernel: String,
+    /// Kernel name, or the path of its folder [default: the one that the model serves]
+    kernel: Option<String>,
     /// Device that predictions are timed for: one that the model learned or a described one, by name, `live`, or a .toml file [default: the one that the model learned, of several a live one]
     #[arg(long)]
     device: Option<String>,
@@ -52,7 +52,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
+    let kernel = crate::cli::inputs::kernel(&crate::cli::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;

@@ -28,7 +28,7 @@ pub fn run(mut args: Args) -> Result<()> {
             true => Dialogue::new(std::io::stdin().lock(), std::io::stderr()).ask(&mut args)?,
             false => {
                 return input(
-                    "name --command of a program, or --source of an OpenCL C file; at a terminal I ask for the rest",
+                    "name --command of a program, or --source of an OpenCL C or CUDA C++ file; at a terminal I ask for the rest",
                 );
             }
         }
@@ -46,7 +46,7 @@ pub fn run(mut args: Args) -> Result<()> {
     write(&args.folder, &texts)?;
     crate::cli::check::warn_of_unnamed(&kernel);
     crate::cli::check::warn_of_empty(&kernel)?;
-    tell(&args.folder, &kernel, texts.contains_key(text::REFERENCE))
+    tell(&args.folder, &kernel, Some(text::reference(&args)).filter(|file| texts.contains_key(*file)))
 }
 
 /// Writes the files of a kernel, `kernel.toml` last; where one cannot be written, none stays.
@@ -63,7 +63,7 @@ fn write(folder: &Path, texts: &BTreeMap<String, String>) -> Result<()> {
 }
 
 /// What was written, and what to do next.
-fn tell(folder: &Path, kernel: &Kernel, is_made: bool) -> Result<()> {
+fn tell(folder: &Path, kernel: &Kernel, made: Option<&str>) -> Result<()> {
     let example = kernel.middle_problem();
     let device = Device { limits: Default::default(), ..Device::shipped()?.remove(0) };
     let legal = kernel.problem(&example).ok().map(|problem| {
@@ -76,9 +76,11 @@ fn tell(folder: &Path, kernel: &Kernel, is_made: bool) -> Result<()> {
         _ => "its configs".into(),
     };
     let default: Config = kernel.default_config();
-    let made = match is_made {
-        true => "\nreference.cl is the source with its default values: replace it by a plain one that you trust.",
-        false => "",
+    let made = match made {
+        Some(file) => {
+            format!("\n{file} is the source with its default values: replace it by a plain one that you trust.")
+        }
+        None => String::new(),
     };
     let guessed = match kernel.source {
         Some(_) => {

@@ -4,12 +4,12 @@ use crate::cli::answer::warn;
 use seqtune_data::{Dataset, Table};
 use seqtune_measure::programs;
 use seqtune_measure::registry::{is_live, live_among, live_device};
-use seqtune_predict::Meta;
 use seqtune_predict::error::{Result, input, io};
 use seqtune_predict::files::{STANDARD_INPUT, read_stream};
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use seqtune_predict::limits;
 use seqtune_predict::limits::SECONDS;
+use seqtune_predict::model::{Meta, Model};
 use seqtune_predict::on_device::{self, Grounds};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +21,57 @@ pub fn kernel(name_or_path: &str) -> Result<Kernel> {
     let kernel = Kernel::open(name_or_path)?;
     programs::check(&kernel).map_err(|e| e.at(&kernel.place))?;
     Ok(kernel)
+}
+
+/// A model and the kernel that it is asked about.
+#[derive(clap::Args)]
+pub struct ModelAndProblems {
+    /// Folder of the model
+    pub model: PathBuf,
+    /// Problems, files of problems (one a line), or `-` for standard input; before them the kernel's name, or the path of its folder, where the
+    /// model serves several kernels or one that is not shipped
+    #[arg(required = true, value_name = "PROBLEM")]
+    words: Vec<String>,
+}
+
+impl ModelAndProblems {
+    /// Name or folder of the kernel, and the problems.
+    ///
+    /// # Errors
+    /// Those of [`kernel_of`], `Error::Input` where no problem is given.
+    pub fn split(&self) -> Result<(String, &[String])> {
+        let Some((first, rest)) = self.words.split_first() else { return input("no problem is given") };
+        let is_problem = first == STANDARD_INPUT || first.contains(['=', '{']) || Path::new(first).is_file();
+        match (is_problem, rest) {
+            (true, _) => Ok((kernel_of(&self.model, None)?, &self.words)),
+            (false, []) => input(match Kernel::open(first) {
+                Ok(kernel) => format!(
+                    "no problem of {} is given; write one as name=value pairs, or name a file of them",
+                    kernel.name
+                ),
+                Err(_) => {
+                    format!("{first} is no file, and a problem is written as name=value pairs, such as M=300,N=200")
+                }
+            }),
+            (false, rest) => Ok((first.clone(), rest)),
+        }
+    }
+}
+
+/// The kernel's name or folder: as it is named, else the one that the model serves.
+///
+/// # Errors
+/// `Error::Input` where none is named and the model serves several.
+pub fn kernel_of(model: &Path, named: Option<&str>) -> Result<String> {
+    if let Some(name) = named {
+        return Ok(name.into());
+    }
+    match &Model::kernels_in(model)?[..] {
+        [one] => Ok(one.clone()),
+        several => {
+            input(format!("{} serves several kernels; name one of them: {}", model.display(), several.join(", ")))
+        }
+    }
 }
 
 /// A described device by name or file, or a live one (`live`, `cuda:0`, `opencl:0`).

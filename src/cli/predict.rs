@@ -1,6 +1,7 @@
 //! `seqtune predict`
 
 use crate::cli::answer::tell;
+use crate::cli::inputs::ModelAndProblems;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_predict::candidate::Candidate;
@@ -21,14 +22,10 @@ use std::path::PathBuf;
 
 /// Predicts the most probable legal configs of problems
 #[derive(clap::Args)]
+#[command(override_usage = "seqtune predict [OPTIONS] <MODEL> [KERNEL] <PROBLEM>...")]
 pub struct Args {
-    /// Folder of the model
-    model: PathBuf,
-    /// Kernel name, or the path of its folder
-    kernel: String,
-    /// Problems, files of problems (one a line), or `-` for standard input
-    #[arg(required = true)]
-    problems: Vec<String>,
+    #[command(flatten)]
+    asked: ModelAndProblems,
     /// Configs per problem, 1 to 10,000
     #[arg(long, default_value_t = 1, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
@@ -66,18 +63,19 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
-    let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
+    let (named, words) = args.asked.split()?;
+    let kernel = crate::cli::inputs::kernel(&named)?;
+    let model = Model::load_as(&args.asked.model, &kernel.name, args.quality)?;
     // never freed: the program ends with its answers, and freeing takes a twentieth of the time to the first of them
     let (model, predictor): (&Model, &Predictor) = {
         let predictor = Predictor::new(&kernel, &model)?;
         (Box::leak(Box::new(model)), Box::leak(Box::new(predictor)))
     };
-    let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
+    let problems = crate::cli::inputs::problems(&kernel, words)?;
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
-    let measured = crate::cli::inputs::tables(&args.fallback, Some(&args.kernel))?;
+    let measured = crate::cli::inputs::tables(&args.fallback, Some(&named))?;
     let learned = match measured.is_empty() {
         true => Vec::new(),
         false => tried_on(&device, &measured).map_err(|e| e.at("--fallback"))?,
@@ -95,7 +93,7 @@ pub fn run(args: Args) -> Result<()> {
     let threads = args.threads.unwrap_or_else(cores);
     let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
     match (measured, args.pareto) {
-        (true, _) => with_measured(&args, &problems, &query, &say)?,
+        (true, _) => with_measured((&args, &named), &problems, &query, &say)?,
         (false, true) => say.fronts(&problems, &query, &learned)?,
         (false, false) => say.best(&problems, &query, &learned)?,
     }
@@ -125,9 +123,9 @@ fn tried_on<'t>(device: &Device, tables: &'t [(Kernel, Table)]) -> Result<Vec<&'
 }
 
 /// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
-fn with_measured(args: &Args, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
+fn with_measured((args, kernel): (&Args, &str), problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
     let predictor = say.predictor;
-    let tables = crate::cli::inputs::tables(&args.measured, Some(&args.kernel))?;
+    let tables = crate::cli::inputs::tables(&args.measured, Some(kernel))?;
     let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;
     let known = |problem: &Problem| -> Vec<Known> {
         let mut known: Vec<Known> = Vec::new();

@@ -1,6 +1,7 @@
 //! `seqtune validate`
 
 use crate::cli::answer::{answer as print, answer_json, tell, warn, wrote};
+use crate::cli::inputs::ModelAndProblems;
 use crate::cli::precompile;
 use crate::cli::progress::Bar;
 use crate::cli::signals::{end_with, stop_at_signal};
@@ -30,14 +31,10 @@ mod contenders;
 
 /// Measures the top K predicted configs on the live device, interleaved, beside the kernel's default
 #[derive(clap::Args)]
+#[command(override_usage = "seqtune validate [OPTIONS] <MODEL> [KERNEL] <PROBLEM>...")]
 pub struct Args {
-    /// Folder of the model
-    model: PathBuf,
-    /// Kernel name, or the path of its folder
-    kernel: String,
-    /// Problems, files of problems (one a line), or `-` for standard input
-    #[arg(required = true)]
-    problems: Vec<String>,
+    #[command(flatten)]
+    asked: ModelAndProblems,
     /// Predicted configs measured per problem, 1 to 10,000
     #[arg(long, default_value_t = 5, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
@@ -105,11 +102,12 @@ fn kept(args: &Args) -> String {
 pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     check(&args)?;
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
+    let (named, words) = args.asked.split()?;
+    let kernel = crate::cli::inputs::kernel(&named)?;
     kernel.check_runs()?;
-    let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
+    let model = Model::load_as(&args.asked.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let problems = crate::cli::inputs::problems(&kernel, &args.problems)?;
+    let problems = crate::cli::inputs::problems(&kernel, words)?;
     model.check_objective(args.objective)?;
     let device = match args.compile_only {
         true => crate::cli::inputs::device(&args.device)?,
@@ -177,7 +175,7 @@ fn peaks_before(kernel: &Kernel, bench: &mut Bench) -> Result<Option<Peaks>> {
 
 /// Refuses options that cannot work, before anything is measured.
 fn check(args: &Args) -> Result<()> {
-    let read: Vec<PathBuf> = args.learn.iter().cloned().chain([args.model.clone()]).collect();
+    let read: Vec<PathBuf> = args.learn.iter().cloned().chain([args.asked.model.clone()]).collect();
     crate::cli::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }
 
@@ -189,7 +187,8 @@ fn rivals(args: &Args, kernel: &Kernel) -> Result<Rivals> {
 
 /// What measures, with the journal that is to be learned from.
 fn bench(args: &Args, kernel: &Kernel, device: &Device, rivals: Rivals) -> Result<Bench> {
-    let setup = Setup::new(kernel, &args.kernel, &args.device, args.timeout)?;
+    let (named, _) = args.asked.split()?;
+    let setup = Setup::new(kernel, &named, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let standard = Policy { energy_window: args.energy_window, ..Policy::of_kernel(kernel, device) };
     let policy = match kernel.run {
@@ -276,7 +275,7 @@ impl Validated {
             wrote(path);
         }
         if let Some(path) = &args.html {
-            let model = format!("{}, {}", args.model.display(), model.digest());
+            let model = format!("{}, {}", args.asked.model.display(), model.digest());
             page(kernel, measured, answers, device, model)?.write(path)?;
             wrote(path);
         }

@@ -7,7 +7,7 @@ use seqtune_choose::header::{Header, HeaderOptions, Ranges};
 use seqtune_choose::{Point, Points, Predicted};
 use seqtune_predict::Quality;
 use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
+use seqtune_predict::error::Result;
 use seqtune_predict::files::write_whole;
 use seqtune_predict::kernel::{Config, Objective, Problem};
 use seqtune_predict::limits;
@@ -126,14 +126,7 @@ impl Points for Watched {
 pub fn run(args: HeaderArgs) -> Result<()> {
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
     claim(&args.output, Kind::Header, args.replace, &read)?;
-    let name = match &args.kernel {
-        Some(name) => name.clone(),
-        None => match &Model::kernels_in(&args.model)?[..] {
-            [only] => only.clone(),
-            several => return input(format!("name one of the model's kernels with --kernel: {}", several.join(", "))),
-        },
-    };
-    let kernel = crate::cli::inputs::kernel(&name)?;
+    let kernel = crate::cli::inputs::kernel(&crate::cli::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     model.check_objective(args.objective)?;
     let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;

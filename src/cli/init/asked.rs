@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Writes a kernel.toml for a program of your own, or for an OpenCL C source; asks questions where neither is named, at a terminal
+/// Writes a kernel.toml for an OpenCL C or CUDA C++ source, or for a program; asks questions at a terminal if neither is named
 #[derive(clap::Args, Clone, Default)]
 pub struct Args {
     /// Folder of the kernel; it is made where it is not there
@@ -10,7 +10,7 @@ pub struct Args {
     /// Program with its words, as in a shell; a name in braces stands for a field or a parameter, `{kernel}` for the folder
     #[arg(long, value_name = "WORDS")]
     pub command: Option<String>,
-    /// OpenCL C source in the folder, instead of a program
+    /// OpenCL C (.cl) or CUDA C++ (.cu) source in the folder, instead of a program
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "build", "time", "right", "wrong", "unit"])]
     pub source: Option<String>,
     /// Kernel function of the source [default: the only one]
@@ -22,7 +22,7 @@ pub struct Args {
     /// Work-items of a work-group: an expression, once for each dimension [default: chosen by the driver]
     #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "source")]
     pub local: Vec<String>,
-    /// Work-items in all of the reference [default: an element of the output each where there is a reference.cl, else as the source's, with the
+    /// Work-items in all of the reference [default: an element of the output each where there is a reference, else as the source's, with the
     /// parameters' defaults]
     #[arg(long, value_delimiter = ';', value_name = "EXPRESSIONS", requires = "source")]
     pub reference_global: Vec<String>,

@@ -29,7 +29,7 @@ pub fn draft(args: &Args) -> Result<Draft> {
         Some(source) => {
             let path = args.folder.join(source);
             let (text, reference) = text::of_source(args, &source_of(args)?).map_err(|e| e.at(path.display()))?;
-            texts.extend(reference.map(|code| (text::REFERENCE.to_string(), code)));
+            texts.extend(reference.map(|code| (text::reference(args).to_string(), code)));
             text
         }
         None => text::of_program(args)?,

@@ -92,7 +92,8 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
             _ => None,
         };
         for _ in 0..PATIENCE {
-            let answer = self.line("A program that prints a time, or an OpenCL C source? (program/source)")?;
+            let answer =
+                self.line("A program that prints a time, or a source in OpenCL C or CUDA C++? (program/source)")?;
             match is_source(answer.trim()) {
                 Some(true) => return self.ask_of_source(args),
                 Some(false) => return self.ask_of_program(args),

@@ -1,4 +1,4 @@
-//! The arguments of a kernel function, read from OpenCL C.
+//! The arguments of a kernel function, read from OpenCL C and CUDA C++.
 
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::without_comments;
@@ -42,7 +42,11 @@ impl Signature {
         let chosen = match (entry, &found[..]) {
             (Some(entry), all) => all.iter().find(|(name, _)| name == entry),
             (None, [one]) => Some(one),
-            (None, []) => return input("it has no `kernel void NAME(…)`"),
+            (None, []) => {
+                return input(
+                    "it has no `kernel void NAME(…)` of OpenCL C and no `__global__ void NAME(…)` of CUDA C++",
+                );
+            }
             (None, _) => return input(format!("it has several kernels; name one of {named} by --entry")),
         };
         let Some((name, written)) = chosen else {
@@ -66,14 +70,14 @@ fn argument(text: &str) -> Result<Argument> {
     let kind = if has("*") {
         let element = words.iter().find_map(|word| match word.trim_end_matches(|c: char| c.is_ascii_digit()) {
             "float" | "int" | "uint" | "unsigned" => Some(4),
-            "half" | "short" | "ushort" => Some(2),
+            "half" | "__half" | "short" | "ushort" => Some(2),
             _ => None,
         });
         let element = element.ok_or_else(unknown)?;
         if has("const") { Kind::In(element) } else { Kind::Out(element) }
     } else if has("float") {
         Kind::Float
-    } else if has("int") || has("uint") {
+    } else if has("int") || has("uint") || has("unsigned") {
         Kind::Int
     } else {
         return Err(unknown());
@@ -101,14 +105,14 @@ fn functions(code: &str) -> Vec<(String, String)> {
     let (tokens, mut at, mut found) = (tokens(code), 0, Vec::new());
     while at < tokens.len() {
         at += 1;
-        if !["kernel", "__kernel"].contains(&tokens[at - 1]) {
+        if !["kernel", "__kernel", "__global__"].contains(&tokens[at - 1]) {
             continue;
         }
         let mut words = Vec::new();
         // up to the bracket of the arguments; whatever else stands there begins no function
         while let Some(token) = tokens.get(at) {
             match *token {
-                "__attribute__" => at = behind_brackets(&tokens, at + 1),
+                "__attribute__" | "__launch_bounds__" => at = behind_brackets(&tokens, at + 1),
                 word if word.starts_with(|c: char| c.is_alphabetic() || c == '_') && !word.ends_with("kernel") => {
                     words.push(word);
                     at += 1;
@@ -154,6 +158,11 @@ mod tests {
         assert_eq!(found.entry, "scale");
         let sized = "__kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void scale(__global float *y) { }";
         assert_eq!(Signature::find(sized, None).unwrap().entry, "scale");
+        let cuda = "#include <cuda_fp16.h>\nextern \"C\" __global__ void __launch_bounds__(WG)\nhalve(const __half *__restrict__ x, unsigned int n,\n  float *y, unsigned m) {}\n__device__ void other(int n) {}";
+        let found = Signature::find(cuda, None).unwrap();
+        let kinds: Vec<(&str, Kind)> = found.arguments.iter().map(|a| (a.name.as_str(), a.kind)).collect();
+        assert_eq!(kinds, [("x", Kind::In(2)), ("n", Kind::Int), ("y", Kind::Out(4)), ("m", Kind::Int)]);
+        assert_eq!(found.entry, "halve");
         let odd = "__kernel void filter(__global float* kernel, const int n) {} typedef int kernel; kernel kernel void two(int n) {}";
         let names: Vec<String> = functions(odd).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["filter", "two"]);

@@ -161,10 +161,14 @@ pub fn of_program(args: &Args) -> Result<String> {
     Ok(text)
 }
 
-/// File of the reference.
-pub const REFERENCE: &str = "reference.cl";
+/// File of the reference: of the source's language, or in OpenCL C where that is there.
+pub fn reference(args: &Args) -> &'static str {
+    const OPENCL: &str = "reference.cl";
+    let is_cuda = args.source.as_deref().is_some_and(|source| source.ends_with(".cu"));
+    if is_cuda && !args.folder.join(OPENCL).exists() { "reference.cu" } else { OPENCL }
+}
 
-/// The file of an OpenCL C source, with the text of a reference made of the source where none is there.
+/// The file of a source, with the text of a reference made of the source where none is there.
 pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let source = args.source.as_deref().unwrap_or_default();
     let signature = Signature::find(code, args.entry.as_deref())?;
@@ -179,9 +183,11 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let length_of_output =
         output.and_then(|out| given.iter().find(|(name, _)| *name == out.name)).map(|(_, length)| length.to_string());
     let global = if args.global.is_empty() { vec![size.to_string()] } else { args.global.clone() };
-    let reference = args.folder.join(REFERENCE);
+    let reference_file = reference(args);
+    let reference = args.folder.join(reference_file);
     let reference_text = reference.exists().then(|| read_text(&reference, limits::TEXT)).transpose()?;
-    let of_reference = reference_text.as_deref().map(|text| entry_of_reference(text, &signature)).transpose()?;
+    let of_reference =
+        reference_text.as_deref().map(|text| entry_of_reference((reference_file, text), &signature)).transpose()?;
     let (entry, plain_entry) = (toml(&signature.entry), toml(of_reference.as_ref().unwrap_or(&signature.entry)));
     let (items, group) = match (args.reference_global.is_empty(), of_reference.is_some()) {
         (false, _) => (args.reference_global.clone(), args.reference_local.clone()),
@@ -196,7 +202,7 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let text = format!(
         "{}# the arguments in their order; outputs are compared with the reference\nargument = [\n{arguments}]\n\
          program = {{ file = {}, entry = {entry}, global = {}, local = {} }}\n\
-         reference = {{ file = \"{REFERENCE}\", entry = {plain_entry}, global = {}, local = {} }}\n\
+         reference = {{ file = \"{reference_file}\", entry = {plain_entry}, global = {}, local = {} }}\n\
          # floating-point operations and bytes of a problem, for GFLOP/s and GB/s; the error that is allowed\n\
          work = {{ flops = {}, bytes = {}, tolerance = \"1e-5\" }}\n",
         head(args)?,
@@ -222,7 +228,9 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
 /// Whether work-items of a group share something, so that the size of the group matters.
 pub fn works_together(code: &str) -> bool {
     let code = without_comments(code);
-    ["barrier(", "get_local_id", "get_local_size", "__local", "work_group_"].iter().any(|word| code.contains(word))
+    ["barrier(", "get_local_id", "get_local_size", "__local", "work_group_", "__syncthreads", "__shared__"]
+        .iter()
+        .any(|word| code.contains(word))
 }
 
 /// The lines of the arguments, and how many bytes each buffer has.
@@ -256,14 +264,14 @@ fn arguments(args: &Args, signature: &Signature, given: &[(&str, &str)], size: &
 }
 
 /// The function of a reference that is there: the one called as the program's is, or the only one; both take the same arguments.
-fn entry_of_reference(code: &str, program: &Signature) -> Result<String> {
+fn entry_of_reference((file, code): (&str, &str), program: &Signature) -> Result<String> {
     let found = Signature::find(code, Some(&program.entry)).or_else(|_| Signature::find(code, None));
-    let found = found.map_err(|e| e.at(REFERENCE))?;
+    let found = found.map_err(|e| e.at(file))?;
     let kinds = |of: &Signature| of.arguments.iter().map(|argument| argument.kind).collect::<Vec<_>>();
     match kinds(&found) == kinds(program) {
         true => Ok(found.entry),
         false => input(format!(
-            "{REFERENCE}: {} does not take the arguments of {}, in their order and of their kinds; the reference gets the same ones",
+            "{file}: {} does not take the arguments of {}, in their order and of their kinds; the reference gets the same ones",
             found.entry, program.entry
         )),
     }
