@@ -9,7 +9,7 @@
 #   nvrtc      NVIDIA's run-time compiler and CUDA's headers under .nvrtc (97 MB): programs for NVIDIA GPUs without one
 #   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
 #   slurm      Slurm (4 MB): the test of a sweep on a cluster of one node
-#   chromium   Chromium and Node.js (130 MB): the tests of the page of docs/try, scripts/web.sh --test
+#   chromium   Chromium and Node.js (130 MB): the tests of the page of docs/try, scripts/release/web.sh --test
 #
 # SEQTUNE_TORCH_DIR names an existing torch 2.11.0 folder (with include/ and lib/) to use instead of a download.
 set -euo pipefail
@@ -181,8 +181,8 @@ node_ready() { command -v node >/dev/null; }
 install_chromium() {
     say "installing Chromium and Node.js (130 MB)"
     # what is there stays as it is: a newer Node.js of another origin goes before Debian's
-    chromium_ready || install chromium || say "Chromium is not there: scripts/web.sh --test leaves the page out"
-    node_ready || install nodejs || say "Node.js is not there: scripts/web.sh --test leaves the module out"
+    chromium_ready || install chromium || say "Chromium is not there: scripts/release/web.sh --test leaves the page out"
+    node_ready || install nodejs || say "Node.js is not there: scripts/release/web.sh --test leaves the module out"
 }
 
 get_libtorch() {

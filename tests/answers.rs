@@ -99,7 +99,7 @@ fn what_a_shipped_model_says_was_shown_is_what_its_data_show_and_a_tenth_of_thes
         let table = table(&kernel, files);
         let stored = model.meta.shown.clone();
         let again = record(&mut model, &[(kernel.clone(), table.clone())], 2).unwrap();
-        assert_eq!(again.len(), stored.len(), "{folder}: scripts/shown.sh records it");
+        assert_eq!(again.len(), stored.len(), "{folder}: scripts/figures/shown.sh records it");
         for (a, b) in again.iter().zip(&stored) {
             assert_eq!((a.problems, a.held_out, &a.data), (b.problems, b.held_out, &b.data), "{folder}");
             assert!((a.least - b.least).abs() < ERROR, "{folder}: {a:?} is stored as {b:?}");

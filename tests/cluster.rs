@@ -26,11 +26,11 @@ mkdir runs
 # a task of an array submits a job that is none, which has the task's variables nevertheless
 cat > submits.sh <<END
 #!/bin/sh
-[ "\$SLURM_ARRAY_TASK_ID" = 1 ] || exec sbatch --oversubscribe --output=log-plain "$2/scripts/sweep.sbatch" gemm --sample 2 \
+[ "\$SLURM_ARRAY_TASK_ID" = 1 ] || exec sbatch --oversubscribe --output=log-plain "$2/scripts/cluster/sweep.sbatch" gemm --sample 2 \
     --problems problems.txt -o plain.jsonl
 END
 sbatch --oversubscribe --array=1-2 --output=/dev/null submits.sh
-job=$(sbatch --parsable --oversubscribe --array=1-4 --output=log-%a "$2/scripts/sweep.sbatch" gemm --sample 12 \
+job=$(sbatch --parsable --oversubscribe --array=1-4 --output=log-%a "$2/scripts/cluster/sweep.sbatch" gemm --sample 12 \
     --problems problems.txt -o runs/gemm.jsonl)
 records() { grep -c '"outcome"' "runs/gemm.$1-of-4.jsonl" 2>/dev/null || true; }
 until [ "$(records 1)" -gt 12 ] 2>/dev/null; do sleep 0.1; done
@@ -75,7 +75,7 @@ fn an_array_of_slurm_measures_every_problem_once_though_tasks_are_killed_and_que
     let wrapper = write(folder.path(), "seqtune.sh", wrapper.as_bytes());
     std::fs::set_permissions(&wrapper, PermissionsExt::from_mode(0o755)).unwrap();
     write(folder.path(), "job.sh", JOB.as_bytes());
-    let script = root().join("scripts/slurm_one_node.sh");
+    let script = root().join("scripts/cluster/slurm_one_node.sh");
     let words = [
         &format!("{place}/slurm"),
         "bash",

@@ -1,4 +1,4 @@
-//! The documents against the tree and the program: lengths, sections, links, and the command lines that they show.
+//! The documents against the tree and the program: sentences, sections, links, and the command lines that they show.
 
 mod common;
 
@@ -7,17 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The sections of README, in their order.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 10] = [
     "# seqtune",
-    "## A prediction",
-    "## How good it is",
+    "## First prediction",
+    "## Start with your own code",
     "## Install",
-    "## The four calls",
-    "## Your own kernel",
-    "## Into your library",
+    "## How good it is",
+    "## When not to use it",
+    "## Documentation",
     "## Limits",
     "## Patent",
-    "## More",
     "## Licence",
 ];
 
@@ -30,7 +29,11 @@ fn documents() -> Vec<PathBuf> {
     let folders = ["guide", "reference", "integrations", "results", "internals"];
     let entries = folders.iter().flat_map(|f| std::fs::read_dir(root().join("docs").join(f)).unwrap());
     let docs = entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(docs).collect()
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]
+        .map(|name| root().join(name))
+        .into_iter()
+        .chain(docs)
+        .collect()
 }
 
 /// Lines that are text, and lines in fences or indented by four columns, where no paragraph or item goes on.
@@ -70,16 +73,95 @@ fn links(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn readme_and_architecture_are_short_and_in_order() {
+fn readme_has_its_sections_in_order() {
     let readme = read(&root().join("README.md"));
-    for (text, most) in [(&readme, 140), (&read(&root().join("ARCHITECTURE.md")), 120)] {
-        assert!(text.lines().count() <= most, "{} lines", text.lines().count());
-        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 120).collect();
-        assert_eq!(long, [""; 0]);
-    }
     let headings: Vec<&str> = prose_and_code(&readme).0.into_iter().filter(|line| line.starts_with('#')).collect();
     assert_eq!(headings, SECTIONS);
     assert!(readme.find("](docs/results/predicted-or-searched.svg)") < readme.find("\n## "), "the picture comes first");
+}
+
+/// Paragraphs and list items of a document, each on a line: no code, tables, headings, pictures or comments.
+fn paragraphs(text: &str) -> Vec<String> {
+    let (mut found, mut open, mut hidden) = (Vec::new(), String::new(), false);
+    let mut fenced = false;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") {
+            fenced = !fenced;
+        }
+        hidden |= trimmed.starts_with("<!--");
+        let is_item = |t: &str| {
+            let digits = t.len() - t.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            t.starts_with("* ") || t.starts_with("- ") || (digits > 0 && t[digits..].starts_with(". "))
+        };
+        let is_code = fenced || trimmed.starts_with("```") || hidden || (line.starts_with("    ") && open.is_empty());
+        let ends = trimmed.is_empty() || trimmed.starts_with(['|', '#', '<']) || trimmed.starts_with("![");
+        if (is_code || ends || is_item(trimmed)) && !open.is_empty() {
+            found.push(std::mem::take(&mut open));
+        }
+        if !is_code && !ends {
+            let text = if is_item(trimmed) { trimmed.split_once(' ').map_or("", |(_, rest)| rest) } else { trimmed };
+            open = format!("{open} {text}").trim().into();
+        }
+        hidden &= !trimmed.ends_with("-->");
+    }
+    if open.is_empty() { found } else { [found, vec![open]].concat() }
+}
+
+/// The words of each sentence; a span of code is one word, and a link is its text.
+fn sentences(text: &str) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for paragraph in paragraphs(text) {
+        let spans = paragraph.split('`').enumerate().map(|(at, part)| if at % 2 == 1 { "Code" } else { part });
+        let mut plain: String = spans.collect();
+        while let Some((before, rest)) = plain.split_once("](") {
+            plain = format!("{before}{}", rest.split_once(')').map_or("", |(_, behind)| behind));
+        }
+        let plain = plain.replace(['[', ']', '*', '_', '"', '(', ')'], " ");
+        let mut words: Vec<String> = Vec::new();
+        let all: Vec<&str> = plain.split_whitespace().collect();
+        for (at, word) in all.iter().enumerate() {
+            words.extend(word.chars().any(char::is_alphanumeric).then(|| word.to_string()));
+            let is_next = |next: &&str| next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+            let ends = word.ends_with(['.', '?', '!']) && all.get(at + 1).is_none_or(is_next);
+            if (ends || at + 1 == all.len()) && !words.is_empty() {
+                found.push(std::mem::take(&mut words));
+            }
+        }
+    }
+    found
+}
+
+/// Words that turn a sentence around, so that its subject comes late.
+const OPENERS: [&str; 6] = ["Of", "What", "That", "As", "Where", "Which"];
+
+#[test]
+fn sentences_are_short_and_begin_with_their_subject() {
+    let mut faults = Vec::new();
+    for document in documents() {
+        let name = document.strip_prefix(root()).unwrap().display().to_string();
+        let all = sentences(&read(&document));
+        let mut lengths: Vec<usize> = all.iter().map(Vec::len).collect();
+        lengths.sort_unstable();
+        let median = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
+        if median > 16 {
+            faults.push(format!("{name}: half of the sentences have {median} words or more"));
+        }
+        for words in all {
+            if words.len() > 35 || OPENERS.contains(&words[0].as_str()) {
+                faults.push(format!("{name}: {} words: {}", words.len(), words.join(" ")));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn long_and_turned_sentences_are_found() {
+    let text = "# Of heads\n\nOne. Two `a. B` three (four. Five.)\n\n    Of code\n\n* Which item\n  goes [on here](x.md).\n| Of | cells |\n";
+    let lengths: Vec<usize> = sentences(text).iter().map(Vec::len).collect();
+    assert_eq!(lengths, [1, 4, 1, 5], "{:?}", sentences(text));
+    assert_eq!(sentences(text)[3][0], "Which");
 }
 
 #[test]
@@ -137,7 +219,7 @@ fn every_command_line_has_a_verb_and_options_that_the_program_knows() {
 
 #[test]
 fn the_page_on_triton_shows_what_is_computed_from_counted_machine_code() {
-    let script = root().join("scripts/triton_article.py");
+    let script = root().join("scripts/figures/triton_article.py");
     match std::process::Command::new("python3").arg(script).arg("check").output() {
         Ok(output) if String::from_utf8_lossy(&output.stderr).contains("No module named 'tomllib'") => {
             println!("skipped: Python here has no tomllib; it takes Python 3.11 or newer");

@@ -1,4 +1,4 @@
-//! `scripts/inductor_log.py`: what Inductor prints, in the forms that logs have, as `import autoheuristic` reads it.
+//! `scripts/integrations/inductor_log.py`: what Inductor prints, in the forms that logs have, as `import autoheuristic` reads it.
 
 mod common;
 
@@ -29,8 +29,11 @@ fn product() -> String {
 
 /// The rows that are made of logs, what is said beside them and the exit code; `None` without Python.
 fn made(files: &[&str], folder: &Path) -> Option<(Vec<String>, String, i32)> {
-    let Ok(done) =
-        Command::new("python3").arg(root().join("scripts/inductor_log.py")).args(files).current_dir(folder).output()
+    let Ok(done) = Command::new("python3")
+        .arg(root().join("scripts/integrations/inductor_log.py"))
+        .args(files)
+        .current_dir(folder)
+        .output()
     else {
         println!("skipped: python3 is missing; `apt-get install python3` brings it");
         return None;
@@ -164,7 +167,7 @@ fn what_is_made_of_a_log_is_imported_with_its_failures() {
     write(folder.path(), "mm.log", product().replace("  mm", &format!("{failed}  mm")).as_bytes());
     let Some((rows, _, _)) = made(&["mm.log"], folder.path()) else { return };
     let done = Command::new("python3")
-        .arg(root().join("scripts/inductor_log.py"))
+        .arg(root().join("scripts/integrations/inductor_log.py"))
         .arg(folder.path().join("mm.log"))
         .output()
         .unwrap();

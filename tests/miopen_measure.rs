@@ -1,4 +1,4 @@
-//! `scripts/miopen_measure.py`: its plan, and the whole of it on a double of MIOpen's driver.
+//! `scripts/integrations/miopen_measure.py`: its plan, and the whole of it on a double of MIOpen's driver.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn measure(folder: &std::path::Path, more: &[&str]) -> Option<Output> {
     std::fs::create_dir_all(folder.join("system")).unwrap();
     std::fs::write(folder.join("system/gfx942_ConvX_encoder.ktn.model"), "").unwrap();
     let program = ["network.txt", "--solver", "ConvHipImplicitGemmGroupFwdXdlops,ConvHipImplicitGemmGroupBwdXdlops"];
-    let script = root().join("scripts/miopen_measure.py");
+    let script = root().join("scripts/integrations/miopen_measure.py");
     let mut command = Command::new("python3");
     command.arg(script).args(program).args(["--rounds", "2", "--system"]).arg(folder.join("system"));
     command.arg("--seqtune").arg(env!("CARGO_BIN_EXE_seqtune")).arg("--models").arg(root().join("models/miopen"));

@@ -124,5 +124,8 @@ fn a_file_of_an_older_format_is_refused_with_the_way_out() {
     let older = meta["seqtune"].replacen("seqtune-model-4", "seqtune-model-3", 1);
     let written = encode(&weights, (&trees, &[]), HashMap::from([("seqtune".to_string(), older)]), Dtype::F32).unwrap();
     let sentence = answer(&written).unwrap_err();
-    assert!(sentence.contains("format seqtune-model-3 is not seqtune-model-4; scripts/convert_files.py"), "{sentence}");
+    assert!(
+        sentence.contains("format seqtune-model-3 is not seqtune-model-4; scripts/data/convert_files.py"),
+        "{sentence}"
+    );
 }

@@ -1,4 +1,4 @@
-//! What is read of Triton's autotuner and written for PyTorch Inductor. The real programs are met by scripts/triton.sh and scripts/inductor.sh.
+//! What is read of Triton's autotuner and written for PyTorch Inductor. The real programs are met by scripts/integrations/triton.sh and scripts/integrations/inductor.sh.
 
 mod common;
 #[path = "common/invented.rs"]

@@ -100,7 +100,7 @@ impl Header {
         }
         match serde_json::from_str(text) {
             Ok(Versioned { format }) if format != FORMAT => input(format!(
-                "format {format} is not {FORMAT}; scripts/convert_files.py FILE converts datasets of before"
+                "format {format} is not {FORMAT}; scripts/data/convert_files.py FILE converts datasets of before"
             )),
             _ => {
                 let header: Header = serde_json::from_str(text)

@@ -2,7 +2,7 @@
 //!
 //! How much each part of the model counts ([`crate::opinion_pool`]), a temperature for the scores that candidates are ranked by (temperature
 //! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
-//! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (LOG.md), because
+//! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (docs/log), because
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure, where nothing was shown of the model
 //! ([`crate::shown`]).
 

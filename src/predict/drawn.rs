@@ -1,4 +1,4 @@
-//! The draws of tests, of all packages: always the same, and others where `SEQTUNE_TEST_SEED` says so. `scripts/luck.sh` does.
+//! The draws of tests, of all packages: always the same, and others where `SEQTUNE_TEST_SEED` says so. `scripts/checks/luck.sh` does.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -1,7 +1,7 @@
 //! Boosted trees on problem, config and their features: what a model has beside its networks.
 //!
 //! They rank all candidates, as the published predictors do, and err in other places than networks: both together are better than either
-//! (LOG.md). For training they label problems that nobody measured.
+//! (docs/log). For training they label problems that nobody measured.
 
 use crate::error::{Result, input};
 use crate::featurizer::Instance;

@@ -102,7 +102,7 @@ impl Meta {
         let Some(text) = metadata.get(DESCRIPTION) else { return input("is not a seqtune model") };
         match serde_json::from_str(text) {
             Ok(Versioned { format }) if format != FORMAT => input(format!(
-                "format {} is not {FORMAT}; scripts/convert_files.py FILE converts models of before",
+                "format {} is not {FORMAT}; scripts/data/convert_files.py FILE converts models of before",
                 quoted(&format)
             )),
             _ => Ok(()),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Tensors and metadata as safetensors bytes: in single precision, or small (`I8`), matrices as bytes with a scale for each row (a
 /// tensor `NAME.scale`) and vectors in half precision. What that rounds moves a validation score by less than 0.001 nats, a hundredth of
-/// the difference between two trainings (LOG.md). Trees are one
+/// the difference between two trainings (docs/log). Trees are one
 /// tensor of bytes, packed by bincode and zlib, which knows when they are damaged; profiles another.
 ///
 /// # Errors

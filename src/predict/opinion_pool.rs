@@ -2,7 +2,7 @@
 //!
 //! Likelihood, re-ranker and trees each give a probability that a config is the best; the pool is a weighted product of that (a logarithmic opinion
 //! pool, Genest and Zidek 1986). How much each counts is learned on the problems that chose the networks' weights, because it differs: trees
-//! help on A100 mm and hardly on flex_attention (LOG.md).
+//! help on A100 mm and hardly on flex_attention (docs/log).
 
 /// Logarithms of how probably a config is the best of those that are compared: by the decoder's likelihood, the re-ranker, and the trees of values
 /// and of lists. 0 where a model has no such part.

@@ -3,7 +3,7 @@
 //! Extremely randomised trees over the features of problems weigh the learned ones: each counts by how often it shares a leaf with the asked one
 //! (forest weights, as in quantile regression forests, Meinshausen 2006). That is a distribution over whole profiles, so that it tells what a choice
 //! costs if the likeness deceives. Where problems are told by statistics, and few were learned, it knows more than networks and boosted trees do
-//! (LOG.md), which learn config by config. Kernels ask for it by `profiles`.
+//! (docs/log), which learn config by config. Kernels ask for it by `profiles`.
 
 use crate::calibration::LOSS;
 use crate::extra_trees::ExtraTrees;

@@ -1,7 +1,7 @@
 //! What stated probabilities are worth by device: where a model learned, where it never was, and where a few problems were measured since.
 //!
 //! A model asked about a device that it was not trained on is as sure as ever, and right less often. How much less was learned by leaving
-//! devices out, of many kernels at once (`scripts/unseen.sh`): log-odds shrink by `SLOPE`, and fall by `NEAR` and by `FAR` for each unit of
+//! devices out, of many kernels at once (`scripts/figures/unseen.sh`): log-odds shrink by `SLOPE`, and fall by `NEAR` and by `FAR` for each unit of
 //! [`distance`]. What is said of a few problems of the device corrects that, as a line through the log-odds (Platt 1999) that is held to it.
 //! The line holds for the first choice and for the first few together: it is learned of where in the ranking the best config stood.
 

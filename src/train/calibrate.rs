@@ -17,7 +17,7 @@ const STEPS: usize = 60;
 pub const LIKELIHOOD: PoolWeights = [1.0, 0.0, 0.0, 0.0];
 
 /// Where nothing is held out to learn it of: on small parts of the library's sweeps first choices are faster than with equal weights,
-/// because the likelihood is surest of what it knows by heart (LOG.md).
+/// because the likelihood is surest of what it knows by heart (docs/log).
 const BY_HEART: PoolWeights = [0.0, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0];
 
 /// Where profiles of learned problems answer: what networks say config by config is not asked.

@@ -1,4 +1,4 @@
-//! Which kernels share a model: none by default, because each is learned better alone (LOG.md).
+//! Which kernels share a model: none by default, because each is learned better alone (docs/log).
 
 use seqtune_data::Table;
 use seqtune_predict::counted;

@@ -17,7 +17,7 @@ pub fn listwise(rank: &Tensor, target: &Tensor) -> Tensor {
 /// What is wrong with the order by `rank` (B, R) of configs that cost so many times the best (B, R): each pair in the wrong order counts as
 /// much as exchanging the two would change the discounted gain (LambdaLoss, Wang et al. 2018). Mean over the problems.
 ///
-/// The listwise loss cares for the best; this one also for who comes second and third: it makes the best of short lists better (LOG.md).
+/// The listwise loss cares for the best; this one also for who comes second and third: it makes the best of short lists better (docs/log).
 pub fn pairwise(rank: &Tensor, cost: &Tensor) -> Tensor {
     let real = rank.gt(FILLER / 2.0).to_kind(Kind::Float); // (B, R)
     let relevance = ((cost - 1.0) * (-1.0 / FALL)).exp() * LEVELS;

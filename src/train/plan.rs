@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Temperature of the soft target where none is chosen.
 pub const SHARP: f64 = 0.05;
 
-/// Swept problems that choose weights, at least: to learn from fewer serves the model better (LOG.md).
+/// Swept problems that choose weights, at least: to learn from fewer serves the model better (docs/log).
 pub const FEWEST: usize = 5;
 
 /// Training and validation problems of one kernel, as indices into its table.

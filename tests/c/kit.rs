@@ -15,9 +15,9 @@ pub fn toy() -> [String; 2] {
     [toy.join("model").display().to_string(), toy.display().to_string()]
 }
 
-/// Runs `scripts/install.sh`; what it said, and its exit code.
+/// Runs `scripts/release/install.sh`; what it said, and its exit code.
 pub fn install(words: &[&str]) -> (String, Option<i32>) {
-    let output = Command::new(root().join("scripts/install.sh")).args(words).output().unwrap();
+    let output = Command::new(root().join("scripts/release/install.sh")).args(words).output().unwrap();
     (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
 }
 
@@ -29,7 +29,7 @@ pub fn built() -> PathBuf {
     folders.into_iter().find(holds).expect("cargo builds the libraries for these tests").to_path_buf()
 }
 
-/// The library as `scripts/install.sh` installs it; `None`, with a word, where there is no C compiler.
+/// The library as `scripts/release/install.sh` installs it; `None`, with a word, where there is no C compiler.
 pub fn prefix() -> Option<&'static Path> {
     static PREFIX: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let prefix = PREFIX.get_or_init(|| {

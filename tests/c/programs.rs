@@ -141,8 +141,8 @@ fn the_installer_says_what_is_wrong_with_its_words() {
     let place = folder.path().join("file").display().to_string();
     std::fs::write(&place, "").unwrap();
     for (words, sentence) in [
-        (&[] as &[&str], "usage: scripts/install.sh PREFIX [BUILT]"),
-        (&["a", "b", "c"], "usage: scripts/install.sh PREFIX [BUILT]"),
+        (&[] as &[&str], "usage: scripts/release/install.sh PREFIX [BUILT]"),
+        (&["a", "b", "c"], "usage: scripts/release/install.sh PREFIX [BUILT]"),
         (&["--prefix=/x"], "`--prefix=/x` is no folder; usage: "),
         (&[place.as_str()], "is no folder; usage: "),
         (&[folder.path().to_str().unwrap(), "/none"], "/none holds no libseqtune_c.so; build it by: cargo build"),

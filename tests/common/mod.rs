@@ -157,14 +157,16 @@ pub fn opencl_or_skip() -> bool {
     found
 }
 
-/// A public file that lies in `../shared/data`, beside the clone; `None`, with a word, where it does not.
+/// A public file in the folder that `SEQTUNE_TEST_DATA` names; `None`, with a word, where it is not there.
 pub fn public(file: &str, from: &str) -> Option<String> {
-    let path = format!("../shared/data/{file}");
-    let is_there = root().join(&path).exists();
-    if !is_there {
-        println!("skipped: {path} is not here; it takes the public file of that name, from {from}");
+    let folder = std::env::var_os("SEQTUNE_TEST_DATA");
+    let path = folder.map(|folder| root().join(folder).join(file)).filter(|path| path.exists());
+    if path.is_none() {
+        println!(
+            "skipped: {file} is not here; SEQTUNE_TEST_DATA names a folder with public files, this one from {from}"
+        );
     }
-    is_there.then_some(path)
+    path.map(|path| path.display().to_string())
 }
 
 /// Sends a signal to a process that a test has started: the program `kill` is not on every machine.

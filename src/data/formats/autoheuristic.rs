@@ -295,7 +295,7 @@ fn config(choice: &str) -> Option<String> {
     Some(own.map(|(name, value)| format!("{}={value}", name.replace('-', "_"))).collect::<Vec<_>>().join(","))
 }
 
-/// Refuses a device that cannot be the one of the metadata. Files that are made of a log, by scripts/inductor_log.py, tell none.
+/// Refuses a device that cannot be the one of the metadata. Files that are made of a log, by scripts/integrations/inductor_log.py, tell none.
 fn fits(head: &Head, device: &Device) -> Result<()> {
     if head.device_capa == (0, 0) {
         return Ok(());

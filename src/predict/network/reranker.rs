@@ -173,7 +173,7 @@ impl<'a> BatchScorer<'a> {
     }
 
     /// As [`BatchScorer::take`], of configs that are compared with one another: the rank is the logarithm of how probable each is the best of them,
-    /// the networks' probabilities averaged. What one network alone is sure of then comes early in a short list (LOG.md).
+    /// the networks' probabilities averaged. What one network alone is sure of then comes early in a short list (docs/log).
     pub fn averaged(&mut self) -> Vec<Scores> {
         self.score_waiting();
         let ranks = mixed(&self.ranks);

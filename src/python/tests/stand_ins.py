@@ -1,6 +1,6 @@
 """Stand-ins of Triton's, PyTorch's and Helion's modules: as much as this package calls, with the names and signatures of theirs.
 
-The real packages are met by scripts/triton.sh, scripts/inductor.sh and scripts/helion.sh.
+The real packages are met by scripts/integrations/triton.sh, scripts/integrations/inductor.sh and scripts/integrations/helion.sh.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Helion's backend, on a stand-in; scripts/helion.sh meets Helion itself."""
+"""Helion's backend, on a stand-in; scripts/integrations/helion.sh meets Helion itself."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""Inductor's choices, on a stand-in; scripts/inductor.sh meets PyTorch itself."""
+"""Inductor's choices, on a stand-in; scripts/integrations/inductor.sh meets PyTorch itself."""
 
 import pickle
 import sys

@@ -1,4 +1,4 @@
-"""seqtune inside Kernel Tuner: with the real package, in its simulation mode. scripts/kernel_tuner.sh runs it."""
+"""seqtune inside Kernel Tuner: with the real package, in its simulation mode. scripts/integrations/kernel_tuner.sh runs it."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def configs(results, names):
     return [{name: int(result[name]) for name in names} for result in results]
 
 
-@unittest.skipUnless(CACHE, "no exported cache is named; scripts/kernel_tuner.sh exports one and names it")
+@unittest.skipUnless(CACHE, "no exported cache is named; scripts/integrations/kernel_tuner.sh exports one and names it")
 class Strategies(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""The decorator for Triton kernels, on a stand-in; scripts/triton.sh meets Triton itself."""
+"""The decorator for Triton kernels, on a stand-in; scripts/integrations/triton.sh meets Triton itself."""
 
 import sys
 import unittest

@@ -1,4 +1,4 @@
-"""What a type checker has to accept, and infer: scripts/python.sh runs mypy --strict on it."""
+"""What a type checker has to accept, and infer: scripts/checks/python.sh runs mypy --strict on it."""
 
 import pathlib
 

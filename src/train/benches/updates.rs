@@ -1,6 +1,6 @@
 //! Updates a second on the shipped sweep of gemm, on one thread: `cargo bench -p seqtune-train --bench updates`.
 //!
-//! Prints JSON that `scripts/torch_speed.py` reads: how many updates took how long, and the sizes of the network and of a batch. Argument,
+//! Prints JSON that `scripts/figures/torch_speed.py` reads: how many updates took how long, and the sizes of the network and of a batch. Argument,
 //! behind `--`: a number of updates. The problems are the measured ones alone: those that trees
 //! label make batches of the same sizes, but for fewer nodes.
 

@@ -1,7 +1,7 @@
 //! Boosted trees beside the networks of tuned configs: how probable each legal value of a parameter is after those before it.
 //!
 //! A forest for each parameter gives every legal value a score by problem, prefix and what the value decides; the softmax over the values is fitted
-//! to what was tuned (ListNet, Cao et al. 2007). Of some ten thousand problems trees and networks together need fewer nats than either (LOG.md).
+//! to what was tuned (ListNet, Cao et al. 2007). Of some ten thousand problems trees and networks together need fewer nats than either (docs/log).
 
 use crate::gbdt::fit_lists;
 use seqtune_data::Table;

@@ -74,7 +74,7 @@ pub fn fit_lists(columns: usize, train: ListRows, held: ListRows, seed: u64) -> 
 }
 
 /// Rows of weight 1 that draw the offsets of problems to nought as strongly, of problems of one config; the more configs, the less. 4 to 8 are the
-/// best on small parts of the library's sweeps; of many configs it does not matter (LOG.md).
+/// best on small parts of the library's sweeps; of many configs it does not matter (docs/log).
 const DRAWN: f32 = 6.0;
 
 /// What is known of problems, as trees learn it.

@@ -6,7 +6,7 @@ use seqtune_predict::forest::Node;
 const RATE: f64 = 0.05;
 const LEAVES: usize = 63;
 /// Rows of a leaf at least: LightGBM's 20 of a thousand rows and more. Of fewer, 0.7 of their root, or so few that a budget of seconds buys would
-/// teach nothing (LOG.md).
+/// teach nothing (docs/log).
 fn least_rows(rows: usize) -> u32 {
     (0.7 * (rows as f64).sqrt()).round().clamp(2.0, 20.0) as u32
 }
