@@ -13,40 +13,47 @@ use seqtune_predict::query::WIDTH;
 use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 
-/// Prints the program's own figures for a model: legality, latency, throughput
+/// Measures legality, latency and throughput of a model's predictions
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder of the model
     model: PathBuf,
-    /// Kernel name, or the path of its folder [default: the one that the model serves]
+    /// Kernel name, or the path of its folder [default: the model's only kernel]
     kernel: Option<String>,
-    /// Device that predictions are timed for: one that the model learned or a described one, by name, `live`, or a .toml file [default: the one that the model learned, of several a live one]
+    /// Device to time predictions for: a name, `live`, an id or a .toml file
+    ///
+    /// A name is that of a training device of the model or of a described device. An id is for instance `opencl:0`.
+    ///
+    /// [default: the model's training device; of several, one that is live]
     #[arg(long)]
     device: Option<String>,
-    /// Predictions of random problems over all devices that are checked for legality, 1 to 1,000,000,000
+    /// Random problems to check for legal predictions, 1 to 1,000,000,000
+    ///
+    /// The problems are spread over all described devices and the model's training devices.
     #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000_000))]
     legality: usize,
-    /// Single predictions timed, 1 to 1,000,000
+    /// Single predictions to time, 1 to 1,000,000
     #[arg(long, default_value_t = 500, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     latency: usize,
-    /// Problems of the timed batch, 1 to 1,000,000
+    /// Problems in the timed batch, 1 to 1,000,000
     #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     batch: usize,
-    /// Problems of which every legal config is judged, 0 to 10,000
+    /// Problems whose legal configs are all scored, 0 to 10,000
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::WIDTH))]
     judged: usize,
-    /// Widths of the timed beams, 1 to 10,000, separated by commas
+    /// Beam widths to time, 1 to 10,000, separated by commas
     #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH], value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: Vec<usize>,
-    /// Threads for legality and batch, 1 to 1,024 [default: all cores]
+    /// Threads of --legality, --batch and --judged, 1 to 1,024 [default: all cores]
     #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
     threads: Option<usize>,
+    /// Seed of the random problems
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Which form of the model answers
+    /// Form of the model to time
     #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
-    /// The figures as one JSON object
+    /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
 }

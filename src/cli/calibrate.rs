@@ -16,34 +16,44 @@ use seqtune_predict::{Meta, Model, Predictor, Quality};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Learns what a model's probabilities are worth on a device that it never saw, from a few problems of it; or how an older model's errors go together
+/// Calibrates a model's probabilities for a new device from a few problems
 ///
-/// What is learned is kept in the model's file or files; the ranking stays as it is. Twenty problems do. Given again, problems of a device replace
-/// what was learned of it before. A model that is trained on the device learns more: `train --from`.
+/// Pass measured or tuned problems of a device that the model was not trained on. Twenty problems are enough. The calibration is stored in
+/// the model's file or files. The ranking of configs does not change. A later run with problems of the same device replaces its
+/// calibration. Training on the device teaches the model more: see `train --from`.
 ///
-/// With --shown it records what first choices are worth on problems that nothing was learned from, and which sizes were learned; `predict` says
-/// so, and marks only what is less sure. Training records it too, of what it holds out.
+/// With --shown, the command records how good first choices are on held-out problems, and which sizes the model was trained on. `predict`
+/// then prints this. It marks an answer unsure only if it is less certain than nine tenths of the held-out answers, or if a size is outside
+/// the training range. Training records the same for the problems that it holds out.
 ///
-/// Of a model's own datasets it learns what older models do not know: of sweeps how errors go together, which `predict --measured` needs; of tuned
-/// configs what probabilities are worth on the model's own devices. Models that are trained now know both.
+/// With the model's own datasets, the command adds what models of older versions lack. From sweeps it learns how prediction errors are
+/// correlated, which `predict --measured` needs. From tuned configs it calibrates the probabilities on the model's own devices. New models
+/// already contain both.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder of the model, or of models of one kernel each
     model: PathBuf,
-    /// Datasets of devices that the model was not trained on, or its own: then it learns from what chose its weights
+    /// Datasets of devices that the model was not trained on, or its own datasets
+    ///
+    /// The command uses the validation problems of the model's own datasets, which selected its weights. For sweeps of a small space it
+    /// uses the training problems too.
     #[arg(required = true)]
     datasets: Vec<PathBuf>,
-    /// Kernel name or folder [default: the one that the datasets name]
+    /// Kernel name or folder [default: the kernel named in the datasets]
     #[arg(long)]
     kernel: Option<String>,
-    /// Quantity that configs are compared by
+    /// Quantity by which configs are compared
+    ///
+    /// --shown ignores it and records each objective of the model.
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
-    /// Records what first choices are worth on problems held out instead, and learns nothing: of shapes that none of the model's own data has, which
-    /// are given too, else of those held out of them
+    /// Record how good first choices are on held-out problems; calibrate nothing
+    ///
+    /// The datasets must include the model's own. The command prefers problems whose shapes occur in none of the model's own data. Without
+    /// enough of those, it uses the held-out problems of the model's own data. It needs at least 5 problems of a device.
     #[arg(long)]
     shown: bool,
-    /// What was learned as JSON, a line for each device and file
+    /// Print the results as JSON, one line per device and file
     #[arg(long)]
     json: bool,
 }

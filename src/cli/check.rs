@@ -16,16 +16,23 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Verifies a model, a dataset, a kernel or a list of devices as a whole, and says what it holds
+/// Verifies models, datasets, kernels and device lists, and summarizes each
+///
+/// Every file is read in full. Models and datasets are also checked against their kernel, if it is found.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folders or files: of a model or models, a dataset, a kernel (its folder or kernel.toml), or devices (.toml)
+    /// Models, datasets, kernels or device lists, as folders or files
+    ///
+    /// A model is a folder, a folder of models or a .safetensors file. A kernel is its folder or its kernel.toml. Any other .toml file is a
+    /// device list.
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Kernel that datasets and models of its name are held against [default: the one that is here under that name]
+    /// Kernel to check the datasets and models of that name against
+    ///
+    /// [default: the kernel found under that name]
     #[arg(long, value_name = "NAME OR FOLDER")]
     kernel: Option<String>,
-    /// One JSON object per path
+    /// Print one JSON object per path
     #[arg(long)]
     json: bool,
 }

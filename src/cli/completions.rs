@@ -4,9 +4,12 @@ use clap::Command;
 use clap_complete::Shell;
 use seqtune_predict::error::{Error, Result};
 
-/// Prints completions for a shell: `seqtune completions bash > ~/.local/share/bash-completion/completions/seqtune`
+/// Prints completions for a shell
+///
+/// For instance: `seqtune completions bash > ~/.local/share/bash-completion/completions/seqtune`
 #[derive(clap::Args)]
 pub struct Args {
+    /// Shell to complete commands in
     shell: Shell,
 }
 

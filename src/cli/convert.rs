@@ -8,7 +8,9 @@ use seqtune_predict::error::Result;
 use seqtune_predict::kernel::Kernel;
 use std::path::PathBuf;
 
-/// Converts a dataset without loss: to packed where OUTPUT ends in .sqt, else to a journal
+/// Converts a dataset between a journal and the packed format, without loss
+///
+/// The output is packed if its name ends in .sqt, else a journal.
 #[derive(clap::Args)]
 pub struct Args {
     /// Journal or packed file
@@ -16,7 +18,9 @@ pub struct Args {
     /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Carries the data over to this version of their kernel: a parameter that is new has the value that its `before` states
+    /// Folder of the kernel version to migrate the data to
+    ///
+    /// A new parameter gets the value of its `before` key.
     #[arg(long, value_name = "FOLDER")]
     kernel: Option<String>,
     #[command(flatten)]

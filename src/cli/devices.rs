@@ -4,10 +4,10 @@ use seqtune_measure::registry::{HOST, devices, live_device};
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Device, LIMIT_NAMES};
 
-/// Lists the devices that open here, why others do not, and the devices known as descriptions
+/// Lists the devices that open here, why others do not, and described devices
 #[derive(clap::Args)]
 pub struct Args {
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }

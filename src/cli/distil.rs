@@ -5,36 +5,44 @@ use seqtune_predict::error::Result;
 use seqtune_predict::limits;
 use std::path::PathBuf;
 
-/// Distils a model into a small decoder that answers in a fraction of the time; started again after an interruption, it goes on
+/// Distils a model into a small, fast decoder; resumes if interrupted
 ///
-/// The small decoder learns what the whole model says of measured and of invented problems. `predict` takes it where its first choices are
-/// level with the whole model's on the validation problems.
+/// To resume, run the same command again.
+///
+/// The small decoder learns the predictions of the full model for measured and for invented problems. It answers in a fraction of the
+/// time. `predict` uses it if its first choices are level with those of the full model on the validation problems.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder of the model, or of models of one kernel each
     pub model: PathBuf,
-    /// The datasets that the model was trained on
+    /// Datasets that the model was trained on
     #[arg(required = true)]
     pub datasets: Vec<PathBuf>,
-    /// Folder of the small decoder [default: that of the model]
+    /// Folder for the small decoder [default: the folder of the model]
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// A model that went on from it (`train --from`) with the data of some of its devices alone: the small decoder learns from it there
+    /// Fine-tuned form of the model, to learn from on some devices
+    ///
+    /// It is this model after `train --from` with the data of those devices alone. The small decoder learns its predictions on them.
     #[arg(long, value_name = "MODEL")]
     pub refined: Option<PathBuf>,
-    /// Problems that are invented between the measured ones, 0 to 1,000,000
+    /// Number of problems to invent between the measured ones, 0 to 1,000,000
+    ///
+    /// [default: 4,000 for sweeps; as many as training problems, but 4,000 to 10,000, for tuned configs]
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     pub invented: Option<usize>,
-    /// Updates, 1 to 1,000,000
+    /// Number of updates, 1 to 1,000,000
+    ///
+    /// [default: 12,000 for sweeps, 6,000 with fewer than 1,000 training problems; 10 passes in batches of 64 for tuned configs]
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     pub steps: Option<usize>,
-    /// Seed of problems, weights and order
+    /// Seed of the problems, the weights and the order of the data
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Replaces small decoders that are already there
+    /// Replace existing small decoders
     #[arg(long)]
     pub overwrite: bool,
-    /// The comparison with the whole model as JSON
+    /// Print the comparison with the full model as JSON
     #[arg(long)]
     pub json: bool,
 }

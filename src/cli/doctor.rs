@@ -11,13 +11,15 @@ use seqtune_predict::kernel::{Api, Device, Kernel};
 use std::path::Path;
 use std::process::Command;
 
-/// Shows what this machine has and lacks, and the command that gets each
+/// Shows what is installed here, what is missing, and how to get it
 #[derive(clap::Args)]
 pub struct Args {
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Checks the compilers alone: a process that has loaded AMD's cannot load the LLVM of a CPU's OpenCL
+    /// Check only the compilers
+    ///
+    /// They need a process of their own: one that has loaded AMD's compiler cannot load the LLVM of a CPU's OpenCL.
     #[arg(long, hide = true)]
     compilers: bool,
 }

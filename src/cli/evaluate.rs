@@ -28,89 +28,129 @@ use std::path::PathBuf;
 
 mod pages;
 
-/// Judges a model and baselines on held-out problems of datasets, by replay; or, with --folds, what training makes of them
+/// Evaluates a model and baselines on held-out problems of datasets, by replay
+///
+/// With --folds, --leave-device-out or --leave-kernel-out, no model is given: the command trains on one part of the data and evaluates on
+/// the rest.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Folder of the model or models (not with --folds), then datasets: journals or packed files
+    /// Folder of a model or models, then datasets: journals, packed files or folders
+    ///
+    /// Leave out the model with --folds, --leave-device-out and --leave-kernel-out.
     #[arg(required = true, value_names = ["MODEL", "DATASETS"], num_args = 1..)]
     pub paths: Vec<PathBuf>,
-    /// Cross-validates: so many models, 2 to 100, each trained without a part of the shapes and judged on that; no model is given
+    /// Cross-validate sweeps with N folds, 2 to 100; no model is given
+    ///
+    /// Each fold's model is trained without one part of the shapes and evaluated on that part.
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(2..=limits::MEMBERS))]
     pub folds: Option<usize>,
-    /// Cross-validates by device: for each, a model trained on the others is judged on it; no model is given
+    /// Cross-validate sweeps by device; no model is given
+    ///
+    /// For each device, a model trained on the other devices is evaluated on it.
     #[arg(long, conflicts_with = "folds")]
     pub leave_device_out: bool,
-    /// Judges each kernel of sweeps of several kernels by what trees learn of the others, before and after 20 measurements; no model is given
+    /// Evaluate transfer to an unseen kernel, on sweeps; no model is given
+    ///
+    /// Needs sweeps of three kernels or more. For each kernel, boosted trees trained on the others are evaluated before and after 20
+    /// measurements of it.
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "kernel", "models", "whole", "distil", "plot", "curve", "html", "measured"])]
     pub leave_kernel_out: bool,
-    /// Keeps the models of a cross-validation there, and finds them again [default: they are thrown away]
+    /// Folder to keep and reuse cross-validation models in [default: not kept]
+    ///
+    /// The same command then resumes from the models of finished folds.
     #[arg(long, value_name = "FOLDER")]
     pub models: Option<PathBuf>,
-    /// Kernel name or folder [default: the one that the datasets name]
+    /// Kernel name or folder [default: the kernel named in the datasets]
     #[arg(long)]
     pub kernel: Option<String>,
-    /// What configs are compared by
+    /// Quantity by which configs are compared
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     pub objective: Objective,
-    /// Judges problems of this device only (tuned datasets)
+    /// Evaluate only the problems of this device (tuned datasets)
     #[arg(long)]
     pub device: Option<String>,
-    /// Problems to judge by (tuned datasets) [default: test]: validation is for choosing settings without looking at the test
+    /// Part of the split to evaluate on (tuned datasets) [default: test]
+    ///
+    /// Use `validation` to choose settings without looking at the test part.
     #[arg(long, value_parser = crate::cli::words::part(), value_name = "PART")]
     pub part: Option<Part>,
-    /// Judges all problems of sweeps that the model did not learn from, without baselines that would have to learn from them
+    /// Evaluate all problems of sweeps that the model was not trained on
+    ///
+    /// Baselines that would have to learn from these problems are left out.
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
     pub whole: bool,
-    /// Judges LightGBM's two rankers too, fitted to what the model learned from (sweeps)
+    /// Also evaluate LightGBM regression and ranking (sweeps)
+    ///
+    /// Both are fitted to the problems that the model was trained on.
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "leave_kernel_out", "whole", "no_trees"])]
     pub light_gbm: bool,
-    /// Leaves out the chained boosted trees (tuned datasets), and with them the need for LightGBM
+    /// Leave out the LightGBM baselines, so that LightGBM is not needed
+    ///
+    /// They are the chained boosted trees of tuned datasets, and the rankers of --folds and --leave-device-out.
     #[arg(long)]
     pub no_trees: bool,
-    /// Judges two classifiers of whole configs too: LightGBM's and extremely randomised trees (tuned datasets)
+    /// Also evaluate two classifiers of whole configs (tuned datasets)
+    ///
+    /// They are LightGBM and extremely randomized trees.
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "no_trees"])]
     pub whole_configs: bool,
-    /// Judges another model too, or models of one kernel each, and how the first compares with it (tuned datasets)
+    /// Second model, to evaluate and compare with the first (tuned datasets)
+    ///
+    /// The folder may also hold models of one kernel each.
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["folds", "leave_device_out"])]
     pub beside: Option<PathBuf>,
-    /// Judges the networks of MIOpen's KernelTuningNet too, of which the folder holds the files *.ktn.model (tuned datasets)
+    /// Folder of MIOpen's KernelTuningNet, to evaluate it too (tuned datasets)
+    ///
+    /// The folder holds its networks as files `*.ktn.model`.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["folds", "leave_device_out"])]
     pub ktn: Option<PathBuf>,
-    /// Distils each fold's model and judges the small decoder too (with --folds or --leave-device-out)
+    /// Also distil each fold's model and evaluate the small decoder
+    ///
+    /// Needs --folds or --leave-device-out.
     #[arg(long)]
     pub distil: bool,
-    /// Which form of the model is judged
+    /// Form of the model to evaluate
     #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
     pub quality: Quality,
-    /// Also draws the comparison as SVG
+    /// SVG file for a plot of the comparison (sweeps)
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
-    /// Also draws, as SVG, what is found after so many measurements: predicted against searched (sweeps)
+    /// SVG file for a plot of the best speed after N measurements (sweeps)
+    ///
+    /// The plot compares the model's predictions with search.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
     pub curve: Option<PathBuf>,
-    /// Also writes the report as one HTML page with its plots (sweeps)
+    /// HTML file for the report with its plots
     #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
     pub html: Option<PathBuf>,
-    /// Judges what measured configs of the very problem add instead (sweeps): numbers, of which each stands for so many first choices, 0 to 10,000,
-    /// or configs, which count as measured together
+    /// Evaluate with part of each problem already measured (sweeps)
+    ///
+    /// For a number N, 0 to 10,000, the N most promising configs count as measured, one after the other. Each number is one row of the
+    /// report. Configs that are written out count as measured together.
     #[arg(long, value_name = "NUMBERS or CONFIGS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out", "plot", "curve", "html"])]
     pub measured: Vec<String>,
-    /// Replaces files of these names that seqtune did not make
+    /// Replace files of --plot, --curve and --html that seqtune did not write
     #[arg(long)]
     pub force: bool,
-    /// Datasets of other tunings of the same problems: tells how far tuning again agrees, and the model with either (of what tuners chose)
+    /// Datasets of a second tuning of the same problems (tuned datasets)
+    ///
+    /// The report then shows how often both tunings agree, and how often the model matches either.
     #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out"])]
     pub retuned: Vec<PathBuf>,
-    /// Judges probabilities as the model states them, not as lowered or calibrated for a device (of what tuners chose)
+    /// Evaluate raw probabilities, not those lowered for a device (tuned datasets)
+    ///
+    /// By default probabilities are evaluated as `predict` prints them, lowered or calibrated for the device.
     #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
     pub as_stated: bool,
-    /// Lists so many, 0 to 1,000,000, of the worst predicted problems, or, of a cross-validation, of the shapes that lose most
+    /// Number of worst predicted problems to list, 0 to 1,000,000 (sweeps)
+    ///
+    /// A cross-validation lists the shapes that lose most.
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     pub worst: usize,
-    /// Seed of cross-validations, and of the chained boosted trees
+    /// Seed of cross-validations and of all fitted trees
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The report as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -21,7 +21,7 @@ use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// Writes predictions and datasets in the formats of others
+/// Exports predictions and datasets in the formats of other tools
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -31,61 +31,89 @@ pub struct Args {
 #[derive(Subcommand)]
 enum To {
     Miopen(miopen::MiopenArgs),
-    /// A dataset as comma-separated values, a line per config
+    /// Exports a dataset as comma-separated values, one line per config
     Csv(DatasetArgs),
-    /// A dataset as an Apache Parquet file, a row per config
+    /// Exports a dataset as an Apache Parquet file, one row per config
     Parquet(DatasetArgs),
-    /// A problem's records as results in the auto-tuning community's T4 format
+    /// Exports a problem's records as results in the T4 format
+    ///
+    /// T4 is the format of the auto-tuning community. A file holds one problem: choose it with --problem.
     T4(DatasetArgs),
-    /// Cache files of Kernel Tuner, which its simulation mode replays: one per problem, in the folder OUTPUT where there are several
+    /// Exports cache files of Kernel Tuner, one per problem
+    ///
+    /// Kernel Tuner's simulation mode replays them. Several files are written into the folder OUTPUT.
     KernelTuner(DatasetArgs),
     Clblast(clblast::ClblastArgs),
     Header(header::HeaderArgs),
     Inductor(InductorArgs),
 }
 
-/// A lookup table of PyTorch Inductor: for each matrix product the configs that it chooses among instead of its own
+/// Exports a lookup table of configs for PyTorch Inductor
+///
+/// For each matrix product, Inductor then chooses among the configs of the table instead of its own.
 ///
 /// In Python: torch._inductor.config.lookup_table.table = json.load(open("table.json"))
 #[derive(clap::Args)]
 struct InductorArgs {
-    /// Folder of a model of triton_mm, or of a kernel with the same fields and parameters
+    /// Folder of a model of triton_mm or of a similar kernel
+    ///
+    /// A similar kernel has the same fields and parameters.
     model: PathBuf,
-    /// Problems such as m=512,n=256,k=64, files of them (one a line), or `-` for standard input
+    /// Problems such as m=512,n=256,k=64, files of problems, or `-`
+    ///
+    /// Files have one problem per line. `-` stands for standard input.
     #[arg(required = true)]
     problems: Vec<String>,
-    /// The table
+    /// Table to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Kernel name or folder
     #[arg(long, default_value = "triton_mm")]
     kernel: String,
-    /// Operation: mm, or addmm with a bias of n elements, as of a linear layer
+    /// Operation: mm, or addmm with a bias of n elements
+    ///
+    /// A linear layer is an addmm.
     #[arg(long, default_value = "mm", value_parser = crate::cli::words::matrix_op())]
     op: inductor::Op,
-    /// Data type of both matrices, where a problem does not name mat1_dtype and mat2_dtype
+    /// Data type of both matrices
+    ///
+    /// It applies where a problem does not name mat1_dtype and mat2_dtype.
     #[arg(long, default_value = "float16")]
     dtype: String,
-    /// Layout of both matrices, where a problem does not name their strides: n for rows one behind the other, t for columns; nt is a linear layer
+    /// Layout of the two matrices: n for row-major, t for column-major
+    ///
+    /// It applies where a problem does not name their strides. A linear layer is nt.
     #[arg(long, default_value = "nn", value_parser = ["nn", "nt", "tn", "tt"])]
     layout: String,
-    /// Products of float32 are shortened to TF32
+    /// Assume that products of float32 are computed in TF32
     #[arg(long)]
     tf32: bool,
-    /// Sizes may be others at run time: no step is taken to divide the sum evenly
+    /// Assume that sizes may differ at run time
+    ///
+    /// No config then assumes that its steps divide the sum evenly (EVEN_K is false). Without this option, results are wrong if the
+    /// size of the sum changes.
     #[arg(long)]
     dynamic: bool,
-    /// Device: one that the model learned or a described one, by name, or a .toml file [default: the one that the model learned, of several a live one]
+    /// Device to predict for: a name, `live`, an id or a .toml file
+    ///
+    /// A name is that of a training device of the model or of a described device. An id is for instance `opencl:0`.
+    ///
+    /// [default: the model's training device; of several, one that is live]
     #[arg(long)]
     device: Option<String>,
-    /// Entries for this device alone, as torch.cuda.get_device_properties().gcnArchName tells it
+    /// Device that the entries are for, by its gcnArchName [default: any]
+    ///
+    /// torch.cuda.get_device_properties().gcnArchName prints the name.
     #[arg(long, value_name = "NAME")]
     device_key: Option<String>,
-    /// Configs of a problem where the model is unsure, 1 to 10,000; where it is sure there is one
+    /// Number of configs where the model is unsure of a problem, 1 to 10,000
+    ///
+    /// If the model is sure, the table has one config.
     #[arg(long, default_value_t = 3, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
-    /// Leaves the vendor's library out where the model is sure of its config, so that nothing is measured there: it knows which config is best,
-    /// not whether the library is better
+    /// Leave out the vendor's library where the model is sure of its config
+    ///
+    /// Nothing is then measured there. The model knows which config is best, but not whether the library is faster.
     #[arg(long)]
     sure_alone: bool,
     #[command(flatten)]
@@ -94,14 +122,15 @@ struct InductorArgs {
 
 #[derive(clap::Args)]
 struct DatasetArgs {
-    /// Journal or packed file
+    /// Dataset to export: journal or packed file
     dataset: PathBuf,
-    /// Only the records of this problem
+    /// Problem to export the records of [default: all problems]
     #[arg(long)]
     problem: Option<String>,
-    /// Kernel name or folder [default: the one that the dataset names]
+    /// Kernel name or folder [default: the kernel named in the dataset]
     #[arg(long)]
     kernel: Option<String>,
+    /// File to write; for several Kernel Tuner caches a folder
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]

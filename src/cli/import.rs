@@ -20,7 +20,7 @@ use seqtune_predict::error::{Result, input};
 use std::path::PathBuf;
 use sweeps::SweepArgs;
 
-/// Makes datasets of what others have tuned or measured
+/// Imports tuned configs and measurements of other tools as datasets
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -32,37 +32,43 @@ enum From {
     Miopen(miopen::MiopenArgs),
     #[command(name = "autoheuristic")]
     AutoHeuristic(AutoHeuristicArgs),
-    /// Cache files of Kernel Tuner's, each the sweep of one problem
+    /// Imports cache files of Kernel Tuner, each a sweep of one problem
     KernelTuner(SweepArgs),
-    /// KTT's own output in JSON (TuningOutput.json), the sweep of one problem
+    /// Imports KTT's JSON output (TuningOutput.json), each a sweep of one problem
     Ktt(SweepArgs),
-    /// Results in the auto-tuning community's T4 format: the sweep of one problem
+    /// Imports results in the T4 format, each a sweep of one problem
+    ///
+    /// T4 is the format of the auto-tuning community.
     T4(SweepArgs),
     Clblast(clblast::ClblastArgs),
     Clocks(clocks::ClocksArgs),
     Triton(triton::TritonArgs),
 }
 
-/// Measurements of PyTorch's AutoHeuristic: Triton's mm, mixed_mm and flex_attention
+/// Imports measurements of PyTorch's AutoHeuristic (mm, mixed_mm, flex_attention)
+///
+/// The kernels are Triton's.
 #[derive(clap::Args)]
 struct AutoHeuristicArgs {
-    /// Files of one kernel and device: .txt; also packed by gzip, bzip2 or zip
+    /// Files of one kernel and device (.txt), plain or packed by gzip, bzip2 or zip
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// The dataset
+    /// Dataset to write: packed if it ends in .sqt, else a journal
     #[arg(short, long, value_name = "DATASET")]
     output: PathBuf,
-    /// Device that it was measured on [default: the described one whose limits the files tell]
+    /// Device of the measurements
+    ///
+    /// [default: the described device with the architecture and shared memory that the files state]
     #[arg(long)]
     device: Option<String>,
-    /// A field that the files have no column for: the column that holds it under another name, or its value
+    /// Column of another name, or a value, for a field without a column
     #[arg(long, value_name = "FIELD=COLUMN", value_parser = pair)]
     set: Vec<(String, String)>,
     #[command(flatten)]
     strictness: Strictness,
     #[command(flatten)]
     replace: Replace,
-    /// The counts as one JSON object
+    /// Print the counts as one JSON object
     #[arg(long)]
     json: bool,
 }

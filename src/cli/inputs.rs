@@ -28,8 +28,10 @@ pub fn kernel(name_or_path: &str) -> Result<Kernel> {
 pub struct ModelAndProblems {
     /// Folder of the model
     pub model: PathBuf,
-    /// Problems, files of problems (one a line), or `-` for standard input; before them the kernel's name, or the path of its folder, where the
-    /// model serves several kernels or one that is not shipped
+    /// Problems such as M=64,N=32, files of problems, or `-` for standard input
+    ///
+    /// A file has one problem per line. Before the problems, name the kernel or the path of its folder if the model serves several kernels
+    /// or one that is not shipped.
     #[arg(required = true, value_name = "PROBLEM")]
     words: Vec<String>,
 }

@@ -11,24 +11,27 @@ use seqtune_predict::files::target;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Puts the journals of a sweep's shards together; refuses what does not belong together, and names what is missing or there twice
+/// Merges the journals of a sweep's shards into one dataset
+///
+/// Datasets of different kernels, drivers, recipes or plans are refused, and of different devices without --by-device. Missing, unfinished
+/// and repeated shards are named. A repeated shard counts once.
 #[derive(clap::Args)]
 pub struct Args {
     /// Journals, packed datasets, or folders of them
     #[arg(required = true, value_name = "DATASET")]
     datasets: Vec<PathBuf>,
-    /// File to write: packed where it ends in .sqt, else a journal
+    /// File to write: packed if it ends in .sqt, else a journal
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Writes what is there, though shards are missing or unfinished
+    /// Write the output even if shards are missing or unfinished
     #[arg(long)]
     partial: bool,
-    /// Writes a file for each device, named after it
+    /// Write one file per device, such as all.DEVICE.sqt for `-o all.sqt`
     #[arg(long)]
     by_device: bool,
     #[command(flatten)]
     replace: Replace,
-    /// The counts as one JSON object for each file
+    /// Print the counts as one JSON object per file
     #[arg(long)]
     json: bool,
 }

@@ -35,13 +35,15 @@ use clap::{Parser, Subcommand};
 use seqtune_predict::error::Result;
 use std::process::ExitCode;
 
-/// Predicts the tuning parameters of GPU kernels, and validates them on the device.
+/// Predicts tuning parameters of GPU kernels and validates them on the device
 ///
 /// Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 a device or library is missing.
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
 struct Args {
-    /// Shows on standard error what is done beneath: workers, compilers, caches; twice for more
+    /// Print details of workers, compilers and caches to standard error
+    ///
+    /// Give the option twice for more.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
     #[command(subcommand)]
@@ -72,21 +74,21 @@ pub enum Verb {
     Bench(bench::Args),
     Check(check::Args),
     Completions(completions::Args),
-    /// Prints the man page, as roff
+    /// Prints the man page as roff
     #[command(hide = true)]
     Man,
     #[command(hide = true)]
     Worker(WorkerArgs),
-    /// Waits for the end of standard input, then gives the clocks of a device back to its driver
+    /// Restores the default clocks of a device when standard input ends
     #[command(hide = true)]
     RestoreClocks {
-        /// `nvml` and a PCI bus address, or `amdgpu` and a folder of sysfs
+        /// `nvml` and a PCI bus address, or `amdgpu` and a sysfs folder
         #[arg(num_args = 2)]
         address: Vec<String>,
     },
 }
 
-/// Serves measurements to a parent process
+/// Measures configs for a parent process
 #[derive(clap::Args)]
 pub struct WorkerArgs {
     kernel: String,
@@ -96,7 +98,7 @@ pub struct WorkerArgs {
     scratch: std::path::PathBuf,
     #[arg(long, default_value_t = 20.0, help = "Seconds of a run, 0 to 1e9")]
     limit: f64,
-    /// Process whose death ends the worker
+    /// Parent process id; the worker ends when that process ends
     #[arg(long)]
     parent: Option<u32>,
 }

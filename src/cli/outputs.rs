@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 /// What may be replaced.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Replace {
-    /// Replaces a file of the same kind that is already there
+    /// Replace an existing file of the same kind
     #[arg(long)]
     pub overwrite: bool,
-    /// Replaces whatever file is already there
+    /// Replace any existing file
     #[arg(long)]
     pub force: bool,
     /// Whether the verb has the option.

@@ -20,44 +20,60 @@ use seqtune_predict::{Quality, Query};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Predicts the most probable legal configs of problems
+/// Predicts the legal configs that are most probably the best for each problem
 #[derive(clap::Args)]
 #[command(override_usage = "seqtune predict [OPTIONS] <MODEL> [KERNEL] <PROBLEM>...")]
 pub struct Args {
     #[command(flatten)]
     asked: ModelAndProblems,
-    /// Configs per problem, 1 to 10,000
+    /// Number of configs per problem, 1 to 10,000
     #[arg(long, default_value_t = 1, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
-    /// As few configs as hold the best one with this probability in percent, 1 to 99; of a model of tuned configs or of whole sweeps
+    /// Fewest configs that contain the best one with this probability, 1 to 99 percent
+    ///
+    /// The model must be of tuned configs or of complete sweeps. At most 10,000 configs are printed.
     #[arg(long, value_name = "PERCENT", conflicts_with = "top", value_parser = crate::cli::words::count(1..=99))]
     cover: Option<usize>,
-    /// Width of the beam, 1 to 10,000, and at least --top. Probabilities are those among all legal configs at any width; a narrower beam than 20
-    /// states them of a model of tuned configs alone, and any other model is asked with 20
+    /// Beam width, 1 to 10,000, and at least --top
+    ///
+    /// Probabilities refer to all legal configs at any width. Below a width of 20, only models of tuned configs can state them. All
+    /// other models are searched with at least 20.
     #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
-    /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the model learned, of several a live one]
+    /// Device to predict for: a name, `live`, an id or a .toml file
+    ///
+    /// A name is that of a training device of the model or of a described device. An id is for instance `opencl:0`.
+    ///
+    /// [default: the model's training device; of several, one that is live]
     #[arg(long)]
     device: Option<String>,
+    /// Quantity to minimize
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
-    /// Configs from the fastest to the thriftiest instead: those that no other is predicted to beat in both time and energy
+    /// Print the predicted Pareto front of time and energy instead
+    ///
+    /// The front runs from the fastest config to the one with the least energy. No other config is predicted to beat one of these in
+    /// both.
     #[arg(long, conflicts_with_all = ["top", "cover", "objective"])]
     pareto: bool,
-    /// Datasets whose nearest measured problems answer beside the model where it is unsure
+    /// Datasets whose nearest problems answer where the model is unsure
+    ///
+    /// Below an unsure answer, the best configs of the nearest problems that were measured on the same device are printed too.
     #[arg(long, value_name = "DATASETS", num_args = 1..)]
     fallback: Vec<PathBuf>,
-    /// Datasets with what was already measured of the very problems, as `sweep` and `validate --learn` write them: these configs show how
-    /// far the model is off there, and so what the others take
+    /// Datasets with measurements of these same problems on the same device
+    ///
+    /// `sweep` and `validate --learn` write them. The measured configs show how far the model is off for a problem, and so correct the
+    /// predicted costs of the other configs.
     #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["cover", "fallback"])]
     measured: Vec<PathBuf>,
-    /// Threads for many problems, 1 to 1,024 [default: all cores]
+    /// Threads to spread the problems over, 1 to 1,024 [default: all cores]
     #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
     threads: Option<usize>,
-    /// Which form of the model answers
+    /// Form of the model to use
     #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
-    /// One JSON object per problem
+    /// Print one JSON object per problem
     #[arg(long)]
     json: bool,
 }

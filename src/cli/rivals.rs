@@ -13,49 +13,63 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compares ways to tune at an equal budget of seconds, by replay of a sweep: the field's, and this program's
+/// Compares tuning methods at equal budgets of time, by replay of a sweep
+///
+/// The methods are those of the literature and seqtune's own.
 #[derive(clap::Args)]
 pub struct Args {
     /// Sweep of one kernel on one device: journal or packed file
     dataset: PathBuf,
-    /// Kernel name or folder [default: the one that the dataset names]
+    /// Kernel name or folder [default: the kernel named in the dataset]
     #[arg(long)]
     kernel: Option<String>,
-    /// Budgets of measuring and compiling, in seconds, 1 to 1e9
+    /// Budgets for measuring and compiling, 1 to 1e9 seconds, separated by commas
     #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [100.0, 300.0, 1_000.0], value_name = "SECONDS", value_parser = crate::cli::words::real(1.0..=1e9))]
     seconds: Vec<f64>,
-    /// Different draws and splits by shape, 1 to 100
+    /// Number of different random draws and splits by shape, 1 to 100
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = crate::cli::words::count(1..=100))]
     seeds: usize,
-    /// Replays the first N configs of each problem only, 2 to 1,000,000: of a sweep that a model guided later, those that were drawn at random, or else a
-    /// random search would draw from what the model found
+    /// Replay only the first N configs of each problem, 2 to 1,000,000
+    ///
+    /// Use it for a sweep that a model guided later: its first configs were drawn at random. Otherwise random search would draw from
+    /// what the model found.
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(2..=1_000_000))]
     first: Option<usize>,
-    /// Share of the shapes that answers are wanted for, 0.01 to 0.9
+    /// Share of the problem shapes to hold out, 0.01 to 0.9
+    ///
+    /// The methods are compared by the configs that they choose for these shapes.
     #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = crate::cli::words::real(0.01..=0.9))]
     held_out: f64,
-    /// Seconds that compiling a program takes, 0 to 1e6
+    /// Time to compile a program, 0 to 1e6 seconds
     #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = crate::cli::words::real(0.0..=1e6))]
     compile: f64,
-    /// Seconds that a measurement takes beside its launches (check, warm-up), 0 to 1e6
+    /// Time of a measurement besides its launches, 0 to 1e6 seconds
+    ///
+    /// It stands for the check and the warm-up.
     #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = crate::cli::words::real(0.0..=1e6))]
     each: f64,
-    /// Trains this program's models there, and finds them again; without it only the others are compared
+    /// Folder to train and reuse seqtune's own models in
+    ///
+    /// Without it, only the other methods are compared.
     #[arg(long, value_name = "FOLDER")]
     models: Option<PathBuf>,
-    /// Passes over the training problems of each model, 1 to 1,000,000 [default: as `train`]
+    /// Passes over the training problems of each model, 1 to 1,000,000
+    ///
+    /// [default: as in `train`]
     #[arg(long, requires = "models", value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000))]
     epochs: Option<usize>,
-    /// Lets other tuners play too: JSON lines of the configs that each measures of a problem, in its order (docs/results/tuners.md)
+    /// File of further tuners to compare, as JSON lines
+    ///
+    /// Each line lists the configs that a tuner measures of a problem, in its order. docs/results/tuners.md describes the format.
     #[arg(long, value_name = "FILE")]
     orders: Option<PathBuf>,
-    /// Also draws first choices against seconds as SVG
+    /// SVG file for a plot of first choices against seconds
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Replaces a file of this name that seqtune did not make
+    /// Replace a file of --plot that seqtune did not write
     #[arg(long)]
     force: bool,
-    /// Every game as JSON
+    /// Print the results of every run as JSON
     #[arg(long)]
     json: bool,
 }

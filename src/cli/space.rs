@@ -14,31 +14,41 @@ use seqtune_predict::spelling::line;
 use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
 
-/// Shows a kernel's parameters and what is legal for a problem on a device
+/// Shows a kernel's parameters and its legal configs for a problem on a device
+///
+/// Without --check, --list, --sample and --compile, the legal configs are counted.
 #[derive(clap::Args)]
 pub struct Args {
     /// Kernel name, or the path of its folder
     kernel: String,
     /// Problem: name=value pairs or JSON
     problem: String,
-    /// Device: `live`, `cuda:0`, `opencl:0`, a described device's name, or a .toml file
+    /// Device: `live`, an id, the name of a described device, or a .toml file
+    ///
+    /// An id is for instance `cuda:0`, `hip:0` or `opencl:0`.
     #[arg(long, default_value = "live")]
     device: String,
-    /// Says whether this config is legal, and if not, why
+    /// Config to check: prints whether it is legal, and if not, why
     #[arg(long, value_name = "CONFIG")]
     check: Option<String>,
-    /// Lists every legal config
+    /// List every legal config
     #[arg(long, conflicts_with_all = ["sample", "check"])]
     list: bool,
-    /// Lists so many different legal configs, 1 to 1,000,000, drawn uniformly
+    /// Number of different legal configs to draw uniformly, 1 to 1,000,000
     #[arg(long, value_name = "N", conflicts_with = "check", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     sample: Option<usize>,
-    /// Compiles what is listed, sampled or checked, else the default config, and shows what each needs of the device; no GPU is needed
+    /// Compile configs and show the registers and memory that each needs
+    ///
+    /// The configs are those of --list, --sample or --check, else the default one. No GPU is needed. This works for NVIDIA and AMD
+    /// GPUs.
     #[arg(long)]
     compile: bool,
+    /// Seed of --sample
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// One JSON object (with --list and --sample: one per config) instead of text
+    /// Print one JSON object instead of text
+    ///
+    /// With --list, --sample and --compile, one object per config is printed.
     #[arg(long)]
     json: bool,
 }

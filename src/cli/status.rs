@@ -10,13 +10,15 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Shows how far the sweeps in a folder are: records, failures, shards that are missing, and when each was written last
+/// Shows the progress of the sweeps in folders
+///
+/// It prints the records, the failures, the missing shards, and when each journal was last written.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folders of journals, or journals
     #[arg(default_value = ".", value_name = "FOLDER|DATASET")]
     places: Vec<PathBuf>,
-    /// One JSON object for each sweep
+    /// Print one JSON object per sweep
     #[arg(long)]
     json: bool,
 }

@@ -34,15 +34,17 @@ const AHEAD: usize = 8;
 /// again.
 const SHARED: usize = 4;
 
-/// Measures sampled or all legal configs of many problems; started again, it goes on where it was
+/// Measures sampled or all legal configs of many problems; resumes if interrupted
+///
+/// To resume, run the same command again.
 #[derive(clap::Args)]
 pub struct Args {
     /// Kernel name, or the path of its folder
     kernel: String,
-    /// Problems, files of problems (one a line), or `-` for standard input
+    /// Problems, files of problems (one per line), or `-` for standard input
     #[arg(long, required = true, num_args = 1.., value_name = "PROBLEM|FILE")]
     problems: Vec<String>,
-    /// Journal to write, or to go on with
+    /// Journal to write or resume
     #[arg(
         short,
         long,
@@ -52,65 +54,89 @@ pub struct Args {
         default_value_if("compile_only", "true", ".")
     )]
     output: PathBuf,
-    /// Configs per problem, 1 to 1,000,000: the default config first, then sampled ones
+    /// Number of configs per problem, 1 to 1,000,000
+    ///
+    /// The default config comes first, then sampled ones.
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     sample: usize,
-    /// Measures every legal config
+    /// Measure every legal config
     #[arg(long, conflicts_with = "sample")]
     exhaustive: bool,
-    /// Measures what this model (its folder) holds most probably the best, --sample configs per problem on average: many where it is
-    /// unsure, few where it is sure
+    /// Folder of a model; measure the configs that it expects to be the best
+    ///
+    /// --sample is then the average per problem: many configs where the model is unsure, few where it is sure.
     #[arg(long, value_name = "MODEL", conflicts_with = "exhaustive")]
     guided: Option<PathBuf>,
-    /// What a guided sweep looks for
+    /// Quantity that a guided sweep minimizes
+    ///
+    /// With `energy` and `edp`, energy is measured.
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time, requires = "guided")]
     objective: Objective,
-    /// Size of the pool of configs that problems share, 1 to 1,000,000 [default: twice --sample; none with --guided, where a pool keeps what
-    /// the model holds best for most of the problems, so that few programs are compiled]
+    /// Size of the pool of configs that problems share, 1 to 1,000,000
+    ///
+    /// [default: twice --sample; none with --guided]
+    ///
+    /// With --guided, the pool keeps the configs that the model ranks best for most problems, so that few programs are compiled.
     #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
     pool: Option<usize>,
-    /// Takes the configs of an earlier sweep as the pool, for problems that share programs with its problems: further problems of a dataset
-    /// cost no more programs, and compare with the others
+    /// Earlier sweep whose configs become the pool
+    ///
+    /// It serves problems that share programs with the problems of that sweep. They need no more programs, and compare with the others.
     #[arg(long, value_name = "DATASET", conflicts_with_all = ["exhaustive", "guided"])]
     pool_of: Option<PathBuf>,
     /// Share of a problem's configs drawn for it alone, 0 to 1
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = crate::cli::words::real(0.0..=1.0))]
     fresh: f64,
-    /// Stops after this long (90s, 10m, 2h)
+    /// Time after which the sweep stops (90s, 10m, 2h)
     #[arg(long, visible_alias = "max-time", value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
-    /// Measures one part of N of the problems, into a journal of its own: `3/8`, or `auto` in an array of Slurm, LSF or Grid Engine,
-    /// `auto/8` in one of PBS or under GNU parallel
+    /// Part of the problems to measure, such as `3/8` or `auto`
+    ///
+    /// `3/8` is part 3 of 8. Each part has its own journal. `auto` reads the part from an array of Slurm, LSF or Grid Engine. Write
+    /// `auto/8` in an array of PBS or under GNU parallel.
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
-    /// Device: `live`, `cuda:0` or `opencl:0`
+    /// Device to measure on: `live` or an id such as `cuda:0`, `hip:0` or `opencl:0`
+    ///
+    /// `live` is the first device found, GPUs before processors. For a program, `live` means the processors of this machine, and the
+    /// name of a described device is allowed too.
     #[arg(long, default_value = "live")]
     device: String,
     /// Caches before each timed launch [default: cold on a GPU, warm on a CPU]
     #[arg(long, value_parser = crate::cli::words::cache())]
     cache: Option<Cache>,
-    /// Meters the joules of each config too, which takes three seconds each
+    /// Also measure the energy of each config; takes three seconds per config
     #[arg(long)]
     energy: bool,
-    /// Window in which a config is metered, 0.1 to 60 seconds: a shorter one takes less time and repeats less well
+    /// Time window for measuring the energy of a config, 0.1 to 60 seconds
+    ///
+    /// A shorter window takes less time and repeats less well.
     #[arg(long, requires = "energy", default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
     energy_window: f64,
-    /// Measures the vendor's library (cuBLAS) too, once for each problem that is not yet complete
+    /// Also measure the vendor's library (cuBLAS)
+    ///
+    /// It is measured once for each problem that is not yet complete.
     #[arg(long)]
     library: bool,
-    /// Compiles the programs of the sweep into the cache on disk and measures nothing; the device may be a described one, so that no GPU
-    /// is needed
+    /// Compile the programs into the cache on disk and measure nothing
+    ///
+    /// The device may be a described one, so that no GPU is needed. This works for NVIDIA and AMD GPUs.
     #[arg(long, conflicts_with_all = ["output", "shard", "energy", "library", "pack", "timeout", "cache"])]
     compile_only: bool,
-    /// Time after which a silent config counts as hanging [default: 20s, or what the kernel's [run] says]
+    /// Time after which an unresponsive config counts as hung (90s, 10m, 2h)
+    ///
+    /// [default: 20s, or the timeout in the kernel's [run]]
+    ///
+    /// The environment variable SEQTUNE_SILENCE changes the 20 s.
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     timeout: Option<Duration>,
-    /// Also writes the packed form here when the sweep is complete
+    /// Packed dataset (.sqt) to write too when the sweep is complete
     #[arg(long, value_name = "FILE")]
     pack: Option<PathBuf>,
+    /// Seed of the random configs and their order
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The report as one JSON object
+    /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -29,64 +29,87 @@ mod answer;
 mod bench;
 mod contenders;
 
-/// Measures the top K predicted configs on the live device, interleaved, beside the kernel's default
+/// Measures the top K predicted configs and the kernel's default on a live device
+///
+/// The measurements of a problem are interleaved.
 #[derive(clap::Args)]
 #[command(override_usage = "seqtune validate [OPTIONS] <MODEL> [KERNEL] <PROBLEM>...")]
 pub struct Args {
     #[command(flatten)]
     asked: ModelAndProblems,
-    /// Predicted configs measured per problem, 1 to 10,000
+    /// Number of predicted configs to measure per problem, 1 to 10,000
     #[arg(long, default_value_t = 5, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     top: usize,
-    /// Also measures so many random legal configs per problem, 0 to 1,000,000
+    /// Number of random legal configs to measure too, per problem, 0 to 1,000,000
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
     search: usize,
-    /// Also measures this config, `A=1,B=2`, where it is legal; may be given several times
+    /// Further config to measure, such as `A=1,B=2`; may be repeated
+    ///
+    /// It is left out for problems where it is illegal.
     #[arg(long, value_name = "CONFIG")]
     beside: Vec<String>,
-    /// Compiles the programs into the cache and measures nothing, so that a machine that is lent for minutes need not; for a described device too
+    /// Compile the programs into the cache on disk and measure nothing
+    ///
+    /// Use it to prepare a run on a machine that is available only for minutes. The device may be a described one. This works for
+    /// NVIDIA and AMD GPUs.
     #[arg(long, conflicts_with_all = ["learn", "plot", "html", "json"])]
     compile_only: bool,
-    /// Device: `live`, `cuda:0` or `opencl:0`; of a program [default: the processors of this machine] also one that is described
+    /// Device to measure on: `live` or an id such as `cuda:0`, `hip:0` or `opencl:0`
+    ///
+    /// `live` is the first device found, GPUs before processors. For a program, `live` means the processors of this machine, and the
+    /// name of a described device is allowed too.
     #[arg(long, default_value = "live")]
     device: String,
-    /// What the first choice is to be best at, and what configs are compared by; energy and EDP are metered
+    /// Quantity that the first prediction minimizes and configs are compared by
+    ///
+    /// With `energy` and `edp`, energy is measured.
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
-    /// Also meters the joules of each config, which takes three seconds each
+    /// Also measure the energy of each config; takes three seconds per config
     #[arg(long)]
     energy: bool,
-    /// Window in which a config is metered, 0.1 to 60 seconds: a shorter one takes less time and repeats less well
+    /// Time window for measuring the energy of a config, 0.1 to 60 seconds
+    ///
+    /// A shorter window takes less time and repeats less well.
     #[arg(long, default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
     energy_window: f64,
-    /// Calls a config the best without checking it with other data: three seeds, and smaller problems of odd sizes
+    /// Skip the checks of the best configs with other data
+    ///
+    /// By default, the best config, the best predicted one and the first prediction must also be right with data of three other seeds
+    /// and on smaller problems of odd sizes.
     #[arg(long)]
     no_confirm: bool,
-    /// Appends what is measured to this journal, for `train --from MODEL` to learn
+    /// Journal to append the measurements to, for `train --from MODEL`
     #[arg(long, value_name = "JOURNAL")]
     learn: Option<PathBuf>,
-    /// Also draws the comparison as SVG
+    /// SVG file for a plot of the comparison
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Also writes the comparison as one HTML page with its plot
+    /// HTML file for the comparison with its plot
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Replaces files of these names that seqtune did not make
+    /// Replace files of --plot and --html that seqtune did not write
     #[arg(long)]
     force: bool,
-    /// Begins no further problem after this long (90s, 10m, 2h), and shows those that were measured
+    /// Time after which no further problem is begun (90s, 10m, 2h)
+    ///
+    /// The problems measured until then are shown.
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     budget: Option<Duration>,
-    /// Time after which a silent config counts as hanging [default: 20s, or what the kernel's [run] says]
+    /// Time after which an unresponsive config counts as hung (90s, 10m, 2h)
+    ///
+    /// [default: 20s, or the timeout in the kernel's [run]]
+    ///
+    /// The environment variable SEQTUNE_SILENCE changes the 20 s.
     #[arg(long, value_parser = crate::cli::inputs::duration)]
     timeout: Option<Duration>,
     /// Seed of the random configs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Which form of the model answers
+    /// Form of the model to use
     #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
-    /// One JSON object per problem
+    /// Print one JSON object per problem
     #[arg(long)]
     json: bool,
 }

@@ -14,24 +14,34 @@ use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
 use std::path::PathBuf;
 
-/// Predicted parameters for CLBlast: a C header that overrides them before a call (.h), or sections for its database (.json)
+/// Exports predicted parameters for CLBlast: a C header or database sections
 ///
-/// A folder of several models gives a table for each of CLBlast's kernels: `xgemm_direct`, `xgemm`, and `gemm_routine`, which chooses between
-/// the two
+/// A header (.h) overrides the parameters before a call. Sections (.json) are for CLBlast's database.
+///
+/// A folder of several models gives a table for each of CLBlast's kernels: `xgemm_direct`, `xgemm`, and `gemm_routine`, which chooses
+/// between the two.
 #[derive(clap::Args)]
 pub struct ClblastArgs {
-    /// Folder of a model of a kernel of CLBlast, or of several such folders
+    /// Folder of a model of a CLBlast kernel, or of several such folders
     model: PathBuf,
-    /// Problems such as M=512,N=256,K=64, files of them (one a line), or `-` for standard input
+    /// Problems such as M=512,N=256,K=64, files of problems, or `-`
+    ///
+    /// Files have one problem per line. `-` stands for standard input.
     #[arg(required = true)]
     problems: Vec<String>,
-    /// Kernel name or folder; may be repeated [default: those of CLBlast that the models know]
+    /// Kernel name or folder; may be repeated
+    ///
+    /// [default: CLBlast's kernels among those of the models]
     #[arg(long)]
     kernel: Vec<String>,
-    /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the models learned, of several a live one]
+    /// Device to predict for: a name, `live`, an id or a .toml file
+    ///
+    /// A name is that of a training device of the model or of a described device. An id is for instance `opencl:0`.
+    ///
+    /// [default: the models' training device; of several, one that is live]
     #[arg(long)]
     device: Option<String>,
-    /// The header or the JSON file
+    /// Header (.h) or JSON file (.json) to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]

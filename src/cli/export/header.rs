@@ -19,44 +19,58 @@ use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// A C++17 header that chooses: a table for given problems, and a decision tree for all others
+/// Exports a C++17 header that chooses configs without the model
 ///
-/// The tree is grown on the model's own answers for random problems of the ranges that the given ones span. What the header returns is
-/// legal: it checks the kernel's constraints, and returns nothing where none of its configs keeps them.
+/// It has a table for the given problems and a decision tree for all others. The tree is fitted to the model's answers for random
+/// problems within the ranges of the given ones.
+///
+/// The header returns only legal configs: it checks the kernel's constraints, and returns nothing if none of its configs satisfies
+/// them.
 #[derive(clap::Args)]
 pub struct HeaderArgs {
     /// Folder of the model
     model: PathBuf,
-    /// Problems, files of problems (one a line), or `-` for standard input
+    /// Problems, files of problems (one per line), or `-` for standard input
     #[arg(required = true)]
     problems: Vec<String>,
-    /// Kernel name or folder [default: the one that the model is for]
+    /// Kernel name or folder [default: the model's only kernel]
     #[arg(long)]
     kernel: Option<String>,
-    /// Device: one that the model learned or a described one, by name, `live`, `opencl:0`, or a .toml file [default: the one that the model learned, of several a live one]
+    /// Device to predict for: a name, `live`, an id or a .toml file
+    ///
+    /// A name is that of a training device of the model or of a described device. An id is for instance `opencl:0`.
+    ///
+    /// [default: the model's training device; of several, one that is live]
     #[arg(long)]
     device: Option<String>,
-    /// Range of a size for the tree, as M=16..4096 [default: what the problems span]
+    /// Range of a size for the tree, such as M=16..4096; may be repeated
+    ///
+    /// [default: the range of the given problems]
     #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = range)]
     range: Vec<(String, u64, u64)>,
-    /// Random problems that the tree grows on, 30 to 100,000; a third as many decide its size, and as many judge it. The time that it takes goes by them
+    /// Number of random problems to fit the tree to, 30 to 100,000
+    ///
+    /// Further problems, a third as many each, select the size of the tree and evaluate it. The run time grows with this number.
     #[arg(long, default_value_t = 1_500, value_parser = crate::cli::words::count(30..=100_000))]
     samples: usize,
-    /// Leaves of the tree at most, 1 to 10,000
+    /// Maximum number of leaves of the tree, 1 to 10,000
     #[arg(long, default_value_t = 64, value_parser = crate::cli::words::count(1..=10_000))]
     leaves: usize,
-    /// Width of the beam, 1 to 10,000
+    /// Beam width, 1 to 10,000
     #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
+    /// Quantity to minimize
     #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Seed of the random problems
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Namespace, for a program with headers of one kernel for several devices [default: seqtune_KERNEL]
+    /// C++ namespace of the header [default: seqtune_KERNEL]
+    ///
+    /// A program with headers of one kernel for several devices needs a namespace for each.
     #[arg(long, value_name = "NAME", value_parser = namespace)]
     namespace: Option<String>,
-    /// The header
+    /// Header to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]

@@ -23,43 +23,60 @@ use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// A user database of MIOpen 3.2 or newer: for each convolution a line with the predicted config of every solver that serves it
+/// Exports a user database for MIOpen 3.2 or newer
 ///
-/// Put it where MIOpen looks for it, under the name that it uses: ~/.config/miopen/<device>.HIP.<version>.udb.txt (docs/integrations/miopen.md)
+/// Each convolution becomes a line with the predicted config of every solver that serves it.
+///
+/// Put the file where MIOpen looks for it, under the name that MIOpen uses: ~/.config/miopen/<device>.HIP.<version>.udb.txt
+/// (docs/integrations/miopen.md)
 #[derive(clap::Args)]
 pub struct MiopenArgs {
     /// Folder of the model or models
     model: PathBuf,
-    /// Files of convolutions, or `-` for standard input; one a line: a MIOpenDriver command, a database key, or name=value pairs; or a table
-    /// of layers, comma-separated, whose first line names its columns, such as n,c,h,w,k,fh,fw,ph,pw,sh,sw
+    /// Files of convolutions, or `-` for standard input
+    ///
+    /// Each line is a MIOpenDriver command, a database key, or name=value pairs. A file may also be a comma-separated table of layers.
+    /// Its first line then names the columns, such as n,c,h,w,k,fh,fw,ph,pw,sh,sw.
     #[arg(required = true)]
     problems: Vec<PathBuf>,
-    /// The user database
+    /// User database to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Device: one that the models learned or a described one, by name, MIOpen's name of it such as gfx942130, or a .toml file [default: the one that OUTPUT is named after, else the one that the models learned, of several a live one]
+    /// Device to predict for: a name, MIOpen's name of it, or a .toml file
+    ///
+    /// A name is that of a training device of the models or of a described device. MIOpen's names are for instance gfx942130.
+    ///
+    /// [default: the device that OUTPUT is named after, else the models' training device; of several, one that is live]
     #[arg(long)]
     device: Option<String>,
-    /// Solvers to export, separated by commas [default: all that were trained on the device]
+    /// Solvers to export, separated by commas
+    ///
+    /// [default: all that were trained on the device]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     solver: Vec<String>,
-    /// Each convolution with all of these sizes instead of its own: N=1,2,5, N=1..64, N=1..64*2 (doubled), H,W=8..64+8 (every eighth, both
-    /// alike); several multiply. They are the layer's sizes, whatever the direction
+    /// Sizes to use instead of each convolution's own, such as N=1,2,5; may be repeated
+    ///
+    /// N=1..64 is every size, N=1..64*2 doubles, and H,W=8..64+8 is every eighth, both alike. Several ranges multiply. They are the
+    /// sizes of the layer, whatever the direction.
     #[arg(long, value_name = "SIZES=VALUES")]
     range: Vec<SizeRange>,
-    /// Data types of a table's rows that have none
+    /// Data types for table rows without one, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "FP32", value_parser = PossibleValuesParser::new(DTYPES))]
     dtype: Vec<String>,
-    /// Directions of a table's rows that have none: forward, backward data, backward weights
+    /// Directions for table rows without one, separated by commas
+    ///
+    /// F is forward, B is backward data, W is backward weights.
     #[arg(long, value_delimiter = ',', default_value = "F,B,W", value_parser = PossibleValuesParser::new(DIRECTIONS))]
     direction: Vec<String>,
-    /// Layout of a table's rows that have none
+    /// Layout for table rows without one
     #[arg(long, default_value = "NCHW", value_parser = PossibleValuesParser::new(LAYOUTS[0]))]
     layout: String,
-    /// Refuses the whole list where a line is no convolution that is described, instead of leaving such lines out and telling how many
+    /// Refuse the whole list if any line is not a supported convolution
+    ///
+    /// By default such lines are left out and counted.
     #[arg(long)]
     strict: bool,
-    /// Width of the beam, 1 to 10,000
+    /// Beam width, 1 to 10,000
     #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
     width: usize,
     #[command(flatten)]

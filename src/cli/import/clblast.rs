@@ -8,18 +8,23 @@ use seqtune_predict::error::{Result, input};
 use seqtune_predict::kernel::Device;
 use std::path::PathBuf;
 
-/// Results of CLBlast's tuners: the clblast_*.json files of one kernel and device, a size each
+/// Imports results of CLBlast's tuners (clblast_*.json), one size per file
 ///
-/// `clblast_tuner_xgemm_direct -m 512 -n 64 -k 128` writes them; scripts/clblast_tune.sh runs it over many sizes
+/// All files are of one kernel and device. `clblast_tuner_xgemm_direct -m 512 -n 64 -k 128` writes such a file;
+/// scripts/integrations/clblast_tune.sh does so for many sizes.
 #[derive(clap::Args)]
 pub struct ClblastArgs {
     /// Files of one kernel family and device
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Kernel: a name, or the path of a folder with a kernel.toml of its space [default: the one that the first file names]
+    /// Kernel: a name, or the path of a folder with its kernel.toml
+    ///
+    /// [default: the kernel that the first file names]
     #[arg(long)]
     kernel: Option<String>,
-    /// Device that it was measured on [default: the one that the first file names, as it describes it]
+    /// Device of the measurements [default: the device that the first file names]
+    ///
+    /// The default is a described or live device of that name, else the device as the file describes it.
     #[arg(long)]
     device: Option<String>,
     #[command(flatten)]

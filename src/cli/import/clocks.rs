@@ -8,28 +8,31 @@ use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use std::path::PathBuf;
 
-/// Time and energy of programs at pairs of clocks, with the counts of their instructions: CSV, a row for each pair
+/// Imports time and energy of programs at pairs of GPU clocks, from CSV files
 ///
-/// Columns: program, memory_mhz, core_mhz, ms, watts, millijoules, then counts such as ld_global_f32
+/// A file has a row for each program and pair of clocks, with instruction counts of the program. Columns: program, memory_mhz, core_mhz,
+/// ms, watts, millijoules, then counts such as ld_global_f32.
 #[derive(clap::Args)]
 pub struct ClocksArgs {
     /// Files of one device
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Kernel: a name, or the path of a folder with a kernel.toml of its space
+    /// Kernel: a name, or the path of a folder with its kernel.toml
     #[arg(long, default_value = "clocks")]
     kernel: String,
-    /// Device that it was measured on
+    /// Device of the measurements
     #[arg(long, default_value = "GTX Titan X")]
     device: String,
-    /// Pairs of clocks at which a problem tells time and power, 0 to 2: the highest first, then the lowest memory clock; of several numbers each
-    /// program is so many problems, and a model learns to predict with and without
+    /// Clock pairs whose time and power become part of the problem, 0 to 2
+    ///
+    /// The first pair is the highest clocks. The second is the lowest memory clock with the highest core clock. With several numbers,
+    /// separated by commas, each program becomes one problem per number. A model then learns to predict with and without such measurements.
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0", value_parser = crate::cli::words::count(0..=2))]
     measured: Vec<usize>,
-    /// Programs to leave out
+    /// Programs to leave out, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "only")]
     without: Vec<String>,
-    /// Programs to import alone
+    /// Programs to import, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]

@@ -14,35 +14,41 @@ use seqtune_predict::limits;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Performance databases of MIOpen: one dataset per device and solver
+/// Imports MIOpen's performance databases, one dataset per device and solver
 #[derive(clap::Args)]
 pub struct MiopenArgs {
-    /// Databases: SQLite (.db) or text (.db.txt), each also .bz2
+    /// Databases: SQLite (.db) or text (.db.txt), each also as .bz2
     #[arg(required = true)]
     databases: Vec<PathBuf>,
-    /// Folder of the datasets
+    /// Folder for the datasets
     #[arg(short, long, value_name = "DATASET")]
     output: PathBuf,
-    /// Folder of what problems were tuned to another time, where databases hold several results: for `evaluate --retuned`
+    /// Folder for second tunings of problems that have several results
+    ///
+    /// `evaluate --retuned` reads these datasets.
     #[arg(long, value_name = "FOLDER")]
     again: Option<PathBuf>,
-    /// Tells of each solver's rules and constraints how many records of a device keep it
+    /// Print how many records of each device satisfy each rule of its solvers
+    ///
+    /// Rules include the constraints of the solvers.
     #[arg(long)]
     rules: bool,
     /// Solvers to import, separated by commas [default: all that have a kernel]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     solver: Vec<String>,
-    /// Find databases (.fdb.txt, also .bz2) with the measured times, for the databases of the same device
+    /// Find databases with measured times (.fdb.txt, also .bz2), separated by commas
+    ///
+    /// Their times are used for the databases of the same device.
     #[arg(long, value_delimiter = ',', value_name = "FILES")]
     find_db: Vec<PathBuf>,
-    /// Device that the databases were made on [default: each file's name says it, as in gfx906_60.db]
+    /// Device of the databases [default: from each file name, as in gfx906_60.db]
     #[arg(long)]
     device: Option<String>,
     #[command(flatten)]
     strictness: Strictness,
     #[command(flatten)]
     replace: Replace,
-    /// The counts as one JSON object
+    /// Print the counts as one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -12,7 +12,10 @@ use std::path::PathBuf;
 /// What becomes of rows that cannot be read.
 #[derive(clap::Args)]
 pub struct Strictness {
-    /// Refuses the whole import where a row cannot be read, instead of leaving such rows out and telling how many
+    /// Refuse the import if any row cannot be read
+    ///
+    /// By default such rows are left out and counted. An import with more than half of its rows unreadable is always refused. For CLBlast
+    /// and Triton, the option also refuses configs that the kernel cannot express.
     #[arg(long)]
     pub strict: bool,
 }
@@ -20,7 +23,7 @@ pub struct Strictness {
 /// The dataset of an import of one kernel.
 #[derive(clap::Args)]
 pub struct Target {
-    /// The dataset
+    /// Dataset to write: packed if it ends in .sqt, else a journal
     #[arg(short, long, value_name = "DATASET")]
     pub output: PathBuf,
     #[command(flatten)]

@@ -10,19 +10,21 @@ use seqtune_predict::kernel::spec::FieldKind;
 use seqtune_predict::kernel::{Device, Kernel, Problem};
 use std::path::PathBuf;
 
-/// What such imports are asked.
+/// Options of imports of other tuners' sweeps
 #[derive(clap::Args)]
 pub struct SweepArgs {
-    /// Files of one kernel and device; also packed by gzip, bzip2 or zip
+    /// Files of one kernel and device, plain or packed by gzip, bzip2 or zip
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Kernel that was swept: a name, or the path of a folder with a kernel.toml of its space
+    /// Kernel that was swept: a name, or the path of a folder with its kernel.toml
     #[arg(long)]
     kernel: String,
-    /// Problem that was swept [default: the sizes that the file tells]
+    /// Problem that was swept [default: the sizes that the file states]
+    ///
+    /// Allowed with one file only.
     #[arg(long)]
     problem: Option<String>,
-    /// Device that it was measured on [default: the described one that the file names]
+    /// Device of the measurements [default: the described device that the file names]
     #[arg(long)]
     device: Option<String>,
     #[command(flatten)]

@@ -6,25 +6,29 @@ use seqtune_predict::counted;
 use seqtune_predict::error::Result;
 use std::path::PathBuf;
 
-/// What Triton's autotuner measured: the *.autotune.json files of one kernel in its cache, a problem each
+/// Imports results of Triton's autotuner (*.autotune.json), one problem per file
 ///
-/// TRITON_CACHE_AUTOTUNING=1 or cache_results=True writes them, as ~/.triton/cache/*/<kernel>.autotune.json
+/// All files are of one kernel. Triton writes them as `~/.triton/cache/*/<kernel>.autotune.json` with TRITON_CACHE_AUTOTUNING=1 or
+/// cache_results=True.
 #[derive(clap::Args)]
 pub struct TritonArgs {
     /// Files of one kernel and device
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Kernel: a name, or the path of a folder with a kernel.toml of its space
+    /// Kernel: a name, or the path of a folder with its kernel.toml
     #[arg(long)]
     kernel: String,
-    /// Device that it was measured on
+    /// Device of the measurements
     #[arg(long)]
     device: String,
-    /// Fields of the kernel that the entries of the autotuner's key are, in their order, and `_` for one that is none: what `key=` names, then
-    /// the data type of each tensor [default: the kernel's fields in their order]
+    /// Field of each entry of the autotuner's key, in order, separated by commas
+    ///
+    /// The entries are the values that `key=` names, then the data type of each tensor. Write `_` for an entry that is no field.
+    ///
+    /// [default: the kernel's fields in their order]
     #[arg(long, value_delimiter = ',', value_name = "FIELDS")]
     key: Vec<String>,
-    /// A field that the key lacks, with its value
+    /// Value of a field that is not in the key
     #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
     set: Vec<(String, String)>,
     #[command(flatten)]
