@@ -163,7 +163,7 @@ pub fn public(file: &str, from: &str) -> Option<String> {
     let path = folder.map(|folder| root().join(folder).join(file)).filter(|path| path.exists());
     if path.is_none() {
         println!(
-            "skipped: {file} is not here; SEQTUNE_TEST_DATA names a folder with public files, this one from {from}"
+            "skipped: {file} is not here; it takes the file of that name from {from}, in the folder SEQTUNE_TEST_DATA"
         );
     }
     path.map(|path| path.display().to_string())
