@@ -7,10 +7,11 @@ use imports::{Package, circles, graph, packages};
 use std::collections::BTreeMap;
 
 /// Packages in the order in which they may import each other, with their folder and crate.
-const ORDER: [(&str, &str); 11] = [
+const ORDER: [(&str, &str); 12] = [
     ("src/predict", "seqtune_predict"),
     ("src/web", "seqtune_web"),
     ("src/choose", "seqtune_choose"),
+    ("src/hip-runtime-sys", "hip_runtime_sys"),
     ("src/devices", "seqtune_devices"),
     ("src/c", "seqtune_c"),
     ("src/data", "seqtune_data"),

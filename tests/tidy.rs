@@ -52,6 +52,7 @@ fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
         "src/devices",                    // the same, where devices are described
         "src/c",                          // pointers of C programs
         "src/measure/backends",           // APIs of drivers and compilers
+        "src/hip-runtime-sys",            // prototypes of one of them
         "src/measure/processes/guard.rs", // signals, groups of processes, standard streams
         "src/eval/lightgbm.rs",           // a library of C
         "src/predict/network/simd.rs",    // code for processors of wider vectors

@@ -1,1 +1,0 @@
-// Stands where hip-sys looks for HIP on machines without ROCm; its bindings are ready-made, and nothing of this is read.
