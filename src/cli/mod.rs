@@ -32,6 +32,7 @@ mod words;
 
 use crate::cli::answer::{answer as print, tell};
 use clap::{Parser, Subcommand};
+use seqtune_measure::worker::server::{Start, serve};
 use seqtune_predict::error::Result;
 use std::process::ExitCode;
 
@@ -92,6 +93,9 @@ pub enum Verb {
 #[derive(clap::Args)]
 pub struct WorkerArgs {
     kernel: String,
+    /// Digest of the kernel's space and source; the worker ends if it finds another one
+    #[arg(long)]
+    space: Option<String>,
     #[arg(long)]
     device: String,
     #[arg(long, default_value = ".")]
@@ -129,8 +133,9 @@ pub fn main() -> ExitCode {
         Verb::Man => completions::man(command()),
         Verb::RestoreClocks { address } => seqtune_measure::clocks::restore::restore(&address),
         Verb::Worker(args) => {
-            let WorkerArgs { kernel, device, scratch, limit, parent } = args;
-            seqtune_measure::worker::server::serve(&kernel, &device, &scratch, limit, parent)
+            let WorkerArgs { kernel, space, device, scratch, limit, parent } = &args;
+            let (limit, parent, space) = (*limit, *parent, space.as_deref());
+            serve(&Start { kernel, space, device, scratch, limit, parent })
         }
     })
 }

@@ -84,7 +84,7 @@ impl Client {
     pub fn spawn(&mut self) -> Result<()> {
         if self.running.is_none() {
             let more = self.program()?;
-            self.running = Some(Running::start(&self.setup.seqtune, &self.setup.kernel, &self.setup.device, &more)?);
+            self.running = Some(Running::start(&self.setup, &more)?);
         }
         Ok(())
     }
@@ -114,6 +114,7 @@ impl Client {
                 Ok(())
             }
             Ok(Event::Error { sentence, .. }) => Err(Error::Unavailable(sentence)),
+            Ok(Event::Changed { sentence }) => Err(Error::Input(sentence)),
             other => {
                 let is_gone = matches!(other, Err(RecvTimeoutError::Disconnected));
                 let status = is_gone.then(|| running.process.wait().ok()).flatten();
@@ -132,7 +133,10 @@ impl Client {
             let Err(e) = self.open() else { return Ok(()) };
             self.running = None;
             killed += usize::from(self.was_killed);
-            let is_awaited = self.has_opened && began.elapsed() < RETURN_LIMIT && !self.stop.load(Ordering::Relaxed);
+            let is_awaited = self.has_opened
+                && !matches!(e, Error::Input(_))
+                && began.elapsed() < RETURN_LIMIT
+                && !self.stop.load(Ordering::Relaxed);
             if !(self.was_killed && killed < KILLED || is_awaited) {
                 return Err(e);
             }
@@ -310,7 +314,7 @@ impl Client {
         // at what a worker was killed by somebody else
         let mut spared: Vec<Option<Contender>> = Vec::new();
         while !left.is_empty() {
-            self.send(&request(kernel, batch, &left, policy))?;
+            self.send(&Request::measure(kernel, batch, &left, policy))?;
             let mut done = vec![false; left.len()];
             loop {
                 if self.stop.load(Ordering::Relaxed) {
@@ -370,22 +374,6 @@ impl Drop for Client {
         {
             running.finish(limit + MARGIN);
         }
-    }
-}
-
-/// Request for the contenders `left` of a batch.
-fn request(kernel: &Kernel, batch: &Batch, left: &[Contender], policy: &Policy) -> Request {
-    let config = |contender: &Contender| match contender {
-        Contender::Config(at) => Some(kernel.show_config(&batch.configs[*at])),
-        Contender::Library => None,
-    };
-    Request::Measure {
-        problem: kernel.show_problem(batch.problem),
-        configs: left.iter().filter_map(config).collect(),
-        library: left.contains(&Contender::Library),
-        policy: *policy,
-        // JSON has no infinity
-        best_us: batch.best_us.min(1e300),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Messages between a parent and its worker, one line of JSON each.
 
-use crate::batch::{Step, VendorLibrary};
+use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
+use seqtune_predict::kernel::Kernel;
 use serde::{Deserialize, Serialize};
 
 /// Request of the parent.
@@ -51,6 +52,24 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Request for the contenders `left` of a batch.
+    pub fn measure(kernel: &Kernel, batch: &Batch, left: &[Contender], policy: &Policy) -> Request {
+        let config = |contender: &Contender| match contender {
+            Contender::Config(at) => Some(kernel.show_config(&batch.configs[*at])),
+            Contender::Library => None,
+        };
+        Request::Measure {
+            problem: kernel.show_problem(batch.problem),
+            configs: left.iter().filter_map(config).collect(),
+            library: left.contains(&Contender::Library),
+            policy: *policy,
+            // JSON has no infinity
+            best_us: batch.best_us.min(1e300),
+        }
+    }
+}
+
 /// Event of the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {
@@ -75,6 +94,11 @@ pub enum Event {
     Library(VendorLibrary),
     /// The request is done.
     End,
+    /// The kernel is no longer the one that the worker was started for.
+    Changed {
+        /// Message of the failure.
+        sentence: String,
+    },
     /// The device does not open, or the request has failed.
     Error {
         /// Message of the failure.

@@ -4,10 +4,10 @@ use crate::processes::guard::{ask_to_end, has_group, kill_group, kill_tree, memo
 use crate::processes::lines::for_each_line;
 use crate::worker::last_words::LastWords;
 use crate::worker::protocol::Event;
+use crate::worker::setup::Setup;
 use seqtune_predict::error::{Error, Result};
 use std::io::BufReader;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -39,13 +39,14 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a worker of `program` without waiting for its device; `more` are further words for it.
+    /// Starts a worker without waiting for its device; `more` are further words for it.
     ///
     /// # Errors
     /// [`Error::Failed`] where the program does not start.
-    pub(super) fn start(program: &Path, kernel: &str, device: &str, more: &[String]) -> Result<Running> {
+    pub(super) fn start(setup: &Setup, more: &[String]) -> Result<Running> {
+        let Setup { seqtune: program, kernel, space, device, .. } = setup;
         let mut process = Command::new(program)
-            .args(["worker", kernel, "--device", device, "--parent", &std::process::id().to_string()])
+            .args(["worker", kernel, "--space", space, "--device", device, "--parent", &std::process::id().to_string()])
             .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

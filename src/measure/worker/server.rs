@@ -30,15 +30,45 @@ impl Events {
     }
 }
 
-/// Serves requests until standard input ends or the process `parent` is gone. A program works in the folder `scratch`; `limit` are the seconds
-/// that a run of it may take.
+/// What a worker is started with.
+pub struct Start<'a> {
+    /// Kernel name or folder.
+    pub kernel: &'a str,
+    /// Digest that the kernel has to have, source included; any where `None`.
+    pub space: Option<&'a str>,
+    /// Device id.
+    pub device: &'a str,
+    /// Folder in which a program works.
+    pub scratch: &'a Path,
+    /// Seconds that a run of a program may take.
+    pub limit: f64,
+    /// Process whose end is the worker's.
+    pub parent: Option<u32>,
+}
+
+/// Opens the kernel, which has to be the one that the parent measures: its files may have been edited since.
+fn unchanged(kernel: &str, space: Option<&str>) -> Result<Kernel> {
+    let changed = |why: String| {
+        Error::Input(format!(
+            "the kernel {kernel} was changed while it was measured{why}; put its files back and go on, or measure the new version into another file"
+        ))
+    };
+    match (Kernel::open(kernel), space) {
+        (Ok(found), Some(space)) if found.identity(true).digest() != space => Err(changed(String::new())),
+        (Err(e), Some(_)) => Err(changed(format!(" ({e})"))),
+        (found, _) => found,
+    }
+}
+
+/// Serves requests until standard input ends or the parent is gone.
 ///
 /// # Errors
-/// The error of [`Kernel::open`], [`open`], [`OnDevice::new`] or [`Program::new`].
-pub fn serve(kernel: &str, device: &str, scratch: &Path, limit: f64, parent: Option<u32>) -> Result<()> {
+/// The error of [`Kernel::open`], [`open`], [`OnDevice::new`] or [`Program::new`]; `Error::Input` where the kernel was changed.
+pub fn serve(start: &Start) -> Result<()> {
+    let Start { kernel, space, device, scratch, limit, parent } = *start;
     keep(parent, scratch).map_err(|e| Error::Failed(format!("worker: starting its process: {e}")))?;
     let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
-    let kernel = Kernel::open(kernel)?;
+    let kernel = unchanged(kernel, space).inspect_err(|e| events.emit(&Event::Changed { sentence: e.to_string() }))?;
     if kernel.run.is_none() {
         return answer_all(&kernel, &events, open(device).and_then(|executor| OnDevice::new(&kernel, executor)));
     }

@@ -13,6 +13,8 @@ pub struct Setup {
     pub seqtune: PathBuf,
     /// Kernel name or folder, as [`Kernel::open`] takes it.
     pub kernel: String,
+    /// Digest of the kernel, source included: a worker that finds another one ends.
+    pub space: String,
     /// Device id, as [`crate::registry::open`] takes it.
     pub device: String,
     /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`](seqtune_data::InvalidityKind::Timeout).
@@ -46,13 +48,14 @@ impl Setup {
         let seqtune =
             std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
         let (kernel_path, device, memory) = (path.into(), device.into(), most_memory()?);
+        let space = kernel.identity(true).digest();
         let program = kernel.run.as_ref().map(|run| ProgramTimes {
             run: limit.unwrap_or(Duration::from_secs_f64(run.timeout())),
             teardown: (!run.teardown.is_empty()).then(|| Duration::from_secs_f64(run.setup_timeout())),
         });
         let silence = limit.map_or_else(silence, Ok)?;
         let limit = program.map_or(silence, |times| times.run + MARGIN);
-        Ok(Setup { seqtune, kernel: kernel_path, device, limit, memory, program })
+        Ok(Setup { seqtune, kernel: kernel_path, space, device, limit, memory, program })
     }
 }
 
