@@ -13,6 +13,7 @@ use questions::Dialogue;
 use seqtune_predict::counted;
 use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::files::write_whole;
+use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::kernel::{Config, Count, Device, Kernel};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -46,7 +47,7 @@ pub fn run(mut args: Args) -> Result<()> {
     write(&args.folder, &texts)?;
     crate::cli::check::warn_of_unnamed(&kernel);
     crate::cli::check::warn_of_empty(&kernel)?;
-    tell(&args.folder, &kernel, Some(text::reference(&args)).filter(|file| texts.contains_key(*file)))
+    tell(&args, &kernel, Some(text::reference(&args)).filter(|file| texts.contains_key(*file)))
 }
 
 /// Writes the files of a kernel, `kernel.toml` last; where one cannot be written, none stays.
@@ -62,15 +63,28 @@ fn write(folder: &Path, texts: &BTreeMap<String, String>) -> Result<()> {
     Ok(())
 }
 
+/// A sentence that names what no option stated and was guessed from the first size; empty for a program.
+fn guesses(args: &Args, kernel: &Kernel) -> String {
+    let Some(source) = &kernel.source else { return String::new() };
+    let is_stated = |name: &str| args.argument.iter().any(|text| text.split('=').next().map(str::trim) == Some(name));
+    let is_buffer = |kind: ArgumentKind| matches!(kind, ArgumentKind::In | ArgumentKind::Out);
+    let buffers = source.arguments.iter().filter(|a| is_buffer(a.kind) && !is_stated(&a.name));
+    let mut all: Vec<String> = buffers.map(|argument| format!("`length` of {}", argument.name)).collect();
+    all.extend(args.global.is_empty().then(|| "`global` of the program".into()));
+    all.extend(args.reference_global.is_empty().then(|| "`global` of [reference]".into()));
+    all.push("`flops`, `bytes` and `tolerance` of work".into());
+    format!(" Guessed, to be checked in the file: {}.", all.join(", "))
+}
+
 /// What was written, and what to do next.
-fn tell(folder: &Path, kernel: &Kernel, made: Option<&str>) -> Result<()> {
+fn tell(args: &Args, kernel: &Kernel, made: Option<&str>) -> Result<()> {
     let example = kernel.middle_problem();
     let device = Device { limits: Default::default(), ..Device::shipped()?.remove(0) };
     let legal = kernel.problem(&example).ok().map(|problem| {
         let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &problem, &device);
         space.counter().total()
     });
-    let place = folder.display();
+    let place = args.folder.display();
     let count = match legal {
         Some(Count::Exactly(n)) => counted(n as usize, "config"),
         _ => "its configs".into(),
@@ -82,14 +96,15 @@ fn tell(folder: &Path, kernel: &Kernel, made: Option<&str>) -> Result<()> {
         }
         None => String::new(),
     };
-    let guessed = match kernel.source {
-        Some(_) => {
-            " What no option named is guessed from the first size: look at `length` of the arguments, [work], and `global` of [reference]."
+    let guessed = guesses(args, kernel);
+    let compile = match &kernel.source {
+        Some(source) if source.program.file.ends_with(".cu") => {
+            format!("\n  seqtune space {place} {example} --device H200 --compile     # needs no GPU")
         }
-        None => "",
+        _ => String::new(),
     };
     answer(&format!(
-        "{place}/{FILE}: {count} of {example}, the default is {}.{made}{guessed}\nNext:\n  seqtune sweep {place} --problems {example} --sample 20 -o {}.jsonl",
+        "{place}/{FILE}: {count} of {example}, the default is {}.{made}{guessed}\nNext:{compile}\n  seqtune sweep {place} --problems {example} --sample 20 -o {}.jsonl",
         kernel.show_config(&default),
         kernel.name,
     ));

@@ -10,7 +10,7 @@ use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
 use seqtune_measure::programs::check_machine;
-use seqtune_measure::registry::{compilers, device_for, open};
+use seqtune_measure::registry::{check_language, compilers, device_for, open};
 use seqtune_measure::sweep::plan::{Choice, check_size, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::setup::Setup;
@@ -314,6 +314,7 @@ fn device(args: &Args, kernel: &Kernel) -> Result<(Device, usize)> {
         return Ok((device_for(kernel, &args.device)?, 0));
     }
     let executor = open(&args.device)?;
+    check_language(kernel, executor.device())?;
     // who finishes programs by launching them would disturb what is measured
     let ahead = if executor.finishes_at_launch() { 0 } else { AHEAD };
     Ok((executor.device().clone(), ahead))

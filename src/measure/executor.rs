@@ -2,11 +2,12 @@
 
 use crate::clocks::setter::ClockSetter;
 use crate::compile::Job;
+use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
+use seqtune_predict::kernel::Device;
 
 /// Handle of a compiled program, for the executor that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,34 +156,6 @@ pub enum Timing {
     /// No times: launches are enqueued back to back, and the call may return before the last of them end. A later call reports their
     /// failures.
     Untimed,
-}
-
-/// Dimensions of a launch in work-items.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LaunchDims {
-    /// Global size per dimension.
-    pub global: Vec<usize>,
-    /// Size of a work-group per dimension; empty where the API chooses.
-    pub local: Vec<usize>,
-}
-
-impl LaunchDims {
-    /// Dimensions that `launch` of a kernel states for a problem and a config.
-    pub fn of(
-        kernel: &Kernel,
-        device: &Device,
-        launch: &Launch,
-        problem: &Problem,
-        config: Option<&Config>,
-    ) -> LaunchDims {
-        let [global, local] = kernel.launch_sizes(launch, problem, config, device);
-        LaunchDims { global, local }
-    }
-
-    /// Number of work-groups; 1 where `local` is empty.
-    pub fn groups(&self) -> usize {
-        std::iter::zip(&self.global, &self.local).map(|(global, local)| global / local.max(&1)).product()
-    }
 }
 
 /// Product of row-major matrices, `C = alpha op(A) op(B) + beta C`.

@@ -12,6 +12,7 @@ pub mod compile;
 mod drawn;
 pub mod engine;
 pub mod executor;
+pub mod launch;
 pub mod measuring;
 pub(crate) mod processes;
 pub mod programs;
@@ -22,6 +23,7 @@ pub mod worker;
 
 pub use processes::guard::end_with_parent;
 
-pub use executor::{BufferId, Executor, Found, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
+pub use executor::{BufferId, Executor, Found, GemmCall, KernelArg, ProgramId, Timing};
+pub use launch::LaunchDims;
 pub use processes::guard::forget_handlers;
 pub use registry::{compiler_for, devices, is_live, live_device, open};

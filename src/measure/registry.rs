@@ -6,7 +6,7 @@ use crate::compile::{Cached, Compiler, Store};
 use crate::executor::{Executor, Found};
 use seqtune_devices::host;
 pub use seqtune_devices::live::among as live_among;
-use seqtune_predict::error::{Error, Result};
+use seqtune_predict::error::{Error, Result, input};
 use seqtune_predict::kernel::{Api, Device, Kernel};
 use seqtune_predict::threads::cores;
 
@@ -135,6 +135,10 @@ fn find(id: &str) -> Result<Found> {
             "no device opens here ({reasons}); scripts/setup.sh installs an OpenCL CPU device"
         ))),
         Some(api) if !has(api) => Err(Error::Unavailable(format!("no {} device opens here ({reasons})", api.id()))),
+        _ if Device::described(id).is_ok() => input(format!(
+            "{id} is described, and not in this machine; compile for it with --compile-only, or measure on one of {}",
+            found.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(", ")
+        )),
         _ => Err(Error::Input(format!(
             "no live device `{id}`: use `live` or one of {}",
             found.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(", ")
@@ -173,6 +177,22 @@ pub fn device_of_programs(name: &str) -> Result<Device> {
 /// The error of [`live_device`], of [`device_of_programs`] for a program.
 pub fn device_for(kernel: &Kernel, name: &str) -> Result<Device> {
     if kernel.run.is_some() { device_of_programs(name) } else { live_device(name) }
+}
+
+/// Refuses a source in CUDA C++ on a device that runs OpenCL C alone, before anything is begun for it.
+///
+/// # Errors
+/// [`Error::Input`] with what to do instead.
+pub fn check_language(kernel: &Kernel, device: &Device) -> Result<()> {
+    let Some(source) = kernel.source().ok().filter(|_| kernel.run.is_none()) else { return Ok(()) };
+    let runs = device.compiles_cpp() || Api::of_driver(&device.driver).is_none();
+    match runs || !source.program.file.ends_with(".cu") {
+        true => Ok(()),
+        false => input(format!(
+            "{} is CUDA C++, which {} does not run; name a GPU of NVIDIA or AMD, or compile for one that is not here: --device H200 --compile-only",
+            source.program.file, device.name
+        )),
+    }
 }
 
 /// Why the programs of the compiler that is here do not run on a live device; `None` where they do, or no compiler is here.

@@ -12,7 +12,7 @@ use seqtune_predict::kernel::Limits;
 /// A device: a name and its limits, as constraints and models see them.
 ///
 /// `Device("H100")` looks a shipped description up by its name, with or without spaces and the maker's words, in any case
-/// (`Device("nvidia rtx4090")`); `Device("mine.toml")` reads a file of `[[device]]` tables.
+/// (`Device("nvidia rtx4090")`); `Device("host")` are the processors of this machine; `Device("mine.toml")` reads a file of `[[device]]` tables.
 ///
 /// >>> import seqtune
 /// >>> seqtune.Device("H200").limits["local_memory"]
@@ -24,7 +24,7 @@ pub struct Device(pub seqtune_predict::Device);
 /// Refuses the id of a device of this machine.
 pub(crate) fn refuse_live(name: &str) -> seqtune_predict::Result<()> {
     match name == "live" || name.starts_with("opencl:") || name.starts_with("cuda:") || name.starts_with("hip:") {
-        true => Err(Error::Unavailable("a device of this machine is opened by the command line only: `seqtune devices --json` tells its limits, for Device.from_limits".into())),
+        true => Err(Error::Unavailable("a device of this machine is opened by the command line only: `seqtune devices --json` tells its limits, for Device.from_limits; `host` are its processors".into())),
         false => Ok(()),
     }
 }
@@ -34,7 +34,11 @@ impl Device {
     #[new]
     fn new(py: Python<'_>, name: Text) -> PyResult<Device> {
         let name = name.0.as_str();
-        refuse_live(name).and_then(|()| seqtune_predict::Device::described(name)).map(Device).or_raise(py)
+        let found = match name {
+            seqtune_devices::host::ID => seqtune_devices::host::describe(),
+            _ => refuse_live(name).and_then(|()| seqtune_predict::Device::described(name)),
+        };
+        found.map(Device).or_raise(py)
     }
 
     /// A device by its limits: `Device.from_limits("mine", max_group_items=1024, local_memory=49152)`.

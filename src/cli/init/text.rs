@@ -86,7 +86,7 @@ fn labels(all: &[&str], default: &str) -> String {
 }
 
 /// Name, meaning, fields, parameters and constraints, which both kinds have.
-fn head(args: &Args) -> Result<String> {
+fn head(args: &Args, more: &[(String, &str)]) -> Result<String> {
     let name = args.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let mut name: String = name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
@@ -97,10 +97,12 @@ fn head(args: &Args) -> Result<String> {
     let lines = |made: Vec<String>| made.iter().map(|line| format!("    {line},\n")).collect::<String>();
     let fields = lines(args.field.iter().map(|text| field(text)).collect::<Result<_>>()?);
     let parameters = lines(args.parameter.iter().map(|text| parameter(text)).collect::<Result<_>>()?);
-    let rule = |expr: &String| format!("{{ expr = {}, reason = \"why it must hold\" }}", toml(expr));
-    let constraints = match args.constraint.is_empty() {
+    let rule = |expr: &String| format!("{{ expr = {}, reason = {} }}", toml(expr), toml(&format!("{expr} must hold")));
+    let more = more.iter().map(|(expr, reason)| format!("{{ expr = {}, reason = {} }}", toml(expr), toml(reason)));
+    let rules: Vec<String> = args.constraint.iter().map(rule).chain(more).collect();
+    let constraints = match rules.is_empty() {
         true => String::new(),
-        false => format!("constraint = [\n{}]\n", lines(args.constraint.iter().map(rule).collect())),
+        false => format!("constraint = [\n{}]\n", lines(rules)),
     };
     Ok(format!(
         "# All keys: docs/reference/kernel-toml.md of seqtune.\nname = {}\nmeaning = {}\n\n\
@@ -115,7 +117,7 @@ fn head(args: &Args) -> Result<String> {
 pub fn of_program(args: &Args) -> Result<String> {
     let command = words("--command", args.command.as_deref().unwrap_or_default())?;
     let build = args.build.as_deref().map(|text| words("--build", text)).transpose()?;
-    let mut text = head(args)?;
+    let mut text = head(args, &[])?;
     text += "\n[run]\n";
     let of_kernel = |word: &String| {
         let name = word.strip_prefix("{kernel}/")?;
@@ -172,6 +174,12 @@ pub fn reference(args: &Args) -> &'static str {
 pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let source = args.source.as_deref().unwrap_or_default();
     let signature = Signature::find(code, args.entry.as_deref())?;
+    if source.ends_with(".cu") && !code.contains("extern \"C\"") {
+        return input(format!(
+            "declare {} as extern \"C\" __global__ void, so that C++ leaves its name as it is",
+            signature.entry
+        ));
+    }
     let size = args.field.iter().find(|text| text.contains("..")).and_then(|text| text.split('=').next());
     let Some(size) = size.map(str::trim) else { return input("name a --field that is a size, as n=1..1000") };
     let given = args.argument.iter().map(|text| pair("--argument", text)).collect::<Result<Vec<_>>>()?;
@@ -205,7 +213,7 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
          reference = {{ file = \"{reference_file}\", entry = {plain_entry}, global = {}, local = {} }}\n\
          # floating-point operations and bytes of a problem, for GFLOP/s and GB/s; the error that is allowed\n\
          work = {{ flops = {}, bytes = {}, tolerance = \"1e-5\" }}\n",
-        head(args)?,
+        head(args, &group_rule(args))?,
         toml(source),
         list(&global),
         list(&args.local),
@@ -223,6 +231,18 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
         plain += &format!("#define {name} {default}\n");
     }
     Ok((text, Some(plain + code)))
+}
+
+/// The limit on a work-group's size, where parameters decide that and no constraint names it.
+fn group_rule(args: &Args) -> Vec<(String, &'static str)> {
+    const LIMIT: &str = "max_group_items";
+    let is_named = args.constraint.iter().any(|expr| expr.contains(LIMIT));
+    let is_chosen = args.local.iter().any(|expr| expr.parse::<u64>().is_err());
+    let items: Vec<String> = args.local.iter().map(|expr| format!("({expr})")).collect();
+    match is_chosen && !is_named {
+        true => vec![(format!("{} <= {LIMIT}", items.join(" * ")), "the device limits a work-group")],
+        false => Vec::new(),
+    }
 }
 
 /// Whether work-items of a group share something, so that the size of the group matters.

@@ -7,7 +7,7 @@ use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
 use seqtune_measure::batch::{Batch, Contender, Ending};
 use seqtune_measure::engine::Engine;
-use seqtune_measure::executor::LaunchDims;
+use seqtune_measure::launch::LaunchDims;
 use seqtune_measure::measuring::roofline::device_fill;
 use seqtune_predict::Candidate;
 use seqtune_predict::error::Result;

@@ -36,6 +36,8 @@ pub struct Imported {
     pub dataset: Dataset,
     /// Number of configs in the files.
     pub rows: usize,
+    /// How the first key was read: which entry is which field.
+    pub first: Option<String>,
     /// Configs of a problem that an earlier file has.
     pub twice: Twice,
     /// Number of configs without a finite time.
@@ -88,6 +90,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         imported: Imported {
             dataset: Dataset { header, records: Vec::new() },
             rows: 0,
+            first: None,
             twice: Twice::default(),
             failed: 0,
             left_out: BTreeMap::new(),
@@ -97,9 +100,19 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         types: HashMap::new(),
     };
     for (at, (place, text)) in files.iter().enumerate() {
-        let (key, file) = read(text).map_err(|e| e.at(place))?;
+        let (key, file) = match read(text) {
+            Ok(read) => read,
+            // one of many takes no other with it
+            Err(e) if files.len() > 1 => {
+                found.imported.rows += 1;
+                found.imported.bad.add(&e.to_string(), place);
+                continue;
+            }
+            Err(e) => return Err(e.at(place)),
+        };
         let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
         found.check_types(place, names.len(), &key)?;
+        found.imported.first.get_or_insert_with(|| understood(&key, &pairs, names.len()));
         found.add((at, place), &pairs, &file.rows);
         if file.is_cut {
             found.imported.rows += 1;
@@ -127,6 +140,17 @@ fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
     }
     let free = kernel.fields.iter().filter(|f| !ask.set.iter().any(|(field, _)| *field == f.name));
     Ok(if ask.key.is_empty() { free.map(|f| f.name.clone()).collect() } else { ask.key.clone() })
+}
+
+/// How a key was read, for people to check: files hold no names.
+fn understood(key: &[Value], pairs: &Map<String, Value>, named: usize) -> String {
+    let fields: Vec<String> =
+        pairs.iter().map(|(field, value)| format!("{field}={}", value.to_string().trim_matches('"'))).collect();
+    let rest = match key.len().saturating_sub(named) {
+        0 => String::new(),
+        count => format!("; {count} more of its entries are no fields"),
+    };
+    format!("the first key, {}, was read as {}{rest}", Value::from(key), fields.join(","))
 }
 
 /// The key of a file, and its configs with their times.

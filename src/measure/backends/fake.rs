@@ -5,7 +5,8 @@
 //! launch, `hot` reports throttling after each launch, `refuse=N` rejects references of N work-items.
 
 use crate::compile::Job;
-use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
+use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
+use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind};
 use seqtune_predict::error::Result;

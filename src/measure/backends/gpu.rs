@@ -5,7 +5,8 @@
 use crate::backends::driver::{Driver, DriverResult, Handle, Library, failed};
 use crate::clocks::setter::ClockSetter;
 use crate::compile::{Binary, Cached, Compiler, Job};
-use crate::executor::{BufferId, Executor, GemmCall, KernelArg, LaunchDims, ProgramId, Timing};
+use crate::executor::{BufferId, Executor, GemmCall, KernelArg, ProgramId, Timing};
+use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::error::{Error, Result};

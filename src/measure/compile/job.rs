@@ -1,5 +1,6 @@
 //! Jobs and results of compilers.
 
+use crate::launch::LaunchDims;
 use seqtune_data::{Attempt, Resources};
 use seqtune_predict::error::{Error, Result};
 use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
@@ -75,6 +76,9 @@ pub fn compile_for(
     let launch = &kernel.source()?.program;
     let env = kernel.env_of(problem, Some(device), config);
     let defines = kernel.defines(problem, config);
+    if let Err(wrong) = LaunchDims::of(kernel, device, launch, problem, Some(config)).check() {
+        return Ok(Err(wrong));
+    }
     Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))
 }
 

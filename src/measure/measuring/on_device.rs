@@ -3,7 +3,8 @@
 use crate::batch::{ProgramKey, is_wide};
 use crate::clocks::held::HeldClocks;
 use crate::compile::Job;
-use crate::executor::{Executor, GemmCall, LaunchDims, ProgramId, Timing};
+use crate::executor::{Executor, GemmCall, ProgramId, Timing};
+use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::{self, Peaks};
 use crate::measuring::subject::Subject;

@@ -1,7 +1,8 @@
 //! Roofline model: measured peaks of a device, and the bound of a kernel (Williams, Waterman and Patterson 2009).
 
 use crate::compile::Job;
-use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
+use crate::executor::{Executor, KernelArg, Timing};
+use crate::launch::LaunchDims;
 use seqtune_data::recipe::Cache;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
 use seqtune_predict::kernel::spec::Units;

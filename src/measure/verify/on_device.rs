@@ -3,7 +3,8 @@
 //! The host needs tens of milliseconds for results of megabytes, and checks only those that the device finds wrong.
 
 use crate::compile::Job;
-use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
+use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
+use crate::launch::LaunchDims;
 use crate::verify::compare::CANARY;
 use crate::verify::format::Format;
 use seqtune_data::Invalidity;

@@ -1,7 +1,8 @@
 //! The reference of a kernel, launched for what is right.
 
 use crate::compile::for_reference;
-use crate::executor::{Executor, KernelArg, LaunchDims, Timing};
+use crate::executor::{Executor, KernelArg, Timing};
+use crate::launch::LaunchDims;
 use seqtune_predict::error::Result;
 use seqtune_predict::kernel::{Kernel, Problem, Source};
 

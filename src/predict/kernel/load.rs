@@ -45,6 +45,14 @@ impl Kernel {
         if let Some(kernel) = Kernel::find(name_or_path)? {
             return Ok(kernel);
         }
+        // who writes a path wants no list of what is shipped
+        if name_or_path.contains('/') {
+            let why = match Path::new(name_or_path).is_dir() {
+                true => "the folder holds no kernel.toml; `seqtune init` writes one",
+                false => "there is no such folder",
+            };
+            return Err(Error::KernelNotFound(format!("no kernel `{}`: {why}", quoted(name_or_path))));
+        }
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_string());
         let folders: Vec<&Path> = shipped().into_iter().map(Dir::path).collect();
         let all: Vec<String> = folders.iter().filter_map(|path| name(path)).collect();

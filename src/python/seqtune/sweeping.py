@@ -91,10 +91,10 @@ class Sweep:
 
 def sweep(
     kernel: Kernel | str | os.PathLike[str],
-    measure: Callable[[dict[str, Any], dict[str, int]], Any],
+    measure: Callable[[dict[str, Any], dict[str, Any]], Any],
     problems: Problems,
     *,
-    device: Device | str,
+    device: Device | str = "host",
     journal: str | os.PathLike[str],
     sample: int | None = 100,
     seed: int = 1,
@@ -103,7 +103,7 @@ def sweep(
     """Measures legal configs of each problem and writes a journal, which ``seqtune train`` and ``seqtune convert`` read.
 
     ``measure(problem, config)`` gets two dicts and returns seconds, several samples of seconds, or ``None`` where the config does not work; a
-    config for which it raises is booked as failed, and the sweep goes on. ``sample`` is the number of configs per problem, the default config
+    config for which it raises is booked as failed, and the sweep goes on. ``device`` is what runs it: ``"host"`` are the processors of this machine. ``sample`` is the number of configs per problem, the default config
     among them; ``None`` is all. A journal that is there already is gone on with: what it holds, failures too, is not measured again. Ctrl-C ends the sweep and
     loses nothing.
 
@@ -129,13 +129,18 @@ def sweep(
     book = Journal(path, kernel, device, (seed, tool, f"seqtune.sweep({kernel.name}, sample={sample}, seed={seed})"))
     counts = {"measured": 0, "failed": 0, "found": 0}
     held: list[tuple[dict[str, Any], dict[str, int], Invalid]] = []
+    causes: list[Exception] = []
     try:
         with _progress(sum(len(configs) for _, configs in plan), progress) as advance:
             for problem, configs in plan:
                 for config in configs:
-                    _one(book, measure, (problem, config), counts, held)
+                    _one(book, measure, (problem, config), counts, (held, causes))
                     advance()
-        for failure in held:  # none works: that is a result too, of few configs
+        if causes and counts["measured"] == counts["found"] == 0:
+            raise InputError(
+                f"measure failed for all {len(held)} configs, the last time with {held[-1][2].why}; no record was written"
+            ) from causes[-1]
+        for failure in held:  # none works, as measure says itself: that is a result too
             _book(book, failure)
         return Sweep(path, book.records(), (counts["measured"], counts["failed"], counts["found"]))
     finally:
@@ -144,13 +149,13 @@ def sweep(
 
 def _one(
     book: Journal,
-    measure: Callable[[dict[str, Any], dict[str, int]], Any],
+    measure: Callable[[dict[str, Any], dict[str, Any]], Any],
     pair: tuple[dict[str, Any], dict[str, int]],
     counts: dict[str, int],
-    held: list[tuple[dict[str, Any], dict[str, int], Invalid]],
+    before: tuple[list[tuple[dict[str, Any], dict[str, int], Invalid]], list[Exception]],
 ) -> None:
-    """Measures one config, unless the journal has it. Failures before the first success are held back."""
-    problem, config = pair
+    """Measures one config, unless the journal has it. Failures before the first success are held back, with what was raised."""
+    (problem, config), (held, causes) = pair, before
     if book.has(problem, config):
         counts["found"] += 1
         return
@@ -170,6 +175,7 @@ def _one(
         counts["failed"] += 1
         if counts["measured"] == counts["found"] == 0:
             held.append((problem, config, outcome))
+            causes.extend([cause] if cause is not None else [])
             if cause is not None and len(held) >= HOPELESS:
                 raise InputError(
                     f"measure failed for the first {HOPELESS} configs, the last time with {outcome.why}; no record was written"

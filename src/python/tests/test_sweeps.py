@@ -95,6 +95,16 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(len(self.lines()), 1)
         self.assertEqual(self.sweep().measured, 21)
 
+    def test_a_function_that_never_works_is_told_so_also_of_few_configs(self):
+        with self.assertRaisesRegex(seqtune.InputError, "failed for all 2 configs.*KeyError.*no record was written"):
+            seqtune.sweep(self.kernel, lambda p, c: p["size"], ["n=1000"], journal=self.journal, sample=2)
+        self.assertEqual(len(self.lines()), 1)
+        self.assertEqual(seqtune.sweep(self.kernel, lambda p, c: 1e-3, ["n=1000"], journal=self.journal, sample=2).measured, 2)
+
+    def test_the_processors_of_this_machine_are_a_device(self):
+        host = seqtune.Device("host")
+        self.assertEqual((host.limits["is_cpu"], host.limits["compute_units"] >= 1), (1.0, True))
+
     def test_values_that_are_no_times_are_refused(self):
         for wrong in (0.0, -1.0, float("nan"), [], "fast", {"time": 1}):
             with self.assertRaises(seqtune.InputError):

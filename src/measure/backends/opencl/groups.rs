@@ -1,7 +1,7 @@
 //! Work-groups and their memory: what a compiler is told, and what a driver would refuse or run all the same.
 
 use crate::compile::Job;
-use crate::executor::LaunchDims;
+use crate::launch::LaunchDims;
 use opencl3::kernel::Kernel;
 use opencl3::types::cl_device_id;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
@@ -17,20 +17,6 @@ pub fn with_group(job: &Job) -> Option<String> {
     let attribute = format!("__attribute__((reqd_work_group_size({}, {}, {})))", size(0), size(1), size(2));
     // messages count lines of the source
     Some(format!("#define __kernel __kernel {attribute}\n#define kernel __kernel\n#line 1\n{}", job.source))
-}
-
-/// Refuses sizes that the driver would refuse without saying which.
-pub fn check_sizes(LaunchDims { global, local }: &LaunchDims) -> Attempt<()> {
-    let divides = |(global, local): (&usize, &usize)| *local > 0 && global.is_multiple_of(*local);
-    match local.is_empty() || global.iter().zip(local).all(divides) {
-        true => Ok(()),
-        false => {
-            let detail = format!(
-                "global sizes {global:?} are no multiples of the local ones {local:?}; `global` counts work-items, not work-groups"
-            );
-            Err(Invalidity::new(InvalidityKind::Compile, detail))
-        }
-    }
 }
 
 /// Refuses a work-group that is not the one that the source states, or has more work-items than the compiled kernel takes.

@@ -8,9 +8,10 @@ mod shared;
 use crate::compile::Job;
 use crate::compile::reason::reason;
 use crate::executor::Found;
-use crate::executor::{BufferId, Executor, KernelArg, LaunchDims, ProgramId, Timing};
+use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
+use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
-use groups::{check_group, check_local_memory, check_sizes, with_group};
+use groups::{check_group, check_local_memory, with_group};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
@@ -318,7 +319,7 @@ impl Executor for OpenCl {
         timing: Timing,
     ) -> Attempt<Vec<f32>> {
         self.check_arguments(program, values)?;
-        check_sizes(geometry)?;
+        geometry.check()?;
         if let (Some(kernel), Some(device)) = (&self.programs[program.0], self.context.devices().first()) {
             check_group(kernel, *device, geometry)?;
         }
