@@ -267,8 +267,11 @@ fn a_config_that_fails_is_booked_with_the_drivers_words_and_the_others_are_measu
         ]
     };
     let all: Vec<_> = apis().into_iter().flat_map(modes).collect();
-    // some of them wait
-    on_threads(&all, 4, |(api, mode, expected)| Ok(assert_is_booked(api, mode, expected))).unwrap();
+    on_threads(&all, 4, |(api, mode, expected)| {
+        assert_is_booked(api, mode, expected);
+        Ok(())
+    })
+    .unwrap();
 }
 
 #[test]
