@@ -101,8 +101,10 @@ class Outside(unittest.TestCase):
         def raises(problem, config):
             raise Mine("\x1b[2J" + "x" * 10_000)
 
-        done = self.sweep(raises)
-        self.assertEqual((done.measured, done.failed), (0, 3))
+        self.refused(self.sweep, raises)
+        asked = []
+        done = self.sweep(lambda p, c: asked.append(c) or (1.0 if len(asked) == 1 else raises(p, c)))
+        self.assertEqual((done.measured, done.failed), (1, 2))
         # what ends a program ends the sweep
         with self.assertRaises(SystemExit):
             self.sweep(lambda p, c: exec("raise SystemExit(3)"), journal=os.path.join(self.folder.name, "t.jsonl"))
