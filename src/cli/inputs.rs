@@ -71,10 +71,10 @@ pub fn kernel_of(model: &Path, named: Option<&str>) -> Result<String> {
     match &Model::kernels_in(model)?[..] {
         [one] if Kernel::find(one)?.is_some() => Ok(one.clone()),
         [one] => input(format!(
-            "{} was made for {one}, a kernel that is not shipped; name its folder before the problems, such as ./{one}",
+            "{} was made for {one}, a kernel that is not shipped; name its folder, such as ./{one}",
             model.display()
         )),
-        [] => input(format!("{} holds no model; the first word is a model's folder", model.display())),
+        [] => input(format!("{} holds no model; name the folder of one", model.display())),
         several => {
             input(format!("{} serves several kernels; name one of them: {}", model.display(), several.join(", ")))
         }

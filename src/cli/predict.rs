@@ -109,7 +109,7 @@ pub fn run(args: Args) -> Result<()> {
     let threads = args.threads.unwrap_or_else(cores);
     let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
     match (measured, args.pareto) {
-        (true, _) => with_measured((&args, &named), &problems, &query, &say)?,
+        (true, _) => with_measured(&args, &named, &problems, &query, &say)?,
         (false, true) => say.fronts(&problems, &query, &learned)?,
         (false, false) => say.best(&problems, &query, &learned)?,
     }
@@ -139,7 +139,7 @@ fn tried_on<'t>(device: &Device, tables: &'t [(Kernel, Table)]) -> Result<Vec<&'
 }
 
 /// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
-fn with_measured((args, kernel): (&Args, &str), problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
+fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
     let predictor = say.predictor;
     let tables = crate::cli::inputs::tables(&args.measured, Some(kernel))?;
     let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;

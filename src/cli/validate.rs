@@ -152,7 +152,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let kept = kept(&args);
     end_with(move || kept.clone())?;
-    let mut bench = bench(&args, &kernel, &device, rivals)?;
+    let mut bench = bench(&args, &named, &kernel, &device, rivals)?;
     let before = peaks_before(&kernel, &mut bench)?;
     let library = bench.engine.measurer.library()?;
     bench.library = library.name().map(String::from);
@@ -209,9 +209,8 @@ fn rivals(args: &Args, kernel: &Kernel) -> Result<Rivals> {
 }
 
 /// What measures, with the journal that is to be learned from.
-fn bench(args: &Args, kernel: &Kernel, device: &Device, rivals: Rivals) -> Result<Bench> {
-    let (named, _) = args.asked.split()?;
-    let setup = Setup::new(kernel, &named, &args.device, args.timeout)?;
+fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Rivals) -> Result<Bench> {
+    let setup = Setup::new(kernel, named, &args.device, args.timeout)?;
     let energy = args.energy || args.objective != Objective::Time;
     let standard = Policy { energy_window: args.energy_window, ..Policy::of_kernel(kernel, device) };
     let policy = match kernel.run {

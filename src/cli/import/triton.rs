@@ -41,7 +41,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
     let device = crate::cli::inputs::device(&args.device)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
     let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };
-    let triton::Imported { dataset, rows, first, twice, failed, left_out, unsaid, bad } =
+    let triton::Imported { dataset, rows, first_key, twice, failed, left_out, unsaid, bad } =
         triton::import(&kernel, &files, ask)?;
     args.target.refuse(rows, &unsaid)?;
     let left = left_behind(&twice, &left_out, "config", &bad) + &unsaid.text();
@@ -55,7 +55,7 @@ pub fn run(args: TritonArgs) -> Result<()> {
         counted(rows, "config"),
         counted(files.len(), "file")
     );
-    text += &first.map_or(String::new(), |first| format!("\n{first}"));
+    text += &first_key.map_or(String::new(), |key| format!("\n{key}"));
     text += &left;
     crate::cli::answer::answer(&text);
     Ok(())

@@ -97,9 +97,9 @@ fn head(args: &Args, more: &[(String, &str)]) -> Result<String> {
     let lines = |made: Vec<String>| made.iter().map(|line| format!("    {line},\n")).collect::<String>();
     let fields = lines(args.field.iter().map(|text| field(text)).collect::<Result<_>>()?);
     let parameters = lines(args.parameter.iter().map(|text| parameter(text)).collect::<Result<_>>()?);
-    let rule = |expr: &String| format!("{{ expr = {}, reason = {} }}", toml(expr), toml(&format!("{expr} must hold")));
-    let more = more.iter().map(|(expr, reason)| format!("{{ expr = {}, reason = {} }}", toml(expr), toml(reason)));
-    let rules: Vec<String> = args.constraint.iter().map(rule).chain(more).collect();
+    let rule = |expr: &str, reason: &str| format!("{{ expr = {}, reason = {} }}", toml(expr), toml(reason));
+    let stated = args.constraint.iter().map(|expr| rule(expr, &format!("{expr} must hold")));
+    let rules: Vec<String> = stated.chain(more.iter().map(|(expr, reason)| rule(expr, reason))).collect();
     let constraints = match rules.is_empty() {
         true => String::new(),
         false => format!("constraint = [\n{}]\n", lines(rules)),
@@ -195,7 +195,7 @@ pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let reference = args.folder.join(reference_file);
     let reference_text = reference.exists().then(|| read_text(&reference, limits::TEXT)).transpose()?;
     let of_reference =
-        reference_text.as_deref().map(|text| entry_of_reference((reference_file, text), &signature)).transpose()?;
+        reference_text.as_deref().map(|text| entry_of_reference(reference_file, text, &signature)).transpose()?;
     let (entry, plain_entry) = (toml(&signature.entry), toml(of_reference.as_ref().unwrap_or(&signature.entry)));
     let (items, group) = match (args.reference_global.is_empty(), of_reference.is_some()) {
         (false, _) => (args.reference_global.clone(), args.reference_local.clone()),
@@ -284,7 +284,7 @@ fn arguments(args: &Args, signature: &Signature, given: &[(&str, &str)], size: &
 }
 
 /// The function of a reference that is there: the one called as the program's is, or the only one; both take the same arguments.
-fn entry_of_reference((file, code): (&str, &str), program: &Signature) -> Result<String> {
+fn entry_of_reference(file: &str, code: &str, program: &Signature) -> Result<String> {
     let found = Signature::find(code, Some(&program.entry)).or_else(|_| Signature::find(code, None));
     let found = found.map_err(|e| e.at(file))?;
     let kinds = |of: &Signature| of.arguments.iter().map(|argument| argument.kind).collect::<Vec<_>>();

@@ -37,7 +37,7 @@ pub struct Imported {
     /// Number of configs in the files.
     pub rows: usize,
     /// How the first key was read: which entry is which field.
-    pub first: Option<String>,
+    pub first_key: Option<String>,
     /// Configs of a problem that an earlier file has.
     pub twice: Twice,
     /// Number of configs without a finite time.
@@ -90,7 +90,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         imported: Imported {
             dataset: Dataset { header, records: Vec::new() },
             rows: 0,
-            first: None,
+            first_key: None,
             twice: Twice::default(),
             failed: 0,
             left_out: BTreeMap::new(),
@@ -112,7 +112,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         };
         let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
         found.check_types(place, names.len(), &key)?;
-        found.imported.first.get_or_insert_with(|| understood(&key, &pairs, names.len()));
+        found.imported.first_key.get_or_insert_with(|| key_as_read(&key, &pairs, names.len()));
         found.add((at, place), &pairs, &file.rows);
         if file.is_cut {
             found.imported.rows += 1;
@@ -143,7 +143,7 @@ fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
 }
 
 /// How a key was read, for people to check: files hold no names.
-fn understood(key: &[Value], pairs: &Map<String, Value>, named: usize) -> String {
+fn key_as_read(key: &[Value], pairs: &Map<String, Value>, named: usize) -> String {
     let fields: Vec<String> =
         pairs.iter().map(|(field, value)| format!("{field}={}", value.to_string().trim_matches('"'))).collect();
     let rest = match key.len().saturating_sub(named) {

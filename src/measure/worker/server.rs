@@ -47,7 +47,7 @@ pub struct Start<'a> {
 }
 
 /// Opens the kernel, which has to be the one that the parent measures: its files may have been edited since.
-fn unchanged(kernel: &str, space: Option<&str>) -> Result<Kernel> {
+fn open_unchanged(kernel: &str, space: Option<&str>) -> Result<Kernel> {
     let changed = |why: String| {
         Error::Input(format!(
             "the kernel {kernel} was changed while it was measured{why}; put its files back and go on, or measure the new version into another file"
@@ -68,7 +68,8 @@ pub fn serve(start: &Start) -> Result<()> {
     let Start { kernel, space, device, scratch, limit, parent } = *start;
     keep(parent, scratch).map_err(|e| Error::Failed(format!("worker: starting its process: {e}")))?;
     let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
-    let kernel = unchanged(kernel, space).inspect_err(|e| events.emit(&Event::Changed { sentence: e.to_string() }))?;
+    let kernel =
+        open_unchanged(kernel, space).inspect_err(|e| events.emit(&Event::Changed { sentence: e.to_string() }))?;
     if kernel.run.is_none() {
         return answer_all(&kernel, &events, open(device).and_then(|executor| OnDevice::new(&kernel, executor)));
     }

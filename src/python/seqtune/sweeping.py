@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from seqtune._seqtune import Device, Journal, Kernel, Space
 from seqtune.errors import Error, InputError, said, shown
@@ -48,6 +48,9 @@ class Invalid(Exception):
 
 #: What ``measure`` returns: seconds, samples of seconds, ``None`` or :class:`Invalid` where the config does not work.
 Measured: TypeAlias = "float | Sequence[float] | Invalid | None"
+
+#: Problem and config of a failure, its reason, and what ``measure`` raised.
+Failure: TypeAlias = "tuple[dict[str, Any], dict[str, int], Invalid, Exception | None]"
 
 
 class Sweep:
@@ -128,18 +131,15 @@ def sweep(
     tool = "a function of Python, by seqtune.sweep"
     book = Journal(path, kernel, device, (seed, tool, f"seqtune.sweep({kernel.name}, sample={sample}, seed={seed})"))
     counts = {"measured": 0, "failed": 0, "found": 0}
-    held: list[tuple[dict[str, Any], dict[str, int], Invalid]] = []
-    causes: list[Exception] = []
+    held: list[Failure] = []
     try:
         with _progress(sum(len(configs) for _, configs in plan), progress) as advance:
             for problem, configs in plan:
                 for config in configs:
-                    _one(book, measure, (problem, config), counts, (held, causes))
+                    _one(book, measure, (problem, config), counts, held)
                     advance()
-        if causes and counts["measured"] == counts["found"] == 0:
-            raise InputError(
-                f"measure failed for all {len(held)} configs, the last time with {held[-1][2].why}; no record was written"
-            ) from causes[-1]
+        if counts["measured"] == counts["found"] == 0 and any(cause for *_, cause in held):
+            _give_up(held, f"all {len(held)}")
         for failure in held:  # none works, as measure says itself: that is a result too
             _book(book, failure)
         return Sweep(path, book.records(), (counts["measured"], counts["failed"], counts["found"]))
@@ -152,10 +152,10 @@ def _one(
     measure: Callable[[dict[str, Any], dict[str, Any]], Any],
     pair: tuple[dict[str, Any], dict[str, int]],
     counts: dict[str, int],
-    before: tuple[list[tuple[dict[str, Any], dict[str, int], Invalid]], list[Exception]],
+    held: list[Failure],
 ) -> None:
     """Measures one config, unless the journal has it. Failures before the first success are held back, with what was raised."""
-    (problem, config), (held, causes) = pair, before
+    problem, config = pair
     if book.has(problem, config):
         counts["found"] += 1
         return
@@ -174,14 +174,11 @@ def _one(
     if isinstance(outcome, Invalid):
         counts["failed"] += 1
         if counts["measured"] == counts["found"] == 0:
-            held.append((problem, config, outcome))
-            causes.extend([cause] if cause is not None else [])
+            held.append((problem, config, outcome, cause))
             if cause is not None and len(held) >= HOPELESS:
-                raise InputError(
-                    f"measure failed for the first {HOPELESS} configs, the last time with {outcome.why}; no record was written"
-                ) from cause
+                _give_up(held, f"the first {HOPELESS}")
             return
-        _book(book, (problem, config, outcome))
+        _book(book, (problem, config, outcome, cause))
         return
     while held:
         _book(book, held.pop(0))
@@ -189,8 +186,15 @@ def _one(
     counts["measured"] += 1
 
 
-def _book(book: Journal, failure: tuple[dict[str, Any], dict[str, int], Invalid]) -> None:
-    problem, config, invalid = failure
+def _give_up(held: list[Failure], which: str) -> NoReturn:
+    """Ends a sweep whose function is wrong, and not its configs."""
+    *_, last, _ = held[-1]
+    cause = next(cause for *_, cause in reversed(held) if cause is not None)
+    raise InputError(f"measure failed for {which} configs, the last time with {last.why}; no record was written") from cause
+
+
+def _book(book: Journal, failure: Failure) -> None:
+    problem, config, invalid, _ = failure
     book.invalid(problem, config, (invalid.kind, invalid.why))
 
 
