@@ -3,7 +3,7 @@
 //     node scripts/release/web_ask.mjs SEQTUNE        the program to compare with
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { load } from "../docs/try/seqtune.js";
+import { load } from "../../docs/try/seqtune.js";
 
 const program = process.argv[2];
 const seqtune = (...words) => JSON.parse(execFileSync(program, [...words, "--json"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
