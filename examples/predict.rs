@@ -20,7 +20,7 @@ fn main() -> seqtune_predict::Result<()> {
     if let Some(note) = predictor.grounds(device).note() {
         eprintln!("{note}");
     }
-    let (top, width, threads) = (3, 20, seqtune_predict::threads::cores());
+    let (top, width, threads) = (3, 20, seqtune_kernel::threads::cores());
     let query = Query { top, width, threads, ..Query::new(device) };
     let found = predictor.predict(&problems, &query)?;
     for (problem, candidates) in problems.iter().zip(found) {

@@ -3,7 +3,7 @@
 //!     cargo run --release -p seqtune-predict --example space -- gemm M=512,N=512,K=512 A100
 
 use rand::SeedableRng;
-use seqtune_predict::kernel::ConfigSpace;
+use seqtune_kernel::ConfigSpace;
 use seqtune_predict::{Device, Error, Kernel};
 
 fn main() -> seqtune_predict::Result<()> {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{root, run, seqtune, text};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
 use seqtune_predict::{Meta, Model};
 use serde_json::Value;
 use std::path::Path;

@@ -13,7 +13,7 @@ fn everything_that_ships_is_sound_and_described() {
         "kernels/gemm",
         "kernels/conv2d/kernel.toml",
     ];
-    let (out, err, code) = run(&[&["check"], &shipped[..], &["src/predict/kernels/devices.toml"]].concat());
+    let (out, err, code) = run(&[&["check"], &shipped[..], &["src/kernel/kernels/devices.toml"]].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.lines().filter(|line| line.ends_with(": sound")).count() > 30, "{out}");
     let (out, _, code) = run(&["check", "datasets/gemm/cpu-epyc-2c.sqt", "--json"]);

@@ -5,7 +5,7 @@ mod common;
 use common::{run, write};
 use seqtune_data::Dataset;
 use seqtune_data::formats::clblast::{Choice, MARK, Table, whole_tiles, write_database, write_header};
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel, Limits};
+use seqtune_kernel::{ConfigSpace, Device, Kernel, Limits};
 use std::path::Path;
 use std::process::Command;
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{public, run, write};
 use seqtune_data::Dataset;
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
 
 const HEAD: &str =
     "set,program,memory_mhz,core_mhz,ms,watts,millijoules,add_f32,fma_f64,ld_global_f32,st_shared_u32,bar,mov_u32";

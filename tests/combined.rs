@@ -4,10 +4,10 @@ mod common;
 
 use common::{PATIENT, assert_measured, drawn, opencl_or_skip, seqtune, text, write};
 use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
+use seqtune_kernel::{Config, ConfigSpace, Kernel};
 use seqtune_measure::compile::Job;
 use seqtune_measure::executor::Executor;
 use seqtune_measure::registry::open;
-use seqtune_predict::kernel::{Config, ConfigSpace, Kernel};
 use std::path::{Path, PathBuf};
 
 const TWICE: &str = r#"

@@ -5,10 +5,10 @@ mod common;
 use common::drawn;
 use rand::Rng;
 use seqtune_data::Resources;
+use seqtune_kernel::Kernel;
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
 use seqtune_measure::compile::{Compiler, Job};
-use seqtune_predict::kernel::Kernel;
 
 /// One GPU of each kind: compiled for by hipRTC where that knows it, else by clang.
 const AMD: [&str; 4] = ["gfx90a", "gfx1030", "gfx942", "gfx1100"];

@@ -1,8 +1,8 @@
 //! Convolutions in every notation of MIOpen's: keys of both generations, command lines of its driver, pairs.
 
 use seqtune_data::formats::miopen::{Convolution, SizeRange, Unsaid, convolutions_of_command, stretched};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::error::Result;
 
 fn convolutions_of_lines(text: &str) -> Result<Vec<Convolution>> {
     seqtune_data::formats::miopen::convolutions_of_lines(text, &Unsaid::default())

@@ -5,8 +5,8 @@ mod common;
 
 use common::{run, seqtune, text, write};
 use safetensors::tensor::Dtype;
+use seqtune_kernel::spelling::is_hidden;
 use seqtune_predict::model_file::{Decoded, decode, encode};
-use seqtune_predict::spelling::is_hidden;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStringExt;

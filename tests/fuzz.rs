@@ -4,7 +4,7 @@
 
 #[path = "fuzz/corpus.rs"]
 mod corpus;
-#[path = "../src/predict/drawn.rs"]
+#[path = "../src/kernel/drawn.rs"]
 mod drawn;
 #[path = "fuzz/targets.rs"]
 mod targets;
@@ -140,7 +140,7 @@ fn no_input_breaks_a_reader() {
                 let text = fault.and_then(|f| {
                     f.downcast_ref::<String>().cloned().or(f.downcast_ref::<&str>().map(|s| s.to_string()))
                 });
-                let input = seqtune_predict::error::quoted(&String::from_utf8_lossy(&data));
+                let input = seqtune_kernel::error::quoted(&String::from_utf8_lossy(&data));
                 faults.push(format!("{name}, input {seed}: {} on {input}", text.unwrap_or("slow".into())));
             }
         }

@@ -4,9 +4,9 @@ mod common;
 
 use common::{PATIENT, build_double, seqtune, text};
 use seqtune_data::{Dataset, Outcome};
+use seqtune_kernel::threads::on_threads;
 use seqtune_measure::backends::cuda::nvrtc::architectures;
 use seqtune_measure::backends::hip;
-use seqtune_predict::threads::on_threads;
 use std::path::Path;
 use std::sync::OnceLock;
 

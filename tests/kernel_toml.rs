@@ -1,12 +1,12 @@
 //! `docs/reference/kernel-toml.md` against the program: its examples load, its expressions have the values it states, and every
 //! key of the format has a row in its table.
 
-use seqtune_predict::kernel::{Device, Kernel, LIMIT_NAMES};
+use seqtune_kernel::{Device, Kernel, LIMIT_NAMES};
 use std::collections::BTreeMap;
 
 const DOCUMENT: &str = "docs/reference/kernel-toml.md";
 /// Where the keys of the format are declared.
-const SPECS: [&str; 2] = ["src/predict/kernel/spec.rs", "src/predict/kernel/run_spec.rs"];
+const SPECS: [&str; 2] = ["src/kernel/kernel_toml/spec.rs", "src/kernel/kernel_toml/run_spec.rs"];
 
 /// The section that documents a struct of the format.
 const SECTIONS: [(&str, &str); 17] = [

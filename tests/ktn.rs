@@ -5,7 +5,7 @@ mod common;
 use common::public;
 use seqtune_data::formats::miopen::{self, Import, Row};
 use seqtune_eval::ktn::Ktn;
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
+use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -4,10 +4,10 @@ mod common;
 
 use common::{opencl_or_skip, root, seqtune, text};
 use seqtune_data::{Dataset, InvalidityKind, Outcome};
+use seqtune_kernel::{Config, Kernel};
 use seqtune_measure::engine::Engine;
 use seqtune_measure::registry::live_device;
 use seqtune_measure::worker::setup::Setup;
-use seqtune_predict::kernel::{Config, Kernel};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use common::{drawn, public, root, run, seqtune, write};
 use seqtune_data::formats::miopen::{self, Convolution, Import, Row, Unsaid, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_eval::speed::random_problem;
-use seqtune_predict::kernel::{Config, ConfigSpace, Count, Definition, Device, Kernel};
+use seqtune_kernel::{Config, ConfigSpace, Count, Definition, Device, Kernel};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};

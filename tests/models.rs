@@ -1,6 +1,6 @@
 //! Model files are whole or refused: every bit counts, and a description that was edited is held against the weights.
 
-#[path = "../src/predict/drawn.rs"]
+#[path = "../src/kernel/drawn.rs"]
 mod drawn;
 
 use drawn::drawn;

@@ -5,7 +5,7 @@ mod common;
 use common::{run, write};
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, Energy, Header, InvalidityKind, Measurement, Outcome, Record};
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_kernel::{Device, Kernel};
 use std::path::Path;
 
 const VEC: &str = r#"

@@ -4,7 +4,7 @@ mod common;
 
 use common::{root, run, seqtune, write};
 use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -4,12 +4,12 @@ mod common;
 
 use common::{configs_of_each, drawn, run, seqtune, text};
 use seqtune_data::{Invalidity, Resources};
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
 use seqtune_measure::compile::{Binary, Cached, Compiler, Job, Store, compile_for};
 use seqtune_measure::compiler_for;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
-use seqtune_predict::threads::on_threads;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,7 +1,7 @@
 //! Properties of spaces and predictions on kernels that nobody wrote, held against an evaluator that shares no code with the program.
 //! `SEQTUNE_PREDICTIONS` says how many predictions (2,000).
 
-#[path = "../src/predict/drawn.rs"]
+#[path = "../src/kernel/drawn.rs"]
 mod drawn;
 #[path = "common/evaluator.rs"]
 mod evaluator;
@@ -13,7 +13,7 @@ use evaluator::Rules;
 use proptest::test_runner::{Config as Cases, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::kernel::{Choice, ConfigSpace, Count};
+use seqtune_kernel::{Choice, ConfigSpace, Count};
 use seqtune_predict::{Config, Device, Kernel, Model, Predictor, Problem, Query};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

@@ -3,11 +3,11 @@
 mod common;
 
 use common::opencl_or_skip;
+use seqtune_kernel::Kernel;
 use seqtune_measure::executor::KernelArg;
 use seqtune_measure::registry::open;
 use seqtune_measure::verify::on_device::DeviceComparison;
 use seqtune_measure::verify::workload::{SEED, load};
-use seqtune_predict::kernel::Kernel;
 use std::sync::{Mutex, PoisonError};
 
 static OPENING: Mutex<()> = Mutex::new(());

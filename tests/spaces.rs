@@ -1,12 +1,12 @@
 //! Spaces: exact look-ahead, counts and samples.
 
-#[path = "../src/predict/drawn.rs"]
+#[path = "../src/kernel/drawn.rs"]
 mod drawn;
 
 use drawn::drawn;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::kernel::{Checker, Choice, Config, ConfigSpace, Count, Device, Kernel, Problem};
+use seqtune_kernel::{Checker, Choice, Config, ConfigSpace, Count, Device, Kernel, Problem};
 use std::collections::{BTreeMap, HashSet};
 
 /// Seconds after which a space counts as walked without look-ahead.

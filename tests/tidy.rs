@@ -78,7 +78,7 @@ fn verbs_open_kernels_in_one_place_where_all_that_they_say_is_compiled() {
 #[test]
 fn what_a_user_names_is_opened_in_one_place_within_limits_and_without_waiting() {
     let may = [
-        "src/predict/files.rs",               // that place
+        "src/kernel/files.rs",                // that place
         "src/cli/outputs.rs",                 // the first bytes of a file that was found regular
         "src/data/journal.rs",                // to write, behind a look by that place
         "src/devices/host.rs",                // the system's own files, as the next ones
@@ -98,14 +98,14 @@ fn what_a_user_names_is_opened_in_one_place_within_limits_and_without_waiting() 
             .iter()
             .any(|call| code.contains(call));
         let listed = may.iter().any(|place| path.starts_with(place));
-        assert!(!opens || listed, "{} opens files by itself; see src/predict/files.rs", path.display());
+        assert!(!opens || listed, "{} opens files by itself; see src/kernel/files.rs", path.display());
     }
 }
 
 #[test]
 fn every_parameter_of_a_kernel_has_a_documented_default_in_its_source() {
-    for name in seqtune_predict::kernel::Kernel::shipped() {
-        let kernel = seqtune_predict::kernel::Kernel::open(&name).unwrap();
+    for name in seqtune_kernel::Kernel::shipped() {
+        let kernel = seqtune_kernel::Kernel::open(&name).unwrap();
         let Some(source) = kernel.source.as_ref() else { continue };
         let source = &kernel.files[&source.program.file];
         for p in &kernel.parameters {

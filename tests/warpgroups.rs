@@ -3,10 +3,10 @@
 mod common;
 
 use common::{configs_of_each, drawn, root};
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::compile::{Compiler, compile_for};
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use seqtune_predict::threads::on_threads;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

@@ -2,11 +2,11 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::files::write_whole;
+use seqtune_kernel::kernel_toml::spec::ArgumentKind;
 use seqtune_measure::compile::Job;
 use seqtune_measure::{Executor, KernelArg, LaunchDims, ProgramId, Timing};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::spec::ArgumentKind;
 use seqtune_predict::{Config, Device, Kernel, Problem};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};

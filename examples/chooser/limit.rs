@@ -4,7 +4,7 @@
 
 use crate::bench::Bench;
 use seqtune_choose::{Chooser, Given, Goal, Measured, Options, Point};
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::{Config, Kernel, Model, Predictor, Problem, Query};
 use std::collections::HashMap;
 use std::time::Instant;

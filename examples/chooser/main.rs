@@ -12,7 +12,7 @@ mod strategies;
 mod stream;
 
 use bench::Bench;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::{Kernel, Model, Quality};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use crate::strategies::Strategy;
 use plotters::prelude::*;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::write_whole;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::files::write_whole;
 use std::path::Path;
 
 /// Colours that colour-blind readers tell apart (Okabe and Ito 2008).

@@ -2,8 +2,8 @@
 
 use crate::bench::Bench;
 use seqtune_choose::{Chooser, Measured, Options, Pick};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::ConfigSpace;
+use seqtune_kernel::ConfigSpace;
+use seqtune_kernel::error::Result;
 use seqtune_predict::{Config, Kernel, Model, Predictor, Problem, Query};
 use std::collections::HashSet;
 use std::time::Instant;

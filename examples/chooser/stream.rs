@@ -6,7 +6,7 @@ use crate::strategies::{CALLS, Spent, Strategy, TRIED, Way, pool};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Dataset;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::{Kernel, Model, Predictor, Problem};
 use std::collections::HashSet;
 use std::path::Path;

@@ -18,7 +18,7 @@ fail() { say "$*"; exit 1; }
 
 # One hash of everything that the module and the model beside it are made of.
 sources() {
-    { find src/web src/predict kernels -type f ! -path '*/toy/*' ! -path '*/benches/*'; echo models/gemm-cpu/distilled.safetensors; } \
+    { find src/web src/kernel src/predict kernels -type f ! -path '*/toy/*' ! -path '*/benches/*'; echo models/gemm-cpu/distilled.safetensors; } \
         | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum | cut -d ' ' -f 1
 }
 

@@ -4,7 +4,7 @@ use crate::fields::Scratch;
 use crate::pointers::{list, object, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::status::{Answer, Fault, Status, guarded};
-use seqtune_predict::kernel::{Config, ConfigSpace, Problem};
+use seqtune_kernel::{Config, ConfigSpace, Problem};
 use std::ffi::c_char;
 
 fn legal(shared: &Shared, problem: &Problem, config: &Config) -> Answer<()> {

@@ -3,8 +3,8 @@
 use crate::pointers::{Room, list, object, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::status::{Answer, Fault, Status, guarded};
-use seqtune_predict::error::{Error, quoted};
-use seqtune_predict::kernel::{Device, LIMIT_NAMES, Limits};
+use seqtune_kernel::error::{Error, quoted};
+use seqtune_kernel::{Device, LIMIT_NAMES, Limits};
 use seqtune_predict::on_device::named;
 use std::ffi::{c_char, c_int, c_void};
 

@@ -2,7 +2,7 @@
 
 use crate::predictor::Shared;
 use crate::status::Answer;
-use seqtune_predict::kernel::{Device, Problem};
+use seqtune_kernel::{Device, Problem};
 use seqtune_predict::on_device::TimeBasis;
 use seqtune_predict::{Candidate, Query};
 

@@ -2,9 +2,9 @@
 
 use crate::predictor::Shared;
 use crate::status::{Answer, Fault};
-use seqtune_predict::error::Error;
-use seqtune_predict::kernel::Problem;
-use seqtune_predict::kernel::spec::{Field, FieldKind};
+use seqtune_kernel::Problem;
+use seqtune_kernel::error::Error;
+use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 
 /// What a prediction works on.
 pub(crate) struct Scratch {

@@ -1,8 +1,8 @@
 //! What a predictor leads to.
 
 use crate::status::{Answer, Fault};
-use seqtune_predict::error::{Error, quoted};
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
+use seqtune_kernel::error::{Error, quoted};
+use seqtune_kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::device_for;
 use std::ffi::CString;
@@ -37,7 +37,7 @@ impl Shared {
     /// A predictor for a device by its name or file, or by the rule of [`device_for`].
     pub(crate) fn new(kernel: Kernel, model: &Model, device: Option<&str>) -> Answer<Shared> {
         let device = device_for(&model.meta.devices, device, seqtune_devices::live::among)?;
-        let default = |field: &seqtune_predict::kernel::spec::Field| {
+        let default = |field: &seqtune_kernel::kernel_toml::spec::Field| {
             field.default.as_ref().map(|text| field.value(text)).transpose()
         };
         Ok(Shared {
@@ -91,8 +91,8 @@ impl Shared {
             );
             return Err(Fault::input(sentence));
         }
-        let choice = |(p, value): (&seqtune_predict::kernel::Parameter, &i64)| {
-            p.values.iter().position(|v| v == value).map(|at| at as seqtune_predict::kernel::Choice).ok_or_else(|| {
+        let choice = |(p, value): (&seqtune_kernel::Parameter, &i64)| {
+            p.values.iter().position(|v| v == value).map(|at| at as seqtune_kernel::Choice).ok_or_else(|| {
                 let known: Vec<String> = p.values.iter().map(i64::to_string).collect();
                 Fault::from(Error::Config(format!("{}={value} is not one of {}", p.name, known.join(", "))))
             })

@@ -1,6 +1,6 @@
 //! What functions answer with, and the sentence behind it.
 
-use seqtune_predict::error::{Error, printable};
+use seqtune_kernel::error::{Error, printable};
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};

@@ -5,8 +5,8 @@ use crate::fields::Scratch;
 use crate::pointers::{Room, list, object, text};
 use crate::predictor::Predictor;
 use crate::status::{Fault, Status, guarded};
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::limits::WIDTH;
+use seqtune_kernel::Objective;
+use seqtune_kernel::limits::WIDTH;
 use std::ffi::c_char;
 
 /// Predicts the fastest configs, `top` at most, each as a line "MWG=64,NWG=32,...", best first, without a line's end behind

@@ -2,9 +2,9 @@
 //!
 //! Any number of processes share it. Each adds what it observed since it last wrote, under a lock beside the file, and replaces the file whole.
 
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::{Locked, open_lock, read, target, write_whole};
-use seqtune_predict::limits::FileLimit;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::files::{Locked, open_lock, read, target, write_whole};
+use seqtune_kernel::limits::FileLimit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -351,5 +351,5 @@ fn json(book: &Book) -> Result<Vec<u8>> {
 }
 
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
-    seqtune_predict::error::io(path)
+    seqtune_kernel::error::io(path)
 }

@@ -1,7 +1,7 @@
 //! What a caller wants of the configs: the quantity to minimise, and limits that must be kept.
 
+use seqtune_kernel::error::{Result, input};
 use seqtune_predict::Objective;
-use seqtune_predict::error::{Result, input};
 
 /// What is minimised, and what each call may take at most. Energy and power need joules in what is reported.
 ///

@@ -12,7 +12,7 @@ mod chooser;
 mod course;
 mod device_state;
 #[cfg(test)]
-#[path = "../predict/drawn.rs"]
+#[path = "../kernel/drawn.rs"]
 mod drawn;
 mod entry;
 mod goal;

@@ -1,6 +1,6 @@
 //! How a chooser goes about it.
 
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
 use std::path::PathBuf;
 
 /// Configs of a problem that are considered at most.

@@ -1,6 +1,6 @@
 //! Where the configs of a problem come from, with what is expected of each: a model, or the caller.
 
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::{Config, Device, Kernel, Model, Objective, Predictor, Problem, Query};
 use std::borrow::Borrow;
 
@@ -129,7 +129,7 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
     }
 
     fn expect(&self, problem: &Problem, objective: Objective, first: &Point, configs: &[Config]) -> Result<Vec<Point>> {
-        let space = seqtune_predict::kernel::ConfigSpace::new(&self.kernel, problem, &self.device);
+        let space = seqtune_kernel::ConfigSpace::new(&self.kernel, problem, &self.device);
         let legal = configs.iter().filter(|config| space.is_legal(config)).cloned();
         let all: Vec<Config> = std::iter::once(first.config.clone()).chain(legal).collect();
         let scored = self.predictor.borrow().score(problem, &self.device, objective, &all)?;

@@ -4,7 +4,7 @@ use crate::book::{Place, Remembered};
 use crate::chooser::Chooser;
 use crate::entry::Held;
 use crate::locks::{lock, reading};
-use seqtune_predict::error::{Result, printable};
+use seqtune_kernel::error::{Result, printable};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

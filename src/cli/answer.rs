@@ -2,8 +2,8 @@
 
 use console::Term;
 use seqtune_eval::markdown::fitted;
-use seqtune_predict::error::{Error, Result, printable};
-use seqtune_predict::spelling::{json, lines};
+use seqtune_kernel::error::{Error, Result, printable};
+use seqtune_kernel::spelling::{json, lines};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 

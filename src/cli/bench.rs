@@ -2,15 +2,15 @@
 
 use crate::cli::progress::Bar;
 use seqtune_eval::speed::{judging, latency, legality, throughput};
-use seqtune_predict::counted;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Device;
-use seqtune_predict::limits;
+use seqtune_kernel::Device;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::limits;
+use seqtune_kernel::threads::cores;
 use seqtune_predict::model::Model;
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::quality::Quality;
 use seqtune_predict::query::WIDTH;
-use seqtune_predict::threads::cores;
 use std::path::PathBuf;
 
 /// Measures legality, latency and throughput of a model's predictions

@@ -3,14 +3,15 @@
 use crate::cli::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::files::open_regular;
+use seqtune_kernel::limits;
+use seqtune_kernel::spelling::line;
+use seqtune_kernel::{Device, Kernel, ruled_out};
 use seqtune_measure::programs;
 use seqtune_measure::verify::workload::stated_formats;
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input, quoted};
-use seqtune_predict::files::open_regular;
-use seqtune_predict::kernel::{Device, Kernel, ruled_out};
-use seqtune_predict::spelling::line;
-use seqtune_predict::{Model, Predictor, limits};
+use seqtune_predict::{Model, Predictor};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -97,7 +98,7 @@ fn what(path: &Path) -> Result<What> {
     }
     let (file, _) = open_regular(path, limits::DATASET)?;
     let mut head = Vec::new();
-    file.take(64).read_to_end(&mut head).map_err(seqtune_predict::error::io(path))?;
+    file.take(64).read_to_end(&mut head).map_err(seqtune_kernel::error::io(path))?;
     if packed::is_packed(&head) || journal::is_journal(&head) {
         return Ok(What::Dataset);
     }
@@ -228,7 +229,7 @@ pub fn check_kernel(kernel: &Kernel) -> Result<()> {
 
 /// A kernel, whose names, numbers, expressions and patterns were all resolved.
 fn kernel(path: &Path) -> Result<Value> {
-    let folder = if path.is_dir() { path } else { seqtune_predict::files::folder_of(path) };
+    let folder = if path.is_dir() { path } else { seqtune_kernel::files::folder_of(path) };
     let kernel = Kernel::open(&folder.display().to_string())?;
     check_kernel(&kernel)?;
     let source = match (&kernel.source, &kernel.run) {
@@ -250,7 +251,7 @@ fn kernel(path: &Path) -> Result<Value> {
 }
 
 fn devices(path: &Path) -> Result<Vec<Value>> {
-    let text = seqtune_predict::files::read_text(path, limits::TEXT)?;
+    let text = seqtune_kernel::files::read_text(path, limits::TEXT)?;
     let devices = Device::parse_file(&text, &path.display().to_string())?;
     Ok(devices
         .iter()

@@ -2,7 +2,7 @@
 
 use clap::Command;
 use clap_complete::Shell;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 
 /// Prints completions for a shell
 ///

@@ -3,9 +3,9 @@
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
 use seqtune_data::version::carry_over;
-use seqtune_predict::counted;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
 /// Converts a dataset between a journal and the packed format, without loss

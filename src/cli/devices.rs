@@ -1,8 +1,8 @@
 //! `seqtune devices`
 
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Device, LIMIT_NAMES};
 use seqtune_measure::registry::{HOST, devices, live_device};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Device, LIMIT_NAMES};
 
 /// Lists the devices that open here, why others do not, and described devices
 #[derive(clap::Args)]

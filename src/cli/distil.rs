@@ -1,8 +1,8 @@
 //! `seqtune distil`: what is asked of the program that trains.
 
 use crate::cli::trainer;
-use seqtune_predict::error::Result;
-use seqtune_predict::limits;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::limits;
 use std::path::PathBuf;
 
 /// Distils a model into a small, fast decoder; resumes if interrupted

@@ -2,12 +2,12 @@
 
 use crate::cli::trainer;
 use seqtune_eval::lightgbm::LightGbm;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Api, Device, Kernel};
 use seqtune_measure::compile::{Compiler, cache_folder};
 use seqtune_measure::registry::{compiler_for, devices, obstacle};
 use seqtune_predict::Model;
-use seqtune_predict::counted;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Api, Device, Kernel};
 use std::path::Path;
 use std::process::Command;
 
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> Result<()> {
         env!("CARGO_PKG_VERSION"),
         counted(kernels, "kernel"),
         counted(described, "described device"),
-        counted(seqtune_predict::threads::cores(), "core")
+        counted(seqtune_kernel::threads::cores(), "core")
     );
     for check in &checks {
         let mark = if check.present { "yes" } else { "no " };

@@ -15,8 +15,8 @@ use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner::read_cache;
 use seqtune_data::formats::ktt::read_ktt;
 use seqtune_data::formats::t4::read_t4;
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
 use std::path::PathBuf;
 use sweeps::SweepArgs;
 

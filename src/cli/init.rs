@@ -10,11 +10,11 @@ use crate::cli::answer::{answer, warn};
 pub use asked::Args;
 use draft::{Draft, FILE, draft};
 use questions::Dialogue;
-use seqtune_predict::counted;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::spec::ArgumentKind;
-use seqtune_predict::kernel::{Config, Count, Device, Kernel};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::files::write_whole;
+use seqtune_kernel::kernel_toml::spec::ArgumentKind;
+use seqtune_kernel::{Config, Count, Device, Kernel};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
@@ -81,7 +81,7 @@ fn tell(args: &Args, kernel: &Kernel, made: Option<&str>) -> Result<()> {
     let example = kernel.middle_problem();
     let device = Device { limits: Default::default(), ..Device::shipped()?.remove(0) };
     let legal = kernel.problem(&example).ok().map(|problem| {
-        let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &problem, &device);
+        let space = seqtune_kernel::ConfigSpace::new(kernel, &problem, &device);
         space.counter().total()
     });
     let place = args.folder.display();

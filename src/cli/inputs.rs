@@ -2,13 +2,13 @@
 
 use crate::cli::answer::warn;
 use seqtune_data::{Dataset, Table};
+use seqtune_kernel::error::{Result, input, io};
+use seqtune_kernel::files::{STANDARD_INPUT, read_stream};
+use seqtune_kernel::limits;
+use seqtune_kernel::limits::SECONDS;
+use seqtune_kernel::{Device, Kernel, Problem};
 use seqtune_measure::programs;
 use seqtune_measure::registry::{is_live, live_among, live_device};
-use seqtune_predict::error::{Result, input, io};
-use seqtune_predict::files::{STANDARD_INPUT, read_stream};
-use seqtune_predict::kernel::{Device, Kernel, Problem};
-use seqtune_predict::limits;
-use seqtune_predict::limits::SECONDS;
 use seqtune_predict::model::{Meta, Model};
 use seqtune_predict::on_device::{self, Grounds};
 use std::path::{Path, PathBuf};

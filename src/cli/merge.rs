@@ -5,9 +5,9 @@ use crate::cli::inputs::dataset_files;
 use crate::cli::outputs::{Kind, Replace, claim_all};
 use seqtune_data::merge::{Merged, merge};
 use seqtune_data::{Dataset, Outcome};
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::target;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::files::target;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -32,8 +32,8 @@ mod words;
 
 use crate::cli::answer::{answer as print, tell};
 use clap::{Parser, Subcommand};
+use seqtune_kernel::error::Result;
 use seqtune_measure::worker::server::{Start, serve};
-use seqtune_predict::error::Result;
 use std::process::ExitCode;
 
 /// Predicts tuning parameters of GPU kernels and validates them on the device

@@ -1,7 +1,7 @@
 //! Files that are written: what is refused before the work.
 
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::files::{beside, folder_of, target};
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::files::{beside, folder_of, target};
 use seqtune_predict::model_file::is_of_ours;
 use std::collections::HashMap;
 use std::io::Read;

@@ -3,12 +3,12 @@
 use crate::cli::answer::{answer, tell};
 use crate::cli::progress::Bar;
 use seqtune_data::Invalidity;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_measure::batch::ProgramKey;
 use seqtune_measure::compile::{Compiler, compile_for, for_reference};
 use seqtune_measure::registry::compiler_for;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
-use seqtune_predict::threads::{cores, on_threads};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;

@@ -2,10 +2,10 @@
 
 use seqtune_data::Shard;
 use seqtune_data::shard::of_environment;
-use seqtune_predict::error::{Result, input, quoted};
-use seqtune_predict::files::target;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
-use seqtune_predict::limits::SHARDS;
+use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::files::target;
+use seqtune_kernel::limits::SHARDS;
+use seqtune_kernel::{Config, Kernel, Problem};
 use std::path::{Path, PathBuf};
 
 /// A shard as it is asked for.

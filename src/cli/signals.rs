@@ -1,8 +1,8 @@
 //! Signals that end long work in order.
 
 use crate::cli::answer::tell;
+use seqtune_kernel::error::{Error, Result};
 use seqtune_measure::forget_handlers;
-use seqtune_predict::error::{Error, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::IsTerminal;

@@ -3,15 +3,15 @@
 use crate::cli::answer::{answer, answer_json};
 use rand::SeedableRng;
 use seqtune_data::Resources;
+use seqtune_kernel::Parameter;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::limits;
+use seqtune_kernel::spelling::line;
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem, ruled_out};
 use seqtune_measure::compile::{Cached, Compiler, compile_for};
 use seqtune_measure::registry::compiler_for;
-use seqtune_predict::counted;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::Parameter;
-use seqtune_predict::kernel::{Config, ConfigSpace, Count, Device, Kernel, Problem, ruled_out};
-use seqtune_predict::limits;
-use seqtune_predict::spelling::line;
-use seqtune_predict::threads::{cores, on_threads};
 use std::cell::RefCell;
 
 /// Shows a kernel's parameters and its legal configs for a problem on a device

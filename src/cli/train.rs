@@ -1,8 +1,8 @@
 //! `seqtune train`: what is asked of the program that trains.
 
 use crate::cli::trainer;
-use seqtune_predict::error::Result;
-use seqtune_predict::limits;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::limits;
 use seqtune_predict::settings::Hparams;
 use seqtune_predict::settings::Target;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //!
 //! It alone is linked to libtorch, which a process loads at its start whatever it is asked.
 
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::path::PathBuf;
 use std::process::Command;
 

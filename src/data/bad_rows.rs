@@ -1,7 +1,7 @@
 //! Rows of others that cannot be read: left out of an import and counted by reason, with an example each. Beside them those that are there twice.
 
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input, quoted};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input, quoted};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -3,9 +3,9 @@
 use crate::dataset::{Dataset, Header, line};
 use crate::packed;
 use crate::record::Record;
-use seqtune_predict::error::{Error, Result, input, io};
-use seqtune_predict::files::{beside, open_regular, sync_folder, target};
-use seqtune_predict::limits;
+use seqtune_kernel::error::{Error, Result, input, io};
+use seqtune_kernel::files::{beside, open_regular, sync_folder, target};
+use seqtune_kernel::limits;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};

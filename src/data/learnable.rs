@@ -1,8 +1,8 @@
 //! Measured problems as learners take them: rows of numbers, centred logarithms of costs, and relevance.
 
 use crate::table::Table;
+use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::featurizer::Instance;
-use seqtune_predict::kernel::{Kernel, Objective};
 
 /// Highest relevance, that of a problem's best config.
 pub const LEVELS: f64 = 15.0;

@@ -2,7 +2,7 @@
 
 use crate::dataset::{Dataset, Header};
 use crate::shard::Shard;
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
 use std::collections::{BTreeMap, HashMap};
 
 /// Shards that a sentence names.
@@ -21,7 +21,7 @@ pub struct Merged {
 /// Puts datasets of one kernel, device and recipe together, each named by its place.
 ///
 /// # Errors
-/// [`Error::Input`](seqtune_predict::error::Error::Input) where datasets do not belong together, two different ones are of one shard, or hold the same config of a problem.
+/// [`Error::Input`](seqtune_kernel::error::Error::Input) where datasets do not belong together, two different ones are of one shard, or hold the same config of a problem.
 pub fn merge(datasets: &[(String, Dataset)]) -> Result<Merged> {
     let Some((first_place, first)) = datasets.first() else { return input("there is nothing to merge") };
     for (place, other) in &datasets[1..] {

@@ -1,6 +1,6 @@
 //! Provenance of a dataset: the measurement policy, or the external tool.
 
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_kernel::{Device, Kernel};
 use serde::{Deserialize, Serialize};
 
 /// Origin of the outcomes of a dataset. A sweep resumes only with the same provenance, but for [`Policy::ending_as`].

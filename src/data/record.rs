@@ -2,8 +2,8 @@
 
 use crate::observed::Observed;
 use crate::stats;
+use seqtune_kernel::limits::SAMPLE_US;
 use seqtune_predict::Objective;
-use seqtune_predict::limits::SAMPLE_US;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

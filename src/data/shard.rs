@@ -1,8 +1,8 @@
 //! Shards: parts of a sweep, by problem, that machines measure side by side, each into a journal of its own.
 
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::hex;
-use seqtune_predict::limits::{PLAN, SHARDS};
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::hex;
+use seqtune_kernel::limits::{PLAN, SHARDS};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

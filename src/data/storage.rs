@@ -2,9 +2,9 @@
 
 use crate::dataset::Dataset;
 use crate::{journal, packed};
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::{read_as, write_whole};
-use seqtune_predict::limits;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::files::{read_as, write_whole};
+use seqtune_kernel::limits;
 use std::path::Path;
 
 impl Dataset {

@@ -4,9 +4,9 @@ use crate::dataset::Dataset;
 use crate::record::Outcome;
 use crate::stats::quantile;
 use crate::version::check_kernel;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::split::{Part, Split};
 use std::collections::{BTreeSet, HashMap};
 

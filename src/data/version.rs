@@ -2,14 +2,14 @@
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Carried, Dataset, Header};
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{ConfigSpace, Device, Difference, Kernel};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{ConfigSpace, Device, Difference, Kernel};
 use std::collections::HashMap;
 
 /// Refuses a dataset of another kernel than `kernel`, or of another version of it.
 ///
 /// # Errors
-/// [`Error::Input`](seqtune_predict::error::Error::Input) that names it, and the way out.
+/// [`Error::Input`](seqtune_kernel::error::Error::Input) that names it, and the way out.
 pub fn check_kernel(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<()> {
     match dataset.header.kernel == kernel.name {
         true => check_version(kernel, place, dataset),
@@ -20,7 +20,7 @@ pub fn check_kernel(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<(
 /// Refuses a dataset of another version of `kernel`, and says what differs.
 ///
 /// # Errors
-/// [`Error::Input`](seqtune_predict::error::Error::Input) that names it, and the way out.
+/// [`Error::Input`](seqtune_kernel::error::Error::Input) that names it, and the way out.
 pub fn check_version(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<()> {
     let Header { space, identity, device, .. } = &dataset.header;
     if kernel.identity_on(device).is_of(space, identity.as_ref()) {
@@ -95,7 +95,7 @@ pub struct CarriedOver {
 /// does not allow are left out and counted. Of a dataset of that very version it records what versions of seqtune of before did not.
 ///
 /// # Errors
-/// [`Error::Input`](seqtune_predict::error::Error::Input) where it is of another kernel, where no parameter that is new stands for the other differences, or where fields,
+/// [`Error::Input`](seqtune_kernel::error::Error::Input) where it is of another kernel, where no parameter that is new stands for the other differences, or where fields,
 /// clocks or what is measured differ.
 pub fn carry_over(kernel: &Kernel, dataset: &Dataset) -> Result<CarriedOver> {
     let header = &dataset.header;

@@ -4,8 +4,8 @@ use crate::functions::{Attributes, Get, Memory, Name, Version};
 use crate::library::{find, open, text, text_in};
 use crate::numbers::{Known, Numbers};
 use libloading::Library;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::{c_char, c_int};
 use std::sync::OnceLock;
 

@@ -1,7 +1,7 @@
 //! The processors of this machine, for programs that run on them.
 
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Device, Limits};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Device, Limits};
 use std::path::Path;
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! What a live device allows: its [`Limits`](seqtune_predict::kernel::Limits), asked of the maker's library.
+//! What a live device allows: its [`Limits`](seqtune_kernel::Limits), asked of the maker's library.
 //!
 //! Libraries are opened at run time, and nothing is created on the device: no context, no queue. A library that the process
 //! has already is used.

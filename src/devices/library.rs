@@ -2,7 +2,7 @@
 
 use libloading::Library;
 use libloading::os::unix::Library as Unix;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 

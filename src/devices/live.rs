@@ -1,7 +1,7 @@
 //! Which devices of this machine are among some that are known.
 
 use crate::{cuda, hip, host, opencl};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
 
 /// Ordinals that are asked at most.
 const MOST: i32 = 64;

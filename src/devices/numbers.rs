@@ -1,6 +1,6 @@
 //! What the drivers of NVIDIA and AMD state alike, under numbers of their own.
 
-use seqtune_predict::kernel::Limits;
+use seqtune_kernel::Limits;
 
 /// The numbers of a driver's attributes.
 pub(crate) struct Numbers {

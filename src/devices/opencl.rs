@@ -2,8 +2,8 @@
 
 use crate::library::{find, open, text_in};
 use libloading::Library;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Device, Limits};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Device, Limits};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 

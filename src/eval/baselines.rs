@@ -1,9 +1,9 @@
 //! What a user could do without a model: the best config on average, the nearest measured problem, chance.
 
 use seqtune_data::MeasuredProblem;
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_kernel::Objective;
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Config, Kernel, Problem};
 use std::collections::HashMap;
 
 /// Configs by their mean share of the best speed over the training problems.

@@ -3,9 +3,9 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
 use seqtune_predict::extra_trees::{ExtraTrees, Node};
-use seqtune_predict::threads::on_threads;
 
 /// Rows with what trees are to tell of them.
 pub struct Samples<'a> {

@@ -1,10 +1,10 @@
 //! A report as one HTML page that needs nothing beside it: no script, no network; plots are inline SVG.
 
 use crate::plot::MARK;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::files::write_whole;
+use seqtune_kernel::spelling::markup;
 use seqtune_predict::calibration::First;
-use seqtune_predict::error::Result;
-use seqtune_predict::files::write_whole;
-use seqtune_predict::spelling::markup;
 use std::path::Path;
 
 /// A page.

@@ -1,7 +1,7 @@
 //! What training makes of few sizes: figures on sizes that were left out in turn, and what more sizes would bring.
 
 use seqtune_data::stats::quantile;
-use seqtune_predict::counted;
+use seqtune_kernel::counted;
 use serde::Serialize;
 
 /// Problems that were left out in turn, each judged by a model that learned from the others.

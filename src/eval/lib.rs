@@ -3,7 +3,7 @@
 pub mod baselines;
 pub mod curve;
 #[cfg(test)]
-#[path = "../predict/drawn.rs"]
+#[path = "../kernel/drawn.rs"]
 mod drawn;
 pub mod extra_trees;
 pub mod front;

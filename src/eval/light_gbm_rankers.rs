@@ -4,9 +4,9 @@ use crate::lightgbm::{LightGbm, Samples, Task, Trees};
 use crate::method::Method;
 use seqtune_data::Table;
 use seqtune_data::learnable::{centred, known, relevance};
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::featurizer::Instance;
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
 
 /// Fitted trees, each with the sign that makes the lowest score the best.
 pub struct Rankers(Vec<(Method, f64, Trees)>);

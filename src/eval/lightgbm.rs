@@ -4,7 +4,7 @@
 //! `scripts/setup.sh` fetches it.
 
 use libloading::Library;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::fetched::fetched;
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr::null_mut;

@@ -2,12 +2,12 @@
 //! coefficients by expectation and maximisation (Laird & Ware 1982), held to independent ones as strongly as a few problems would.
 
 use seqtune_data::{MeasuredProblem, Table};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Objective;
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
 use seqtune_predict::likeness::{Likeness, Quantity};
 use seqtune_predict::linear::{cholesky, dot, forward, solve};
 use seqtune_predict::profiles::few_combinations;
-use seqtune_predict::threads::on_threads;
 use seqtune_predict::{Config, Predictor};
 
 /// Passes of expectation and maximisation.

@@ -1,6 +1,6 @@
 //! Tables in Markdown.
 
-use seqtune_predict::spelling::cell;
+use seqtune_kernel::spelling::cell;
 use std::fmt;
 
 /// A table that is filled row by row; it displays as Markdown, a line break at its end.

@@ -1,9 +1,9 @@
 //! Plots as SVG, for those who would rather look than read.
 
 use plotters::prelude::*;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::write_whole;
-use seqtune_predict::spelling::line;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::files::write_whole;
+use seqtune_kernel::spelling::line;
 use std::path::Path;
 
 /// A group of bars with a label under it, one value per series.

@@ -4,8 +4,8 @@ use crate::markdown;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::{CalibrationError, Reliability, Sureness};
-use seqtune_predict::counted;
-use seqtune_predict::kernel::Objective;
+use seqtune_kernel::Objective;
+use seqtune_kernel::counted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

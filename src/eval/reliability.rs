@@ -3,9 +3,9 @@
 use crate::sets::{Set, Sets};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::Problem;
+use seqtune_kernel::error::Result;
 use seqtune_predict::calibration::{First, LOSS, RISK, ScoredProblem};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Problem;
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 

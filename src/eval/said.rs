@@ -1,10 +1,10 @@
 //! Problems of which the best or the tuned config is known, with the probabilities that a model states.
 
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
 use seqtune_predict::calibration::{First, Place};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::threads::on_threads;
 use seqtune_predict::trust::Line;
 use seqtune_predict::{Predictor, Query};
 

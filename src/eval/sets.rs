@@ -1,9 +1,9 @@
 //! Whether the sets that are to hold the best config with a stated probability do so, and how large they are.
 
 use seqtune_data::MeasuredProblem;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::Result;
 use seqtune_predict::calibration::ScoredProblem;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Device;
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 

@@ -2,12 +2,12 @@
 
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::candidate::Candidate;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::shown::{Among, FEWEST, HeldOut, MARKED, Reach, Shown, Worth};
 use seqtune_predict::split::Part;
-use seqtune_predict::threads::on_threads;
 use seqtune_predict::{Meta, Model, Predictor, Query};
 use std::collections::BTreeSet;
 

@@ -3,10 +3,10 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::stats::quantile;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
+use seqtune_kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::Query;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::spec::{Field, FieldKind};
-use seqtune_predict::kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::predictor::Predictor;
 use serde::Serialize;
 use std::time::Instant;

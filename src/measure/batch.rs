@@ -1,7 +1,7 @@
 //! Batches of configs that are measured together, and their results.
 
 use seqtune_data::{Invalidity, Observed, Outcome};
-use seqtune_predict::kernel::{Config, Kernel, Problem, Run};
+use seqtune_kernel::{Config, Kernel, Problem, Run};
 use serde::{Deserialize, Serialize};
 
 /// Candidate of a batch.

@@ -7,8 +7,8 @@ use crate::worker::compilers::compile_all;
 use crate::worker::setup::Setup;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 
 /// Seeds of the data with which a config is confirmed, and problems of odd sizes.
 const SEEDS: [u64; 3] = [1, 2, 3];

@@ -6,8 +6,8 @@ use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use crate::verify::format::Format;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 
 /// Handle of a compiled program, for the executor that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Dimensions of a launch.
 
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
+use seqtune_kernel::{Config, Device, Kernel, Launch, Problem};
 
 /// Dimensions of a launch in work-items.
 #[derive(Clone, Debug, PartialEq)]

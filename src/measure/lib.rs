@@ -8,7 +8,7 @@ pub mod batch;
 pub mod clocks;
 pub mod compile;
 #[cfg(test)]
-#[path = "../predict/drawn.rs"]
+#[path = "../kernel/drawn.rs"]
 mod drawn;
 pub mod engine;
 pub mod executor;

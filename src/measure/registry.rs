@@ -6,9 +6,9 @@ use crate::compile::{Cached, Compiler, Store};
 use crate::executor::{Executor, Found};
 use seqtune_devices::host;
 pub use seqtune_devices::live::among as live_among;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Api, Device, Kernel};
-use seqtune_predict::threads::cores;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::threads::cores;
+use seqtune_kernel::{Api, Device, Kernel};
 
 /// Id of the processors of this machine, for programs.
 pub const HOST: &str = host::ID;

@@ -1,11 +1,11 @@
 //! What to measure next: the budget of a sweep spent where the model expects the best config, or does not know.
 
-use crate::error::Result;
-use crate::kernel::{Config, ConfigSpace, Problem};
 use crate::predictor::Predictor;
 use crate::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, ConfigSpace, Problem};
 
 /// How the measurements of a sweep are spent.
 #[derive(Clone, Copy, Debug)]

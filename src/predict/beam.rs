@@ -1,6 +1,6 @@
 //! Beam search over token ids. It knows nothing of kernels: what may follow and how likely it is come from closures.
 
-use crate::error::Result;
+use seqtune_kernel::error::Result;
 
 /// One candidate in the beam.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,10 +6,10 @@
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure, where nothing was shown of the model
 //! ([`crate::shown`]).
 
-use crate::error::{Result, input};
-use crate::kernel::Count;
 use crate::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::softmax::softmax;
+use seqtune_kernel::Count;
+use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
 
 /// Part of the best speed (or energy, or their product) that an answer which is not marked may lose in a share [`RISK`] of the problems.

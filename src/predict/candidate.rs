@@ -1,7 +1,7 @@
 //! What a prediction consists of.
 
-use crate::kernel::Config;
 use crate::opinion_pool::LogProbs;
+use seqtune_kernel::Config;
 
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,11 +2,11 @@
 
 use crate::calibration::ScoredProblem;
 use crate::candidate::Candidate;
-use crate::error::{Result, input};
-use crate::kernel::{ConfigSpace, Device, Problem};
-use crate::limits;
 use crate::predictor::Predictor;
 use crate::query::{Query, WIDTH};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::limits;
+use seqtune_kernel::{ConfigSpace, Device, Problem};
 
 impl Predictor {
     /// The fewest of the most probable configs of a problem that hold the best one with probability `share`, from 0 to 1, by beams as wide as that

@@ -3,11 +3,8 @@
 use crate::beam::{Hypothesis, Next, beam_search};
 use crate::calibration::Calibration;
 use crate::candidate::{Candidate, Scored};
-use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::TreesInStep;
-use crate::kernel::Objective;
-use crate::kernel::{Choice, Config, Problem};
 use crate::network::ensemble::{Ensemble, KvCaches};
 use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
@@ -15,6 +12,9 @@ use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::profiles::{Weighed, few_combinations};
 use crate::query::Query;
 use crate::sequence::Sequence;
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choice, Config, Problem};
 
 /// Extends tokens by all that are forced, and gives what may follow: nothing when they are finished. With `among`, only those of
 /// its configs are followed.

@@ -6,15 +6,15 @@
 
 use crate::calibration::{LOSS, RISK};
 use crate::candidate::{Candidate, Scored};
-use crate::error::{Result, input};
 use crate::featurizer::Instance;
-use crate::kernel::{Config, Count, Device, Objective, Problem};
 use crate::likeness::{Likeness, Seen, encoding};
 use crate::linear::{cholesky, dot, solve};
 use crate::predictor::Predictor;
 use crate::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Count, Device, Objective, Problem};
 
 /// Legal configs that are all considered; of larger spaces, those that a beam of at least [`BEAM`] finds.
 const WHOLE: u64 = 4_000;

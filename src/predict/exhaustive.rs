@@ -1,12 +1,12 @@
 //! Every legal config of a problem: scored by the re-ranker alone, without beam or likelihood, or judged by a small decoder's likelihood.
 
 use crate::candidate::Candidate;
-use crate::error::{Result, input};
 use crate::featurizer::Instance;
-use crate::kernel::{Choice, Config, Count, Problem};
 use crate::predictor::Predictor;
 use crate::query::Query;
-use crate::threads::on_threads;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Choice, Config, Count, Problem};
 
 /// What came of an exhaustive search.
 pub struct Exhaustive {

@@ -4,7 +4,7 @@
 //! where it lies between the quantiles of the training problems (piecewise linear encoding, Gorishniy et al. 2022). The
 //! comparison with digits and value vocabularies is in the project's log.
 
-use crate::kernel::MOST_VALUES;
+use seqtune_kernel::MOST_VALUES;
 use serde::{Deserialize, Serialize};
 
 /// Mean and standard deviation that make a quantity comparable.

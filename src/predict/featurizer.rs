@@ -1,14 +1,14 @@
 //! How the problems and configs of one kernel are encoded by a [`Vocab`].
 
-use crate::error::{Error, Result, input};
 use crate::features::{InputFeature, Kind, Scale};
-use crate::kernel::Objective;
-use crate::kernel::expr::Expr;
-use crate::kernel::spec::FieldKind;
-use crate::kernel::{
+use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::expressions::Expr;
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{
     Choice, Choices, Config, ConfigSpace, Device, Difference, Kernel, LIMIT_NAMES, Problem, ruled_out,
 };
-use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::sync::Arc;
 
 /// Where a quantity comes from.

@@ -3,14 +3,14 @@
 //! They rank all candidates, as the published predictors do, and err in other places than networks: both together are better than either
 //! (docs/log). For training they label problems that nobody measured.
 
-use crate::error::{Result, input};
 use crate::featurizer::Instance;
 use crate::forest::{Forest, InStep};
-use crate::kernel::Objective;
-use crate::kernel::{Config, Kernel, LIMIT_NAMES, hex};
 use crate::profiles::{Profiles, Weighed};
 use crate::softmax::softmax;
 use bincode::{Decode, Encode};
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, hex};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 

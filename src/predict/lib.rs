@@ -1,6 +1,6 @@
 //! Predicts the tuning parameters of GPU kernels.
 //!
-//! A kernel is described by its problem's fields, its parameters and the constraints among them ([`kernel`]). A [`Model`]
+//! A kernel is described by its problem's fields, its parameters and the constraints among them ([`seqtune_kernel`]). A [`Model`]
 //! holds the weights of an encoder-decoder that emits the parameters one by one. A [`Predictor`] searches them with a beam
 //! that follows legal values only, and re-ranks what it finds. Nothing here measures, trains or needs libtorch.
 //!
@@ -9,7 +9,7 @@
 //! The toy kernel that ships with this crate, and a model of made-up measurements of it:
 //!
 //! ```
-//! use seqtune_predict::kernel::{ConfigSpace, Count};
+//! use seqtune_kernel::{ConfigSpace, Count};
 //! use seqtune_predict::{Device, Kernel, Model, Predictor, Query};
 //! use std::path::Path;
 //!
@@ -41,25 +41,21 @@ pub mod beam;
 pub mod calibration;
 pub mod candidate;
 pub mod clock;
-pub mod count;
 pub mod cover;
 pub mod decoder;
 pub mod distilled;
 #[cfg(test)]
+#[path = "../kernel/drawn.rs"]
 mod drawn;
-pub mod error;
 pub mod evidence;
 pub mod exhaustive;
 pub mod extra_trees;
 pub mod features;
 pub mod featurizer;
 pub mod fetched;
-pub mod files;
 pub mod forest;
 pub mod gbdt;
-pub mod kernel;
 pub mod likeness;
-pub mod limits;
 pub mod linear;
 pub mod model;
 pub mod model_facts;
@@ -76,22 +72,19 @@ pub mod sequence;
 pub mod settings;
 pub mod shown;
 pub mod softmax;
-pub mod spelling;
 pub mod split;
 pub mod stated;
 pub mod sure;
 pub mod telling;
-pub mod threads;
 pub mod trust;
 pub mod unpacking;
 pub mod vocab;
 
 pub use candidate::{Candidate, Scored};
-pub use count::counted;
-pub use error::{Error, Result};
-pub use kernel::{Config, Device, Kernel, Objective, Problem};
+
 pub use model::{Meta, Model};
 pub use predictor::Predictor;
 pub use quality::Quality;
 pub use query::Query;
+pub use seqtune_kernel::{Config, Device, Error, Kernel, Objective, Problem, Result};
 pub use settings::{Hparams, Settings};

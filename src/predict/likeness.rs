@@ -5,11 +5,11 @@
 //! problems that the weights were not fitted to. Few measured configs of a problem then tell of all others
 //! ([`crate::evidence`]). Where coefficients stand alone, problems that are like the measured ones count most ([`Likeness::near`]).
 
-use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
-use crate::kernel::{Config, Objective};
 use crate::linear::cholesky;
 use crate::profiles::{combination, few_combinations};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Objective};
 use serde::{Deserialize, Serialize};
 
 /// How the errors of one kernel go together.

@@ -2,12 +2,8 @@
 
 use crate::calibration::Calibration;
 use crate::distilled::level::Level;
-use crate::error::{Error, Result, input, io, quoted};
-use crate::files::{read, write_whole};
 use crate::gbdt::Trees;
-use crate::kernel::{Device, Objective, is_kernel_name};
 use crate::likeness::Likeness;
-use crate::limits::{self, MEMBERS};
 use crate::model_file::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
 use crate::network::shapes;
 use crate::network::weights::Weights;
@@ -19,6 +15,10 @@ use crate::split::Split;
 use crate::trust::Trust;
 use crate::vocab::Vocab;
 use safetensors::tensor::Dtype;
+use seqtune_kernel::error::{Error, Result, input, io, quoted};
+use seqtune_kernel::files::{read, write_whole};
+use seqtune_kernel::limits::{self, MEMBERS};
+use seqtune_kernel::{Device, Objective, is_kernel_name};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! What tells one model from others, and what it can be asked for.
 
-use crate::error::{Error, Result};
-use crate::kernel::{Objective, hex};
 use crate::model::{Meta, Model};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Objective, hex};
 use sha2::{Digest, Sha256};
 
 impl Model {

@@ -1,10 +1,10 @@
 //! Which device a model is asked about, and what its answers for that device rest on.
 
-use crate::error::{Error, Result, quoted};
-use crate::kernel::spec::{FieldKind, Units};
-use crate::kernel::{Device, Kernel, Problem, listed};
 use crate::model::Meta;
 use crate::trust::Trust;
+use seqtune_kernel::error::{Error, Result, quoted};
+use seqtune_kernel::kernel_toml::spec::{FieldKind, Units};
+use seqtune_kernel::{Device, Kernel, Problem, listed};
 
 /// What first choices lose where a device was left out: figures of docs/results/tables, which a test holds against it.
 const TUNED: &str = "with each of four GPUs left out of such models, first choices were the tuned config in 2 to 29 % of the problems; in 45 % on the MI50 where it was learned";
@@ -241,7 +241,7 @@ mod tests {
         assert!(Grounds::new(learned, &trust, &t4).note().unwrap().ends_with(TUNED));
         trust.measure(&t4, learned, &[]);
         assert!(Grounds::new(learned, &trust, &t4).note().unwrap().ends_with("set by 0 problems measured there"));
-        let cpu = Device { limits: crate::kernel::Limits { is_cpu: Some(1.0), ..t4.limits.clone() }, ..t4 };
+        let cpu = Device { limits: seqtune_kernel::Limits { is_cpu: Some(1.0), ..t4.limits.clone() }, ..t4 };
         assert!(Grounds::new(learned, &Trust::default(), &cpu).note().unwrap().ends_with(SWEPT));
     }
 

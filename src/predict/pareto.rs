@@ -1,12 +1,12 @@
 //! Configs that are predicted to be best in time, in energy, or in some trade between them.
 
 use crate::candidate::Candidate;
-use crate::error::Result;
 use crate::evidence::{BEAM, Informed, Known};
-use crate::kernel::Objective;
-use crate::kernel::{Config, Problem};
 use crate::predictor::Predictor;
 use crate::query::Query;
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Problem};
 
 impl Predictor {
     /// The Pareto front of predicted time against predicted energy, fastest first: of all that a beam finds for each objective,

@@ -7,10 +7,8 @@ use crate::decoder::{AskedPrefix, Decoder};
 use crate::distilled::answer::Small;
 use crate::distilled::network::Network;
 use crate::distilled::room::Room;
-use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
 use crate::gbdt::{Trees, TreesInStep};
-use crate::kernel::{Config, Device, Kernel, Objective, Problem};
 use crate::likeness::Likeness;
 use crate::model::{Meta, Model};
 use crate::network::ensemble::Ensemble;
@@ -19,8 +17,10 @@ use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
 use crate::profiles::Profiles;
 use crate::query::Query;
 use crate::shown::{Reach, Shown};
-use crate::threads::{apart, on_threads};
 use crate::trust::{Line, Trust};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::threads::{apart, on_threads};
+use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use std::sync::Arc;
 
 /// A model ready to predict for one kernel.

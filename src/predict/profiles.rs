@@ -8,10 +8,10 @@
 use crate::calibration::LOSS;
 use crate::extra_trees::ExtraTrees;
 use crate::featurizer::{Instance, number};
-use crate::kernel::{Config, Kernel, LIMIT_NAMES, Objective};
-use crate::limits::COMBINATIONS;
 use crate::softmax::softmax;
 use bincode::{Decode, Encode};
+use seqtune_kernel::limits::COMBINATIONS;
+use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, Objective};
 
 /// The number of combinations of a kernel's values, where these are few.
 pub fn few_combinations(kernel: &Kernel) -> Option<usize> {
@@ -132,7 +132,7 @@ impl Profiles {
 mod tests {
     use super::*;
     use crate::extra_trees::Node;
-    use crate::kernel::Device;
+    use seqtune_kernel::Device;
     use std::path::Path;
 
     fn toy() -> Kernel {

@@ -1,6 +1,6 @@
 //! The options of a prediction.
 
-use crate::kernel::{Device, Objective};
+use seqtune_kernel::{Device, Objective};
 
 /// Width of the beam that is searched where nothing else is asked for, and by which probabilities are stated.
 pub const WIDTH: usize = 20;

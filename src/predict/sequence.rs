@@ -1,8 +1,8 @@
 //! A config as the decoding steps that lead to it.
 
-use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
-use crate::kernel::{Choices, Config};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choices, Config};
 
 /// A config as decoding steps: one per parameter that has more than one legal value, then "finished".
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! How a model is trained: kept with it, so that it can be made again, and known again by who would make the same.
 
-use crate::error::{Result, input};
 use crate::split::Split;
+use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
 
 /// Size of the network.

@@ -3,9 +3,9 @@
 //! Both are kept in its file, by device and objective. An answer says once what was shown for its kind of question, and is marked unsure only
 //! where it is less sure than nine tenths of those answers were, or asks for sizes beyond the learned ones.
 
-use crate::error::{Result, input};
-use crate::kernel::spec::{Field, FieldKind};
-use crate::kernel::{Device, Kernel, Objective, Problem};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
+use seqtune_kernel::{Device, Kernel, Objective, Problem};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

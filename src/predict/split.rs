@@ -28,7 +28,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// The part that `shape` (see [`Kernel::shape`](crate::kernel::Kernel::shape)) belongs to.
+    /// The part that `shape` (see [`Kernel::shape`](seqtune_kernel::Kernel::shape)) belongs to.
     pub fn part(&self, shape: &str) -> Part {
         match (self.place(shape) - self.from).rem_euclid(1.0) {
             at if at < self.test => Part::Test,

@@ -6,11 +6,11 @@
 //! exhaustive search. A narrower beam does not know what the usual one shares out, and states none.
 
 use crate::candidate::Candidate;
-use crate::error::Result;
-use crate::kernel::Problem;
 use crate::predictor::Predictor;
 use crate::query::{Query, WIDTH};
 use crate::trust::Line;
+use seqtune_kernel::Problem;
+use seqtune_kernel::error::Result;
 
 impl Predictor {
     /// The width by which probabilities are stated where so much is asked for: at least [`WIDTH`] where re-ranker and trees have a say.

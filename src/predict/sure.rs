@@ -2,10 +2,10 @@
 
 use crate::calibration::{First, LOSS, RISK, ScoredProblem};
 use crate::candidate::Candidate;
-use crate::kernel::{Device, Objective, Problem};
 use crate::predictor::Predictor;
 use crate::query::Query;
 use crate::shown::{Reach, Shown, Worth};
+use seqtune_kernel::{Device, Objective, Problem};
 
 impl Predictor {
     /// Whether an answer (all that was asked for, best first) is less sure than what was shown of the model: the device was never seen, a field

@@ -1,11 +1,11 @@
 //! What a predictor tells: configs with their costs, as far as those are known of the device.
 
 use crate::candidate::Candidate;
-use crate::error::Result;
-use crate::kernel::{Config, Device, Problem};
 use crate::on_device::{Grounds, TimeBasis, least_us};
 use crate::predictor::Predictor;
 use crate::query::Query;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Device, Problem};
 
 /// Share of the quickest learned time below which none is told: a time that nothing like it was learned from is a guess, as of launches alone.
 const SHORTEST: f64 = 0.5;

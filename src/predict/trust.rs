@@ -7,8 +7,8 @@
 
 use crate::calibration::{First, Place, log_odds, logistic};
 use crate::candidate::Candidate;
-use crate::error::{Result, input};
-use crate::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -240,9 +240,9 @@ fn generation(architecture: &str) -> &str {
 mod tests {
     use super::*;
     use crate::drawn::drawn;
-    use crate::kernel::Config;
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
+    use seqtune_kernel::Config;
 
     fn device(name: &str) -> Device {
         Device::described(name).unwrap()

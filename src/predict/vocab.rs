@@ -6,9 +6,9 @@
 //! step the network also sees the features that the prefix decides, and for each value that may be chosen those that the value
 //! decides: what an expert would weigh.
 
-use crate::error::{Result, input};
 use crate::features::{InputFeature, Scale};
-use crate::kernel::{Feature, Identity, MOST_VALUES};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Feature, Identity, MOST_VALUES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use seqtune_predict::kernel::{Choice, Parameter};
+use seqtune_kernel::{Choice, Parameter};
 use seqtune_predict::{Config, Kernel};
 
 /// A config from `"A=1,B=2"` or a dict of whole numbers.

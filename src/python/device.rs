@@ -4,10 +4,10 @@ use crate::errors::OrRaise;
 use crate::numbers::{Real, Text, shown};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use seqtune_kernel::LIMIT_NAMES;
+use seqtune_kernel::Limits;
+use seqtune_kernel::error::quoted;
 use seqtune_predict::Error;
-use seqtune_predict::error::quoted;
-use seqtune_predict::kernel::LIMIT_NAMES;
-use seqtune_predict::kernel::Limits;
 
 /// A device: a name and its limits, as constraints and models see them.
 ///

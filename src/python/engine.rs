@@ -10,11 +10,12 @@ use crate::prediction::{Names, On, Prediction};
 use crate::problems::{problem_of, problems_of, problems_of_columns};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use seqtune_predict::error::input;
-use seqtune_predict::kernel::ConfigSpace;
+use seqtune_kernel::ConfigSpace;
+use seqtune_kernel::error::input;
+use seqtune_kernel::limits;
 use seqtune_predict::on_device::TimeBasis;
 use seqtune_predict::split::Part;
-use seqtune_predict::{Config, Objective, Predictor, Problem, Query, limits};
+use seqtune_predict::{Config, Objective, Predictor, Problem, Query};
 use std::sync::Arc;
 
 /// Problems that are answered before signals are looked at.

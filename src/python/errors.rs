@@ -1,8 +1,8 @@
 //! Errors of the engine as the classes of `seqtune.errors`.
 
 use pyo3::prelude::*;
+use seqtune_kernel::error::printable;
 use seqtune_predict::Error;
-use seqtune_predict::error::printable;
 
 /// The class of `seqtune.errors` that stands for a variant.
 fn class_of(error: &Error) -> &'static str {

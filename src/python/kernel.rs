@@ -5,8 +5,8 @@ use crate::errors::OrRaise;
 use crate::problems::{dict_of, problem_of};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use seqtune_predict::kernel::Constraint;
-use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_kernel::Constraint;
+use seqtune_kernel::kernel_toml::spec::FieldKind;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

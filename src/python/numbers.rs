@@ -4,8 +4,8 @@ use crate::errors::raised;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use seqtune_kernel::error::quoted;
 use seqtune_predict::Error;
-use seqtune_predict::error::quoted;
 
 /// What stands for a value whose text raises, as that of a number of more than 4,300 digits.
 const UNSAID: &str = "a value without a text";
@@ -42,7 +42,7 @@ impl Whole {
     pub fn count(self, what: &str, most: usize) -> seqtune_predict::Result<usize> {
         match usize::try_from(self.0) {
             Ok(count) if (1..=most).contains(&count) => Ok(count),
-            _ => seqtune_predict::error::input(format!("{what}={} is not from 1 to {most}", self.0)),
+            _ => seqtune_kernel::error::input(format!("{what}={} is not from 1 to {most}", self.0)),
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::numbers::{shown, text_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
-use seqtune_predict::error::input;
-use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_kernel::error::input;
+use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_predict::{Kernel, Problem};
 use serde_json::{Map, Value};
 

@@ -9,8 +9,9 @@ use crate::problems::{self, problem_of};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rand::SeedableRng;
-use seqtune_predict::kernel::{Choice, ConfigSpace, Count};
-use seqtune_predict::{Config, limits};
+use seqtune_kernel::limits;
+use seqtune_kernel::{Choice, ConfigSpace, Count};
+use seqtune_predict::Config;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The legal configs of a problem on a device.

@@ -5,9 +5,9 @@ use crate::network::decoder::choices::Choices;
 use crate::network::tensors::numbers;
 use crate::network::transformer::{Decoded, Finished, Scores, Steps, Transformer};
 use crate::prefix_tree::PrefixTree;
-use seqtune_predict::error::Result;
+use seqtune_kernel::Choice;
+use seqtune_kernel::error::Result;
 use seqtune_predict::featurizer::Featurizer;
-use seqtune_predict::kernel::Choice;
 use seqtune_predict::sequence::Sequence;
 use tch::{Device, Kind, Tensor};
 

@@ -3,9 +3,9 @@
 use crate::network::adamw::AdamW;
 use crate::network::tensors::{Weights, from_arrays, to_arrays};
 use safetensors::tensor::Dtype;
-use seqtune_predict::error::{Error, Result, input, io};
-use seqtune_predict::files::{read, write_whole};
-use seqtune_predict::limits;
+use seqtune_kernel::error::{Error, Result, input, io};
+use seqtune_kernel::files::{read, write_whole};
+use seqtune_kernel::limits;
 use seqtune_predict::model_file::{Decoded, decode, encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use crate::loss;
 use crate::network::tensors::{Weights, failed};
 use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::sequence::Sequence;
 use seqtune_predict::settings::Hparams;
 use tch::{Device, Kind, Tensor, no_grad};

@@ -3,15 +3,15 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome, Table};
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Config, Kernel, Problem};
 use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::gbdt::TreesInStep;
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
 use seqtune_predict::sequence::Sequence;
 use seqtune_predict::softmax::distribution;
-use seqtune_predict::threads::{cores, on_threads};
 
 /// How often an epoch sees a problem that a model is to learn beside what it knows, at most.
 const MOST_REPEATS: usize = 10;

@@ -9,13 +9,13 @@ use crate::plan::divide;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::left_out::LeftOutInTurn;
 use seqtune_eval::shown::{Answered, answer, in_turn};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Kernel, Objective};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::predictor::Predictor;
 use seqtune_predict::settings::Settings;
 use seqtune_predict::shown::Shown;
 use seqtune_predict::split::Split;
-use seqtune_predict::threads::{cores, on_threads};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

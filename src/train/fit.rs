@@ -17,13 +17,13 @@ use seqtune_data::{MeasuredProblem, Table, today};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Device, Kernel, Objective};
 use seqtune_predict::calibration::Calibration;
 use seqtune_predict::calibration::Place;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Device, Kernel, Objective};
 use seqtune_predict::likeness::Likeness;
 use seqtune_predict::settings::Settings;
-use seqtune_predict::threads::on_threads;
 use seqtune_predict::trust::{Measured, Trust};
 use seqtune_predict::{Meta, Model, Predictor};
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +143,7 @@ fn finished(folder: &Path, plan: &Plan, existing: Existing) -> Result<Option<Mod
     match (same, existing) {
         (true, _) => Ok(Some(model)),
         (false, Existing::Replace) => Ok(None),
-        (false, _) => seqtune_predict::error::input(format!(
+        (false, _) => seqtune_kernel::error::input(format!(
             "{} holds a model of other data or settings; name another folder, or pass --overwrite",
             folder.display()
         )),

@@ -1,8 +1,8 @@
 //! Which kernels share a model: none by default, because each is learned better alone (docs/log).
 
 use seqtune_data::Table;
-use seqtune_predict::counted;
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::counted;
 use std::path::{Path, PathBuf};
 
 /// Kernels that share a model, and the model's folder.

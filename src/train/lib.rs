@@ -9,7 +9,7 @@ pub mod cross_validation;
 pub mod distil;
 pub mod drawn;
 #[cfg(test)]
-#[path = "../predict/drawn.rs"]
+#[path = "../kernel/drawn.rs"]
 mod draws;
 pub mod examples;
 pub mod few;

@@ -1,7 +1,7 @@
 //! The program `seqtune-train`, which `seqtune train`, `seqtune distil` and `seqtune evaluate --folds` become.
 
 use seqtune::cli::{self, Verb};
-use seqtune_predict::error::input;
+use seqtune_kernel::error::input;
 use seqtune_train::commands;
 use std::process::ExitCode;
 

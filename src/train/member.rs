@@ -13,7 +13,7 @@ use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::settings::Settings;
 use seqtune_predict::vocab::Vocab;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,9 @@
 use crate::settings::fitted;
 use crate::vocabulary;
 use seqtune_data::Table;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::Model;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::settings::{Settings, Target};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::vocab::Vocab;

@@ -7,9 +7,9 @@
 use crate::gbdt::fit_values;
 use crate::plan::divide;
 use seqtune_data::{Energy, MeasuredProblem, Outcome, Table};
+use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::featurizer::Instance;
 use seqtune_predict::forest::Forest;
-use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::settings::Settings;
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! What the sequences of one problem begin with in common.
 
-use seqtune_predict::kernel::Choice;
+use seqtune_kernel::Choice;
 use seqtune_predict::sequence::Sequence;
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::gbdt::Trees;
 use seqtune_predict::settings::Settings;

@@ -4,9 +4,9 @@ use crate::plan::{Plan, SHARP};
 use seqtune_data::Table;
 use seqtune_data::learnable::centred;
 use seqtune_eval::extra_trees::{Samples, Targets, fit as fit_trees};
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::featurizer::Instance;
-use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::profiles::{Profiles, columns, combination, few_combinations, row};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::examples::KernelData;
 use crate::network::tensors::numbers;
 use crate::network::transformer::Transformer;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::features::Scale;
 use seqtune_predict::sequence::Sequence;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What the data decide of how a model is trained.
 
 use seqtune_data::Table;
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
 use seqtune_predict::settings::Settings;
 
 /// Updates that the default number of epochs makes.

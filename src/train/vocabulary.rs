@@ -1,10 +1,10 @@
 //! The vocabulary of a model, learned from the problems that it is trained on.
 
 use seqtune_data::Table;
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Device, Identity, Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
 use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, InputFeature, Kind, Scale};
 use seqtune_predict::featurizer::{Instance, set};
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Device, Identity, Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
 use seqtune_predict::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! A config of one's own: what it breaks, and what each parameter could have instead.
 
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Choice, Choices, Config, ConfigSpace, Constraint};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choice, Choices, Config, ConfigSpace, Constraint};
 use seqtune_predict::{Device, Kernel, Problem};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use crate::choosing::Choosing;
 use crate::question::{Question, Subject};
 use crate::starts::start;
-use seqtune_predict::error::{Error, Result, input, printable, quoted};
-use seqtune_predict::kernel::spec::{Field, FieldKind};
-use seqtune_predict::kernel::{Choice, ConfigSpace, Count, LIMIT_NAMES, Limits, Parameter};
+use seqtune_kernel::error::{Error, Result, input, printable, quoted};
+use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
+use seqtune_kernel::{Choice, ConfigSpace, Count, LIMIT_NAMES, Limits, Parameter};
 use seqtune_predict::on_device::{TimeBasis, device_for};
 use seqtune_predict::{Candidate, Device, Kernel, Model, Objective, Predictor, Problem, Query};
 use serde_json::{Value, json};

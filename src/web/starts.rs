@@ -1,7 +1,7 @@
 //! Problems that a page begins with.
 
-use seqtune_predict::kernel::ConfigSpace;
-use seqtune_predict::kernel::spec::Field;
+use seqtune_kernel::ConfigSpace;
+use seqtune_kernel::kernel_toml::spec::Field;
 use seqtune_predict::{Device, Kernel, Problem};
 
 /// One of these suits every shipped kernel: the first that the kernel takes and has configs for.

@@ -1,6 +1,6 @@
 //! What a page is answered, held against the engine and against trying everything.
 
-use seqtune_predict::kernel::{Config, ConfigSpace, Count};
+use seqtune_kernel::{Config, ConfigSpace, Count};
 use seqtune_predict::{Device, Kernel, Model, Predictor, Query};
 use seqtune_web::session::Session;
 use serde_json::{Value, json};

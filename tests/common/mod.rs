@@ -1,14 +1,14 @@
 //! What several tests share: the program, a toy kernel, a toy dataset.
 #![allow(dead_code, unused_imports)] // each test binary uses its part
 
-#[path = "../../src/predict/drawn.rs"]
+#[path = "../../src/kernel/drawn.rs"]
 mod drawn;
 
 pub use drawn::drawn;
 
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Table};
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
+use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -287,7 +287,7 @@ pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset
                 let us = (m as f64 * slow) as f32;
                 let outcome =
                     Outcome::Measured(Measurement { samples_us: vec![us, us * 1.01, us * 0.99], energy: None });
-                let config = kernel.show_config(&seqtune_predict::kernel::Config(choices.to_vec()));
+                let config = kernel.show_config(&seqtune_kernel::Config(choices.to_vec()));
                 records.push(Record {
                     problem: kernel.show_problem(&problem).into(),
                     config: config.into(),

@@ -14,7 +14,7 @@ pub fn corpus(target: &str) -> Vec<Vec<u8>> {
         "expression" => lines(&["a + b * 3 // 2", "if(a > 2, min(a, b), cdiv(b, 4)) == 1 and not b", "pow(2, log2(sqrt(a))) % 7 != -1"]),
         "problem" | "stream" => lines(&["M=64,N=64,K=64,transA=T,dtype=f16", "{\"M\": 64, \"N\": 3, \"K\": \"9\"}", "# a list\nM=1,N=2,K=3\n\nM=4,N=5,K=6\n"]),
         "config" => lines(&["MWG=64,NWG=64,MDIM=8,NDIM=8,VWN=4,STRM=0,STRN=0,KWG=16,KWI=2,SA=1,SB=1,PAD=0,VWA=1,VWB=1,GROUP=1"]),
-        "devices" => vec![read("src/predict/kernels/devices.toml")[..3_000].to_vec(), lines(&["[[device]]\nname = 'x'\naliases = ['y']\nlimits = { local_memory = 65536, max_group_items = 1024 }\n"]).remove(0)],
+        "devices" => vec![read("src/kernel/kernels/devices.toml")[..3_000].to_vec(), lines(&["[[device]]\nname = 'x'\naliases = ['y']\nlimits = { local_memory = 65536, max_group_items = 1024 }\n"]).remove(0)],
         "journal" => vec![of_dataset(false)],
         "packed" => vec![of_dataset(true)],
         "packed_contents" => {

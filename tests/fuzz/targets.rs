@@ -5,8 +5,8 @@
 use seqtune_data::formats::sweep::{Import, Sweep};
 use seqtune_data::formats::{autoheuristic, kernel_tuner, ktt, miopen, t4, triton};
 use seqtune_data::{journal, packed};
-use seqtune_predict::kernel::ConfigSpace;
-use seqtune_predict::kernel::expr::Expr;
+use seqtune_kernel::ConfigSpace;
+use seqtune_kernel::expressions::Expr;
 use seqtune_predict::{Device, Kernel, Model, Predictor, Query};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -176,8 +176,8 @@ fn triton(data: &[u8]) {
 
 /// Sentences that quote input are one printable line.
 fn stream(data: &[u8]) {
-    let Ok(text) = seqtune_predict::files::text(data.to_vec()) else { return };
+    let Ok(text) = seqtune_kernel::files::text(data.to_vec()) else { return };
     let Err(error) = GEMM.problems_from_lines(&text, "fuzz") else { return };
-    let sentence = seqtune_predict::error::printable(&error.to_string());
+    let sentence = seqtune_kernel::error::printable(&error.to_string());
     assert!(sentence.chars().count() < 9_000 && !sentence.contains(char::is_control), "{sentence:?}");
 }

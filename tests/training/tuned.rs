@@ -5,8 +5,8 @@ mod common;
 
 use common::{run, write};
 use seqtune_data::{Dataset, Outcome, Table, Tuned};
+use seqtune_kernel::Kernel;
 use seqtune_predict::Model;
-use seqtune_predict::kernel::Kernel;
 use seqtune_predict::settings::{Hparams, Settings};
 use seqtune_train::{Existing, Progress, train};
 use std::path::Path;

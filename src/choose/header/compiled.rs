@@ -4,8 +4,8 @@ use crate::drawn::drawn;
 use crate::header::{Header, HeaderOptions, Ranges, Source};
 use crate::{Given, Point, Predicted};
 use rand::Rng;
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Choice, Config, ConfigSpace};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Choice, Config, ConfigSpace};
 use seqtune_predict::{Device, Kernel, Model, Problem};
 use std::io::Write;
 use std::path::Path;
@@ -213,7 +213,7 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
     let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
     let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
     let text = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap().text();
-    assert!(!text.chars().any(|c| seqtune_predict::spelling::is_hidden(c) && c != '\n'), "{text}");
+    assert!(!text.chars().any(|c| seqtune_kernel::spelling::is_hidden(c) && c != '\n'), "{text}");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("table.h"), text).unwrap();
     let headers = [

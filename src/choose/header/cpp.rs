@@ -1,6 +1,6 @@
-//! Expressions and numbers as C++17; names are spelled in `seqtune_predict::spelling`.
+//! Expressions and numbers as C++17; names are spelled in `seqtune_kernel::spelling`.
 
-use seqtune_predict::kernel::expr::{Binary, Expr, Op, Unary};
+use seqtune_kernel::expressions::{Binary, Expr, Op, Unary};
 
 /// A number as C++ reads it, to the last bit.
 pub(crate) fn number(x: f64) -> String {

@@ -2,9 +2,9 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Checker, ConfigSpace};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Checker, ConfigSpace};
 use seqtune_predict::{Device, Kernel, Problem};
 
 /// What a field may be.
@@ -110,7 +110,7 @@ impl Ranges {
 
     /// The ranges in words: `M 16 to 4096, transA N`.
     pub fn words(&self, kernel: &Kernel) -> String {
-        let word = |(field, span): (&seqtune_predict::kernel::spec::Field, &Span)| match span {
+        let word = |(field, span): (&seqtune_kernel::kernel_toml::spec::Field, &Span)| match span {
             Span::Sizes(least, greatest) => format!("{} {least} to {greatest}", field.name),
             Span::Values(values) => {
                 let shown: Vec<String> = values.iter().map(|v| field.show(*v)).collect();

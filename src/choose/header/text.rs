@@ -3,9 +3,9 @@
 use crate::header::Header;
 use crate::header::cpp::{FUNCTIONS, expression, number};
 use crate::header::tree::{Node, PER_LEAF};
-use seqtune_predict::kernel::spec::{Field, FieldKind};
-use seqtune_predict::kernel::{Constraint, LIMIT_NAMES, hex};
-use seqtune_predict::spelling::{c_comment, c_name, c_names};
+use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
+use seqtune_kernel::spelling::{c_comment, c_name, c_names};
+use seqtune_kernel::{Constraint, LIMIT_NAMES, hex};
 use seqtune_predict::{Kernel, Problem};
 use sha2::{Digest, Sha256};
 
@@ -222,7 +222,7 @@ impl Header {
     }
 
     /// Fields are slots behind the parameters, limits behind them.
-    fn folded(&self, expr: &seqtune_predict::kernel::expr::Expr) -> seqtune_predict::kernel::expr::Expr {
+    fn folded(&self, expr: &seqtune_kernel::expressions::Expr) -> seqtune_kernel::expressions::Expr {
         let kernel = &self.kernel;
         let nothing = Problem { values: vec![0.0; kernel.fields.len()] };
         let env = kernel.env(&nothing, Some(&self.device));

@@ -4,9 +4,9 @@ use seqtune_eval::curve::Curve;
 use seqtune_eval::html::{Page, reliability_diagram};
 use seqtune_eval::method::Method;
 use seqtune_eval::{Report, plot, tuned};
+use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
 use seqtune_predict::calibration::First;
-use seqtune_predict::error::Result;
 use std::path::PathBuf;
 
 fn percent(share: f64) -> String {

@@ -3,14 +3,14 @@
 use crate::cli::answer::answer;
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::clblast::{Choice, Table, whole_tiles, write_database, write_header};
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::write_whole;
-use seqtune_predict::kernel::{Device, Kernel, Problem};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::files::write_whole;
+use seqtune_kernel::threads::cores;
+use seqtune_kernel::{Device, Kernel, Problem};
 use seqtune_predict::model::Model;
 use seqtune_predict::on_device::Grounds;
 use seqtune_predict::predictor::Predictor;
-use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
 use std::path::PathBuf;
 

@@ -9,16 +9,16 @@ use seqtune_data::formats::miopen::{
     Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name,
     readable_lines, stretched,
 };
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::{read_stream, write_whole};
-use seqtune_predict::kernel::spec::Field;
-use seqtune_predict::kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem, listed};
-use seqtune_predict::limits;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::files::{read_stream, write_whole};
+use seqtune_kernel::kernel_toml::spec::Field;
+use seqtune_kernel::limits;
+use seqtune_kernel::threads::cores;
+use seqtune_kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem, listed};
 use seqtune_predict::model::{Meta, Model};
 use seqtune_predict::on_device::Grounds;
 use seqtune_predict::predictor::Predictor;
-use seqtune_predict::threads::cores;
 use seqtune_predict::{Quality, Query};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

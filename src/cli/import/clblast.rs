@@ -3,9 +3,9 @@
 use crate::cli::answer::warn;
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::{clblast, origins};
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
 use std::path::PathBuf;
 
 /// Imports results of CLBlast's tuners (clblast_*.json), one size per file

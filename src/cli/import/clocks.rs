@@ -4,8 +4,8 @@ use crate::cli::answer::answer;
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::Twice;
 use seqtune_data::formats::clocks;
-use seqtune_predict::counted;
-use seqtune_predict::error::Result;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
 /// Imports time and energy of programs at pairs of GPU clocks, from CSV files

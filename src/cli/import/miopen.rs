@@ -6,11 +6,11 @@ use crate::cli::outputs::{Kind, Replace, claim_all, file_name};
 use crate::cli::progress::Bar;
 use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
 use seqtune_data::{BadRows, Counts};
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::files::open_regular;
-use seqtune_predict::kernel::Device;
-use seqtune_predict::limits;
+use seqtune_kernel::Device;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::files::open_regular;
+use seqtune_kernel::limits;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,8 @@ use crate::cli::answer::warn;
 use crate::cli::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::opened;
 use seqtune_data::{BadRows, Dataset, Twice};
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -4,10 +4,10 @@ use crate::cli::answer::{answer, warn};
 use crate::cli::import::options::{Target, left_behind, readable, texts};
 use seqtune_data::formats::origins::{Origins, agree, described};
 use seqtune_data::formats::sweep::{Import, Imported, Sweep};
-use seqtune_predict::counted;
-use seqtune_predict::error::{Result, input, quoted};
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Device, Kernel, Problem};
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Device, Kernel, Problem};
 use std::path::PathBuf;
 
 /// Options of imports of other tuners' sweeps

@@ -2,8 +2,8 @@
 
 use crate::cli::import::options::{Target, left_behind, pair, texts};
 use seqtune_data::formats::triton;
-use seqtune_predict::counted;
-use seqtune_predict::error::Result;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
 /// Imports results of Triton's autotuner (*.autotune.json), one problem per file

@@ -2,10 +2,10 @@
 
 use crate::cli::init::asked::Args;
 use crate::cli::init::text;
-use seqtune_predict::error::Result;
-use seqtune_predict::files::read_text;
-use seqtune_predict::kernel::Kernel;
-use seqtune_predict::limits;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::files::read_text;
+use seqtune_kernel::limits;
 use std::collections::BTreeMap;
 
 /// File that is written.

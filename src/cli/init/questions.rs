@@ -3,8 +3,8 @@
 use crate::cli::init::asked::Args;
 use crate::cli::init::draft::{draft, source_of};
 use crate::cli::init::signature::{Kind, Signature};
-use seqtune_predict::error::{Error, Result, input, printable};
-use seqtune_predict::limits::LINE;
+use seqtune_kernel::error::{Error, Result, input, printable};
+use seqtune_kernel::limits::LINE;
 use std::io::{BufRead, Read, Write};
 
 /// Answers in a row that are refused: nobody types so many.

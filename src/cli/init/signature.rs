@@ -1,7 +1,7 @@
 //! The arguments of a kernel function, read from OpenCL C and CUDA C++.
 
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::without_comments;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::without_comments;
 
 /// A kernel function.
 pub struct Signature {

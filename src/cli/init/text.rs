@@ -2,11 +2,11 @@
 
 use crate::cli::init::asked::Args;
 use crate::cli::init::signature::{Kind, Signature};
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::files::read_text;
-use seqtune_predict::kernel::without_comments;
-use seqtune_predict::limits;
-use seqtune_predict::spelling::toml;
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::files::read_text;
+use seqtune_kernel::limits;
+use seqtune_kernel::spelling::toml;
+use seqtune_kernel::without_comments;
 
 /// Units of a time that a pattern finds.
 const UNITS: [&str; 4] = ["s", "ms", "us", "ns"];

@@ -6,11 +6,11 @@ use seqtune_data::stats::quantile;
 use seqtune_eval::html::Page;
 use seqtune_eval::markdown;
 use seqtune_eval::plot;
+use seqtune_kernel::Objective;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Device, Kernel, Problem};
 use seqtune_measure::measuring::roofline::{Bound, Peaks, Work};
-use seqtune_predict::counted;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{Device, Kernel, Problem};
 use serde::Serialize;
 
 /// What was measured for one problem. Times in microseconds.

@@ -5,13 +5,13 @@ use crate::cli::validate::answer::{Answer, Beside, Predicted};
 use crate::cli::validate::contenders::{Contenders, Rivals};
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_measure::batch::{Batch, Contender, Ending};
 use seqtune_measure::engine::Engine;
 use seqtune_measure::launch::LaunchDims;
 use seqtune_measure::measuring::roofline::device_fill;
 use seqtune_predict::Candidate;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
 
 /// What is measured of each problem, and by what.
 pub struct Bench {

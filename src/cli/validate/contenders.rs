@@ -2,9 +2,9 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_predict::Candidate;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 
 /// What is measured beside predictions and the kernel's default.
 pub struct Rivals {

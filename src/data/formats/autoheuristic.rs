@@ -8,9 +8,9 @@ use crate::dataset::{Dataset, Header};
 use crate::observed::Observed;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::{Device, Kernel};
-use seqtune_predict::limits::SAMPLE_US;
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::limits::SAMPLE_US;
+use seqtune_kernel::{Device, Kernel};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -249,7 +249,7 @@ impl Imported {
                 return;
             }
         };
-        let space = seqtune_predict::kernel::ConfigSpace::new(kernel, &read, &self.dataset.header.device);
+        let space = seqtune_kernel::ConfigSpace::new(kernel, &read, &self.dataset.header.device);
         let shown = kernel.show_problem(&read);
         let library_us = least(&measured.library).map(|milliseconds| (milliseconds * 1e3) as f32);
         self.references += library_us.is_some() as usize;

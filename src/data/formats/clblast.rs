@@ -13,9 +13,9 @@ use crate::formats::origins::Origins;
 use crate::formats::values;
 use crate::recipe::Provenance;
 use crate::record::{Measurement, Outcome, Record};
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
-use seqtune_predict::limits::SAMPLE_US;
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::limits::SAMPLE_US;
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 

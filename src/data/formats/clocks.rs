@@ -7,8 +7,8 @@ use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
 use crate::recipe::Provenance;
 use crate::record::{Energy, Measurement, Outcome, Record};
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::{ConfigSpace, Device, Kernel};
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use std::collections::{BTreeMap, HashMap};
 
 /// Result of an import.

@@ -2,7 +2,7 @@
 
 use crate::formats::json::{Part, parts, without_infinities};
 use crate::record::Record;
-use seqtune_predict::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quoted};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -5,8 +5,8 @@
 //! An entry is a template with all its options, since PyTorch 2.11 fills in none. A hit takes the place of every other choice, the
 //! vendor's library too, which is therefore an entry of its own.
 
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::{Config, Kernel, Problem};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! JSON as tools write it: with numbers that only Python knows, and cut off where the tool was.
 
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
 
 /// The text with `null` where Python wrote a number that JSON does not have.
 pub fn without_infinities(text: &str) -> String {

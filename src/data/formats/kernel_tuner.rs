@@ -6,9 +6,9 @@ use crate::formats::names;
 use crate::formats::sweep::{Sweep, Tried, failure, is_energy, measured, number};
 use crate::formats::units::microseconds;
 use crate::record::{InvalidityKind, Outcome, Record};
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Device, Kernel};
 use serde_json::{Map, Value};
 
 /// What a time in milliseconds is at least that stands for a failure.

@@ -5,7 +5,7 @@ use crate::formats::json::parts;
 use crate::formats::sweep::{Sweep, Tried, failure, measured};
 use crate::formats::units::microseconds;
 use crate::record::Outcome;
-use seqtune_predict::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quoted};
 use serde_json::{Map, Value};
 
 /// Parses KTT's output, also one that was cut off. It names its device and its kernel, not the problem.

@@ -1,7 +1,7 @@
 //! Files of JSON that hold one list of rows: also cut off in the last of them, where whoever wrote it was stopped.
 
 use crate::formats::json::{parts, without_infinities};
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use serde_json::{Map, Value};
 
 /// A file: its members, and the rows of its list.

@@ -2,7 +2,7 @@
 //!
 //! A field or a parameter that is called like a column of results gets a prefix; the column of results keeps its name, by which programs find it.
 
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
 
 /// What is written before the name of a field.
 const FIELD: &str = "field_";

@@ -1,8 +1,8 @@
 //! Files of others as they come: plain, or packed, which their first bytes tell and not their names.
 
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::files;
-use seqtune_predict::limits;
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::files;
+use seqtune_kernel::limits;
 use seqtune_predict::unpacking::{Taken, unpack};
 use std::io::Cursor;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What files of one import say of themselves: files of two kernels or two devices are never put together.
 
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result, input, quoted};
 
 /// Names that files tell, each with the first place that told it.
 #[derive(Clone, Debug, Default)]

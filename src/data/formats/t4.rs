@@ -6,8 +6,8 @@ use crate::formats::kernel_tuner::{milliseconds, name_of};
 use crate::formats::sweep::{Sweep, Tried, failure, is_energy, measured, number};
 use crate::formats::units::{joules, microseconds};
 use crate::record::{Outcome, Record};
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::{Device, Kernel};
 use serde_json::{Map, Value, json};
 
 /// Parses results, also those that were cut off. Few files name their device, none but ours the problem.

@@ -8,9 +8,9 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Ty
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Kernel;
-use seqtune_predict::kernel::spec::FieldKind;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
 use std::sync::Arc;
 
 /// Values of a column, one per record; `None` where unknown.

@@ -1,13 +1,13 @@
 //! Values of parameters and fields as tools of Python write them in JSON.
 
-use seqtune_predict::error::{Result, input, quoted};
-use seqtune_predict::kernel::spec::{Field, FieldKind};
-use seqtune_predict::kernel::{Config, Kernel, Parameter};
+use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
+use seqtune_kernel::{Config, Kernel, Parameter};
 use serde_json::Value;
 
 /// The whole number that a JSON value is: 128, 128.0, "128", true.
 fn whole(value: &Value) -> Option<i64> {
-    let of = |x: f64| (x.fract() == 0.0 && x.abs() <= seqtune_predict::limits::VALUE as f64).then_some(x as i64);
+    let of = |x: f64| (x.fract() == 0.0 && x.abs() <= seqtune_kernel::limits::VALUE as f64).then_some(x as i64);
     match value {
         Value::Bool(is) => Some(*is as i64),
         Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(of)),

@@ -5,8 +5,8 @@ pub mod network;
 
 use crate::ktn::network::{Decoder, Encoder};
 use seqtune_data::formats::opened::contents;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Choice, Config, ConfigSpace, Device, Kernel, Problem};
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::{Choice, Config, ConfigSpace, Device, Kernel, Problem};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
@@ -202,7 +202,7 @@ impl Ktn {
 /// # Errors
 /// `Error::Input` where it is so.
 pub fn check_folder(folder: &Path) -> Result<()> {
-    let files = std::fs::read_dir(folder).map_err(seqtune_predict::error::io(folder))?;
+    let files = std::fs::read_dir(folder).map_err(seqtune_kernel::error::io(folder))?;
     match files.flatten().any(|file| file.file_name().to_string_lossy().contains(".ktn.model")) {
         true => Ok(()),
         false => input(format!("{}: holds no file *.ktn.model of KernelTuningNet", folder.display())),

@@ -6,7 +6,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_kernel::error::{Error, Result, input};
 use serde_json::Value;
 
 /// A linear layer.

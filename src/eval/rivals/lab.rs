@@ -4,8 +4,8 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Device, Kernel, Objective};
 use std::collections::{HashMap, HashSet};
 
 /// A way to tune.

@@ -19,8 +19,8 @@ use crate::rivals::report::{Played, Report};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Table};
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Config, Kernel, Objective};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::split::{Part, Split};
 use seqtune_predict::{Model, Predictor, Query};
 

@@ -4,10 +4,10 @@
 
 use crate::rivals::lab::{Lab, Rival};
 use crate::rivals::search::each;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::files::read_stream;
-use seqtune_predict::kernel::{Config, Kernel};
-use seqtune_predict::limits::ORDERS;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::files::read_stream;
+use seqtune_kernel::limits::ORDERS;
+use seqtune_kernel::{Config, Kernel};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;

@@ -7,8 +7,8 @@ use crate::rivals::search::differing;
 use crate::rivals::tree::Tree;
 use rand::Rng;
 use seqtune_data::MeasuredProblem;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Config;
+use seqtune_kernel::Config;
+use seqtune_kernel::error::Result;
 
 /// ISAAC (Tillet and Cox 2017): random legal configs of random problems, a network on logarithms, every config of a new problem scored, the
 /// best of them measured again. A replayed sweep has legal configs only, so that its way to draw them has no part.

@@ -6,8 +6,8 @@ use crate::rivals::lab::Lab;
 use plotters::prelude::*;
 use seqtune_data::MeasuredProblem;
 use seqtune_data::stats::quantile;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Config, Device, Kernel, Objective};
 use serde::Serialize;
 use std::path::Path;
 

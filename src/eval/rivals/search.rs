@@ -3,8 +3,8 @@
 use crate::rivals::lab::{Lab, Rival};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Config;
+use seqtune_kernel::Config;
+use seqtune_kernel::error::Result;
 
 /// Random search of each problem, with an equal share of the seconds.
 pub struct RandomSearch;

@@ -4,8 +4,8 @@ use crate::baselines::distance;
 use crate::rivals::lab::{Lab, Rival, Surveyed};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Config;
+use seqtune_kernel::Config;
+use seqtune_kernel::error::Result;
 use std::collections::HashMap;
 
 /// Every config of some sizes; of a new one, what was best for the nearest.

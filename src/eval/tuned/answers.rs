@@ -1,8 +1,8 @@
 //! What methods are asked of tuned problems, and what they answer.
 
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_kernel::{Checker, Config, Device, Kernel};
 use seqtune_predict::Model;
-use seqtune_predict::kernel::{Checker, Config, Device, Kernel};
 use seqtune_predict::split::Part;
 use std::collections::HashSet;
 

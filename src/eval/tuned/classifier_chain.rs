@@ -7,13 +7,13 @@
 use crate::lightgbm::{LightGbm, Samples, Task, Trees};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use seqtune_data::MeasuredProblem;
+use seqtune_kernel::Objective;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Choice, Config};
 use seqtune_predict::beam::{Hypothesis, beam_search};
 use seqtune_predict::decoder::advance;
-use seqtune_predict::error::Result;
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::kernel::Objective;
-use seqtune_predict::kernel::{Choice, Config};
-use seqtune_predict::threads::on_threads;
 
 /// Trees of one kernel.
 pub struct ClassifierChain<'a> {

@@ -2,9 +2,9 @@
 
 use crate::tuned::answers::{Answer, TestSet, tuned};
 use seqtune_data::{MeasuredProblem, Table};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Config;
-use seqtune_predict::threads::on_threads;
+use seqtune_kernel::Config;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 use std::collections::HashMap;

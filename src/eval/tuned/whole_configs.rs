@@ -4,10 +4,10 @@ use crate::extra_trees::{self, Targets};
 use crate::lightgbm::{LightGbm, Samples, Task};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use seqtune_data::MeasuredProblem;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Config, Objective};
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::kernel::{Config, Objective};
-use seqtune_predict::threads::on_threads;
 
 /// Extremely randomised trees that are fitted.
 const TREES: usize = 60;

@@ -5,8 +5,8 @@ use crate::compile::{Cached, Compiler};
 use crate::executor::GemmCall;
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::Conditions;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::{CStr, c_void};
 
 /// Result of a driver call, with the driver's message on failure.

@@ -9,8 +9,8 @@ use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
 use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Device, Limits};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Device, Limits};
 use sha2::{Digest, Sha256};
 
 /// Id of the fake device.

@@ -9,8 +9,8 @@ use crate::executor::{BufferId, Executor, GemmCall, KernelArg, ProgramId, Timing
 use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Resources};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::CString;
 
 /// GPU through its native API.
@@ -319,21 +319,21 @@ mod tests {
 
     #[test]
     fn every_listed_problem_of_the_library_can_be_launched_and_referred_to_on_a_gpu() {
-        let device = seqtune_predict::kernel::Device::described("H200").unwrap();
+        let device = seqtune_kernel::Device::described("H200").unwrap();
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/problems");
         let mut kernels = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let file = path.file_name().unwrap().to_string_lossy().into_owned();
             let Some(name) = file.strip_suffix("_gpu.txt") else { continue };
-            let kernel = seqtune_predict::kernel::Kernel::open(name).unwrap();
+            let kernel = seqtune_kernel::Kernel::open(name).unwrap();
             let source = kernel.source().unwrap();
             kernels += 1;
             for line in std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.starts_with('#')) {
                 let problem = kernel.problem(line).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
                 let geometry = LaunchDims::of(&kernel, &device, &source.reference, &problem, None);
                 grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
-                let space = seqtune_predict::kernel::ConfigSpace::new(&kernel, &problem, &device);
+                let space = seqtune_kernel::ConfigSpace::new(&kernel, &problem, &device);
                 assert!(!space.completions(&[]).unwrap().is_empty(), "{name} {line}: no legal config");
             }
         }
@@ -342,9 +342,9 @@ mod tests {
 
     #[test]
     fn every_listed_problem_can_be_launched_on_a_gpu() {
-        let device = seqtune_predict::kernel::Device::described("H100").unwrap();
+        let device = seqtune_kernel::Device::described("H100").unwrap();
         for (name, list) in [("gemm", "gemm"), ("gemm_tc", "gemm"), ("conv2d", "conv2d")] {
-            let kernel = seqtune_predict::kernel::Kernel::open(name).unwrap();
+            let kernel = seqtune_kernel::Kernel::open(name).unwrap();
             let source = kernel.source().unwrap();
             let list = std::fs::read_to_string(format!(
                 "{}/../../datasets/problems/{list}_gpu.txt",

@@ -3,7 +3,7 @@
 
 use crate::processes::guard::detach;
 use crate::processes::tree::RESTORE_CLOCKS;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::process::{ChildStdin, Command, Stdio};
 
 /// The end of the pipe that the guardian waits for.

@@ -3,8 +3,8 @@
 use crate::clocks::guardian::Guardian;
 use crate::clocks::setter::{ClockSetter, Refusal};
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Clocks;
+use seqtune_kernel::Clocks;
+use seqtune_kernel::error::{Error, Result};
 use std::time::Duration;
 
 /// Time that a device gets to change its clocks. Those of both makers take some tens of milliseconds.

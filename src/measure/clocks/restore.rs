@@ -4,7 +4,7 @@ use crate::backends::cuda::nvml;
 use crate::backends::hip::dpm::{self, Dpm};
 use crate::clocks::setter::ClockSetter;
 use crate::processes::tree::RESTORE_CLOCKS as VERB;
-use seqtune_predict::error::{Error, Result, input};
+use seqtune_kernel::error::{Error, Result, input};
 use std::io::Read;
 
 /// Where drivers show their devices: files elsewhere are none of a GPU's.

@@ -1,6 +1,6 @@
 //! What sets the clocks of one device.
 
-use seqtune_predict::kernel::Clocks;
+use seqtune_kernel::Clocks;
 
 /// Why clocks were not set.
 #[derive(Clone, Debug, PartialEq, Eq)]

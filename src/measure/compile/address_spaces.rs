@@ -3,7 +3,7 @@
 //! In OpenCL C `__local float a[64];` declares a variable of local memory and `__local float *p;` a pointer to it. The prelude's macros drop the
 //! words, which is right for pointers. Variables get a word of their own here; without one they would be each work-item's own, in silence.
 
-use seqtune_predict::kernel::length_of_quoted;
+use seqtune_kernel::length_of_quoted;
 
 /// Words of OpenCL C that may stand without their underscores, which attributes of CUDA C++ and HIP C++ are called.
 const SHORT: [&str; 5] = ["kernel", "global", "local", "constant", "private"];

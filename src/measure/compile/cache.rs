@@ -3,8 +3,8 @@
 use crate::compile::job::{Binary, Compiler, Job};
 use crate::compile::prelude::as_cpp;
 use seqtune_data::{Attempt, Resources};
-use seqtune_predict::kernel::hex;
-use seqtune_predict::limits;
+use seqtune_kernel::hex;
+use seqtune_kernel::limits;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ impl Store {
     /// Reads the program of a key; `None` where it is missing or damaged.
     pub fn get(&self, key: &str) -> Option<Binary> {
         let path = self.folder.join(key);
-        let bytes = seqtune_predict::files::read(&path, limits::DATASET).ok()?;
+        let bytes = seqtune_kernel::files::read(&path, limits::DATASET).ok()?;
         let end = bytes.iter().position(|b| *b == b'\n')?;
         let head: Head = serde_json::from_slice(&bytes[..end]).ok()?;
         let code = bytes[end + 1..].to_vec();

@@ -2,8 +2,8 @@
 
 use crate::launch::LaunchDims;
 use seqtune_data::{Attempt, Resources};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Config, Device, Kernel, Launch, Problem};
 
 /// Compiled program for one architecture.
 #[derive(Clone, Debug, PartialEq)]

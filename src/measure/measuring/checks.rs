@@ -6,8 +6,8 @@ use crate::executor::Timing;
 use crate::measuring::subject::Subject;
 use crate::measuring::trial::Trial;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Config;
+use seqtune_kernel::Config;
+use seqtune_kernel::error::Result;
 
 /// Launches of a config that is confirmed, each of which has to be right.
 const LAUNCHES: usize = 5;

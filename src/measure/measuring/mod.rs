@@ -19,8 +19,8 @@ use crate::measuring::subject::Subject;
 use crate::measuring::trial::{Stage, Trial};
 use seqtune_data::recipe::{Cache, Policy};
 use seqtune_data::{Measurement, Observed, Outcome};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::Clocks;
+use seqtune_kernel::Clocks;
+use seqtune_kernel::error::Result;
 use std::time::Instant;
 
 /// Limit of a round in microseconds for more than [`FEW`] configs, which are lost together when a sweep is interrupted.

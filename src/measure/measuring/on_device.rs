@@ -11,9 +11,9 @@ use crate::measuring::subject::Subject;
 use crate::verify::on_device::DeviceComparison;
 use crate::verify::workload::{SEED, Workload, load};
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Checker, Clocks, Config, Kernel, Problem, Source};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Checker, Clocks, Config, Kernel, Problem, Source};
 use std::collections::HashMap;
 use std::time::Instant;
 

@@ -5,7 +5,7 @@ use crate::executor::{Executor, KernelArg, Timing};
 use crate::launch::LaunchDims;
 use seqtune_data::recipe::Cache;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
-use seqtune_predict::kernel::spec::Units;
+use seqtune_kernel::kernel_toml::spec::Units;
 use serde::{Deserialize, Serialize};
 
 const SOURCE: &str = include_str!("roofline.cl");
@@ -133,7 +133,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> Attempt<Peaks> {
         group: vec![GROUP as u32],
         dynamic_local_bytes: 0,
     };
-    let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
+    let failed = |e: seqtune_kernel::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
     let geometry = |items: usize| LaunchDims { global: vec![items], local: vec![GROUP] };
     executor.free_all();
 
@@ -183,7 +183,7 @@ pub fn measure(executor: &mut dyn Executor, units: Units) -> Attempt<Peaks> {
 
 /// Bandwidth in GB/s, read and written, of a copy of about `wanted` bytes; all buffers of the executor are freed.
 fn copy(executor: &mut dyn Executor, job: &Job, wanted: f64) -> Attempt<f64> {
-    let failed = |e: seqtune_predict::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
+    let failed = |e: seqtune_kernel::error::Error| Invalidity::new(InvalidityKind::Runtime, e.to_string());
     let bytes = (wanted as usize / (16 * GROUP)).max(1) * (16 * GROUP);
     let (from, to) = (executor.alloc(bytes).map_err(failed)?, executor.alloc(bytes).map_err(failed)?);
     executor.write(from, &vec![0x3f; bytes]).map_err(failed)?;
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_measures_peaks_compiles_for_nvidia_gpus() {
-        let device = seqtune_predict::kernel::Device::described("H100").unwrap();
+        let device = seqtune_kernel::Device::described("H100").unwrap();
         let Ok(compiler) = crate::registry::compiler_for(&device) else {
             println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
             return;

@@ -4,8 +4,8 @@ use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
 use seqtune_data::{Attempt, Conditions, Energy, Invalidity, Observed};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Clocks, Config, Problem};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Clocks, Config, Problem};
 
 /// Configs of one kernel that can be run and checked, problem after problem.
 pub trait Subject {

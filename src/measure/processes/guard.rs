@@ -1,7 +1,7 @@
 //! What keeps a program under measurement from taking more with it than its worker: process groups, memory, standard output.
 
 use crate::processes::tree::{children, descendants, is_spared};
-use seqtune_predict::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quoted};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -17,7 +17,7 @@ const MEMORY: &str = "SEQTUNE_WORKER_MEMORY";
 /// Bytes of memory that a worker may fill.
 ///
 /// # Errors
-/// [`Error::Input`](seqtune_predict::error::Error::Input) where the variable is no number above 0.
+/// [`Error::Input`](seqtune_kernel::error::Error::Input) where the variable is no number above 0.
 pub fn most_memory() -> Result<f64> {
     let Some(text) = std::env::var_os(MEMORY) else {
         let machine = seqtune_devices::host::memory().unwrap_or(f64::INFINITY);

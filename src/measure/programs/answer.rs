@@ -1,9 +1,9 @@
 //! What a program reports: times, joules, counters and a verdict, and which of it can be.
 
 use seqtune_data::{Attempt, Energy, Invalidity, InvalidityKind};
-use seqtune_predict::error::quoted;
-use seqtune_predict::kernel::Unit;
-use seqtune_predict::limits::NAME;
+use seqtune_kernel::Unit;
+use seqtune_kernel::error::quoted;
+use seqtune_kernel::limits::NAME;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -2,8 +2,8 @@
 
 use crate::programs::patterns::Patterns;
 use crate::programs::step::cores;
-use seqtune_predict::error::{Result, input, quoted};
-use seqtune_predict::kernel::{Kernel, Run, Template};
+use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::{Kernel, Run, Template};
 use std::path::Path;
 
 /// Compiles all that `[run]` of a kernel says and that is read when it runs: patterns, and the cores where they are stated. A kernel without

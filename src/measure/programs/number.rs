@@ -5,8 +5,8 @@
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};
-use seqtune_predict::error::quoted;
-use seqtune_predict::kernel::Unit;
+use seqtune_kernel::Unit;
+use seqtune_kernel::error::quoted;
 
 /// Characters before and behind a number that are looked at.
 const NEAR: usize = 40;

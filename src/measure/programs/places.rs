@@ -1,7 +1,7 @@
 //! Folders of a program: the kernel's own, a working folder that is fresh for each problem, and that of a build.
 
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::{Kernel, variable};
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::{Kernel, variable};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

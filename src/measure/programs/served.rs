@@ -5,9 +5,9 @@ use crate::processes::lines::{Tail, for_each_line};
 use crate::programs::answer::{Reported, of_object};
 use crate::programs::step::{Step, receive};
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result, quoted};
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_kernel::error::{Error, Result, quoted};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Config, Kernel, Problem};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use std::io::{BufReader, Write};
@@ -43,7 +43,7 @@ pub(super) struct Question<'a> {
 impl Question<'_> {
     fn line(&self, id: u64) -> String {
         let Question { kernel, problem, config, seed, samples, build } = self;
-        let field = |(f, v): (&seqtune_predict::kernel::spec::Field, &f64)| {
+        let field = |(f, v): (&seqtune_kernel::kernel_toml::spec::Field, &f64)| {
             let value: Value = match f.kind {
                 FieldKind::Size => (*v as u64).into(),
                 FieldKind::Real => (*v).into(),

@@ -4,7 +4,7 @@ use crate::processes::guard::{confine, end_children, kill_group, kill_tree};
 use crate::processes::lines::Tail;
 use crate::processes::tree::children;
 use seqtune_data::{Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result, input, printable, quoted};
+use seqtune_kernel::error::{Error, Result, input, printable, quoted};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -4,10 +4,10 @@ use crate::batch::ProgramKey;
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::MeasuredProblem;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Config, ConfigSpace, Device, Kernel, Problem};
-use seqtune_predict::limits::PLAN;
-use seqtune_predict::threads::{cores, on_threads};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::limits::PLAN;
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Which configs of each problem to measure.

@@ -3,9 +3,9 @@
 use crate::verify::compare::random_data;
 use crate::verify::format::Format;
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Argument, Integers};
-use seqtune_predict::threads::{cores, on_threads};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Argument, Integers};
 
 /// Elements that a thread computes at a time.
 const CHUNK: usize = 1 << 16;

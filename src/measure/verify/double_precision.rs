@@ -1,9 +1,9 @@
 //! Samples of a result in double precision, computed on the host. They check the reference kernel, and replace it where it is slow.
 
 use crate::verify::format::Format;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Exact;
-use seqtune_predict::threads::{cores, on_threads};
+use seqtune_kernel::Exact;
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::threads::{cores, on_threads};
 
 /// Least and greatest number of elements, and limit of their products in all.
 const FEWEST: f64 = 256.0;
@@ -29,7 +29,7 @@ pub type Data<'a> = (&'a [u8], Format);
 /// [`Error::Failed`] where `[exact]` names a number as a buffer, reads beyond a buffer, or has unequal steps along the last index.
 pub fn sample(exact: &Exact, env: &[f64], data: &[Option<Data>]) -> Result<Sample> {
     let counts =
-        |exprs: &[seqtune_predict::kernel::expr::Expr]| exprs.iter().map(|e| e.eval(env) as usize).collect::<Vec<_>>();
+        |exprs: &[seqtune_kernel::expressions::Expr]| exprs.iter().map(|e| e.eval(env) as usize).collect::<Vec<_>>();
     let (over, sum) = (counts(&exact.over), counts(&exact.sum));
     let products = sum.iter().product::<usize>().max(1) as f64;
     let points = points(&over, (PRODUCTS / products).clamp(FEWEST, MOST) as usize);
@@ -150,7 +150,7 @@ fn points(counts: &[usize], wanted: usize) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seqtune_predict::kernel::Kernel;
+    use seqtune_kernel::Kernel;
 
     #[test]
     fn points_visit_the_corners_and_every_tile() {

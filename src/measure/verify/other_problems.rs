@@ -2,8 +2,8 @@
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::kernel::spec::FieldKind;
-use seqtune_predict::kernel::{Kernel, Problem};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
+use seqtune_kernel::{Kernel, Problem};
 
 /// Sizes up to this one are structure, such as filters and strides, and stay as they are.
 const SMALL: f64 = 7.0;

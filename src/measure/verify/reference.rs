@@ -3,8 +3,8 @@
 use crate::compile::for_reference;
 use crate::executor::{Executor, KernelArg, Timing};
 use crate::launch::LaunchDims;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Kernel, Problem, Source};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Kernel, Problem, Source};
 
 /// Work-items of a group that a reference gets on a CPU where it states none, in the first dimension that is a multiple of one of them.
 const SIZES: [usize; 2] = [64, 8];

@@ -11,9 +11,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
 use seqtune_devices::host::{job_memory, memory};
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::spec::ArgumentKind;
-use seqtune_predict::kernel::{Argument, Device, Gemm, Kernel, Problem, Source};
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::kernel_toml::spec::ArgumentKind;
+use seqtune_kernel::{Argument, Device, Gemm, Kernel, Problem, Source};
 
 /// Longest expected time in seconds of a reference that is launched, at the rates in FLOP/s of a plain kernel; of a GPU a share of its peak,
 /// since a small one that is watched by its display ends what takes seconds.

@@ -3,8 +3,8 @@
 use crate::worker::client::{Client, Reply};
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::{Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Config, Kernel, Problem};
 use std::collections::VecDeque;
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use crate::batch::Contender;
 use crate::worker::client::{Client, Reply};
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::Invalidity;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Kernel, Problem};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Kernel, Problem};
 use std::time::Duration;
 
 /// What came of a check: the failure of each config, or why the problem cannot be checked.
@@ -15,7 +15,7 @@ impl Client {
     /// Launches configs on random data of `seed` and compares each result with the reference, also after crashes and hangs.
     ///
     /// # Errors
-    /// [`Error::Unavailable`](seqtune_predict::error::Error::Unavailable) or [`Error::Failed`](seqtune_predict::error::Error::Failed)
+    /// [`Error::Unavailable`](seqtune_kernel::error::Error::Unavailable) or [`Error::Failed`](seqtune_kernel::error::Error::Failed)
     /// where no worker can be started.
     pub fn check(&mut self, kernel: &Kernel, problem: &Problem, configs: &[Config], seed: u64) -> Result<Checked> {
         let (mut faults, mut spared) = (Vec::new(), Vec::new());

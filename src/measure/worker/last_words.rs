@@ -1,7 +1,7 @@
 //! What a worker says on standard error, of which the last line explains its death.
 
 use crate::processes::lines::for_each_line;
-use seqtune_predict::error::printable;
+use seqtune_kernel::error::printable;
 use std::io::BufReader;
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,7 +4,7 @@ use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
 use serde::{Deserialize, Serialize};
 
 /// Request of the parent.

@@ -5,7 +5,7 @@ use crate::processes::lines::for_each_line;
 use crate::worker::last_words::LastWords;
 use crate::worker::protocol::Event;
 use crate::worker::setup::Setup;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::io::BufReader;
 use std::os::unix::process::CommandExt;
 use std::process::{Child as Process, ChildStdin, Command, Stdio};

@@ -1,8 +1,8 @@
 //! Parameters for starting workers.
 
 use crate::processes::guard::most_memory;
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::Kernel;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::error::{Error, Result, input, quoted};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -6,11 +6,11 @@ use crate::distilled::exhaustive::Found;
 use crate::distilled::network::Network;
 use crate::distilled::room::{Room, Work};
 use crate::distilled::search::Search;
-use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance};
-use crate::kernel::{Choice, Choices, Config, Objective, Problem};
 use crate::query::Query;
-use crate::threads::on_threads;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Choice, Choices, Config, Objective, Problem};
 
 /// Prefixes for each thread that walks a space, at least: so many that all end together.
 const PARTS: usize = 64;

@@ -6,8 +6,8 @@
 
 use crate::distilled::room::{Beam, Work};
 use crate::distilled::search::Search;
-use crate::error::Result;
-use crate::kernel::{Choice, Choices, Config, Objective};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choice, Choices, Config, Objective};
 
 /// Prefixes that the network is asked about at once.
 const TOGETHER: usize = 256;

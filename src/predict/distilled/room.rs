@@ -1,7 +1,7 @@
 //! Memory of a search: kept from one to the next, so that none asks for any.
 
 use crate::distilled::network::Buffers;
-use crate::kernel::{Choice, Choices};
+use seqtune_kernel::{Choice, Choices};
 
 /// Hypotheses of a beam, side by side.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use crate::candidate::Scored;
 use crate::distilled::room::Work;
 use crate::distilled::search::Search;
-use crate::error::Result;
-use crate::kernel::{Choice, Choices, Config, Objective};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choice, Choices, Config, Objective};
 
 impl Search<'_> {
     /// Finished configs of one problem; each must be legal.

@@ -2,10 +2,10 @@
 
 use crate::distilled::network::Network;
 use crate::distilled::room::{Beam, Extension, Room, Work};
-use crate::error::Result;
 use crate::featurizer::{Featurizer, Instance, set};
-use crate::kernel::{Choice, Choices, Objective};
 use crate::network::simd::dot;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choice, Choices, Objective};
 
 /// What one problem is asked with.
 #[derive(Clone, Copy)]

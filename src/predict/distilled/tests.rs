@@ -3,11 +3,11 @@
 use crate::Error;
 use crate::distilled::level::Level;
 use crate::drawn::drawn;
-use crate::kernel::{Config, ConfigSpace};
 use crate::network::prefix;
 use crate::network::weights::Array;
 use crate::{Device, Hparams, Kernel, Meta, Model, Objective, Predictor, Problem, Quality, Query};
 use rand::Rng;
+use seqtune_kernel::{Config, ConfigSpace};
 use std::path::{Path, PathBuf};
 
 fn toy() -> PathBuf {

@@ -2,9 +2,9 @@
 //!
 //! Letters of the shapes: n rows, D the width.
 
-use crate::error::{Error, Result};
 use crate::network::simd::{normalise, product};
 use crate::network::weights::NetworkWeights;
+use seqtune_kernel::error::{Error, Result};
 
 pub(crate) struct Linear {
     pub(crate) weight: Vec<f32>, // (in, out): in this order a product reads whole rows of it

@@ -1,15 +1,15 @@
 //! Several networks that answer as one: their probabilities are averaged at every step.
 
-use crate::error::{Result, input};
 use crate::featurizer::{Featurizer, Instance};
-use crate::kernel::Choice;
 use crate::network::reranker::BatchScorer;
 use crate::network::transformer::{KvCache, Row, Transformer};
 use crate::network::weights::{NetworkWeights, Weights};
 use crate::settings::Hparams;
 use crate::softmax::softmax;
-use crate::threads::{apart, cores};
 use rayon::prelude::*;
+use seqtune_kernel::Choice;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::threads::{apart, cores};
 
 /// The members of a model, ready to predict.
 pub struct Ensemble(Vec<Transformer>);

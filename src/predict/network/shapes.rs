@@ -1,10 +1,10 @@
 //! Names and shapes of a network's weights, as its sizes and its vocabulary imply them: for who draws them and for who reads them.
 
-use crate::error::{Result, input};
 use crate::network::prefix;
 use crate::network::weights::{NetworkWeights, Weights, has_reranker};
 use crate::settings::Hparams;
 use crate::vocab::Vocab;
+use seqtune_kernel::error::{Result, input};
 use std::collections::BTreeMap;
 
 /// Names, inputs and outputs of the linear layers, in the order in which their weights are drawn.

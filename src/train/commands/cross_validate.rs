@@ -8,7 +8,7 @@ use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
 use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
 use seqtune::cli::signals::end_with;
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
 use seqtune_predict::settings::Settings;
 use std::collections::BTreeSet;
 

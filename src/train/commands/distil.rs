@@ -8,10 +8,10 @@ use seqtune::cli::outputs::{Kind, Replace, claim, command_line};
 use seqtune::cli::progress::Bar;
 use seqtune::cli::signals::end_with;
 use seqtune_data::Table;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::counted;
+use seqtune_kernel::error::{Error, Result, input};
 use seqtune_predict::Model;
-use seqtune_predict::counted;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::kernel::Kernel;
 use std::path::{Path, PathBuf};
 
 /// A kernel's whole model, and where its small decoder goes.

@@ -8,8 +8,8 @@ use crate::distil::network::Student;
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::Choice;
 use seqtune_predict::featurizer::Featurizer;
-use seqtune_predict::kernel::Choice;
 use std::collections::HashMap;
 use tch::{Kind, Tensor};
 

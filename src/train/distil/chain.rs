@@ -5,12 +5,12 @@
 
 use crate::gbdt::fit_lists;
 use seqtune_data::Table;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Choice, Objective};
 use seqtune_predict::featurizer::{Featurizer, Instance};
 use seqtune_predict::forest::InStep;
-use seqtune_predict::kernel::{Choice, Objective};
 use seqtune_predict::softmax::softmax;
-use seqtune_predict::threads::{cores, on_threads};
 
 /// Rows of a forest at most, of all values of its parameter: of one with hundreds of values fewer problems are seen.
 const MOST_ROWS: usize = 1_000_000;

@@ -1,9 +1,9 @@
 //! A problem as the small decoder learns it: the prefixes of some configs as a tree, with what may follow each.
 
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Choice, Choices, Config, Objective};
 use seqtune_predict::decoder::AskedPrefix;
-use seqtune_predict::error::Result;
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::kernel::{Choice, Choices, Config, Objective};
 use std::collections::HashMap;
 
 /// A config of a lesson: the nodes on its way, with the choice at each, and the node where it is finished.

@@ -4,7 +4,7 @@
 use crate::distil::batch::Batch;
 use crate::network::layers::{FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::settings::Hparams;
 use tch::{Kind, Tensor};
 

@@ -10,7 +10,7 @@ use crate::network::tensors::{Weights, numbers};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::featurizer::Featurizer;
 use seqtune_predict::settings::Hparams;
 use serde::{Deserialize, Serialize};

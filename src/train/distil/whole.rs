@@ -1,8 +1,8 @@
 //! What a small decoder learns from: a whole model, and beside it one that went on from it for some of its devices.
 
 use seqtune_data::{MeasuredProblem, Table};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::{Device, Kernel};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::{Device, Kernel};
 use seqtune_predict::{Model, Predictor};
 use std::collections::BTreeMap;
 

@@ -10,12 +10,12 @@ use loss::{Groups, Loss};
 use samples::Samples;
 use seqtune_data::Table;
 use seqtune_data::learnable::known;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::threads::on_threads;
+use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::forest::Forest;
 use seqtune_predict::gbdt::Trees;
-use seqtune_predict::kernel::{Kernel, Objective};
 use seqtune_predict::softmax::distribution;
-use seqtune_predict::threads::on_threads;
 
 /// What a forest is fitted to.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,9 +3,9 @@
 use crate::batch::Batch;
 use crate::network::tensors::{self, numbers};
 use crate::network::transformer::Transformer;
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::network::weights::{has_reranker, member};
 use seqtune_predict::sequence::Sequence;
 use seqtune_predict::{Model, Scored};

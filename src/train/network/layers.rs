@@ -3,7 +3,7 @@
 use crate::network::tensors::Weights;
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::network::simd::EPSILON;
 use tch::Tensor;
 

@@ -1,6 +1,6 @@
 //! Weights as libtorch's tensors, from and to the arrays that models are stored in.
 
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::network::weights::{Array, Weights as Arrays};
 use std::collections::BTreeMap;
 use tch::{Kind, Tensor};

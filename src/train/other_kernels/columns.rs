@@ -1,8 +1,8 @@
 //! What configs of different kernels have in common, as numbers: the launch, and the features that kernels share by name.
 
+use seqtune_kernel::expressions::Expr;
+use seqtune_kernel::{Config, Device, Kernel, Launch, Problem};
 use seqtune_predict::featurizer::Instance;
-use seqtune_predict::kernel::expr::Expr;
-use seqtune_predict::kernel::{Config, Device, Kernel, Launch, Problem};
 use std::collections::BTreeMap;
 
 /// Columns that configs of all kernels are described by.

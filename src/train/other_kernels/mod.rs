@@ -13,12 +13,12 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
 use seqtune_data::learnable::centred;
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::threads::{cores, on_threads};
+use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::featurizer::Instance;
 use seqtune_predict::forest::Forest;
-use seqtune_predict::kernel::{Config, Kernel, Objective};
 use seqtune_predict::linear::{cholesky, dot, solve};
-use seqtune_predict::threads::{cores, on_threads};
 
 /// Rows of a kernel that trees learn at most: the largest sweep is not to outvote the others.
 const ROWS: usize = 4_000;

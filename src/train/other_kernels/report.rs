@@ -2,7 +2,7 @@
 
 use seqtune_eval::baselines::expected_of_random;
 use seqtune_eval::markdown;
-use seqtune_predict::kernel::Objective;
+use seqtune_kernel::Objective;
 use serde::Serialize;
 
 /// Lowest scores first, in natural logarithms of the cost.

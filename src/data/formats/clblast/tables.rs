@@ -1,8 +1,8 @@
 //! The forms in which CLBlast takes parameters: a C header that overrides them, and sections of its database.
 
-use seqtune_predict::error::{Error, Result, input, quoted};
-use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
-use seqtune_predict::spelling::{c_comment, c_names, c_string};
+use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::spelling::{c_comment, c_names, c_string};
+use seqtune_kernel::{Config, Device, Kernel, Problem};
 use serde_json::Value;
 
 /// A predicted config of a problem, with its predicted time in microseconds where the model knows times.

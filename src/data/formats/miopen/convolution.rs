@@ -1,7 +1,7 @@
 //! Convolutions as keys of MIOpen's databases, and as problems of the kernels that share `kernels/miopen/convolution.toml`.
 
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Kernel, Problem};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Kernel, Problem};
 
 /// Key of a database row. For the directions B and W, `C`, `H` and `W` are those of dy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -186,7 +186,7 @@ impl Convolution {
         if deep != (self.dimensions == 3) {
             return input(format!("a convolution with {} dimensions", self.dimensions));
         }
-        let value = |field: &seqtune_predict::kernel::spec::Field| match field.name.as_str() {
+        let value = |field: &seqtune_kernel::kernel_toml::spec::Field| match field.name.as_str() {
             "direction" => field.value(&self.direction),
             "dtype" => field.value(&self.dtype),
             "layout" => field.value(&self.layout),

@@ -5,7 +5,7 @@ use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, LAYOUTS, MOST, SIZES, place_of, sizes_of};
 use crate::formats::miopen::layer::Layer;
 use crate::formats::miopen::table::{Each, Unsaid, convolutions_of_table, is_head};
-use seqtune_predict::error::{Error, Result, quoted};
+use seqtune_kernel::error::{Error, Result, quoted};
 use std::collections::{HashMap, HashSet};
 
 /// An option's short and long name, and its default.

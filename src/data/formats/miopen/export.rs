@@ -2,8 +2,8 @@
 
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::params::Columns;
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Config, Device, Kernel, Problem};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Device, Kernel, Problem};
 use std::collections::HashMap;
 
 /// User database, with convolutions in the order of insertion.

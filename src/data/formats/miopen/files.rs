@@ -4,8 +4,8 @@ use crate::bad_rows::BadRows;
 use crate::formats::miopen::rows::{Rows, Times};
 use crate::formats::miopen::{sqlite, text};
 use crate::formats::opened::contents;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::limits;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::limits;
 use std::path::Path;
 
 /// Reads a performance database in SQLite or text form.
@@ -25,7 +25,7 @@ fn log_of(path: &Path) -> Result<Option<Vec<u8>>> {
     name.push("-wal");
     let path = Path::new(&name);
     match path.exists() {
-        true => Ok(Some(seqtune_predict::files::read(path, limits::FOREIGN)?).filter(|log| !log.is_empty())),
+        true => Ok(Some(seqtune_kernel::files::read(path, limits::FOREIGN)?).filter(|log| !log.is_empty())),
         false => Ok(None),
     }
 }

@@ -8,8 +8,8 @@ use crate::formats::miopen::params::Columns;
 use crate::formats::miopen::rows::{Row, Times, plain};
 use crate::recipe::Provenance;
 use crate::record::{Outcome, Record, Tuned};
-use seqtune_predict::error::Result;
-use seqtune_predict::kernel::{Checker, Config, Device, Kernel, Problem};
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Checker, Config, Device, Kernel, Problem};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

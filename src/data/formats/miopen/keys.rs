@@ -1,7 +1,7 @@
 //! The keys of convolutions in databases of text form: of either generation.
 
 use crate::formats::miopen::convolution::{BATCH, Convolution, FLAT, FLAT_DEPTH, SIZES, sizes_of};
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 
 /// The sizes of a key of the second generation, behind its dimensions.
 const CROSSED: [&str; 18] = [

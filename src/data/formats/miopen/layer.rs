@@ -1,7 +1,7 @@
 //! Convolutions as their users see them: sizes of the image, whatever the direction.
 
 use crate::formats::miopen::convolution::{AXES, Convolution, NO_ROOM, Sizes, check_sizes, output_along, place_of};
-use seqtune_predict::error::{Result, input};
+use seqtune_kernel::error::{Result, input};
 
 /// A convolution's layer: `C`, `H` and `W` are those of its input and `K` of its output, in all directions.
 #[derive(Clone, Debug)]

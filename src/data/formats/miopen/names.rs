@@ -1,7 +1,7 @@
 //! What MIOpen calls a device in the names of its databases: its architecture, its features, and how many compute units it has.
 
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 
 /// A device as the name of a database tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Conversion between configs and their text in databases.
 
 use crate::dataset::damaged;
-use seqtune_predict::error::{Result, input};
-use seqtune_predict::kernel::{Choice, Config, Instances, Kernel, Problem};
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Choice, Config, Instances, Kernel, Problem};
 
 /// Content of a column.
 enum Column<'k> {

@@ -2,8 +2,8 @@
 
 use crate::formats::miopen::convolution::{Convolution, FLAT, SIZES, check_range, place_of};
 use crate::formats::miopen::layer::Layer;
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::limits;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::limits;
 use std::str::FromStr;
 
 /// Sizes that take the same values together, such as `N=1..64*2` (1, 2, 4 to 64), `H,W=8..256+8` or `N=1,2,5`. They are those of

@@ -2,7 +2,7 @@
 
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
-use seqtune_predict::error::quoted;
+use seqtune_kernel::error::quoted;
 use std::collections::HashMap;
 
 /// What a performance database holds.

@@ -3,8 +3,8 @@
 use crate::formats::miopen::convolution::{Convolution, FLAT, FLAT_DEPTH, sizes_of};
 use crate::formats::miopen::rows::{Row, Rows, check_solver};
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, types::ValueRef};
-use seqtune_predict::error::{Error, Result, input, io};
-use seqtune_predict::files::write_whole;
+use seqtune_kernel::error::{Error, Result, input, io};
+use seqtune_kernel::files::write_whole;
 use std::path::Path;
 use tempfile::TempDir;
 

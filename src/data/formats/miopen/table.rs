@@ -2,7 +2,7 @@
 
 use crate::formats::miopen::convolution::{Convolution, MOST, SIZES, place_of};
 use crate::formats::miopen::layer::Layer;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 
 /// What the rows of a table do not say.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,8 +3,8 @@
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
 use crate::formats::miopen::rows::{Row, Rows, Times, check_solver};
-use seqtune_predict::error::{Error, Result, input};
-use seqtune_predict::limits::SAMPLE_US;
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::limits::SAMPLE_US;
 use std::collections::HashSet;
 
 /// A line: its key, and its entries as name and rest.

@@ -3,8 +3,8 @@
 use crate::backends::cuda::nvml;
 use crate::executor::Found;
 use cudarc::driver::sys::{self, CUresult};
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::{CStr, c_char};
 
 /// Checks a status code of the driver.

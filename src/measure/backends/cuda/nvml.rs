@@ -8,7 +8,7 @@ use nvml_wrapper::enums::device::GpuLockedClocksSetting;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 use seqtune_data::Conditions;
-use seqtune_predict::kernel::Clocks;
+use seqtune_kernel::Clocks;
 use std::sync::{Arc, OnceLock};
 
 /// Library, opened once for the process.

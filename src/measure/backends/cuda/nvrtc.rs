@@ -6,7 +6,7 @@ use crate::compile::reason::{missing, reason};
 use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::fetched::fetched;
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};

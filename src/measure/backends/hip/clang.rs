@@ -8,7 +8,7 @@ use crate::compile::reason::reason;
 use crate::compile::{Binary, Compiler, Job};
 use crate::processes::guard::end_with_parent;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,7 +2,7 @@
 
 use crate::backends::hip::{clang, rtc};
 use crate::compile::Compiler;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 
 /// Opens the compiler for an architecture such as `gfx90a`: hipRTC, or clang where hipRTC is missing or does not support it.
 ///

@@ -4,7 +4,7 @@ use crate::backends::driver::DriverResult;
 use crate::backends::hip::api::{hip, library};
 use crate::executor::Found;
 use seqtune_devices::hip::describe;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::CStr;
 
 /// Number of devices.

@@ -2,7 +2,7 @@
 //! that do not depend on its version.
 
 use crate::clocks::setter::{ClockSetter, Refusal};
-use seqtune_predict::kernel::Clocks;
+use seqtune_kernel::Clocks;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use crate::measuring::energy::EnergyMeter;
 use hip_sys::hiprt::{hipEvent_t, hipFunction_t, hipModule_t};
 use seqtune_data::Conditions;
 use seqtune_devices::hip::describe;
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 

@@ -8,7 +8,7 @@ use crate::compile::reason::reason;
 use crate::compile::{Binary, Compiler, Job};
 use libloading::Library;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};

@@ -5,7 +5,7 @@
 //! not at all.
 
 use crate::compile::Job;
-use seqtune_predict::kernel::without_comments;
+use seqtune_kernel::without_comments;
 use std::collections::BTreeSet;
 
 /// Combined source with the name of each job's kernel.

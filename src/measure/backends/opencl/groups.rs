@@ -5,7 +5,7 @@ use crate::launch::LaunchDims;
 use opencl3::kernel::Kernel;
 use opencl3::types::cl_device_id;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_predict::kernel::without_comments;
+use seqtune_kernel::without_comments;
 
 /// The source with the work-group that the program is launched with, as an attribute of its kernels, for compilers that share registers out by it;
 /// `None` where the driver chooses the group, or the source states one itself.

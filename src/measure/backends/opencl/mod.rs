@@ -23,8 +23,8 @@ use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_devices::opencl::describe;
-use seqtune_predict::error::{Error, Result};
-use seqtune_predict::kernel::Device;
+use seqtune_kernel::Device;
+use seqtune_kernel::error::{Error, Result};
 use shared::{OPTIONS, Shared};
 
 /// Bytes of the last-level cache of a GPU that states fewer.

@@ -1,7 +1,7 @@
 //! PoCL, OpenCL on processors: how many threads it may have, and the folder in which it keeps what it compiles.
 
 use crate::compile::cache_folder;
-use seqtune_predict::error::{Error, Result};
+use seqtune_kernel::error::{Error, Result};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

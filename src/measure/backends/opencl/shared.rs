@@ -6,7 +6,7 @@ use opencl3::context::Context;
 use opencl3::kernel::Kernel as ClKernel;
 use opencl3::program::Program;
 use seqtune_data::Resources;
-use seqtune_predict::kernel::hex;
+use seqtune_kernel::hex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 

@@ -16,7 +16,7 @@ use crate::network::decoder::attention::{Attention, Sight};
 use crate::network::decoder::norm::{Gradients, Normed, empty, zeros};
 use crate::network::layers::{Dropout, Linear, Norm};
 use crate::network::tensors::{Weights, slice, slice_mut};
-use seqtune_predict::error::Result;
+use seqtune_kernel::error::Result;
 use seqtune_predict::settings::Hparams;
 use tch::Tensor;
 
