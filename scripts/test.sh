@@ -7,6 +7,8 @@ scripts/setup.sh
 # each package's tests run in its own folder: what setup.sh fetched is named for them
 [ ! -d .nvrtc ] || export SEQTUNE_NVRTC=${SEQTUNE_NVRTC:-$PWD/.nvrtc}
 [ ! -e .lightgbm/lib_lightgbm.so ] || export SEQTUNE_LIGHTGBM=${SEQTUNE_LIGHTGBM:-$PWD/.lightgbm/lib_lightgbm.so}
+# what a later edit would save costs a fresh build a third more
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 # one test binary after the other; within one, OpenCL measuring and libtorch share the cores
