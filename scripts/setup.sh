@@ -172,7 +172,7 @@ slurm_ready() { command -v slurmctld && command -v slurmd && command -v sbatch; 
 
 install_slurm() {
     say "installing Slurm (4 MB)"
-    install slurmctld slurmd slurm-client || say "Slurm is not there: tests/cluster.rs is skipped"
+    install slurmctld slurmd slurm-client || say "Slurm is not there: tests/measuring/cluster.rs is skipped"
 }
 
 chromium_ready() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1

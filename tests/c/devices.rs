@@ -4,7 +4,7 @@ use crate::kit::{command, compile, out, prefix, root, toy};
 use std::path::Path;
 use std::process::Command;
 
-/// Compiles the double of a driver's library, as tests/gpu_doubles.rs does.
+/// Compiles the double of a driver's library, as tests/gpus/gpu_doubles.rs does.
 fn double(source: &str, library: &Path) {
     let options = ["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-Wno-unused-parameter", "-o"];
     let source = root().join("tests/doubles").join(source);

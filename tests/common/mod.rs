@@ -4,7 +4,7 @@
 #[path = "../../src/kernel/drawn.rs"]
 mod drawn;
 
-pub use drawn::drawn;
+pub use drawn::{drawn, seed};
 
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Table};

@@ -1,9 +1,6 @@
 //! What trains, as a user meets it: wrong input, and the whole way from sweep to validation.
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::{PATIENT, opencl_or_skip, run, seqtune, signal, text, toy, toy_dataset, toy_sizes, write_toy};
+use crate::common::{PATIENT, opencl_or_skip, run, seqtune, signal, text, toy, toy_dataset, toy_sizes, write_toy};
 use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -1,10 +1,6 @@
 //! Distillation of a toy model: what the small decoder learns, that it predicts what it was trained as, how it is stored and resumed.
 
-#[path = "../common/mod.rs"]
-mod common;
-mod support;
-
-use common::{toy, toy_dataset, toy_sizes, toy_table as table};
+use crate::common::{toy, toy_dataset, toy_sizes, toy_table as table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Outcome, Table, Tuned};
@@ -27,7 +23,7 @@ use std::sync::Arc;
 
 fn whole(kernel: &Kernel, folder: &Path) -> (Model, [(Kernel, Table); 1]) {
     let corpus = [(kernel.clone(), table(kernel))];
-    let settings = support::small_settings(8);
+    let settings = crate::support::small_settings(8);
     (train(&corpus, &settings, folder, Existing::Keep, &mut |_| {}).unwrap(), corpus)
 }
 
@@ -235,7 +231,7 @@ fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
     let sets = [("toy".into(), toy_dataset(&kernel, toy_sizes())), ("few".into(), few)];
     let corpus = |sets| [(kernel.clone(), Table::new(&kernel, sets).unwrap())];
     let (both, few) = (corpus(&sets), corpus(&sets[1..]));
-    let (settings, at) = (support::small_settings(4), |name| folder.path().join(name));
+    let (settings, at) = (crate::support::small_settings(4), |name| folder.path().join(name));
     let model = train(&both, &settings, &at("model"), Existing::Keep, &mut |_| {}).unwrap();
     let refined = refine(&model, &few, &settings, &at("refined"), Existing::Keep, &mut |_| {}).unwrap();
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();

@@ -1,17 +1,13 @@
 //! Few sizes: left out in turn, judged on what was not learned, and folds of twelve.
 
-#[path = "../common/mod.rs"]
-mod common;
-mod support;
-
-use common::{run, toy, toy_dataset, write_toy};
+use crate::common::{run, toy, toy_dataset, write_toy};
+use crate::support::small_settings;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_predict::Objective;
 use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
 use seqtune_train::few::{leave_out, parts, place};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use support::small_settings;
 
 /// Sizes of different shapes.
 fn sizes(count: u64) -> impl Iterator<Item = u64> {

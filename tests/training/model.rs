@@ -1,10 +1,7 @@
 //! The model on a toy kernel: search against exhaustive scoring, learning, resuming, storing.
 
-#[path = "../common/mod.rs"]
-mod common;
-mod support;
-
-use common::{toy, toy_dataset, toy_table as table, toy_with_profiles};
+use crate::common::{toy, toy_dataset, toy_table as table, toy_with_profiles};
+use crate::support::small_settings as settings;
 use seqtune_data::{Energy, Outcome, Table};
 use seqtune_eval::method::Method;
 use seqtune_eval::replay;
@@ -20,7 +17,6 @@ use seqtune_train::distil;
 use seqtune_train::network::agree::score_by_libtorch;
 use seqtune_train::{Existing, Progress, train};
 use std::path::Path;
-use support::small_settings as settings;
 
 fn ask(objective: Objective) -> replay::Options<'static> {
     replay::Options { objective, whole: false, trees: None }
@@ -255,11 +251,13 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
     }
     assert!(chosen[0] != chosen[1] && chosen[1].ends_with("width=1"), "time, energy, both: {chosen:?}");
     let name = folder.path().display().to_string();
-    let toy = common::write_toy(&folder.path().join("toy"));
-    let (out, err, code) = common::run(&["predict", &name, &toy, "M=700", "--device", "A100", "--objective", "energy"]);
+    let toy = crate::common::write_toy(&folder.path().join("toy"));
+    let (out, err, code) =
+        crate::common::run(&["predict", &name, &toy, "M=700", "--device", "A100", "--objective", "energy"]);
     assert!(code == 0 && out.contains(&chosen[1]), "{out}{err}");
     // the front goes from the fastest to the thriftiest, and no config on it beats another in both
-    let (out, err, code) = common::run(&["predict", &name, &toy, "M=700", "--device", "A100", "--pareto", "--json"]);
+    let (out, err, code) =
+        crate::common::run(&["predict", &name, &toy, "M=700", "--device", "A100", "--pareto", "--json"]);
     let front: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     let front = front["predictions"].as_array().unwrap();
     let number = |c: &serde_json::Value, what: &str| c[what].as_f64().unwrap();
@@ -269,7 +267,8 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
         assert!(number(&pair[0], "predicted_joules") > number(&pair[1], "predicted_joules"));
     }
     let args = ["validate", &name, &toy, "M=700", "--device", "fake", "--objective", "edp"];
-    let (out, err, code) = common::text(common::seqtune(&args).env("SEQTUNE_FAKE", "energy,slow=1").output().unwrap());
+    let (out, err, code) =
+        crate::common::text(crate::common::seqtune(&args).env("SEQTUNE_FAKE", "energy,slow=1").output().unwrap());
     assert!(
         code == 0
             && out.contains("1 problem, by energy times time: first choice")
@@ -370,7 +369,7 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
 fn every_shipped_model_is_whole_and_made_for_a_shipped_kernel() {
     let folders: Vec<_> = ["models/gemm-cpu", "models/miopen"]
         .iter()
-        .flat_map(|f| Model::folders(&common::root().join(f)).unwrap())
+        .flat_map(|f| Model::folders(&crate::common::root().join(f)).unwrap())
         .collect();
     assert!(folders.len() > 20, "{folders:?}");
     for folder in folders {

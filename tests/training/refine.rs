@@ -1,10 +1,7 @@
 //! Learning from what is measured next: every config judged, guided sweeps, refined models, answers that are unsure.
 
-#[path = "../common/mod.rs"]
-mod common;
-mod support;
-
-use common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
+use crate::common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
+use crate::support::small_settings;
 use seqtune_data::{Dataset, Energy, Outcome, Table};
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::Row;
@@ -19,7 +16,6 @@ use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
 use seqtune_train::power::completed;
 use seqtune_train::{Existing, refine, train};
 use std::path::Path;
-use support::small_settings;
 
 fn settings(epochs: usize) -> Settings {
     let split = Split { seed: 1, test: 0.25, validation: 0.25, from: 0.0 };
@@ -173,10 +169,12 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    let toy = common::write_toy(&folder.path().join("toy"));
+    let toy = crate::common::write_toy(&folder.path().join("toy"));
     fit(&kernel, &folder.path().join("model"));
     let (model, sweep, learned, refined) = (path("model"), path("sweep.jsonl"), path("learned.jsonl"), path("refined"));
-    let fake = |args: &[&str]| common::text(common::seqtune(args).env("SEQTUNE_FAKE", "slow=1").output().unwrap());
+    let fake = |args: &[&str]| {
+        crate::common::text(crate::common::seqtune(args).env("SEQTUNE_FAKE", "slow=1").output().unwrap())
+    };
     let guided =
         ["sweep", &toy, "--problems", "M=50", "M=700", "--device", "fake", "--guided", &model, "--sample", "4"];
     let (out, err, code) = fake(&[&guided[..], &["-o", &sweep]].concat());
@@ -201,7 +199,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     assert_eq!(out.lines().count(), 1, "{out}");
     let refusing = |more: &[&str]| {
         let validate = [&validate[..5], more, &["--device", "fake", "--json"]].concat();
-        common::text(common::seqtune(&validate).env("SEQTUNE_FAKE", "refuse=700").output().unwrap())
+        crate::common::text(crate::common::seqtune(&validate).env("SEQTUNE_FAKE", "refuse=700").output().unwrap())
     };
     let (out, err, code) = refusing(&[]);
     assert!(code == 0 && out.lines().count() == 1 && out.contains("M=50"), "{out}{err}");

@@ -1,9 +1,6 @@
 //! Models of what tuners chose: trained on imported databases, judged, exported, stopped and continued.
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::{run, write};
+use crate::common::{run, write};
 use seqtune_data::{Dataset, Outcome, Table, Tuned};
 use seqtune_kernel::Kernel;
 use seqtune_predict::Model;
@@ -244,12 +241,12 @@ fn a_model_that_goes_on_with_a_few_problems_of_another_device_knows_what_it_was_
 #[test]
 fn problems_with_a_single_legal_config_are_learned_one_by_one_too() {
     let folder = tempfile::tempdir().unwrap();
-    let toy = common::write_toy(folder.path());
+    let toy = crate::common::write_toy(folder.path());
     let text = std::fs::read_to_string(folder.path().join("kernel.toml")).unwrap();
     let forced = "[[constraint]]\nexpr = \"M != 7 or (tile == 4 and local == 0 and width == 1)\"\nreason = \"only this\"\n[[feature]]";
     write(folder.path(), "kernel.toml", text.replacen("[[feature]]", forced, 1).as_bytes());
     let kernel = Kernel::open(&toy).unwrap();
-    let mut dataset = common::toy_dataset(&kernel, [7, 8, 9, 10, 11, 12, 13, 14, 15, 16].into_iter());
+    let mut dataset = crate::common::toy_dataset(&kernel, [7, 8, 9, 10, 11, 12, 13, 14, 15, 16].into_iter());
     let mut seen = std::collections::HashSet::new();
     dataset.records.retain(|record| seen.insert(record.problem.clone()));
     dataset.records.iter_mut().for_each(|record| record.outcome = Outcome::Tuned(Tuned { time_us: None }));

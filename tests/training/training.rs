@@ -1,0 +1,12 @@
+//! Training: networks, trees and calibration in libtorch, distillation, and the verbs that learn.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod support;
+
+mod commands;
+mod distil;
+mod few;
+mod model;
+mod refine;
+mod tuned;
