@@ -5,7 +5,7 @@ use crate::predictor::{Predictor, Shared};
 use crate::status::{Answer, Fault, Status, guarded};
 use seqtune_kernel::error::{Error, quoted};
 use seqtune_kernel::{Device, LIMIT_NAMES, Limits};
-use seqtune_predict::on_device::named;
+use seqtune_predict::confidence::on_device::named;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe fn set(predictor: *mut Predictor, device: impl FnOnce(&Shared) -> Answer<Device>) -> Status {

@@ -3,8 +3,7 @@
 use crate::predictor::Shared;
 use crate::status::Answer;
 use seqtune_kernel::{Device, Problem};
-use seqtune_predict::on_device::TimeBasis;
-use seqtune_predict::{Candidate, Query};
+use seqtune_predict::{Candidate, Query, TimeBasis};
 
 /// What is asked besides the problem.
 pub(crate) struct Asked<'a> {

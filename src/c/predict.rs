@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::status::{Answer, Fault, Status, guarded};
 use seqtune_kernel::Objective;
 use seqtune_kernel::limits::WIDTH;
-use seqtune_predict::on_device::TimeBasis;
+use seqtune_predict::TimeBasis;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 

@@ -3,8 +3,7 @@
 use crate::status::{Answer, Fault};
 use seqtune_kernel::error::{Error, quoted};
 use seqtune_kernel::{Config, Device, Kernel, Objective};
-use seqtune_predict::model::Model;
-use seqtune_predict::on_device::device_for;
+use seqtune_predict::{Model, device_for};
 use std::ffi::CString;
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -3,7 +3,7 @@
 use crate::pointers::{object, put};
 use crate::predictor::Predictor;
 use crate::status::{Fault, Status, guarded};
-use seqtune_predict::shown::Worth;
+use seqtune_predict::confidence::Worth;
 use std::ffi::c_int;
 
 /// What first choices were worth on problems that nothing was learned from. Shares are from 0 to 1, and NaN where the data do not tell them.

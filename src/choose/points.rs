@@ -75,7 +75,7 @@ impl Predicted {
 impl<P: Borrow<Predictor>> Predicted<P> {
     /// The configs that a predictor of `kernel`, made of the model of that [`Model::digest`], predicts for a device.
     pub fn of(kernel: &Kernel, predictor: P, digest: String, device: &Device) -> Predicted<P> {
-        let width = seqtune_predict::query::WIDTH;
+        let width = seqtune_predict::search::WIDTH;
         Predicted { kernel: kernel.clone(), predictor, device: device.clone(), digest, width }
     }
 

@@ -7,10 +7,8 @@ use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
-use seqtune_predict::model::Model;
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::quality::Quality;
-use seqtune_predict::query::WIDTH;
+use seqtune_predict::search::WIDTH;
+use seqtune_predict::{Model, Predictor, Quality};
 use std::path::PathBuf;
 
 /// Measures legality, latency and throughput of a model's predictions

@@ -19,11 +19,9 @@ use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
-use seqtune_predict::model::Model;
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::quality::Quality;
-use seqtune_predict::shown::FEWEST;
-use seqtune_predict::split::Part;
+use seqtune_predict::confidence::FEWEST;
+use seqtune_predict::model::Part;
+use seqtune_predict::{Model, Predictor, Quality};
 use std::path::PathBuf;
 
 mod pages;

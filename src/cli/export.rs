@@ -15,9 +15,7 @@ use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Kernel, Problem};
-use seqtune_predict::model::Model;
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::{Quality, Query};
+use seqtune_predict::{Model, Predictor, Quality, Query};
 use std::collections::HashSet;
 use std::path::PathBuf;
 

@@ -9,8 +9,8 @@ use seqtune_kernel::limits::SECONDS;
 use seqtune_kernel::{Device, Kernel, Problem};
 use seqtune_measure::programs;
 use seqtune_measure::registry::{is_live, live_among, live_device};
-use seqtune_predict::model::{Meta, Model};
-use seqtune_predict::on_device::{self, Grounds};
+use seqtune_predict::confidence::on_device;
+use seqtune_predict::{Grounds, Meta, Model};
 use std::path::{Path, PathBuf};
 
 /// A kernel by its name or folder, as [`Kernel::open`] finds it, with all that its `[run]` says compiled.

@@ -2,7 +2,7 @@
 
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::{beside, folder_of, target};
-use seqtune_predict::model_file::is_of_ours;
+use seqtune_predict::model::file_format::is_of_ours;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};

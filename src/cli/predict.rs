@@ -9,14 +9,9 @@ use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, listed};
-use seqtune_predict::candidate::Candidate;
-use seqtune_predict::evidence::{Informed, Known};
-use seqtune_predict::model::Model;
-use seqtune_predict::on_device::{Grounds, TimeBasis};
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::query::WIDTH;
-use seqtune_predict::shown::Shown;
-use seqtune_predict::{Quality, Query};
+use seqtune_predict::confidence::Shown;
+use seqtune_predict::search::WIDTH;
+use seqtune_predict::{Candidate, Grounds, Informed, Known, Model, Predictor, Quality, Query, TimeBasis};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use crate::cli::trainer;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::limits;
-use seqtune_predict::settings::Hparams;
-use seqtune_predict::settings::Target;
+use seqtune_predict::Hparams;
+use seqtune_predict::model::Target;
 use std::path::PathBuf;
 
 /// Trains a model on datasets; resumes if interrupted

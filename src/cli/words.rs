@@ -3,8 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use seqtune_data::formats::inductor::Op;
 use seqtune_data::recipe::Cache;
-use seqtune_predict::settings::Target;
-use seqtune_predict::split::Part;
+use seqtune_predict::model::{Part, Target};
 use seqtune_predict::{Objective, Quality};
 use std::ops::RangeInclusive;
 

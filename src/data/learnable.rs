@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 use seqtune_kernel::{Kernel, Objective};
-use seqtune_predict::featurizer::Instance;
+use seqtune_predict::features::Instance;
 
 /// Highest relevance, that of a problem's best config.
 pub const LEVELS: f64 = 15.0;

@@ -8,7 +8,7 @@ use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::decode_whole;
 use seqtune_kernel::limits;
-use seqtune_predict::unpacking::{Taken, unpack};
+use seqtune_kernel::unpacking::{Taken, unpack};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;

@@ -7,7 +7,7 @@ use crate::version::check_kernel;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel, Problem};
-use seqtune_predict::split::{Part, Split};
+use seqtune_predict::model::{Part, Split};
 use std::collections::{BTreeSet, HashMap};
 
 /// Results of one problem on one device.

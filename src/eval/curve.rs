@@ -8,8 +8,7 @@ use seqtune_data::MeasuredProblem;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::spelling::markup;
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::Query;
-use seqtune_predict::{Model, Predictor};
+use seqtune_predict::{Model, Predictor, Query};
 use serde::Serialize;
 use std::path::Path;
 

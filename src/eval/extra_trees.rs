@@ -5,7 +5,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
-use seqtune_predict::extra_trees::{ExtraTrees, Node};
+use seqtune_predict::trees::ExtraTrees;
+use seqtune_predict::trees::extra_trees::Node;
 
 /// Rows with what trees are to tell of them.
 pub struct Samples<'a> {

@@ -4,7 +4,7 @@ use crate::plot::MARK;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::spelling::markup;
-use seqtune_predict::calibration::First;
+use seqtune_predict::confidence::First;
 use std::path::Path;
 
 /// A page.

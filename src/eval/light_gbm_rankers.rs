@@ -6,7 +6,7 @@ use seqtune_data::Table;
 use seqtune_data::learnable::{centred, known, relevance};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
-use seqtune_predict::featurizer::Instance;
+use seqtune_predict::features::Instance;
 
 /// Fitted trees, each with the sign that makes the lowest score the best.
 pub struct Rankers(Vec<(Method, f64, Trees)>);

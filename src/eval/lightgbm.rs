@@ -5,7 +5,7 @@
 
 use libloading::Library;
 use seqtune_kernel::error::{Error, Result};
-use seqtune_predict::fetched::fetched;
+use seqtune_kernel::fetched::fetched;
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
-//! Learns how a model's errors go together ([`seqtune_predict::likeness`]): slopes by least squares within problems, mean and covariance of the
+//! Learns how a model's errors go together ([`seqtune_predict::posterior::likeness`]): slopes by least squares within problems, mean and covariance of the
 //! coefficients by expectation and maximisation (Laird & Ware 1982), held to independent ones as strongly as a few problems would.
 
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
-use seqtune_predict::likeness::{Likeness, Quantity};
-use seqtune_predict::linear::{cholesky, dot, forward, solve};
-use seqtune_predict::profiles::few_combinations;
+use seqtune_predict::numeric::linear::{cholesky, dot, forward, solve};
+use seqtune_predict::posterior::profiles::few_combinations;
+use seqtune_predict::posterior::{Likeness, Quantity};
 use seqtune_predict::{Config, Predictor};
 
 /// Passes of expectation and maximisation.

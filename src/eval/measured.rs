@@ -8,11 +8,8 @@ use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::Query;
-use seqtune_predict::candidate::Candidate;
-use seqtune_predict::evidence::{Informed, Known};
-use seqtune_predict::pareto::front;
-use seqtune_predict::predictor::Predictor;
+use seqtune_predict::search::pareto::front;
+use seqtune_predict::{Candidate, Informed, Known, Predictor, Query};
 use serde::Serialize;
 
 /// Which configs of each problem count as measured.

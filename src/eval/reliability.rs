@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::Problem;
 use seqtune_kernel::error::Result;
-use seqtune_predict::calibration::{First, LOSS, RISK, ScoredProblem};
+use seqtune_predict::confidence::{First, LOSS, RISK, ScoredProblem};
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 

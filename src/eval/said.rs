@@ -4,8 +4,7 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
-use seqtune_predict::calibration::{First, Place};
-use seqtune_predict::trust::Line;
+use seqtune_predict::confidence::{First, Line, Place};
 use seqtune_predict::{Predictor, Query};
 
 /// Width of the beam that a tuned config is first looked for in, and of the widest.

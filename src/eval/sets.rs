@@ -3,7 +3,7 @@
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Device;
 use seqtune_kernel::error::Result;
-use seqtune_predict::calibration::ScoredProblem;
+use seqtune_predict::confidence::ScoredProblem;
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 

@@ -5,10 +5,9 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Device, Kernel, Objective};
-use seqtune_predict::candidate::Candidate;
-use seqtune_predict::shown::{Among, FEWEST, HeldOut, MARKED, Reach, Shown, Worth};
-use seqtune_predict::split::Part;
-use seqtune_predict::{Meta, Model, Predictor, Query};
+use seqtune_predict::confidence::{Among, FEWEST, HeldOut, MARKED, Reach, Shown, Worth};
+use seqtune_predict::model::Part;
+use seqtune_predict::{Candidate, Meta, Model, Predictor, Query};
 use std::collections::BTreeSet;
 
 /// Share of the problems whose very first choice was measured, so that shares are those of a search among all legal configs. Of the others

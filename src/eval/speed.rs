@@ -6,8 +6,7 @@ use seqtune_data::stats::quantile;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Checker, ConfigSpace, Device, Kernel, Problem};
-use seqtune_predict::Query;
-use seqtune_predict::predictor::Predictor;
+use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 use std::time::Instant;
 

@@ -40,6 +40,7 @@ mod drawn;
 pub mod error;
 mod exact;
 pub mod expressions;
+pub mod fetched;
 pub mod files;
 mod identity;
 pub mod kernel_toml;
@@ -52,6 +53,7 @@ mod run;
 mod space;
 pub mod spelling;
 pub mod threads;
+pub mod unpacking;
 mod written;
 
 pub use api::Api;

@@ -36,55 +36,28 @@
 //!
 //! Errors are an enumeration to match on ([`Error`]); each holds a sentence for people.
 
-pub mod acquisition;
-pub mod beam;
-pub mod calibration;
-pub mod candidate;
-pub mod clock;
-pub mod cover;
-pub mod decoder;
+mod clock;
+pub mod confidence;
 pub mod distilled;
 #[cfg(test)]
 #[path = "../kernel/drawn.rs"]
 mod drawn;
-pub mod evidence;
-pub mod exhaustive;
-pub mod extra_trees;
 pub mod features;
-pub mod featurizer;
-pub mod fetched;
-pub mod forest;
-pub mod gbdt;
-pub mod likeness;
-pub mod linear;
 pub mod model;
-pub mod model_facts;
-pub mod model_file;
 pub mod network;
-pub mod on_device;
-pub mod opinion_pool;
-pub mod pareto;
-pub mod predictor;
-pub mod profiles;
-pub mod quality;
-pub mod query;
-pub mod sequence;
-pub mod settings;
-pub mod shown;
-pub mod softmax;
-pub mod split;
-pub mod stated;
-pub mod sure;
-pub mod telling;
-pub mod trust;
-pub mod unpacking;
-pub mod vocab;
+pub mod numeric;
+pub mod posterior;
+mod predictor;
+pub mod search;
+pub mod trees;
 
-pub use candidate::{Candidate, Scored};
-
-pub use model::{Meta, Model};
+pub use confidence::on_device::{Grounds, TimeBasis, device_for};
+pub use model::quality::Quality;
+pub use model::settings::{Hparams, Settings};
+pub use model::trained::{Meta, Model};
+pub use posterior::{Informed, Known};
 pub use predictor::Predictor;
-pub use quality::Quality;
-pub use query::Query;
+pub use search::Acquisition;
+pub use search::candidate::{Candidate, Scored};
+pub use search::query::Query;
 pub use seqtune_kernel::{Config, Device, Error, Kernel, Objective, Problem, Result};
-pub use settings::{Hparams, Settings};

@@ -1,23 +1,23 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
-use crate::calibration::{Calibration, Place, ScoredProblem};
-use crate::candidate::{Candidate, Scored};
 use crate::clock::Instant;
-use crate::decoder::{AskedPrefix, Decoder};
+use crate::confidence::calibration::{Calibration, Place, ScoredProblem};
+use crate::confidence::opinion_pool::{EQUAL, PoolWeights, pooled_score};
+use crate::confidence::shown::{Reach, Shown};
+use crate::confidence::trust::{Line, Trust};
 use crate::distilled::answer::Small;
 use crate::distilled::network::Network;
 use crate::distilled::room::Room;
-use crate::featurizer::{Featurizer, Instance};
-use crate::gbdt::{Trees, TreesInStep};
-use crate::likeness::Likeness;
-use crate::model::{Meta, Model};
+use crate::features::featurizer::{Featurizer, Instance};
+use crate::model::trained::{Meta, Model};
 use crate::network::ensemble::Ensemble;
 use crate::network::weights::NetworkWeights;
-use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
-use crate::profiles::Profiles;
-use crate::query::Query;
-use crate::shown::{Reach, Shown};
-use crate::trust::{Line, Trust};
+use crate::posterior::likeness::Likeness;
+use crate::posterior::profiles::Profiles;
+use crate::search::candidate::{Candidate, Scored};
+use crate::search::decoder::{AskedPrefix, Decoder};
+use crate::search::query::Query;
+use crate::trees::gbdt::{Trees, TreesInStep};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{apart, on_threads};
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};

@@ -13,9 +13,8 @@ use pyo3::types::{PyDict, PyList};
 use seqtune_kernel::ConfigSpace;
 use seqtune_kernel::error::input;
 use seqtune_kernel::limits;
-use seqtune_predict::on_device::TimeBasis;
-use seqtune_predict::split::Part;
-use seqtune_predict::{Config, Objective, Predictor, Problem, Query};
+use seqtune_predict::model::Part;
+use seqtune_predict::{Config, Objective, Predictor, Problem, Query, TimeBasis};
 use std::sync::Arc;
 
 /// Problems that are answered before signals are looked at.

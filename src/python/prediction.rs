@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use seqtune_predict::on_device::TimeBasis;
+use seqtune_predict::TimeBasis;
 use std::sync::Arc;
 
 /// Names of parameters, as Python and as Rust read them: shared by all predictions of an engine.

@@ -7,8 +7,7 @@ use crate::network::transformer::{Decoded, Finished, Scores, Steps, Transformer}
 use crate::prefix_tree::PrefixTree;
 use seqtune_kernel::Choice;
 use seqtune_kernel::error::Result;
-use seqtune_predict::featurizer::Featurizer;
-use seqtune_predict::sequence::Sequence;
+use seqtune_predict::features::{Featurizer, Sequence};
 use tch::{Device, Kind, Tensor};
 
 /// Sequences of B problems, R rows per problem, N = B R, T steps each. What two rows of a problem begin with is decoded once: the steps of

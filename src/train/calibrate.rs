@@ -4,10 +4,8 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, RankedProblem};
-use seqtune_predict::calibration::{Calibration, First, LOSS, RISK, ScoredProblem};
-use seqtune_predict::opinion_pool::PoolWeights;
-use seqtune_predict::softmax::{distribution, softmax};
-use seqtune_predict::trust::Line;
+use seqtune_predict::confidence::{Calibration, First, LOSS, Line, PoolWeights, RISK, ScoredProblem};
+use seqtune_predict::numeric::softmax::{distribution, softmax};
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
 const TEMPERATURES: (f64, f64) = (0.02, 50.0);

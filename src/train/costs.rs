@@ -10,8 +10,8 @@ use crate::network::tensors::{Weights, failed};
 use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
 use seqtune_kernel::error::Result;
-use seqtune_predict::sequence::Sequence;
-use seqtune_predict::settings::Hparams;
+use seqtune_predict::Hparams;
+use seqtune_predict::features::Sequence;
 use tch::{Device, Kind, Tensor, no_grad};
 
 /// How strongly the heads are held to what they were: as squares of the distance, beside the squared errors of as many problems.

@@ -18,14 +18,10 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel};
-use seqtune_predict::Query;
-use seqtune_predict::calibration::First;
-use seqtune_predict::candidate::Scored;
-use seqtune_predict::model::Model;
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::query::WIDTH;
-use seqtune_predict::settings::Settings;
-use seqtune_predict::split::{Part, Split};
+use seqtune_predict::confidence::First;
+use seqtune_predict::model::{Part, Split};
+use seqtune_predict::search::WIDTH;
+use seqtune_predict::{Model, Predictor, Query, Scored, Settings};
 use std::path::Path;
 
 /// What is held out in turn.

@@ -3,7 +3,7 @@
 use crate::examples::Example;
 use rand::{Rng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::sequence::Sequence;
+use seqtune_predict::features::Sequence;
 
 /// The sequences of one update, R of each problem, problem after problem.
 #[derive(Default)]

@@ -8,10 +8,9 @@ use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Problem};
-use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::gbdt::TreesInStep;
-use seqtune_predict::sequence::Sequence;
-use seqtune_predict::softmax::distribution;
+use seqtune_predict::features::{Featurizer, Instance, Sequence};
+use seqtune_predict::numeric::softmax::distribution;
+use seqtune_predict::trees::TreesInStep;
 
 /// How often an epoch sees a problem that a model is to learn beside what it knows, at most.
 const MOST_REPEATS: usize = 10;

@@ -12,10 +12,9 @@ use seqtune_eval::shown::{Answered, answer, in_turn};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Kernel, Objective};
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::settings::Settings;
-use seqtune_predict::shown::Shown;
-use seqtune_predict::split::Split;
+use seqtune_predict::confidence::Shown;
+use seqtune_predict::model::Split;
+use seqtune_predict::{Predictor, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

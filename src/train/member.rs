@@ -14,8 +14,8 @@ use crate::score::{Score, score};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::{Error, Result};
-use seqtune_predict::settings::Settings;
-use seqtune_predict::vocab::Vocab;
+use seqtune_predict::Settings;
+use seqtune_predict::features::Vocab;
 use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor, no_grad};
 

@@ -5,10 +5,9 @@ use crate::vocabulary;
 use seqtune_data::Table;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Kernel, Objective};
-use seqtune_predict::Model;
-use seqtune_predict::settings::{Settings, Target};
-use seqtune_predict::split::{Part, Split};
-use seqtune_predict::vocab::Vocab;
+use seqtune_predict::features::Vocab;
+use seqtune_predict::model::{Part, Split, Target};
+use seqtune_predict::{Model, Settings};
 use std::sync::Arc;
 
 /// Temperature of the soft target where none is chosen.

@@ -1,7 +1,8 @@
 //! How much each part of a model counts in its opinion pool, learned from problems that it did not learn from.
 
-use seqtune_predict::opinion_pool::{EQUAL, LEAST, LogProbs, PoolWeights, pooled_score};
-use seqtune_predict::softmax::softmax;
+use seqtune_predict::confidence::opinion_pool::pooled_score;
+use seqtune_predict::confidence::{EQUAL, LEAST, LogProbs, PoolWeights};
+use seqtune_predict::numeric::softmax::softmax;
 
 /// How strongly the weights are held to [`EQUAL`]: as squares of the distance, beside the nats of as many problems.
 const HELD: f64 = 2.0;

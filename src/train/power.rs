@@ -8,9 +8,9 @@ use crate::gbdt::fit_values;
 use crate::plan::divide;
 use seqtune_data::{Energy, MeasuredProblem, Outcome, Table};
 use seqtune_kernel::{Config, Device, Kernel, Problem};
-use seqtune_predict::featurizer::Instance;
-use seqtune_predict::forest::Forest;
-use seqtune_predict::settings::Settings;
+use seqtune_predict::Settings;
+use seqtune_predict::features::Instance;
+use seqtune_predict::trees::Forest;
 use std::borrow::Cow;
 
 /// Metered problems that power is learned from, at least.

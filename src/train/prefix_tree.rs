@@ -1,7 +1,7 @@
 //! What the sequences of one problem begin with in common.
 
 use seqtune_kernel::Choice;
-use seqtune_predict::sequence::Sequence;
+use seqtune_predict::features::Sequence;
 use std::collections::HashMap;
 
 /// A step that rows of one problem share.

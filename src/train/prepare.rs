@@ -8,9 +8,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
 use seqtune_kernel::error::Result;
-use seqtune_predict::featurizer::Featurizer;
-use seqtune_predict::gbdt::Trees;
-use seqtune_predict::settings::Settings;
+use seqtune_predict::Settings;
+use seqtune_predict::features::Featurizer;
+use seqtune_predict::trees::Trees;
 
 /// Updates of an epoch that a kernel of tuned configs gets, if its problems are enough for batches of [`SMALLEST_BATCH`].
 const UPDATES: usize = 100;

@@ -1,4 +1,4 @@
-//! Profiles of problems ([`seqtune_predict::profiles`]), fitted.
+//! Profiles of problems ([`seqtune_predict::posterior::profiles`]), fitted.
 
 use crate::plan::{Plan, SHARP};
 use seqtune_data::Table;
@@ -6,8 +6,9 @@ use seqtune_data::learnable::centred;
 use seqtune_eval::extra_trees::{Samples, Targets, fit as fit_trees};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Kernel, Objective};
-use seqtune_predict::featurizer::Instance;
-use seqtune_predict::profiles::{Profiles, columns, combination, few_combinations, row};
+use seqtune_predict::features::Instance;
+use seqtune_predict::posterior::Profiles;
+use seqtune_predict::posterior::profiles::{columns, combination, few_combinations, row};
 use std::sync::Arc;
 
 /// Trees that are fitted: the weights of problems that are like one change little with more.

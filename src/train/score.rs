@@ -5,8 +5,7 @@ use crate::examples::KernelData;
 use crate::network::tensors::numbers;
 use crate::network::transformer::Transformer;
 use seqtune_kernel::error::Result;
-use seqtune_predict::features::Scale;
-use seqtune_predict::sequence::Sequence;
+use seqtune_predict::features::{Scale, Sequence};
 use serde::{Deserialize, Serialize};
 use tch::Kind;
 

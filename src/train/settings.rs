@@ -2,7 +2,7 @@
 
 use seqtune_data::Table;
 use seqtune_kernel::Kernel;
-use seqtune_predict::settings::Settings;
+use seqtune_predict::Settings;
 
 /// Updates that the default number of epochs makes.
 pub const STEPS: usize = 1_500;

@@ -3,9 +3,11 @@
 use seqtune_data::Table;
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::{Device, Identity, Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
-use seqtune_predict::features::{CHOICE_INTERVALS, INTERVALS, InputFeature, Kind, Scale};
-use seqtune_predict::featurizer::{Instance, set};
-use seqtune_predict::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
+use seqtune_predict::features::featurizer::set;
+use seqtune_predict::features::vocabulary::is_late;
+use seqtune_predict::features::{
+    CHOICE_INTERVALS, INTERVALS, InputFeature, Instance, KernelVocab, Kind, OBJECTIVE, Scale, Vocab,
+};
 use std::collections::HashMap;
 
 /// Kernels with their tables, and the problems of these that are learned from.

@@ -6,8 +6,7 @@ use crate::starts::start;
 use seqtune_kernel::error::{Error, Result, input, printable, quoted};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Choice, ConfigSpace, Count, LIMIT_NAMES, Limits, Parameter};
-use seqtune_predict::on_device::{TimeBasis, device_for};
-use seqtune_predict::{Candidate, Device, Kernel, Model, Objective, Predictor, Problem, Query};
+use seqtune_predict::{Candidate, Device, Kernel, Model, Objective, Predictor, Problem, Query, TimeBasis, device_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -2,9 +2,9 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use seqtune_predict::features::Vocab;
 use seqtune_predict::network::shapes::shapes;
 use seqtune_predict::network::weights::{Array, Weights};
-use seqtune_predict::vocab::Vocab;
 use seqtune_predict::{Kernel, Meta, Model};
 use std::collections::BTreeMap;
 use std::path::Path;

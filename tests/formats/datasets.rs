@@ -7,7 +7,7 @@ use seqtune_data::{Dataset, Header, InvalidityKind, Journal, Measurement, Outcom
 use seqtune_kernel::Objective;
 use seqtune_kernel::{Device, Kernel};
 use seqtune_predict::Model;
-use seqtune_predict::split::{Part, Split};
+use seqtune_predict::model::{Part, Split};
 use std::io::Write;
 use std::path::Path;
 

@@ -117,7 +117,7 @@ fn packed_contents(data: &[u8]) {
 fn model(data: &[u8]) {
     // with the right checksum the description and the shapes are what is in the way
     let mut data = data.to_vec();
-    seqtune_predict::model_file::seal(&mut data);
+    seqtune_predict::model::file_format::seal(&mut data);
     let Ok(model) = Model::from_bytes(&data) else { return };
     let Ok(predictor) = Predictor::new(&TOY, &model) else { return };
     let problem = TOY.problem("M=1000").unwrap();

@@ -4,7 +4,8 @@
 use crate::common::{run, seqtune, text, write};
 use safetensors::tensor::Dtype;
 use seqtune_kernel::spelling::is_hidden;
-use seqtune_predict::model_file::{Decoded, decode, encode};
+use seqtune_predict::model::Decoded;
+use seqtune_predict::model::file_format::{decode, encode};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStringExt;

@@ -6,7 +6,7 @@ use seqtune_data::version::carry_over;
 use seqtune_data::{Dataset, Header, Invalidity, InvalidityKind, Journal, Measurement, Outcome, Record, Table};
 use seqtune_kernel::{Device, Kernel, ruled_out};
 use seqtune_predict::Model;
-use seqtune_predict::featurizer::Featurizer;
+use seqtune_predict::features::Featurizer;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,9 +4,8 @@ use crate::common::run;
 use seqtune_data::{Dataset, MeasuredProblem, Table};
 use seqtune_eval::shown::record;
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::evidence::Known;
-use seqtune_predict::split::Part;
-use seqtune_predict::{Candidate, Model, Predictor, Quality, Query};
+use seqtune_predict::model::Part;
+use seqtune_predict::{Candidate, Known, Model, Predictor, Quality, Query};
 use serde_json::Value;
 use std::path::Path;
 

@@ -3,7 +3,8 @@
 use crate::common::drawn;
 use rand::Rng;
 use safetensors::tensor::Dtype;
-use seqtune_predict::model_file::{Decoded, decode, encode, metadata};
+use seqtune_predict::model::Decoded;
+use seqtune_predict::model::file_format::{decode, encode, metadata};
 use seqtune_predict::network::weights::Weights;
 use seqtune_predict::{Device, Error, Kernel, Model, Predictor, Query};
 use serde_json::Value;

@@ -45,7 +45,7 @@ fn each_of_a_few_sizes_is_left_out_and_what_was_trained_is_found_again() {
     let (kernel, table) = (toy(), table(6));
     let folder = tempfile::tempdir().unwrap();
     let settings = seqtune_predict::Settings {
-        split: seqtune_predict::split::Split { test: 0.0, ..small_settings(1).split },
+        split: seqtune_predict::model::Split { test: 0.0, ..small_settings(1).split },
         ..small_settings(6)
     };
     let heard = Mutex::new(Vec::new());

@@ -7,11 +7,8 @@ use seqtune_eval::method::Method;
 use seqtune_eval::regrets::Row;
 use seqtune_kernel::Objective;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune_predict::Query;
-use seqtune_predict::acquisition::Acquisition;
-use seqtune_predict::settings::Settings;
-use seqtune_predict::split::Split;
-use seqtune_predict::{Model, Predictor};
+use seqtune_predict::model::Split;
+use seqtune_predict::{Acquisition, Model, Predictor, Query, Settings};
 use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
 use seqtune_train::power::completed;
 use seqtune_train::{Existing, refine, train};
@@ -256,7 +253,7 @@ fn joules_of_timed_configs_follow_from_the_power_of_metered_ones() {
     let (mut filled, mut left, mut off) = (0, 0, 0.0);
     for (old, new) in before[0].1.tried.iter().zip(&after[0].1.tried) {
         let shape = kernel.shape(&new.problem);
-        let is_learned = settings.split.part(&shape) == seqtune_predict::split::Part::Train;
+        let is_learned = settings.split.part(&shape) == seqtune_predict::model::Part::Train;
         for ((config, was), (_, is)) in old.results.iter().zip(&new.results) {
             match (was.joules(), is.joules()) {
                 (None, Some(joules)) => {

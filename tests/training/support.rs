@@ -1,7 +1,7 @@
 //! What the tests that train share.
 
-use seqtune_predict::settings::{Hparams, Settings};
-use seqtune_predict::split::Split;
+use seqtune_predict::model::Split;
+use seqtune_predict::{Hparams, Settings};
 
 /// For a network that is trained in seconds, on one thread.
 pub fn small_settings(epochs: usize) -> Settings {

@@ -3,8 +3,7 @@
 use crate::common::{run, write};
 use seqtune_data::{Dataset, Outcome, Table, Tuned};
 use seqtune_kernel::Kernel;
-use seqtune_predict::Model;
-use seqtune_predict::settings::{Hparams, Settings};
+use seqtune_predict::{Hparams, Model, Settings};
 use seqtune_train::{Existing, Progress, train};
 use std::path::Path;
 

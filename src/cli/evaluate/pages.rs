@@ -6,7 +6,7 @@ use seqtune_eval::method::Method;
 use seqtune_eval::{Report, plot, tuned};
 use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
-use seqtune_predict::calibration::First;
+use seqtune_predict::confidence::First;
 use std::path::PathBuf;
 
 fn percent(share: f64) -> String {

@@ -8,10 +8,7 @@ use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Kernel, Problem};
-use seqtune_predict::model::Model;
-use seqtune_predict::on_device::Grounds;
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::{Quality, Query};
+use seqtune_predict::{Grounds, Model, Predictor, Quality, Query};
 use std::path::PathBuf;
 
 /// Exports predicted parameters for CLBlast: a C header or database sections

@@ -12,10 +12,8 @@ use seqtune_kernel::limits;
 use seqtune_kernel::spelling::c_name;
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Config, Objective, Problem};
-use seqtune_predict::Quality;
-use seqtune_predict::model::Model;
-use seqtune_predict::on_device::Grounds;
-use seqtune_predict::query::WIDTH;
+use seqtune_predict::search::WIDTH;
+use seqtune_predict::{Grounds, Model, Quality};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 

@@ -16,10 +16,7 @@ use seqtune_kernel::kernel_toml::spec::Field;
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem, listed};
-use seqtune_predict::model::{Meta, Model};
-use seqtune_predict::on_device::Grounds;
-use seqtune_predict::predictor::Predictor;
-use seqtune_predict::{Quality, Query};
+use seqtune_predict::{Grounds, Meta, Model, Predictor, Quality, Query};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use seqtune_kernel::error::{Error, Result, input, quoted};
 use seqtune_kernel::files;
 use seqtune_kernel::limits;
-use seqtune_predict::unpacking::{Taken, unpack};
+use seqtune_kernel::unpacking::{Taken, unpack};
 use std::io::Cursor;
 use std::path::Path;
 

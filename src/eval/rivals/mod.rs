@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::split::{Part, Split};
+use seqtune_predict::model::{Part, Split};
 use seqtune_predict::{Model, Predictor, Query};
 
 /// Trains a model on what was surveyed, for seconds and a seed; asked again for the same, it may give the same model.

@@ -3,7 +3,7 @@
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::{Checker, Config, Device, Kernel};
 use seqtune_predict::Model;
-use seqtune_predict::split::Part;
+use seqtune_predict::model::Part;
 use std::collections::HashSet;
 
 /// Sizes of the short lists that are judged, the longest last.

@@ -11,9 +11,10 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Choice, Config};
-use seqtune_predict::beam::{Hypothesis, beam_search};
-use seqtune_predict::decoder::advance;
-use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::features::{Featurizer, Instance};
+use seqtune_predict::search::Hypothesis;
+use seqtune_predict::search::beam::beam_search;
+use seqtune_predict::search::decoder::advance;
 
 /// Trees of one kernel.
 pub struct ClassifierChain<'a> {

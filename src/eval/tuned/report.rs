@@ -7,7 +7,7 @@ use crate::reliability::CalibrationError;
 use crate::sets::{Set, Sets};
 use crate::tuned::solvers::{SolverChoice, Timed, choice};
 use crate::tuned::{MEASURES, Report, Row};
-use seqtune_predict::calibration::First;
+use seqtune_predict::confidence::First;
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }

@@ -7,7 +7,7 @@ use seqtune_data::MeasuredProblem;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Objective};
-use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::features::{Featurizer, Instance};
 
 /// Extremely randomised trees that are fitted.
 const TREES: usize = 60;

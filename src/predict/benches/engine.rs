@@ -5,7 +5,7 @@
 use divan::{Bencher, black_box};
 use rand::SeedableRng;
 use seqtune_kernel::ConfigSpace;
-use seqtune_predict::featurizer::Instance;
+use seqtune_predict::features::Instance;
 use seqtune_predict::{Device, Kernel, Model, Predictor, Problem, Query};
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,13 @@
 //! What the small decoder answers: the beam's configs with calibrated probabilities and predicted costs.
 
-use crate::calibration::Calibration;
-use crate::candidate::{Candidate, Scored};
+use crate::confidence::calibration::Calibration;
 use crate::distilled::exhaustive::Found;
 use crate::distilled::network::Network;
 use crate::distilled::room::{Room, Work};
 use crate::distilled::search::Search;
-use crate::featurizer::{Featurizer, Instance};
-use crate::query::Query;
+use crate::features::featurizer::{Featurizer, Instance};
+use crate::search::candidate::{Candidate, Scored};
+use crate::search::query::Query;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Choice, Choices, Config, Objective, Problem};

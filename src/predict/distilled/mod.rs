@@ -4,10 +4,12 @@
 
 pub(crate) mod answer;
 pub(crate) mod exhaustive;
-pub mod level;
-pub mod network;
-pub mod room;
+pub(crate) mod level;
+pub(crate) mod network;
+pub(crate) mod room;
 pub(crate) mod score;
 pub(crate) mod search;
 #[cfg(test)]
 mod tests;
+
+pub use level::Level;

@@ -1,12 +1,12 @@
 //! The small decoder's network on plain slices. Letters of the shapes: n rows, D the width, V values of a parameter, W numbers that spell what
 //! one of them decides.
 
-use crate::featurizer::Featurizer;
+use crate::features::featurizer::Featurizer;
+use crate::model::settings::Hparams;
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::encoder::Encoder;
 use crate::network::simd::{grow, relu};
 use crate::network::weights::NetworkWeights;
-use crate::settings::Hparams;
 use seqtune_kernel::error::Result;
 
 /// A block of the decoder: x + down(relu(up(norm(x)))).

@@ -1,8 +1,8 @@
 //! Given configs, scored by the small decoder: the likelihood of each among all legal ones.
 
-use crate::candidate::Scored;
 use crate::distilled::room::Work;
 use crate::distilled::search::Search;
+use crate::search::candidate::Scored;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Choices, Config, Objective};
 

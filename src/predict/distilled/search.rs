@@ -1,8 +1,8 @@
-//! The beam search of the small decoder: the same search as [`crate::beam`], with hypotheses as rows of arrays that are used again.
+//! The beam search of the small decoder: the same search as [`crate::search::beam`], with hypotheses as rows of arrays that are used again.
 
 use crate::distilled::network::Network;
 use crate::distilled::room::{Beam, Extension, Room, Work};
-use crate::featurizer::{Featurizer, Instance, set};
+use crate::features::featurizer::{Featurizer, Instance, set};
 use crate::network::simd::dot;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Choices, Objective};

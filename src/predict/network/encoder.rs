@@ -1,9 +1,9 @@
 //! The encoder of a problem, for prediction: a pre-norm transformer on plain slices. Letters of the shapes as in [`crate::network::transformer`].
 
+use crate::model::settings::Hparams;
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::simd::{KeysValues, attend, gelu, product};
 use crate::network::weights::NetworkWeights;
-use crate::settings::Hparams;
 use seqtune_kernel::error::Result;
 
 pub(crate) struct FeedForward {

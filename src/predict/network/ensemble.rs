@@ -1,11 +1,11 @@
 //! Several networks that answer as one: their probabilities are averaged at every step.
 
-use crate::featurizer::{Featurizer, Instance};
+use crate::features::featurizer::{Featurizer, Instance};
+use crate::model::settings::Hparams;
 use crate::network::reranker::BatchScorer;
 use crate::network::transformer::{KvCache, Row, Transformer};
 use crate::network::weights::{NetworkWeights, Weights};
-use crate::settings::Hparams;
-use crate::softmax::softmax;
+use crate::numeric::softmax::softmax;
 use rayon::prelude::*;
 use seqtune_kernel::Choice;
 use seqtune_kernel::error::{Result, input};

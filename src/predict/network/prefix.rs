@@ -4,8 +4,8 @@
 //! what the values decide, as in the re-ranker ([`crate::network::reranker`]), and feed-forward blocks make the scores of the next value of it. So
 //! a hypothesis that grows by a value adds to a sum, and prefixes share theirs.
 
-use crate::settings::Hparams;
-use crate::vocab::Vocab;
+use crate::features::vocabulary::Vocab;
+use crate::model::settings::Hparams;
 use std::collections::BTreeMap;
 
 /// Names, inputs and outputs of the linear layers, in the order in which their weights are drawn. The layers of the decoder are its blocks.

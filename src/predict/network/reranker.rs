@@ -3,10 +3,10 @@
 //! What a config is worth to it begins as a sum: of the problem, of each value chosen, and of what each choice decides. So configs that
 //! come in the order of a walk through the space share the sums of their common prefixes, and all legal configs of a problem can be scored.
 
-use crate::featurizer::{Featurizer, Instance};
+use crate::features::featurizer::{Featurizer, Instance};
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::weights::NetworkWeights;
-use crate::softmax::softmax;
+use crate::numeric::softmax::softmax;
 use seqtune_kernel::Choice;
 use seqtune_kernel::error::Result;
 

@@ -1,9 +1,9 @@
 //! Names and shapes of a network's weights, as its sizes and its vocabulary imply them: for who draws them and for who reads them.
 
+use crate::features::vocabulary::Vocab;
+use crate::model::settings::Hparams;
 use crate::network::prefix;
 use crate::network::weights::{NetworkWeights, Weights, has_reranker};
-use crate::settings::Hparams;
-use crate::vocab::Vocab;
 use seqtune_kernel::error::{Result, input};
 use std::collections::BTreeMap;
 

@@ -5,12 +5,12 @@
 //! calls. Rows are the live hypotheses of all problems, one after the other. Letters of the shapes: B problems, S source
 //! tokens, n rows, D the width, W numbers of a source, F features of a step, C numbers of a choice, V tokens.
 
+use crate::model::settings::Hparams;
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::encoder::{Encoder, FeedForward, SelfAttention};
 use crate::network::reranker::Reranker;
 use crate::network::simd::{KeysValues, attend, gelu};
 use crate::network::weights::{NetworkWeights, has_reranker};
-use crate::settings::Hparams;
 use seqtune_kernel::error::Result;
 
 struct CrossAttention {

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune::cli::inputs::tables;
 use seqtune_kernel::error::Result;
-use seqtune_predict::settings::Settings;
+use seqtune_predict::Settings;
 use seqtune_train::batch::Batch;
 use seqtune_train::checkpoint::Checkpoint;
 use seqtune_train::drawn::Drawn;

@@ -9,7 +9,7 @@ use seqtune::cli::inputs::tables;
 use seqtune::cli::outputs::command_line;
 use seqtune::cli::signals::end_with;
 use seqtune_kernel::error::{Result, input};
-use seqtune_predict::settings::Settings;
+use seqtune_predict::Settings;
 use std::collections::BTreeSet;
 
 /// Runs `seqtune evaluate` where it trains models.

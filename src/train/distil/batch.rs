@@ -9,7 +9,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::Choice;
-use seqtune_predict::featurizer::Featurizer;
+use seqtune_predict::features::Featurizer;
 use std::collections::HashMap;
 use tch::{Kind, Tensor};
 

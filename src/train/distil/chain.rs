@@ -8,9 +8,9 @@ use seqtune_data::Table;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Choice, Objective};
-use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::forest::InStep;
-use seqtune_predict::softmax::softmax;
+use seqtune_predict::features::{Featurizer, Instance};
+use seqtune_predict::numeric::softmax::softmax;
+use seqtune_predict::trees::InStep;
 
 /// Rows of a forest at most, of all values of its parameter: of one with hundreds of values fewer problems are seen.
 const MOST_ROWS: usize = 1_000_000;

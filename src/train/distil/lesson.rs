@@ -2,8 +2,8 @@
 
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Choices, Config, Objective};
-use seqtune_predict::decoder::AskedPrefix;
-use seqtune_predict::featurizer::{Featurizer, Instance};
+use seqtune_predict::features::{Featurizer, Instance};
+use seqtune_predict::search::AskedPrefix;
 use std::collections::HashMap;
 
 /// A config of a lesson: the nodes on its way, with the choice at each, and the node where it is finished.

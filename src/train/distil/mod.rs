@@ -24,13 +24,10 @@ use seqtune_eval::shown;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::calibration::{First, ScoredProblem};
-use seqtune_predict::distilled::level::Level;
-use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::opinion_pool::PoolWeights;
-use seqtune_predict::settings::{Hparams, Settings};
-use seqtune_predict::trust::Trust;
-use seqtune_predict::{Meta, Model, Predictor};
+use seqtune_predict::confidence::{First, PoolWeights, ScoredProblem, Trust};
+use seqtune_predict::distilled::Level;
+use seqtune_predict::features::{Featurizer, Instance};
+use seqtune_predict::{Hparams, Meta, Model, Predictor, Settings};
 use std::path::Path;
 use std::sync::Arc;
 

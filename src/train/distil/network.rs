@@ -5,7 +5,7 @@ use crate::distil::batch::Batch;
 use crate::network::layers::{FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_kernel::error::Result;
-use seqtune_predict::settings::Hparams;
+use seqtune_predict::Hparams;
 use tch::{Kind, Tensor};
 
 /// A block of the decoder: x + down(relu(up(norm(x)))).

@@ -12,9 +12,9 @@ use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Device, Objective, Problem};
-use seqtune_predict::decoder::AskedPrefix;
-use seqtune_predict::featurizer::{Featurizer, Instance};
-use seqtune_predict::softmax::{distribution, softmax};
+use seqtune_predict::features::{Featurizer, Instance};
+use seqtune_predict::numeric::softmax::{distribution, softmax};
+use seqtune_predict::search::AskedPrefix;
 use seqtune_predict::{Candidate, Query};
 use std::collections::BTreeSet;
 

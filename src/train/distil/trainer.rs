@@ -11,8 +11,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::{Error, Result};
-use seqtune_predict::featurizer::Featurizer;
-use seqtune_predict::settings::Hparams;
+use seqtune_predict::Hparams;
+use seqtune_predict::features::Featurizer;
 use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor, no_grad};
 

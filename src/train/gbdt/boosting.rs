@@ -4,7 +4,8 @@ use crate::gbdt::samples::Samples;
 use crate::gbdt::tree::{BinnedRows, TreeBuilder};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use seqtune_predict::forest::{Forest, walk};
+use seqtune_predict::trees::Forest;
+use seqtune_predict::trees::forest::walk;
 
 /// Trees at most, and how many may pass without a gain on what is held out.
 const MOST: usize = 1_500;

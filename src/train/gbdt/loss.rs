@@ -1,6 +1,6 @@
 //! What boosted trees are fitted to: values, or a distribution over the configs of each problem.
 
-use seqtune_predict::softmax::softmax;
+use seqtune_predict::numeric::softmax::softmax;
 use std::ops::Range;
 
 /// What is learned of rows.

@@ -13,9 +13,8 @@ use seqtune_data::learnable::known;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Kernel, Objective};
-use seqtune_predict::forest::Forest;
-use seqtune_predict::gbdt::Trees;
-use seqtune_predict::softmax::distribution;
+use seqtune_predict::numeric::softmax::distribution;
+use seqtune_predict::trees::{Forest, Trees};
 
 /// What a forest is fitted to.
 #[derive(Clone, Copy, PartialEq)]

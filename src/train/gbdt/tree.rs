@@ -1,7 +1,7 @@
 //! Growing one regression tree over histograms, the leaf that gains most first (Ke et al. 2017).
 
 use crate::gbdt::samples::Samples;
-use seqtune_predict::forest::Node;
+use seqtune_predict::trees::forest::Node;
 
 const RATE: f64 = 0.05;
 const LEAVES: usize = 63;

@@ -3,10 +3,10 @@
 use crate::network::tensors::Weights;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_predict::Hparams;
+use seqtune_predict::features::Vocab;
 use seqtune_predict::network::prefix;
 use seqtune_predict::network::shapes::{layer_norms, linear_layers};
-use seqtune_predict::settings::Hparams;
-use seqtune_predict::vocab::Vocab;
 use std::collections::BTreeMap;
 use tch::{Kind, Tensor};
 

@@ -8,8 +8,8 @@ use crate::network::decoder::{Decoder, Part, Pass};
 use crate::network::layers::{Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_kernel::error::Result;
+use seqtune_predict::Hparams;
 use seqtune_predict::network::weights::has_reranker;
-use seqtune_predict::settings::Hparams;
 use std::cell::RefCell;
 use tch::{Kind, Tensor, no_grad};
 

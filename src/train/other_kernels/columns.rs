@@ -2,7 +2,7 @@
 
 use seqtune_kernel::expressions::Expr;
 use seqtune_kernel::{Config, Device, Kernel, Launch, Problem};
-use seqtune_predict::featurizer::Instance;
+use seqtune_predict::features::Instance;
 use std::collections::BTreeMap;
 
 /// Columns that configs of all kernels are described by.

@@ -16,9 +16,9 @@ use seqtune_data::learnable::centred;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::featurizer::Instance;
-use seqtune_predict::forest::Forest;
-use seqtune_predict::linear::{cholesky, dot, solve};
+use seqtune_predict::features::Instance;
+use seqtune_predict::numeric::linear::{cholesky, dot, solve};
+use seqtune_predict::trees::Forest;
 
 /// Rows of a kernel that trees learn at most: the largest sweep is not to outvote the others.
 const ROWS: usize = 4_000;

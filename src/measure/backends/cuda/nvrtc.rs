@@ -7,7 +7,7 @@ use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
 use seqtune_kernel::error::{Error, Result};
-use seqtune_predict::fetched::fetched;
+use seqtune_kernel::fetched::fetched;
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};

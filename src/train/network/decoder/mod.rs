@@ -17,7 +17,7 @@ use crate::network::decoder::norm::{Gradients, Normed, empty, zeros};
 use crate::network::layers::{Dropout, Linear, Norm};
 use crate::network::tensors::{Weights, slice, slice_mut};
 use seqtune_kernel::error::Result;
-use seqtune_predict::settings::Hparams;
+use seqtune_predict::Hparams;
 use tch::Tensor;
 
 /// Self-attention, attention to the encoder's memory, feed-forward; each after a norm, and added to its input.

@@ -1,7 +1,7 @@
 //! Which device a model is asked about, and what its answers for that device rest on.
 
-use crate::model::Meta;
-use crate::trust::Trust;
+use crate::confidence::trust::Trust;
+use crate::model::trained::Meta;
 use seqtune_kernel::error::{Error, Result, quoted};
 use seqtune_kernel::kernel_toml::spec::{FieldKind, Units};
 use seqtune_kernel::{Device, Kernel, Problem, listed};
@@ -182,7 +182,7 @@ impl Grounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Model;
+    use crate::model::trained::Model;
     use std::path::Path;
 
     fn devices(names: &[&str]) -> Vec<Device> {

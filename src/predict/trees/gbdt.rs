@@ -3,10 +3,10 @@
 //! They rank all candidates, as the published predictors do, and err in other places than networks: both together are better than either
 //! (docs/log). For training they label problems that nobody measured.
 
-use crate::featurizer::Instance;
-use crate::forest::{Forest, InStep};
-use crate::profiles::{Profiles, Weighed};
-use crate::softmax::softmax;
+use crate::features::featurizer::Instance;
+use crate::numeric::softmax::softmax;
+use crate::posterior::profiles::{Profiles, Weighed};
+use crate::trees::forest::{Forest, InStep};
 use bincode::{Decode, Encode};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};

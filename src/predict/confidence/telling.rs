@@ -1,9 +1,9 @@
 //! What a predictor tells: configs with their costs, as far as those are known of the device.
 
-use crate::candidate::Candidate;
-use crate::on_device::{Grounds, TimeBasis, least_us};
+use crate::confidence::on_device::{Grounds, TimeBasis, least_us};
 use crate::predictor::Predictor;
-use crate::query::Query;
+use crate::search::candidate::Candidate;
+use crate::search::query::Query;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, Device, Problem};
 

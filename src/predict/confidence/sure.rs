@@ -1,10 +1,10 @@
 //! Which answers are marked unsure.
 
-use crate::calibration::{First, LOSS, RISK, ScoredProblem};
-use crate::candidate::Candidate;
+use crate::confidence::calibration::{First, LOSS, RISK, ScoredProblem};
+use crate::confidence::shown::{Reach, Shown, Worth};
 use crate::predictor::Predictor;
-use crate::query::Query;
-use crate::shown::{Reach, Shown, Worth};
+use crate::search::candidate::Candidate;
+use crate::search::query::Query;
 use seqtune_kernel::{Device, Objective, Problem};
 
 impl Predictor {

@@ -1,9 +1,9 @@
 //! Every legal config of a problem: scored by the re-ranker alone, without beam or likelihood, or judged by a small decoder's likelihood.
 
-use crate::candidate::Candidate;
-use crate::featurizer::Instance;
+use crate::features::featurizer::Instance;
 use crate::predictor::Predictor;
-use crate::query::Query;
+use crate::search::candidate::Candidate;
+use crate::search::query::Query;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Choice, Config, Count, Problem};
@@ -84,7 +84,7 @@ impl Predictor {
         keep(&mut best, top);
         let configs: Vec<Config> = best.iter().map(|(config, _)| config.clone()).collect();
         let scored = decoder.score(&instance, objective, &configs)?;
-        let candidate = |((config, scores), scored): ((Config, _), &crate::candidate::Scored)| {
+        let candidate = |((config, scores), scored): ((Config, _), &crate::search::candidate::Scored)| {
             decoder.candidate(&instance, config, scored.log_probability, scores)
         };
         let best = best.into_iter().zip(&scored).map(candidate).collect();

@@ -1,7 +1,7 @@
 //! How the problems and configs of one kernel are encoded by a [`Vocab`].
 
-use crate::features::{InputFeature, Kind, Scale};
-use crate::vocab::{KernelVocab, OBJECTIVE, Vocab, is_late};
+use crate::features::input_feature::{InputFeature, Kind, Scale};
+use crate::features::vocabulary::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::expressions::Expr;

@@ -1,17 +1,17 @@
 //! The search for one batch of problems: the network's scores in the beam, within the legal space, and the re-ranking behind it.
 
-use crate::beam::{Hypothesis, Next, beam_search};
-use crate::calibration::Calibration;
-use crate::candidate::{Candidate, Scored};
-use crate::featurizer::{Featurizer, Instance};
-use crate::gbdt::TreesInStep;
+use crate::confidence::calibration::Calibration;
+use crate::confidence::opinion_pool::{EQUAL, PoolWeights, pooled_score};
+use crate::features::featurizer::{Featurizer, Instance};
+use crate::features::sequence::Sequence;
 use crate::network::ensemble::{Ensemble, KvCaches};
 use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
-use crate::opinion_pool::{EQUAL, PoolWeights, pooled_score};
-use crate::profiles::{Weighed, few_combinations};
-use crate::query::Query;
-use crate::sequence::Sequence;
+use crate::posterior::profiles::{Weighed, few_combinations};
+use crate::search::beam::{Hypothesis, Next, beam_search};
+use crate::search::candidate::{Candidate, Scored};
+use crate::search::query::Query;
+use crate::trees::gbdt::TreesInStep;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Config, Problem};

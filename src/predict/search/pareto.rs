@@ -1,9 +1,9 @@
 //! Configs that are predicted to be best in time, in energy, or in some trade between them.
 
-use crate::candidate::Candidate;
-use crate::evidence::{BEAM, Informed, Known};
+use crate::posterior::evidence::{BEAM, Informed, Known};
 use crate::predictor::Predictor;
-use crate::query::Query;
+use crate::search::candidate::Candidate;
+use crate::search::query::Query;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, Problem};

@@ -3,11 +3,11 @@
 //! Of a problem, logarithm of a cost = prediction + coefficients * encoding of the config + rest. The coefficients belong to the problem and are
 //! drawn from one normal distribution (a mixed-effects model, Laird & Ware 1982), whose mean and covariance training learns from
 //! problems that the weights were not fitted to. Few measured configs of a problem then tell of all others
-//! ([`crate::evidence`]). Where coefficients stand alone, problems that are like the measured ones count most ([`Likeness::near`]).
+//! ([`crate::posterior::evidence`]). Where coefficients stand alone, problems that are like the measured ones count most ([`Likeness::near`]).
 
-use crate::featurizer::{Featurizer, Instance};
-use crate::linear::cholesky;
-use crate::profiles::{combination, few_combinations};
+use crate::features::featurizer::{Featurizer, Instance};
+use crate::numeric::linear::cholesky;
+use crate::posterior::profiles::{combination, few_combinations};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Objective};
 use serde::{Deserialize, Serialize};

@@ -1,15 +1,15 @@
 //! The file of a model: safetensors with weights, trees and, in the metadata, a description and a checksum of all of it.
 
-use crate::gbdt::Trees;
 use crate::network::weights::{Array, Weights};
-use crate::profiles::Profiles;
-use crate::unpacking::{Taken, unpack};
+use crate::posterior::profiles::Profiles;
+use crate::trees::gbdt::Trees;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use seqtune_kernel::error::{Error, Result, input, io};
 use seqtune_kernel::files::{decode_whole, open_regular};
 use seqtune_kernel::hex;
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{apart, cores};
+use seqtune_kernel::unpacking::{Taken, unpack};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! As few configs as hold the best one with a probability.
 
-use crate::calibration::ScoredProblem;
-use crate::candidate::Candidate;
+use crate::confidence::calibration::ScoredProblem;
 use crate::predictor::Predictor;
-use crate::query::{Query, WIDTH};
+use crate::search::candidate::Candidate;
+use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::{ConfigSpace, Device, Problem};

@@ -5,10 +5,10 @@
 //! So the probabilities of all legal configs add up to 1, and that of one is the same by any wider beam, among given configs and by an
 //! exhaustive search. A narrower beam does not know what the usual one shares out, and states none.
 
-use crate::candidate::Candidate;
+use crate::confidence::trust::Line;
 use crate::predictor::Predictor;
-use crate::query::{Query, WIDTH};
-use crate::trust::Line;
+use crate::search::candidate::Candidate;
+use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::Problem;
 use seqtune_kernel::error::Result;
 

@@ -1,6 +1,6 @@
 //! What a prediction consists of.
 
-use crate::opinion_pool::LogProbs;
+use crate::confidence::opinion_pool::LogProbs;
 use seqtune_kernel::Config;
 
 /// A predicted config.
@@ -10,15 +10,15 @@ pub struct Candidate {
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
-    /// Probability that it is the best of all legal configs ([`crate::stated`]); of a model without calibration, the likelihood. NaN where the
+    /// Probability that it is the best of all legal configs ([`crate::confidence::stated`]); of a model without calibration, the likelihood. NaN where the
     /// beam was too narrow to state one.
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.
     pub time_us: f64,
     /// Predicted joules per launch; NaN where the model never saw energy.
     pub joules: f64,
-    /// How probably it loses more than [`LOSS`](crate::calibration::LOSS), where the model knows that of the problem itself
-    /// ([`crate::profiles`]); else NaN.
+    /// How probably it loses more than [`LOSS`](crate::confidence::calibration::LOSS), where the model knows that of the problem itself
+    /// ([`crate::posterior::profiles`]); else NaN.
     pub risk: f64,
     /// Whether its cost was measured, not predicted.
     pub measured: bool,

@@ -5,10 +5,10 @@
 //! costs if the likeness deceives. Where problems are told by statistics, and few were learned, it knows more than networks and boosted trees do
 //! (docs/log), which learn config by config. Kernels ask for it by `profiles`.
 
-use crate::calibration::LOSS;
-use crate::extra_trees::ExtraTrees;
-use crate::featurizer::{Instance, number};
-use crate::softmax::softmax;
+use crate::confidence::calibration::LOSS;
+use crate::features::featurizer::{Instance, number};
+use crate::numeric::softmax::softmax;
+use crate::trees::extra_trees::ExtraTrees;
 use bincode::{Decode, Encode};
 use seqtune_kernel::limits::COMBINATIONS;
 use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, Objective};
@@ -131,7 +131,7 @@ impl Profiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::extra_trees::Node;
+    use crate::trees::extra_trees::Node;
     use seqtune_kernel::Device;
     use std::path::Path;
 

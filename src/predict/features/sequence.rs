@@ -1,6 +1,6 @@
 //! A config as the decoding steps that lead to it.
 
-use crate::featurizer::{Featurizer, Instance};
+use crate::features::featurizer::{Featurizer, Instance};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choices, Config};
 

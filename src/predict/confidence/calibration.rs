@@ -1,13 +1,13 @@
 //! How sure a model may be: what its probabilities are worth, learned from the problems that chose its weights.
 //!
-//! How much each part of the model counts ([`crate::opinion_pool`]), a temperature for the scores that candidates are ranked by (temperature
+//! How much each part of the model counts ([`crate::confidence::opinion_pool`]), a temperature for the scores that candidates are ranked by (temperature
 //! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
 //! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (docs/log), because
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure, where nothing was shown of the model
-//! ([`crate::shown`]).
+//! ([`crate::confidence::shown`]).
 
-use crate::opinion_pool::{LogProbs, PoolWeights, pooled_score};
-use crate::softmax::softmax;
+use crate::confidence::opinion_pool::{LogProbs, PoolWeights, pooled_score};
+use crate::numeric::softmax::softmax;
 use seqtune_kernel::Count;
 use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct ScoredProblem {
     pub opinions: Vec<LogProbs>,
     /// Measured cost of each config, in the unit of the objective.
     pub costs: Vec<f64>,
-    /// [`Scored::risk`](crate::candidate::Scored::risk) of each config; may be empty.
+    /// [`Scored::risk`](crate::search::candidate::Scored::risk) of each config; may be empty.
     pub risks: Vec<f64>,
 }
 

@@ -1,8 +1,8 @@
 //! Unpacking within a limit: a file of a few bytes may stand for more than memory holds.
 
-use seqtune_kernel::error::{Result, input};
-use seqtune_kernel::files::size;
-use seqtune_kernel::limits::{FileLimit, UNPACKED_BYTES, UNPACKED_MOST, UNPACKED_TIMES};
+use crate::error::{Result, input};
+use crate::files::size;
+use crate::limits::{FileLimit, UNPACKED_BYTES, UNPACKED_MOST, UNPACKED_TIMES};
 use std::cell::Cell;
 use std::io::{Read, Seek, SeekFrom};
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! What to measure next: the budget of a sweep spent where the model expects the best config, or does not know.
 
 use crate::predictor::Predictor;
-use crate::query::Query;
+use crate::search::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::Result;

@@ -5,8 +5,8 @@
 //! [`distance`]. What is said of a few problems of the device corrects that, as a line through the log-odds (Platt 1999) that is held to it.
 //! The line holds for the first choice and for the first few together: it is learned of where in the ranking the best config stood.
 
-use crate::calibration::{First, Place, log_odds, logistic};
-use crate::candidate::Candidate;
+use crate::confidence::calibration::{First, Place, log_odds, logistic};
+use crate::search::candidate::Candidate;
 use seqtune_kernel::Device;
 use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};

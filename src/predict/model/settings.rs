@@ -1,6 +1,6 @@
 //! How a model is trained: kept with it, so that it can be made again, and known again by who would make the same.
 
-use crate::split::Split;
+use crate::model::split::Split;
 use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@
 //! step the network also sees the features that the prefix decides, and for each value that may be chosen those that the value
 //! decides: what an expert would weigh.
 
-use crate::features::{InputFeature, Scale};
+use crate::features::input_feature::{InputFeature, Scale};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Feature, Identity, MOST_VALUES};
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Vocab {
         self.kernels.iter().map(KernelVocab::choice_width).collect()
     }
 
-    /// Appends the encoding of raw quantities, see [`Featurizer::quantities`](crate::featurizer::Featurizer::quantities).
+    /// Appends the encoding of raw quantities, see [`Featurizer::quantities`](crate::features::featurizer::Featurizer::quantities).
     pub fn encode(&self, quantities: &[f32], out: &mut Vec<f32>) {
         self.source.iter().flatten().zip(quantities).for_each(|(quantity, value)| quantity.encode(*value, out));
     }

@@ -4,13 +4,13 @@
 //! regression, Rasmussen & Williams 2006), because few are measured. How probably each config is the best is counted over
 //! draws from it (Matheron's rule).
 
-use crate::calibration::{LOSS, RISK};
-use crate::candidate::{Candidate, Scored};
-use crate::featurizer::Instance;
-use crate::likeness::{Likeness, Seen, encoding};
-use crate::linear::{cholesky, dot, solve};
+use crate::confidence::calibration::{LOSS, RISK};
+use crate::features::featurizer::Instance;
+use crate::numeric::linear::{cholesky, dot, solve};
+use crate::posterior::likeness::{Likeness, Seen, encoding};
 use crate::predictor::Predictor;
-use crate::query::Query;
+use crate::search::candidate::{Candidate, Scored};
+use crate::search::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::{Result, input};

@@ -1,6 +1,6 @@
 //! What tells one model from others, and what it can be asked for.
 
-use crate::model::{Meta, Model};
+use crate::model::trained::{Meta, Model};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::{Objective, hex};
 use sha2::{Digest, Sha256};

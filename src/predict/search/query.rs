@@ -12,7 +12,7 @@ pub const WIDTH: usize = 20;
 ///
 /// let device = Device::described("A100")?;
 /// let query = Query { top: 5, objective: Objective::Energy, ..Query::new(&device) };
-/// assert_eq!((query.top, query.width), (5, seqtune_predict::query::WIDTH));
+/// assert_eq!((query.top, query.width), (5, seqtune_predict::search::WIDTH));
 /// # Ok::<(), seqtune_predict::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Query<'a> {
     /// Candidates returned per problem, best first.
     pub top: usize,
     /// Hypotheses of the beam; searched with at least `top`. Fewer than [`WIDTH`] are faster; where re-ranker and trees share the likelihood of
-    /// what the beam finds, no probability is stated by so few ([`crate::stated`]).
+    /// what the beam finds, no probability is stated by so few ([`crate::confidence::stated`]).
     pub width: usize,
     /// Threads that problems are spread over.
     pub threads: usize,

@@ -1,19 +1,19 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
-use crate::calibration::Calibration;
+use crate::confidence::calibration::Calibration;
+use crate::confidence::shown::{Reach, Shown};
+use crate::confidence::trust::Trust;
 use crate::distilled::level::Level;
-use crate::gbdt::Trees;
-use crate::likeness::Likeness;
-use crate::model_file::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
+use crate::features::vocabulary::Vocab;
+use crate::model::file_format::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
+use crate::model::quality::Quality;
+use crate::model::settings::{Hparams, Settings};
+use crate::model::split::Split;
 use crate::network::shapes;
 use crate::network::weights::Weights;
-use crate::profiles::Profiles;
-use crate::quality::Quality;
-use crate::settings::{Hparams, Settings};
-use crate::shown::{Reach, Shown};
-use crate::split::Split;
-use crate::trust::Trust;
-use crate::vocab::Vocab;
+use crate::posterior::likeness::Likeness;
+use crate::posterior::profiles::Profiles;
+use crate::trees::gbdt::Trees;
 use safetensors::tensor::Dtype;
 use seqtune_kernel::error::{Error, Result, input, io, quoted};
 use seqtune_kernel::files::{read, write_whole};

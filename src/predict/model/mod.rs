@@ -1,0 +1,12 @@
+//! A model as it is stored: its file, its description, how it was trained, and on which part of the data.
+
+mod facts;
+pub mod file_format;
+pub(crate) mod quality;
+pub(crate) mod settings;
+pub(crate) mod split;
+pub(crate) mod trained;
+
+pub use file_format::Decoded;
+pub use settings::Target;
+pub use split::{Part, Split};

@@ -1,0 +1,4 @@
+//! Numerical routines that several parts share.
+
+pub mod linear;
+pub mod softmax;
