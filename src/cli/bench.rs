@@ -1,6 +1,6 @@
 //! `seqtune bench`
 
-use crate::cli::progress::Bar;
+use seqtune_console::progress::Bar;
 use seqtune_eval::speed::{judging, latency, legality, throughput};
 use seqtune_kernel::Device;
 use seqtune_kernel::counted;
@@ -28,28 +28,28 @@ pub struct Args {
     /// Random problems to check for legal predictions, 1 to 1,000,000,000
     ///
     /// The problems are spread over all described devices and the model's training devices.
-    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000_000))]
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=1_000_000_000))]
     legality: usize,
     /// Single predictions to time, 1 to 1,000,000
-    #[arg(long, default_value_t = 500, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, default_value_t = 500, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=limits::SAMPLE))]
     latency: usize,
     /// Problems in the timed batch, 1 to 1,000,000
-    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=limits::SAMPLE))]
     batch: usize,
     /// Problems whose legal configs are all scored, 0 to 10,000
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::cli::words::count(0..=limits::WIDTH))]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = seqtune_console::value_parsers::count(0..=limits::WIDTH))]
     judged: usize,
     /// Beam widths to time, 1 to 10,000, separated by commas
-    #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH], value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH], value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     width: Vec<usize>,
     /// Threads of --legality, --batch and --judged, 1 to 1,024 [default: all cores]
-    #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
+    #[arg(long, value_parser = seqtune_console::value_parsers::count(1..=limits::THREADS))]
     threads: Option<usize>,
     /// Seed of the random problems
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Form of the model to time
-    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
     /// Print the figures as one JSON object
     #[arg(long)]
@@ -57,10 +57,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = crate::cli::inputs::kernel(&crate::cli::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;
+    let kernel =
+        seqtune_console::inputs::kernel(&seqtune_console::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;
     let model = Model::load_as(&args.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
+    let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let threads = args.threads.unwrap_or_else(cores);
     let (mut latencies, mut throughputs) = (Vec::new(), Vec::new());
     for width in &args.width {
@@ -78,18 +79,18 @@ pub fn run(args: Args) -> Result<()> {
         legality(&kernel, &predictor, &devices, args.legality, (args.seed, threads), &mut |at| bar.at(at, ""))?;
     bar.end();
     if args.json {
-        return crate::cli::answer::answer_json(
+        return seqtune_console::answer::answer_json(
             &serde_json::json!({ "device": device.name, "latency": latencies, "throughput": throughputs, "judging": judging, "legality": legality }),
         );
     }
     for latency in &latencies {
-        crate::cli::answer::answer(&format!(
+        seqtune_console::answer::answer(&format!(
             "one prediction for {}, width {}, one thread: {:.2} ms median, {:.2} ms 90th percentile of {}",
             device.name, latency.width, latency.median_ms, latency.p90_ms, latency.count
         ));
     }
     for throughput in &throughputs {
-        crate::cli::answer::answer(&format!(
+        seqtune_console::answer::answer(&format!(
             "{} in a batch, width {}, {}: {:.0} a second",
             counted(throughput.problems, "problem"),
             throughput.width,
@@ -98,7 +99,7 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     if let Some(judging) = &judging {
-        crate::cli::answer::answer(&format!(
+        seqtune_console::answer::answer(&format!(
             "{} of {} judged, {} of them by their own score, {}: {:.0} a second",
             counted(judging.configs as usize, "legal config"),
             counted(judging.problems, "problem"),
@@ -107,7 +108,7 @@ pub fn run(args: Args) -> Result<()> {
             judging.per_second
         ));
     }
-    crate::cli::answer::answer(&format!(
+    seqtune_console::answer::answer(&format!(
         "{} illegal of {} configs predicted for {} random problems on {} devices ({:.0} s)",
         legality.illegal, legality.configs, legality.predictions, legality.devices, legality.seconds,
     ));

@@ -1,6 +1,6 @@
 //! `seqtune calibrate`
 
-use crate::cli::answer::{answer, answer_json, warn};
+use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{Said, said, trust_in_seen};
@@ -43,7 +43,7 @@ pub struct Args {
     /// Quantity by which configs are compared
     ///
     /// --shown ignores it and records each objective of the model.
-    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Record how good first choices are on held-out problems; calibrate nothing
     ///
@@ -58,7 +58,7 @@ pub struct Args {
 
 /// Learns, and writes the models anew.
 pub fn run(args: Args) -> Result<()> {
-    let corpus = crate::cli::inputs::tables(&args.datasets, args.kernel.as_deref())?;
+    let corpus = seqtune_console::inputs::tables(&args.datasets, args.kernel.as_deref())?;
     if args.shown {
         return record(&args, &corpus);
     }

@@ -1,6 +1,6 @@
 //! `seqtune check`
 
-use crate::cli::answer::{answer, answer_json, warn};
+use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, Outcome, Table, journal, packed};
 use seqtune_kernel::counted;
@@ -67,7 +67,7 @@ enum What {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let given = args.kernel.as_deref().map(crate::cli::inputs::kernel).transpose()?;
+    let given = args.kernel.as_deref().map(seqtune_console::inputs::kernel).transpose()?;
     for path in &args.paths {
         let found = match what(path)? {
             What::Models => models(path, given.as_ref())?,

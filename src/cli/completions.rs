@@ -29,6 +29,6 @@ pub fn man(command: Command) -> Result<()> {
 }
 
 fn print(text: &[u8]) -> Result<()> {
-    crate::cli::answer::answer(String::from_utf8_lossy(text).trim_end());
+    seqtune_console::answer::answer(String::from_utf8_lossy(text).trim_end());
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `seqtune convert`
 
-use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
 use seqtune_data::version::carry_over;
 use seqtune_kernel::Kernel;
@@ -32,18 +32,18 @@ pub fn run(args: Args) -> Result<()> {
     claim(&args.output, Kind::Dataset, args.replace, &[])?;
     let dataset = Dataset::load(&args.dataset)?;
     let dataset = match &args.kernel {
-        Some(kernel) => carried(&args, &crate::cli::inputs::kernel(kernel)?, &dataset)?,
+        Some(kernel) => carried(&args, &seqtune_console::inputs::kernel(kernel)?, &dataset)?,
         None => dataset,
     };
     dataset.save(&args.output)?;
-    crate::cli::answer::answer(&format!(
+    seqtune_console::answer::answer(&format!(
         "{}: {}, hash {}",
         args.output.display(),
         counted(dataset.records.len(), "record"),
         dataset.hash()
     ));
     if let Some(beside) = dataset.beside_library() {
-        crate::cli::answer::answer(&beside);
+        seqtune_console::answer::answer(&beside);
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ pub fn run(args: Args) -> Result<()> {
 fn carried(args: &Args, kernel: &Kernel, dataset: &Dataset) -> Result<Dataset> {
     let carried = carry_over(kernel, dataset).map_err(|e| e.at(args.dataset.display()))?;
     if !carried.set.is_empty() {
-        crate::cli::answer::tell(&format!(
+        seqtune_console::answer::tell(&format!(
             "carried over to the kernel of {}: {} in every config{}",
             kernel.place,
             carried.set,

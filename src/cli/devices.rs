@@ -37,7 +37,7 @@ pub fn run(args: Args) -> Result<()> {
     let missing = missing.into_iter().map(|missing| missing.reason).collect();
     let answer = Answer { live, host: live_device(HOST)?, missing, described: Device::shipped()? };
     if args.json {
-        return crate::cli::answer::answer_json(&answer);
+        return seqtune_console::answer::answer_json(&answer);
     }
     let mut text = String::from("Devices that open here:\n");
     for live in &answer.live {
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<()> {
     for device in &answer.described {
         text += &format!("  {:<12} {}, {}\n", device.name, device.vendor, device.architecture);
     }
-    crate::cli::answer::answer(text.trim_end());
+    seqtune_console::answer::answer(text.trim_end());
     Ok(())
 }
 

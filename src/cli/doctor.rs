@@ -56,13 +56,13 @@ impl Check {
 
 pub fn run(args: Args) -> Result<()> {
     if args.compilers {
-        return crate::cli::answer::answer_json(&[compiler(COMPILERS[0]), compiler(COMPILERS[1])]);
+        return seqtune_console::answer::answer_json(&[compiler(COMPILERS[0]), compiler(COMPILERS[1])]);
     }
     let mut checks = compilers();
     checks.extend(apis());
     checks.extend([training(), lightgbm(), models(), cache()]);
     if args.json {
-        return crate::cli::answer::answer_json(&checks);
+        return seqtune_console::answer::answer_json(&checks);
     }
     let (kernels, described) = (Kernel::shipped().len(), Device::shipped()?.len());
     let mut text = format!(
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> Result<()> {
             text += &format!("     {:<16} get it: {remedy}\n", "");
         }
     }
-    crate::cli::answer::answer(text.trim_end());
+    seqtune_console::answer::answer(text.trim_end());
     Ok(())
 }
 

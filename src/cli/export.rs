@@ -4,8 +4,8 @@ mod clblast;
 mod header;
 mod miopen;
 
-use crate::cli::outputs::{Kind, Replace, claim, claim_all, distinct, file_name};
 use clap::Subcommand;
+use seqtune_console::outputs::{Kind, Replace, claim, claim_all, distinct, file_name};
 use seqtune_data::formats::{inductor, kernel_tuner, t4, tabular};
 use seqtune_data::version::check_kernel;
 use seqtune_data::{Dataset, Record};
@@ -71,7 +71,7 @@ struct InductorArgs {
     /// Operation: mm, or addmm with a bias of n elements
     ///
     /// A linear layer is an addmm.
-    #[arg(long, default_value = "mm", value_parser = crate::cli::words::matrix_op())]
+    #[arg(long, default_value = "mm", value_parser = seqtune_console::value_parsers::matrix_op())]
     op: inductor::Op,
     /// Data type of both matrices
     ///
@@ -107,7 +107,7 @@ struct InductorArgs {
     /// Number of configs where the model is unsure of a problem, 1 to 10,000
     ///
     /// If the model is sure, the table has one config.
-    #[arg(long, default_value_t = 3, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, default_value_t = 3, value_name = "K", value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     top: usize,
     /// Leave out the vendor's library where the model is sure of its config
     ///
@@ -183,10 +183,10 @@ fn products(args: &InductorArgs, kernel: &Kernel) -> Result<Vec<Problem>> {
 fn table(args: InductorArgs) -> Result<()> {
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
     claim(&args.output, Kind::Inductor, args.replace, &read)?;
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
+    let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     inductor::check(&kernel)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
-    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
+    let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let problems = products(&args, &kernel)?;
     let style = inductor::Style { op: args.op, device_key: args.device_key.as_deref(), dynamic: args.dynamic };
     let predictor = Predictor::new(&kernel, &model)?;
@@ -206,7 +206,7 @@ fn table(args: InductorArgs) -> Result<()> {
     }
     let text = serde_json::to_string_pretty(&table).map_err(|e| Error::Failed(format!("writing the table: {e}")))?;
     write_whole(&args.output, (text + "\n").as_bytes())?;
-    crate::cli::answer::answer(&format!(
+    seqtune_console::answer::answer(&format!(
         "{}: {} products; {}; of {sure} one config{}, of {} up to {} beside the library",
         args.output.display(),
         problems.len(),
@@ -230,7 +230,7 @@ fn results(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(Vec
 /// A dataset with its kernel, which is the one that was measured.
 fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
     let dataset = Dataset::load(&args.dataset)?;
-    let kernel = crate::cli::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let kernel = seqtune_console::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     check_kernel(&kernel, &args.dataset.display().to_string(), &dataset)?;
     Ok((kernel, dataset))
 }
@@ -242,7 +242,7 @@ fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &s
         let left_out = counted(all - written, "record");
         text += &format!("\nleft out, {left_out}: no time is known, or the config is there before");
     }
-    crate::cli::answer::answer(&text);
+    seqtune_console::answer::answer(&text);
 }
 
 /// The records that are asked for.

@@ -7,9 +7,9 @@ mod options;
 mod sweeps;
 mod triton;
 
-use crate::cli::outputs::{Kind, Replace, claim};
 use clap::Subcommand;
 use options::{Strictness, left_behind, pair, readable, texts};
+use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::Twice;
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner::read_cache;
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> Result<()> {
 
 fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     claim(&args.output, Kind::Dataset, args.replace, &args.files)?;
-    let device = args.device.as_deref().map(crate::cli::inputs::device).transpose()?;
+    let device = args.device.as_deref().map(seqtune_console::inputs::device).transpose()?;
     let mut files = texts(&args.files, args.strictness.strict)?;
     // an archive has other files beside them
     if files.iter().any(|(place, _)| place.ends_with(".txt")) {
@@ -99,7 +99,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     let sound =
         |file: &(String, String)| autoheuristic::check(&file.1).map(|()| file.clone()).map_err(|e| e.at(&file.0));
     let files = readable(&files, args.strictness.strict, &sound)?;
-    let ask = autoheuristic::Options { device, set: args.set, command: crate::cli::outputs::command_line() };
+    let ask = autoheuristic::Options { device, set: args.set, command: seqtune_console::outputs::command_line() };
     let imported = autoheuristic::import(&files, ask)?;
     let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out, bad } = &imported;
     let records = dataset.records.len();
@@ -109,7 +109,7 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     }
     dataset.save(&args.output)?;
     if args.json {
-        return crate::cli::answer::answer_json(&serde_json::json!({
+        return seqtune_console::answer::answer_json(&serde_json::json!({
             "kernel": kernel.name, "device": dataset.header.device.name, "rows": rows, "repeated": repeated, "records": records,
             "failed": failed, "references": references, "left_out": left_out, "bad": bad,
         }));
@@ -124,6 +124,6 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
         counted(*rows, "row")
     );
     text += &left_behind(&Twice { same: *repeated, again: 0 }, left_out, "row", bad);
-    crate::cli::answer::answer(&text);
+    seqtune_console::answer::answer(&text);
     Ok(())
 }

@@ -6,10 +6,10 @@ mod questions;
 mod signature;
 mod text;
 
-use crate::cli::answer::{answer, warn};
 pub use asked::Args;
 use draft::{Draft, FILE, draft};
 use questions::Dialogue;
+use seqtune_console::answer::{answer, warn};
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::write_whole;

@@ -1,8 +1,8 @@
 //! `seqtune merge`
 
-use crate::cli::answer::{answer, answer_json, warn};
-use crate::cli::inputs::dataset_files;
-use crate::cli::outputs::{Kind, Replace, claim_all};
+use seqtune_console::answer::{answer, answer_json, warn};
+use seqtune_console::inputs::dataset_files;
+use seqtune_console::outputs::{Kind, Replace, claim_all};
 use seqtune_data::merge::{Merged, merge};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_kernel::counted;

@@ -1,38 +1,30 @@
 //! The program's verbs. Answers go to standard output, progress and warnings to standard error.
 
-pub mod answer;
 mod bench;
 mod calibrate;
 mod check;
 mod completions;
 mod convert;
 mod devices;
-pub mod distil;
 mod doctor;
-pub mod evaluate;
+mod evaluate;
 mod export;
 mod import;
 mod init;
-pub mod inputs;
 mod merge;
-pub mod outputs;
 mod precompile;
 mod predict;
-pub mod progress;
 mod rivals;
 mod shards;
-pub mod signals;
 mod space;
 mod status;
 mod sweep;
-pub mod train;
 mod trainer;
 mod validate;
-mod words;
 
-use crate::cli::answer::{answer as print, tell};
 use clap::{Parser, Subcommand};
-use seqtune_kernel::error::Result;
+use seqtune_console::arguments;
+use seqtune_console::program::{Verbosity, finish, parse};
 use seqtune_measure::worker::server::{Start, serve};
 use std::process::ExitCode;
 
@@ -42,11 +34,8 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(version, propagate_version = true)]
 struct Args {
-    /// Print details of workers, compilers and caches to standard error
-    ///
-    /// Give the option twice for more.
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
-    verbose: u8,
+    #[command(flatten)]
+    verbosity: Verbosity,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -54,20 +43,20 @@ struct Args {
 /// What the program is asked to do.
 #[allow(missing_docs)] // a word here would take the place of that in --help, which stands at each verb's options
 #[derive(Subcommand)]
-pub enum Verb {
+enum Verb {
     Init(init::Args),
     Devices(devices::Args),
     Doctor(doctor::Args),
     Space(space::Args),
     Sweep(sweep::Args),
-    Train(train::Args),
-    Distil(distil::Args),
+    Train(arguments::train::Args),
+    Distil(arguments::distil::Args),
     Calibrate(calibrate::Args),
     Predict(predict::Args),
     Merge(merge::Args),
     Status(status::Args),
     Validate(validate::Args),
-    Evaluate(evaluate::Args),
+    Evaluate(arguments::evaluate::Args),
     Rivals(rivals::Args),
     Convert(convert::Args),
     Import(import::Args),
@@ -91,7 +80,7 @@ pub enum Verb {
 
 /// Measures configs for a parent process
 #[derive(clap::Args)]
-pub struct WorkerArgs {
+struct WorkerArgs {
     kernel: String,
     /// Digest of the kernel's space and source; the worker ends if it finds another one
     #[arg(long)]
@@ -109,14 +98,15 @@ pub struct WorkerArgs {
 
 /// Runs the program; errors are printed as one sentence.
 pub fn main() -> ExitCode {
-    finish(match parse() {
+    let Args { verbosity, verb } = parse();
+    verbosity.log();
+    finish(match verb {
         Verb::Init(args) => init::run(args),
         Verb::Devices(args) => devices::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Space(args) => space::run(args),
         Verb::Sweep(args) => sweep::run(args),
-        Verb::Train(args) => train::run(args),
-        Verb::Distil(args) => distil::run(args),
+        Verb::Train(_) | Verb::Distil(_) => trainer::hand_over(),
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
         Verb::Merge(args) => merge::run(args),
@@ -143,69 +133,6 @@ pub fn main() -> ExitCode {
 /// The command line as clap knows it.
 fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
-}
-
-/// Reads the command line; wrong words end the program with a message.
-pub fn parse() -> Verb {
-    catch_panics();
-    let args = Args::try_parse().unwrap_or_else(|e| unread(&e));
-    let level = match args.verbose {
-        0 => tracing::Level::WARN,
-        1 => tracing::Level::DEBUG,
-        _ => tracing::Level::TRACE,
-    };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).with_target(false).init();
-    args.verb
-}
-
-/// Ends the program where the command line is no call of a verb: with the help that was asked for, or with what is wrong.
-fn unread(e: &clap::Error) -> ! {
-    let text = e.render();
-    if !e.use_stderr() {
-        print(text.to_string().trim_end());
-        std::process::exit(0);
-    }
-    // one sentence, as for any other wrong input: without the usage and the advice behind it
-    let text = text.to_string();
-    let sentence =
-        text.split("\n\nUsage:").next().and_then(|text| text.split("\n\nFor more").next()).unwrap_or_default();
-    let sentence = sentence.trim().trim_start_matches("error: ").split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = sentence.replacen(" tip: ", "; ", 1);
-    // a problem that a blank or a missing option has cut apart
-    let advice = match sentence.strip_prefix("unexpected argument '").and_then(|rest| rest.split_once('\'')) {
-        Some((word, _)) if !word.starts_with('-') && word.contains('=') => {
-            "a problem is one word, as M=64,N=32; `sweep` takes it behind --problems".to_string()
-        }
-        _ => "see --help".into(),
-    };
-    tell(&format!("seqtune: {sentence}; {advice}"));
-    std::process::exit(e.exit_code());
-}
-
-/// A fault of the program's own ends it with a sentence that asks for a report.
-fn catch_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
-        let payload = panic.payload();
-        let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
-        tell(&format!(
-            "seqtune: a fault of seqtune {} itself{place}: {}; please report it with the command line",
-            env!("CARGO_PKG_VERSION"),
-            text.unwrap_or("no message")
-        ));
-        std::process::exit(1);
-    }));
-}
-
-/// The exit code of what was done; an error is printed as one sentence.
-pub fn finish(done: Result<()>) -> ExitCode {
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            tell(&format!("seqtune: {e}"));
-            ExitCode::from(e.exit_code() as u8)
-        }
-    }
 }
 
 #[cfg(test)]

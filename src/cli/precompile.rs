@@ -1,7 +1,7 @@
 //! `seqtune sweep --compile-only`: the programs of a sweep, in the cache on disk before there is a device.
 
-use crate::cli::answer::{answer, tell};
-use crate::cli::progress::Bar;
+use seqtune_console::answer::{answer, tell};
+use seqtune_console::progress::Bar;
 use seqtune_data::Invalidity;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::{cores, on_threads};

@@ -1,7 +1,7 @@
 //! `seqtune predict`
 
-use crate::cli::answer::tell;
-use crate::cli::inputs::ModelAndProblems;
+use seqtune_console::answer::tell;
+use seqtune_console::inputs::ModelAndProblems;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_kernel::Objective;
@@ -22,18 +22,18 @@ pub struct Args {
     #[command(flatten)]
     asked: ModelAndProblems,
     /// Number of configs per problem, 1 to 10,000
-    #[arg(long, default_value_t = 1, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, default_value_t = 1, value_name = "K", value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     top: usize,
     /// Fewest configs that contain the best one with this probability, 1 to 99 percent
     ///
     /// The model must be of tuned configs or of complete sweeps. At most 10,000 configs are printed.
-    #[arg(long, value_name = "PERCENT", conflicts_with = "top", value_parser = crate::cli::words::count(1..=99))]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "top", value_parser = seqtune_console::value_parsers::count(1..=99))]
     cover: Option<usize>,
     /// Beam width, 1 to 10,000, and at least --top
     ///
     /// Probabilities refer to all legal configs at any width. Below a width of 20, only models of tuned configs can state them. All
     /// other models are searched with at least 20.
-    #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, default_value_t = WIDTH, value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     width: usize,
     /// Device to predict for: a name, `live`, an id or a .toml file
     ///
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long)]
     device: Option<String>,
     /// Quantity to minimize
-    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Print the predicted Pareto front of time and energy instead
     ///
@@ -63,10 +63,10 @@ pub struct Args {
     #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["cover", "fallback"])]
     measured: Vec<PathBuf>,
     /// Threads to spread the problems over, 1 to 1,024 [default: all cores]
-    #[arg(long, value_parser = crate::cli::words::count(1..=limits::THREADS))]
+    #[arg(long, value_parser = seqtune_console::value_parsers::count(1..=limits::THREADS))]
     threads: Option<usize>,
     /// Form of the model to use
-    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
     /// Print one JSON object per problem
     #[arg(long)]
@@ -75,18 +75,18 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let (named, words) = args.asked.split()?;
-    let kernel = crate::cli::inputs::kernel(&named)?;
+    let kernel = seqtune_console::inputs::kernel(&named)?;
     let model = Model::load_as(&args.asked.model, &kernel.name, args.quality)?;
     // never freed: the program ends with its answers, and freeing takes a twentieth of the time to the first of them
     let (model, predictor): (&Model, &Predictor) = {
         let predictor = Predictor::new(&kernel, &model)?;
         (Box::leak(Box::new(model)), Box::leak(Box::new(predictor)))
     };
-    let problems = crate::cli::inputs::problems(&kernel, words)?;
+    let problems = seqtune_console::inputs::problems(&kernel, words)?;
     let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
-    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
-    let measured = crate::cli::inputs::tables(&args.fallback, Some(&named))?;
+    let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
+    let measured = seqtune_console::inputs::tables(&args.fallback, Some(&named))?;
     let learned = match measured.is_empty() {
         true => Vec::new(),
         false => tried_on(&device, &measured).map_err(|e| e.at("--fallback"))?,
@@ -136,7 +136,7 @@ fn tried_on<'t>(device: &Device, tables: &'t [(Kernel, Table)]) -> Result<Vec<&'
 /// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
 fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
     let predictor = say.predictor;
-    let tables = crate::cli::inputs::tables(&args.measured, Some(kernel))?;
+    let tables = seqtune_console::inputs::tables(&args.measured, Some(kernel))?;
     let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;
     let known = |problem: &Problem| -> Vec<Known> {
         let mut known: Vec<Known> = Vec::new();
@@ -314,7 +314,7 @@ impl Printer<'_> {
             if !nearest.is_empty() {
                 answer["nearest_measured"] = nearest.into();
             }
-            return crate::cli::answer::answer_json(&answer);
+            return seqtune_console::answer::answer_json(&answer);
         }
         let mut notes = Vec::new();
         if unsure {
@@ -327,13 +327,13 @@ impl Printer<'_> {
         }
         let notes = if notes.is_empty() { String::new() } else { format!("  ({})", notes.join("; ")) };
         let unseen = if grounds.is_learned { "" } else { ", which the model never saw" };
-        crate::cli::answer::answer(&format!("{problem} on {}{unseen}{notes}", device.name));
+        seqtune_console::answer::answer(&format!("{problem} on {}{unseen}{notes}", device.name));
         for (c, basis) in candidates.iter().zip(bases) {
             let (percent, config) = (100.0 * c.probability, kernel.show_config(&c.config));
-            crate::cli::answer::answer(&format!("  {percent:5.1} %  {}{config}", self.costs(c, basis)));
+            seqtune_console::answer::answer(&format!("  {percent:5.1} %  {}{config}", self.costs(c, basis)));
         }
         for config in nearest {
-            crate::cli::answer::answer(&format!("  nearest  {config}"));
+            seqtune_console::answer::answer(&format!("  nearest  {config}"));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `seqtune rivals`
 
-use crate::cli::answer::{answer, answer_json, tell, wrote};
 use crate::cli::trainer;
+use seqtune_console::answer::{answer, answer_json, tell, wrote};
 use seqtune_data::{Dataset, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::rivals::lab::{Prices, Surveyed};
@@ -24,29 +24,29 @@ pub struct Args {
     #[arg(long)]
     kernel: Option<String>,
     /// Budgets for measuring and compiling, 1 to 1e9 seconds, separated by commas
-    #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [100.0, 300.0, 1_000.0], value_name = "SECONDS", value_parser = crate::cli::words::real(1.0..=1e9))]
+    #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [100.0, 300.0, 1_000.0], value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(1.0..=1e9))]
     seconds: Vec<f64>,
     /// Number of different random draws and splits by shape, 1 to 100
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = crate::cli::words::count(1..=100))]
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=100))]
     seeds: usize,
     /// Replay only the first N configs of each problem, 2 to 1,000,000
     ///
     /// Use it for a sweep that a model guided later: its first configs were drawn at random. Otherwise random search would draw from
     /// what the model found.
-    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(2..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = seqtune_console::value_parsers::count(2..=1_000_000))]
     first: Option<usize>,
     /// Share of the problem shapes to hold out, 0.01 to 0.9
     ///
     /// The methods are compared by the configs that they choose for these shapes.
-    #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = crate::cli::words::real(0.01..=0.9))]
+    #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = seqtune_console::value_parsers::real(0.01..=0.9))]
     held_out: f64,
     /// Time to compile a program, 0 to 1e6 seconds
-    #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = crate::cli::words::real(0.0..=1e6))]
+    #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(0.0..=1e6))]
     compile: f64,
     /// Time of a measurement besides its launches, 0 to 1e6 seconds
     ///
     /// It stands for the check and the warm-up.
-    #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = crate::cli::words::real(0.0..=1e6))]
+    #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(0.0..=1e6))]
     each: f64,
     /// Folder to train and reuse seqtune's own models in
     ///
@@ -56,7 +56,7 @@ pub struct Args {
     /// Passes over the training problems of each model, 1 to 1,000,000
     ///
     /// [default: as in `train`]
-    #[arg(long, requires = "models", value_name = "N", value_parser = crate::cli::words::count(1..=1_000_000))]
+    #[arg(long, requires = "models", value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=1_000_000))]
     epochs: Option<usize>,
     /// File of further tuners to compare, as JSON lines
     ///
@@ -133,12 +133,12 @@ fn keep_first(dataset: &mut Dataset, most: usize) {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    crate::cli::outputs::claim_drawings(&[args.plot.as_ref()], args.force, std::slice::from_ref(&args.dataset))?;
+    seqtune_console::outputs::claim_drawings(&[args.plot.as_ref()], args.force, std::slice::from_ref(&args.dataset))?;
     let mut dataset = Dataset::load(&args.dataset)?;
     if let Some(most) = args.first {
         keep_first(&mut dataset, most);
     }
-    let kernel = &crate::cli::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let kernel = &seqtune_console::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     let sweep = [(args.dataset.display().to_string(), dataset)];
     let table = Table::new(kernel, &sweep)?;
     if table.is_tuned() {

@@ -1,7 +1,7 @@
 //! `seqtune space`
 
-use crate::cli::answer::{answer, answer_json};
 use rand::SeedableRng;
+use seqtune_console::answer::{answer, answer_json};
 use seqtune_data::Resources;
 use seqtune_kernel::Parameter;
 use seqtune_kernel::counted;
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["sample", "check"])]
     list: bool,
     /// Number of different legal configs to draw uniformly, 1 to 1,000,000
-    #[arg(long, value_name = "N", conflicts_with = "check", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, value_name = "N", conflicts_with = "check", value_parser = seqtune_console::value_parsers::count(1..=limits::SAMPLE))]
     sample: Option<usize>,
     /// Compile configs and show the registers and memory that each needs
     ///
@@ -135,9 +135,9 @@ fn describe(needs: &Resources) -> String {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
+    let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     let problem = kernel.problem(&args.problem)?;
-    let device = crate::cli::inputs::device(&args.device)?;
+    let device = seqtune_console::inputs::device(&args.device)?;
     kernel.check_device(&device)?;
     let shown = Shown { kernel: &kernel, problem: &problem, device: &device, args: &args };
     if let Some(text) = &args.check {

@@ -1,7 +1,7 @@
 //! `seqtune status`
 
-use crate::cli::answer::{answer, answer_json, warn};
-use crate::cli::inputs::dataset_files;
+use seqtune_console::answer::{answer, answer_json, warn};
+use seqtune_console::inputs::dataset_files;
 use seqtune_data::{Dataset, Outcome, Shard};
 use seqtune_eval::markdown::Table;
 use seqtune_kernel::counted;

@@ -1,11 +1,11 @@
 //! `seqtune sweep`
 
-use crate::cli::answer::{answer, answer_json, tell, warn, wrote};
-use crate::cli::outputs::{Kind, Replace, check_journal, claim};
 use crate::cli::precompile;
-use crate::cli::progress::Bar;
 use crate::cli::shards;
-use crate::cli::signals::stop_at_signal;
+use seqtune_console::answer::{answer, answer_json, tell, warn, wrote};
+use seqtune_console::outputs::{Kind, Replace, check_journal, claim};
+use seqtune_console::progress::Bar;
+use seqtune_console::signals::stop_at_signal;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
@@ -54,7 +54,7 @@ pub struct Args {
     /// Number of configs per problem, 1 to 1,000,000
     ///
     /// The default config comes first, then sampled ones.
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=limits::SAMPLE))]
     sample: usize,
     /// Measure every legal config
     #[arg(long, conflicts_with = "sample")]
@@ -67,14 +67,14 @@ pub struct Args {
     /// Quantity that a guided sweep minimizes
     ///
     /// With `energy` and `edp`, energy is measured.
-    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time, requires = "guided")]
+    #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time, requires = "guided")]
     objective: Objective,
     /// Size of the pool of configs that problems share, 1 to 1,000,000
     ///
     /// [default: twice --sample; none with --guided]
     ///
     /// With --guided, the pool keeps the configs that the model ranks best for most problems, so that few programs are compiled.
-    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=limits::SAMPLE))]
     pool: Option<usize>,
     /// Earlier sweep whose configs become the pool
     ///
@@ -82,10 +82,10 @@ pub struct Args {
     #[arg(long, value_name = "DATASET", conflicts_with_all = ["exhaustive", "guided"])]
     pool_of: Option<PathBuf>,
     /// Share of a problem's configs drawn for it alone, 0 to 1
-    #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = crate::cli::words::real(0.0..=1.0))]
+    #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = seqtune_console::value_parsers::real(0.0..=1.0))]
     fresh: f64,
     /// Time after which the sweep stops (90s, 10m, 2h)
-    #[arg(long, visible_alias = "max-time", value_parser = crate::cli::inputs::duration)]
+    #[arg(long, visible_alias = "max-time", value_parser = seqtune_console::inputs::duration)]
     budget: Option<Duration>,
     /// Part of the problems to measure, such as `3/8` or `auto`
     ///
@@ -100,7 +100,7 @@ pub struct Args {
     #[arg(long, default_value = "live")]
     device: String,
     /// Caches before each timed launch [default: cold on a GPU, warm on a CPU]
-    #[arg(long, value_parser = crate::cli::words::cache())]
+    #[arg(long, value_parser = seqtune_console::value_parsers::cache())]
     cache: Option<Cache>,
     /// Also measure the energy of each config; takes three seconds per config
     #[arg(long)]
@@ -108,7 +108,7 @@ pub struct Args {
     /// Time window for measuring the energy of a config, 0.1 to 60 seconds
     ///
     /// A shorter window takes less time and repeats less well.
-    #[arg(long, requires = "energy", default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
+    #[arg(long, requires = "energy", default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(0.1..=60.0))]
     energy_window: f64,
     /// Also measure the vendor's library (cuBLAS)
     ///
@@ -125,7 +125,7 @@ pub struct Args {
     /// [default: 20s, or the timeout in the kernel's [run]]
     ///
     /// The environment variable SEQTUNE_SILENCE changes the 20 s.
-    #[arg(long, value_parser = crate::cli::inputs::duration)]
+    #[arg(long, value_parser = seqtune_console::inputs::duration)]
     timeout: Option<Duration>,
     /// Packed dataset (.sqt) to write too when the sweep is complete
     #[arg(long, value_name = "FILE")]
@@ -148,7 +148,7 @@ fn guided(
 ) -> Result<Vec<(Problem, Vec<Config>)>> {
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
-    crate::cli::inputs::warn_of_unseen(&model.meta, device);
+    seqtune_console::inputs::warn_of_unseen(&model.meta, device);
     check_size(args.sample as f64, problems.len())?;
     let default = kernel.default_config();
     let each = args.sample.saturating_sub(1).max(1);
@@ -178,7 +178,7 @@ fn check(args: &Args) -> Result<()> {
     if pack.extension().is_some_and(|e| e == "jsonl") {
         return input(format!("--pack {}: the packed form ends in .sqt", pack.display()));
     }
-    if *pack == args.output || crate::cli::outputs::is_same(pack, &args.output) {
+    if *pack == args.output || seqtune_console::outputs::is_same(pack, &args.output) {
         return input(format!("--pack {} is the journal; name another file", pack.display()));
     }
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
@@ -192,11 +192,11 @@ pub fn run(mut args: Args) -> Result<()> {
         args.output = shards::journal(&args.output, asked);
     }
     check(&args)?;
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
+    let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     kernel.check_runs()?;
     let problems = problems(&args, &kernel)?;
     if args.compile_only {
-        let device = crate::cli::inputs::device(&args.device)?;
+        let device = seqtune_console::inputs::device(&args.device)?;
         let plan = planned(&args, &kernel, &device, &problems)?;
         let until = args.budget.map(|budget| began + budget);
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
@@ -205,7 +205,7 @@ pub fn run(mut args: Args) -> Result<()> {
     let (device, ahead) = device(&args, &kernel)?;
     let policy = policy(&args, &kernel, &device);
     let provenance = Provenance::measured(policy);
-    let mut header = Header::new(&kernel, &device, args.seed, provenance, crate::cli::outputs::command_line());
+    let mut header = Header::new(&kernel, &device, args.seed, provenance, seqtune_console::outputs::command_line());
     let mut plan = None;
     if let Some(asked) = shard {
         let (part, shard) = shards::part(&kernel, planned(&args, &kernel, &device, &problems)?, asked, &choice(&args));
@@ -290,7 +290,7 @@ fn nothing_is_legal(kernel: &Kernel, plan: &[(Problem, Vec<Config>)], device: &D
 
 /// The problems to measure; one that is named twice is measured once.
 fn problems(args: &Args, kernel: &Kernel) -> Result<Vec<Problem>> {
-    let mut problems = crate::cli::inputs::problems(kernel, &args.problems)?;
+    let mut problems = seqtune_console::inputs::problems(kernel, &args.problems)?;
     let mut named = HashSet::new();
     problems.retain(|problem| named.insert(kernel.show_problem(problem)));
     Ok(problems)

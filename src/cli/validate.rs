@@ -1,13 +1,13 @@
 //! `seqtune validate`
 
-use crate::cli::answer::{answer as print, answer_json, tell, warn, wrote};
-use crate::cli::inputs::ModelAndProblems;
 use crate::cli::precompile;
-use crate::cli::progress::Bar;
-use crate::cli::signals::{end_with, stop_at_signal};
 use answer::{Answer, draw, page, table};
 use bench::{Bench, Validation};
 use contenders::Rivals;
+use seqtune_console::answer::{answer as print, answer_json, tell, warn, wrote};
+use seqtune_console::inputs::ModelAndProblems;
+use seqtune_console::progress::Bar;
+use seqtune_console::signals::{end_with, stop_at_signal};
 use seqtune_data::recipe::{Policy, Provenance, Recipe};
 use seqtune_data::{Header, Journal};
 use seqtune_eval::plot;
@@ -38,10 +38,10 @@ pub struct Args {
     #[command(flatten)]
     asked: ModelAndProblems,
     /// Number of predicted configs to measure per problem, 1 to 10,000
-    #[arg(long, default_value_t = 5, value_name = "K", value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, default_value_t = 5, value_name = "K", value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     top: usize,
     /// Number of random legal configs to measure too, per problem, 0 to 1,000,000
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = seqtune_console::value_parsers::count(0..=limits::SAMPLE))]
     search: usize,
     /// Further config to measure, such as `A=1,B=2`; may be repeated
     ///
@@ -63,7 +63,7 @@ pub struct Args {
     /// Quantity that the first prediction minimizes and configs are compared by
     ///
     /// With `energy` and `edp`, energy is measured.
-    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Also measure the energy of each config; takes three seconds per config
     #[arg(long)]
@@ -71,7 +71,7 @@ pub struct Args {
     /// Time window for measuring the energy of a config, 0.1 to 60 seconds
     ///
     /// A shorter window takes less time and repeats less well.
-    #[arg(long, default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = crate::cli::words::real(0.1..=60.0))]
+    #[arg(long, default_value_t = Recipe::default().window, value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(0.1..=60.0))]
     energy_window: f64,
     /// Skip the checks of the best configs with other data
     ///
@@ -94,20 +94,20 @@ pub struct Args {
     /// Time after which no further problem is begun (90s, 10m, 2h)
     ///
     /// The problems measured until then are shown.
-    #[arg(long, value_parser = crate::cli::inputs::duration)]
+    #[arg(long, value_parser = seqtune_console::inputs::duration)]
     budget: Option<Duration>,
     /// Time after which an unresponsive config counts as hung (90s, 10m, 2h)
     ///
     /// [default: 20s, or the timeout in the kernel's [run]]
     ///
     /// The environment variable SEQTUNE_SILENCE changes the 20 s.
-    #[arg(long, value_parser = crate::cli::inputs::duration)]
+    #[arg(long, value_parser = seqtune_console::inputs::duration)]
     timeout: Option<Duration>,
     /// Seed of the random configs
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Form of the model to use
-    #[arg(long, value_parser = crate::cli::words::quality(), default_value_t = Quality::Auto)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
     /// Print one JSON object per problem
     #[arg(long)]
@@ -126,20 +126,20 @@ pub fn run(args: Args) -> Result<()> {
     let began = Instant::now();
     check(&args)?;
     let (named, words) = args.asked.split()?;
-    let kernel = crate::cli::inputs::kernel(&named)?;
+    let kernel = seqtune_console::inputs::kernel(&named)?;
     kernel.check_runs()?;
     let model = Model::load_as(&args.asked.model, &kernel.name, args.quality)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    let problems = crate::cli::inputs::problems(&kernel, words)?;
+    let problems = seqtune_console::inputs::problems(&kernel, words)?;
     model.check_objective(args.objective)?;
     let device = match args.compile_only {
-        true => crate::cli::inputs::device(&args.device)?,
+        true => seqtune_console::inputs::device(&args.device)?,
         false => {
             check_machine(&kernel)?;
             device_for(&kernel, &args.device)?
         }
     };
-    crate::cli::inputs::warn_of_unseen(&model.meta, &device);
+    seqtune_console::inputs::warn_of_unseen(&model.meta, &device);
     let query = Query { objective: args.objective, top: args.top, ..Query::new(&device) };
     let predicted = predictor.predict(&problems, &query)?;
     let rivals = rivals(&args, &kernel)?;
@@ -199,7 +199,7 @@ fn peaks_before(kernel: &Kernel, bench: &mut Bench) -> Result<Option<Peaks>> {
 /// Refuses options that cannot work, before anything is measured.
 fn check(args: &Args) -> Result<()> {
     let read: Vec<PathBuf> = args.learn.iter().cloned().chain([args.asked.model.clone()]).collect();
-    crate::cli::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
+    seqtune_console::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }
 
 /// What is measured beside predictions.
@@ -218,7 +218,7 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
         None => Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..standard },
     };
     let provenance = Provenance::measured(policy);
-    let header = Header::new(kernel, device, args.seed, provenance, crate::cli::outputs::command_line());
+    let header = Header::new(kernel, device, args.seed, provenance, seqtune_console::outputs::command_line());
     let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let begun = learn.as_ref().and_then(|journal| journal.dataset.header.provenance.policy().copied());
     Ok(Bench {

@@ -1,15 +1,34 @@
 //! The program `seqtune-train`, which `seqtune train`, `seqtune distil` and `seqtune evaluate --folds` become.
 
-use seqtune::cli::{self, Verb};
-use seqtune_kernel::error::input;
+use clap::{Parser, Subcommand};
+use seqtune_console::arguments::{distil, evaluate, train};
+use seqtune_console::program::{Verbosity, finish, parse};
 use seqtune_train::commands;
 use std::process::ExitCode;
 
+/// Trains, distils and cross-validates for `seqtune`, which documents the verbs
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    #[command(flatten)]
+    verbosity: Verbosity,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Train(train::Args),
+    Distil(distil::Args),
+    Evaluate(evaluate::Args),
+}
+
 fn main() -> ExitCode {
-    cli::finish(match cli::parse() {
+    let Args { verbosity, verb } = parse();
+    verbosity.log();
+    finish(match verb {
         Verb::Train(args) => commands::train::run(args),
         Verb::Distil(args) => commands::distil::run(args),
         Verb::Evaluate(args) => commands::cross_validate::run(&args),
-        _ => input("seqtune-train trains, distils and cross-validates; call `seqtune` for everything else"),
     })
 }

@@ -54,7 +54,7 @@ fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
 
 #[test]
 fn a_model_takes_the_place_of_a_model_of_its_kind_alone_also_through_a_link() {
-    use seqtune::cli::outputs::{Kind, Replace, claim};
+    use seqtune_console::outputs::{Kind, Replace, claim};
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("note"), "remember the milk").unwrap();

@@ -4,7 +4,7 @@ use crate::imports::{Package, circles, graph, packages};
 use std::collections::BTreeMap;
 
 /// Packages in the order in which they may import each other, with their folder and crate.
-const ORDER: [(&str, &str); 13] = [
+const ORDER: [(&str, &str); 14] = [
     ("src/kernel", "seqtune_kernel"),
     ("src/predict", "seqtune_predict"),
     ("src/web", "seqtune_web"),
@@ -15,6 +15,7 @@ const ORDER: [(&str, &str); 13] = [
     ("src/data", "seqtune_data"),
     ("src/measure", "seqtune_measure"),
     ("src/eval", "seqtune_eval"),
+    ("src/console", "seqtune_console"),
     ("src/cli", "seqtune"),
     ("src/train", "seqtune_train"),
     ("src/python", "_seqtune"),

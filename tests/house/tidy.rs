@@ -29,6 +29,7 @@ fn files_are_short_and_say_what_they_are() {
 fn only_the_command_line_prints() {
     let prints = [
         "src/cli",
+        "src/console",
         "src/train/commands",
         "src/train/build.rs",
         "src/c/build.rs",
@@ -68,9 +69,9 @@ fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
 
 #[test]
 fn verbs_open_kernels_in_one_place_where_all_that_they_say_is_compiled() {
-    for path in sources(Path::new("src/cli")) {
+    for path in sources(Path::new("src/cli")).into_iter().chain(sources(Path::new("src/console"))) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let may = ["src/cli/inputs.rs", "src/cli/check.rs"].iter().any(|place| path == Path::new(place));
+        let may = ["src/console/inputs.rs", "src/cli/check.rs"].iter().any(|place| path == Path::new(place));
         assert!(may || !text.contains("Kernel::open("), "{} opens a kernel by itself", path.display());
     }
 }
@@ -79,7 +80,7 @@ fn verbs_open_kernels_in_one_place_where_all_that_they_say_is_compiled() {
 fn what_a_user_names_is_opened_in_one_place_within_limits_and_without_waiting() {
     let may = [
         "src/kernel/files.rs",                // that place
-        "src/cli/outputs.rs",                 // the first bytes of a file that was found regular
+        "src/console/outputs.rs",             // the first bytes of a file that was found regular
         "src/data/journal.rs",                // to write, behind a look by that place
         "src/devices/host.rs",                // the system's own files, as the next ones
         "src/measure/backends/hip",           // and what a compiler has written

@@ -34,7 +34,7 @@ pub fn bars(report: &Report) -> Result<String> {
 pub fn of_swept(paths: &[PathBuf], model: &Model, report: &Report, curve: &Curve) -> Result<Page> {
     let first = report.rows.first();
     let mut facts = vec![
-        ("command".to_string(), crate::cli::outputs::command_line()),
+        ("command".to_string(), seqtune_console::outputs::command_line()),
         ("model".into(), format!("{}, {}", paths[0].display(), model.digest())),
         ("trained".into(), format!("{}: {}", model.meta.date, model.meta.command)),
         ("data".into(), report.data.join(", ")),
@@ -112,7 +112,7 @@ pub fn of_tuned(paths: &[PathBuf], reports: &[tuned::Report]) -> Result<Page> {
             reports.len()
         ),
         facts: vec![
-            ("command".into(), crate::cli::outputs::command_line()),
+            ("command".into(), seqtune_console::outputs::command_line()),
             ("model".into(), paths[0].display().to_string()),
             ("data".into(), paths[1..].iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")),
             version(),

@@ -1,7 +1,7 @@
 //! `seqtune export clblast`
 
-use crate::cli::answer::answer;
-use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_console::answer::answer;
+use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::clblast::{Choice, Table, whole_tiles, write_database, write_header};
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
@@ -62,7 +62,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         }
     };
     let load = |name: &String| {
-        let kernel = crate::cli::inputs::kernel(name)?;
+        let kernel = seqtune_console::inputs::kernel(name)?;
         let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
         Ok((kernel, model))
     };
@@ -74,11 +74,11 @@ pub fn run(args: ClblastArgs) -> Result<()> {
             OF_CLBLAST.join(", ")
         ));
     };
-    let learned = crate::cli::inputs::learned_by(known.iter().map(|(_, model)| &model.meta));
-    let device = crate::cli::inputs::device_among(&learned, args.device.as_deref())?;
-    known.iter().for_each(|(_, model)| crate::cli::inputs::warn_of_unseen(&model.meta, &device));
+    let learned = seqtune_console::inputs::learned_by(known.iter().map(|(_, model)| &model.meta));
+    let device = seqtune_console::inputs::device_among(&learned, args.device.as_deref())?;
+    known.iter().for_each(|(_, model)| seqtune_console::inputs::warn_of_unseen(&model.meta, &device));
     let problems: Vec<String> =
-        crate::cli::inputs::problems(first, &args.problems)?.iter().map(|p| first.show_problem(p)).collect();
+        seqtune_console::inputs::problems(first, &args.problems)?.iter().map(|p| first.show_problem(p)).collect();
     let tables = known.iter().map(|(kernel, model)| table(kernel, model, &device, &problems));
     let tables = tables.collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = known.iter().map(|(kernel, _)| kernel.name.as_str()).collect();

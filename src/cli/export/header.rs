@@ -1,10 +1,10 @@
 //! `seqtune export header`
 
-use crate::cli::answer::{answer, warn};
-use crate::cli::outputs::{Kind, Replace, claim};
-use crate::cli::progress::Bar;
 use seqtune_choose::header::{Header, HeaderOptions, Ranges};
 use seqtune_choose::{Point, Points, Predicted};
+use seqtune_console::answer::{answer, warn};
+use seqtune_console::outputs::{Kind, Replace, claim};
+use seqtune_console::progress::Bar;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::files::write_whole;
@@ -49,16 +49,16 @@ pub struct HeaderArgs {
     /// Number of random problems to fit the tree to, 30 to 100,000
     ///
     /// Further problems, a third as many each, select the size of the tree and evaluate it. The run time grows with this number.
-    #[arg(long, default_value_t = 1_500, value_parser = crate::cli::words::count(30..=100_000))]
+    #[arg(long, default_value_t = 1_500, value_parser = seqtune_console::value_parsers::count(30..=100_000))]
     samples: usize,
     /// Maximum number of leaves of the tree, 1 to 10,000
-    #[arg(long, default_value_t = 64, value_parser = crate::cli::words::count(1..=10_000))]
+    #[arg(long, default_value_t = 64, value_parser = seqtune_console::value_parsers::count(1..=10_000))]
     leaves: usize,
     /// Beam width, 1 to 10,000
-    #[arg(long, default_value_t = WIDTH, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, default_value_t = WIDTH, value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     width: usize,
     /// Quantity to minimize
-    #[arg(long, value_parser = crate::cli::words::objective(), default_value_t = Objective::Time)]
+    #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Seed of the random problems
     #[arg(long, default_value_t = 1)]
@@ -138,11 +138,12 @@ impl Points for Watched {
 pub fn run(args: HeaderArgs) -> Result<()> {
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
     claim(&args.output, Kind::Header, args.replace, &read)?;
-    let kernel = crate::cli::inputs::kernel(&crate::cli::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;
+    let kernel =
+        seqtune_console::inputs::kernel(&seqtune_console::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     model.check_objective(args.objective)?;
-    let device = crate::cli::inputs::device_for(&model.meta, args.device.as_deref())?;
-    let fixed = crate::cli::inputs::problems(&kernel, &args.problems)?;
+    let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
+    let fixed = seqtune_console::inputs::problems(&kernel, &args.problems)?;
     let ranges = Ranges::new(&kernel, &fixed, &args.range)?;
     let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
     let HeaderArgs { samples, leaves, objective, seed, .. } = args;

@@ -1,10 +1,10 @@
 //! `seqtune export miopen`
 
-use crate::cli::answer::{answer, warn};
-use crate::cli::inputs::{named_after, stem};
-use crate::cli::outputs::{Kind, Replace, claim};
-use crate::cli::progress::Bar;
 use clap::builder::PossibleValuesParser;
+use seqtune_console::answer::{answer, warn};
+use seqtune_console::inputs::{named_after, stem};
+use seqtune_console::outputs::{Kind, Replace, claim};
+use seqtune_console::progress::Bar;
 use seqtune_data::formats::miopen::{
     Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name,
     readable_lines, stretched,
@@ -74,7 +74,7 @@ pub struct MiopenArgs {
     #[arg(long)]
     strict: bool,
     /// Beam width, 1 to 10,000
-    #[arg(long, default_value_t = 10, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, default_value_t = 10, value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     width: usize,
     #[command(flatten)]
     replace: Replace,
@@ -141,7 +141,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
     for (i, name) in wanted.iter().enumerate() {
-        let kernel = crate::cli::inputs::kernel(name)?;
+        let kernel = seqtune_console::inputs::kernel(name)?;
         if !kernel.fields.iter().any(|f| f.name == "direction") {
             return input(format!("kernel {name} is no solver of MIOpen"));
         }
@@ -194,7 +194,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
 /// `learned on MI50 only`: the devices of any of these solvers' models.
 fn learned_on(args: &MiopenArgs, solvers: &[String]) -> Result<String> {
     let metas = solvers.iter().map(|solver| meta(args, solver)).collect::<Result<Vec<_>>>()?;
-    let learned = crate::cli::inputs::learned_by(&metas);
+    let learned = seqtune_console::inputs::learned_by(&metas);
     Ok(format!("learned on {} only", listed(learned.iter().map(|device| device.name.as_str()), "and")))
 }
 
@@ -227,11 +227,11 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
     let metas: Vec<Meta> = wanted.iter().map(|solver| meta(args, solver)).collect::<Result<_>>()?;
     let by_file = named_after(&args.output).map(|device| device.name);
     let name = args.device.as_deref().or(by_file.as_deref());
-    let device = crate::cli::inputs::device_among(&crate::cli::inputs::learned_by(&metas), name)?;
-    let trained: Vec<bool> = metas.iter().map(|meta| crate::cli::inputs::saw(meta, &device)).collect();
+    let device = seqtune_console::inputs::device_among(&seqtune_console::inputs::learned_by(&metas), name)?;
+    let trained: Vec<bool> = metas.iter().map(|meta| seqtune_console::inputs::saw(meta, &device)).collect();
     if !args.solver.is_empty() {
         if let Some(at) = trained.iter().position(|trained| !trained) {
-            wanted.iter().try_for_each(|solver| crate::cli::inputs::kernel(solver)?.check_device(&device))?;
+            wanted.iter().try_for_each(|solver| seqtune_console::inputs::kernel(solver)?.check_device(&device))?;
             let note = Grounds::of(&metas[at], &device).note().unwrap_or_default();
             warn(&format!("{}: {note}", wanted[at]));
         }

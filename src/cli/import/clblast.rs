@@ -1,7 +1,7 @@
 //! `seqtune import clblast`
 
-use crate::cli::answer::warn;
 use crate::cli::import::options::{Target, left_behind, texts};
+use seqtune_console::answer::warn;
 use seqtune_data::formats::{clblast, origins};
 use seqtune_kernel::Device;
 use seqtune_kernel::counted;
@@ -35,9 +35,9 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
     let told = clblast::origins(&files)?;
-    let kernel = crate::cli::inputs::kernel(args.kernel.as_deref().or(told.kernel()).unwrap_or_default())?;
+    let kernel = seqtune_console::inputs::kernel(args.kernel.as_deref().or(told.kernel()).unwrap_or_default())?;
     let device = device(&args, &files, told.device())?;
-    let command = crate::cli::outputs::command_line();
+    let command = seqtune_console::outputs::command_line();
     let clblast::Imported { dataset, rows, twice, left_out, unsaid, bad } =
         clblast::import(&kernel, &device, &files, command)?;
     args.target.refuse(rows, &unsaid)?;
@@ -53,14 +53,14 @@ pub fn run(args: ClblastArgs) -> Result<()> {
         counted(files.len(), "file")
     );
     text += &left;
-    crate::cli::answer::answer(&text);
+    seqtune_console::answer::answer(&text);
     Ok(())
 }
 
 /// The device that is named, which has to be the one that the files tell of; or that one: as OpenCL describes it where it is here.
 fn device(args: &ClblastArgs, files: &[(String, String)], told: Option<&str>) -> Result<Device> {
     if let Some(name) = &args.device {
-        let named = crate::cli::inputs::device(name)?;
+        let named = seqtune_console::inputs::device(name)?;
         if let Some(warning) = told.map(|told| origins::agree(&named, told)).transpose()?.flatten() {
             warn(&format!("what CLBlast tuned {warning}"));
         }

@@ -1,7 +1,7 @@
 //! `seqtune import clocks`
 
-use crate::cli::answer::answer;
 use crate::cli::import::options::{Target, left_behind, texts};
+use seqtune_console::answer::answer;
 use seqtune_data::Twice;
 use seqtune_data::formats::clocks;
 use seqtune_kernel::counted;
@@ -27,7 +27,7 @@ pub struct ClocksArgs {
     ///
     /// The first pair is the highest clocks. The second is the lowest memory clock with the highest core clock. With several numbers,
     /// separated by commas, each program becomes one problem per number. A model then learns to predict with and without such measurements.
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0", value_parser = crate::cli::words::count(0..=2))]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0", value_parser = seqtune_console::value_parsers::count(0..=2))]
     measured: Vec<usize>,
     /// Programs to leave out, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "only")]
@@ -42,8 +42,9 @@ pub struct ClocksArgs {
 pub fn run(args: ClocksArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
-    let (kernel, device) = (crate::cli::inputs::kernel(&args.kernel)?, crate::cli::inputs::device(&args.device)?);
-    let command = crate::cli::outputs::command_line();
+    let (kernel, device) =
+        (seqtune_console::inputs::kernel(&args.kernel)?, seqtune_console::inputs::device(&args.device)?);
+    let command = seqtune_console::outputs::command_line();
     let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };
     let clocks::Imported { dataset, rows, programs, left_out, bad } =
         clocks::import(&kernel, &device, &files, &choice, command)?;

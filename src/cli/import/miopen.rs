@@ -1,9 +1,9 @@
 //! `seqtune import miopen`
 
 use crate::cli::import::options::Strictness;
-use crate::cli::inputs::{named_after, stem};
-use crate::cli::outputs::{Kind, Replace, claim_all, file_name};
-use crate::cli::progress::Bar;
+use seqtune_console::inputs::{named_after, stem};
+use seqtune_console::outputs::{Kind, Replace, claim_all, file_name};
+use seqtune_console::progress::Bar;
 use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
 use seqtune_data::{BadRows, Counts};
 use seqtune_kernel::Device;
@@ -69,7 +69,7 @@ fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
             )),
         };
     };
-    let device = crate::cli::inputs::device(named)?;
+    let device = seqtune_console::inputs::device(named)?;
     let is_another = match (own, told) {
         (_, Some(told)) => !told.is(&device),
         (Some(own), None) => own.name != device.name,
@@ -112,7 +112,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     }
     let rows: usize = databases.iter().map(|(_, _, rows)| rows.len()).sum();
     let mut bar = Bar::new("import", rows as u64);
-    let (command, rules) = (crate::cli::outputs::command_line(), args.rules);
+    let (command, rules) = (seqtune_console::outputs::command_line(), args.rules);
     let ask = Import { solvers: &args.solver, times: &times, rules, command };
     let mut imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
     bar.end();
@@ -141,7 +141,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
         let of = |((device, solver), d): (&(String, String), &seqtune_data::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
         let left_out = |((solver, reason), c): (&(String, String), &Counts)| serde_json::json!({ "solver": solver, "reason": reason, "rows": c.rows, "example": c.example });
         let rules = |((device, solver), rules): (&(String, String), &Vec<Kept>)| serde_json::json!({ "device": device, "solver": solver, "rules": rules });
-        return crate::cli::answer::answer_json(&serde_json::json!({
+        return seqtune_console::answer::answer_json(&serde_json::json!({
             "rows": imported.rows, "records": records, "timed": imported.timed, "replaced": imported.replaced, "hidden": imported.hidden, "repeated": imported.repeated,
             "datasets": imported.datasets.iter().map(of).collect::<Vec<_>>(),
             "left_out": imported.left_out.iter().map(left_out).collect::<Vec<_>>(), "bad": imported.bad,
@@ -177,7 +177,7 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     }
     text = text.trim_end().to_string() + &imported.bad.text();
     text = text.trim_end().to_string() + &rules_text(&imported.rules);
-    crate::cli::answer::answer(text.trim_end());
+    seqtune_console::answer::answer(text.trim_end());
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! What imports share: options, and what they tell.
 
-use crate::cli::answer::warn;
-use crate::cli::outputs::{Kind, Replace, claim};
+use seqtune_console::answer::warn;
+use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::opened;
 use seqtune_data::{BadRows, Dataset, Twice};
 use seqtune_kernel::counted;

@@ -1,7 +1,7 @@
 //! `seqtune import kernel-tuner`, `import t4` and `import ktt`: sweeps of other tuners.
 
-use crate::cli::answer::{answer, warn};
 use crate::cli::import::options::{Target, left_behind, readable, texts};
+use seqtune_console::answer::{answer, warn};
 use seqtune_data::formats::origins::{Origins, agree, described};
 use seqtune_data::formats::sweep::{Import, Imported, Sweep};
 use seqtune_kernel::counted;
@@ -36,7 +36,7 @@ type File = (String, Sweep);
 
 pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     args.target.claim(&args.files)?;
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
+    let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     let strict = args.target.strictness.strict;
     let texts = texts(&args.files, strict)?;
     let files: Vec<File> =
@@ -47,7 +47,7 @@ pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
         );
     }
     let device = device(&args, &files)?;
-    let mut import = Import::new(&kernel, &device, crate::cli::outputs::command_line());
+    let mut import = Import::new(&kernel, &device, seqtune_console::outputs::command_line());
     let problem = |(place, sweep): &File| problem(&args, &kernel, (place, sweep)).map_err(|e| e.at(place));
     let called = files.iter().find_map(|(_, sweep)| sweep.kernel.clone()).filter(|name| *name != kernel.name);
     let files: Vec<(File, String)> = readable(&files, strict, &|file| Ok((file.clone(), problem(file)?)))?;
@@ -72,7 +72,7 @@ fn device(args: &SweepArgs, files: &[File]) -> Result<Device> {
     let place = args.files[0].display();
     match (&args.device, origins.device()) {
         (Some(name), told) => {
-            let device = crate::cli::inputs::device(name)?;
+            let device = seqtune_console::inputs::device(name)?;
             let warning = told.map(|told| agree(&device, told)).transpose().map_err(|e| e.at(place))?;
             warning.flatten().iter().for_each(|warning| warn(&format!("{} {warning}", args.files[0].display())));
             Ok(device)

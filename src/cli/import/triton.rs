@@ -37,10 +37,11 @@ pub struct TritonArgs {
 
 pub fn run(args: TritonArgs) -> Result<()> {
     args.target.claim(&args.files)?;
-    let kernel = crate::cli::inputs::kernel(&args.kernel)?;
-    let device = crate::cli::inputs::device(&args.device)?;
+    let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
+    let device = seqtune_console::inputs::device(&args.device)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
-    let ask = triton::Options { device, key: args.key, set: args.set, command: crate::cli::outputs::command_line() };
+    let ask =
+        triton::Options { device, key: args.key, set: args.set, command: seqtune_console::outputs::command_line() };
     let triton::Imported { dataset, rows, first_key, twice, failed, left_out, unsaid, bad } =
         triton::import(&kernel, &files, ask)?;
     args.target.refuse(rows, &unsaid)?;
@@ -57,6 +58,6 @@ pub fn run(args: TritonArgs) -> Result<()> {
     );
     text += &first_key.map_or(String::new(), |key| format!("\n{key}"));
     text += &left;
-    crate::cli::answer::answer(&text);
+    seqtune_console::answer::answer(&text);
     Ok(())
 }

@@ -306,7 +306,7 @@ pub fn page(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &
         title: format!("{} on {}", kernel.name, device.name),
         headline: means(answers, answers.iter().find_map(|a| a.library.as_deref())),
         facts: vec![
-            ("command".into(), crate::cli::outputs::command_line()),
+            ("command".into(), seqtune_console::outputs::command_line()),
             ("model".into(), model),
             ("device".into(), format!("{}, {}", device.name, device.driver)),
             ("seqtune".into(), format!("{}, {}", env!("CARGO_PKG_VERSION"), seqtune_data::today())),

@@ -1,8 +1,8 @@
 //! The measurements of a validation: predicted configs, the default and random ones, interleaved.
 
-use crate::cli::answer::warn;
 use crate::cli::validate::answer::{Answer, Beside, Predicted};
 use crate::cli::validate::contenders::{Contenders, Rivals};
+use seqtune_console::answer::warn;
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
 use seqtune_kernel::error::Result;

@@ -3,11 +3,11 @@
 use crate::cross_validation::{HeldOut, Options, cross_validate};
 use crate::distil;
 use crate::other_kernels::leave_kernel_out;
-use seqtune::cli::answer::{answer, answer_json, tell, warn};
-use seqtune::cli::evaluate::{Args, refuse_tuned_only, trees};
-use seqtune::cli::inputs::tables;
-use seqtune::cli::outputs::command_line;
-use seqtune::cli::signals::end_with;
+use seqtune_console::answer::{answer, answer_json, tell, warn};
+use seqtune_console::arguments::evaluate::{Args, refuse_tuned_only, trees};
+use seqtune_console::inputs::tables;
+use seqtune_console::outputs::command_line;
+use seqtune_console::signals::end_with;
 use seqtune_kernel::error::{Result, input};
 use seqtune_predict::Settings;
 use std::collections::BTreeSet;

@@ -1,12 +1,12 @@
 //! `seqtune distil`, as the program that trains does it.
 
 use crate::distil::{Options, Stage, distil};
-use seqtune::cli::answer::{answer, answer_json, tell};
-use seqtune::cli::distil::Args;
-use seqtune::cli::inputs::tables;
-use seqtune::cli::outputs::{Kind, Replace, claim, command_line};
-use seqtune::cli::progress::Bar;
-use seqtune::cli::signals::end_with;
+use seqtune_console::answer::{answer, answer_json, tell};
+use seqtune_console::arguments::distil::Args;
+use seqtune_console::inputs::tables;
+use seqtune_console::outputs::{Kind, Replace, claim, command_line};
+use seqtune_console::progress::Bar;
+use seqtune_console::signals::end_with;
 use seqtune_data::Table;
 use seqtune_kernel::Kernel;
 use seqtune_kernel::counted;

@@ -1,6 +1,6 @@
 //! Signals that end long work in order.
 
-use crate::cli::answer::tell;
+use crate::answer::tell;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_measure::forget_handlers;
 use signal_hook::consts::{SIGINT, SIGTERM};

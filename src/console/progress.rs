@@ -1,6 +1,6 @@
 //! Progress bars on standard error; plain lines now and then where it is not a terminal.
 
-use crate::cli::answer::tell;
+use crate::answer::tell;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

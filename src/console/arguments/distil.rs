@@ -1,7 +1,5 @@
-//! `seqtune distil`: what is asked of the program that trains.
+//! The arguments of `seqtune distil`.
 
-use crate::cli::trainer;
-use seqtune_kernel::error::Result;
 use seqtune_kernel::limits;
 use std::path::PathBuf;
 
@@ -29,12 +27,12 @@ pub struct Args {
     /// Number of problems to invent between the measured ones, 0 to 1,000,000
     ///
     /// [default: 4,000 for sweeps; as many as training problems, but 4,000 to 10,000, for tuned configs]
-    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(0..=limits::SAMPLE))]
+    #[arg(long, value_name = "N", value_parser = crate::value_parsers::count(0..=limits::SAMPLE))]
     pub invented: Option<usize>,
     /// Number of updates, 1 to 1,000,000
     ///
     /// [default: 12,000 for sweeps, 6,000 with fewer than 1,000 training problems; 10 passes in batches of 64 for tuned configs]
-    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, value_name = "N", value_parser = crate::value_parsers::count(1..=limits::SAMPLE))]
     pub steps: Option<usize>,
     /// Seed of the problems, the weights and the order of the data
     #[arg(long, default_value_t = 1)]
@@ -45,12 +43,4 @@ pub struct Args {
     /// Print the comparison with the full model as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// Lets the program that trains do it.
-///
-/// # Errors
-/// `Error::Unavailable` where the program that trains or its libraries are missing.
-pub fn run(_: Args) -> Result<()> {
-    trainer::hand_over()
 }

@@ -1,6 +1,6 @@
 //! What verbs are given: problems, datasets, devices, durations.
 
-use crate::cli::answer::warn;
+use crate::answer::warn;
 use seqtune_data::{Dataset, Table};
 use seqtune_kernel::error::{Result, input, io};
 use seqtune_kernel::files::{STANDARD_INPUT, read_stream};

@@ -1,7 +1,5 @@
-//! `seqtune train`: what is asked of the program that trains.
+//! The arguments of `seqtune train`.
 
-use crate::cli::trainer;
-use seqtune_kernel::error::Result;
 use seqtune_kernel::limits;
 use seqtune_predict::Hparams;
 use seqtune_predict::model::Target;
@@ -34,60 +32,60 @@ pub struct Args {
     #[arg(long)]
     pub kernel: Option<String>,
     /// Training target of the decoder [default: soft/best]
-    #[arg(long, value_parser = crate::cli::words::target())]
+    #[arg(long, value_parser = crate::value_parsers::target())]
     pub target: Option<Target>,
     /// Temperature of the soft target, 0.0001 to 1000
     ///
     /// [default: 0.05 to 0.2, by the noise of the data]
-    #[arg(long, value_parser = crate::cli::words::real(1e-4..=1e3))]
+    #[arg(long, value_parser = crate::value_parsers::real(1e-4..=1e3))]
     pub tau: Option<f64>,
     /// Passes over the training problems, 1 to 1,000,000
     ///
     /// [default: enough for about 1500 updates/12]
-    #[arg(long, value_parser = crate::cli::words::count(1..=limits::SAMPLE))]
+    #[arg(long, value_parser = crate::value_parsers::count(1..=limits::SAMPLE))]
     pub epochs: Option<usize>,
     /// Problems per update, 1 to 10,000
     ///
     /// [default: 16 to 48, by the number of problems/128]
-    #[arg(long, value_parser = crate::cli::words::count(1..=limits::WIDTH))]
+    #[arg(long, value_parser = crate::value_parsers::count(1..=limits::WIDTH))]
     pub batch: Option<usize>,
     /// Networks in the ensemble, 1 to 100 [default: 3/6]
     ///
     /// Their probabilities are averaged.
-    #[arg(long, value_parser = crate::cli::words::count(1..=limits::MEMBERS))]
+    #[arg(long, value_parser = crate::value_parsers::count(1..=limits::MEMBERS))]
     pub members: Option<usize>,
     /// Dropout rate, 0 to 0.99 [default: 0/0.15]
     ///
     /// It is the share of each layer's output that training leaves out.
-    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
+    #[arg(long, value_parser = crate::value_parsers::real(0.0..=0.99))]
     pub dropout: Option<f64>,
     /// Label smoothing, 0 to 0.99 [default: 0]
     ///
     /// It is the share of the target that is spread evenly over all legal values.
-    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
+    #[arg(long, value_parser = crate::value_parsers::real(0.0..=0.99))]
     pub smoothing: Option<f64>,
     /// Pseudo-labelled problems per measured one, 0 to 10,000 [default: 12/0]
     ///
     /// A cost model labels these unmeasured problems for the decoder. 0 is for none. Together with the measured problems they are at
     /// most 2,000, unless more were measured.
-    #[arg(long, value_name = "N", value_parser = crate::cli::words::count(0..=limits::WIDTH))]
+    #[arg(long, value_name = "N", value_parser = crate::value_parsers::count(0..=limits::WIDTH))]
     pub pseudo_labels: Option<usize>,
     /// Highest learning rate, 0.000001 to 1 [default: 0.0015/0.001]
-    #[arg(long, value_parser = crate::cli::words::real(1e-6..=1.0))]
+    #[arg(long, value_parser = crate::value_parsers::real(1e-6..=1.0))]
     pub rate: Option<f64>,
     /// Width of the network, 1 to 1,024 and a multiple of 4 [default: 64/96]
-    #[arg(long, value_parser = crate::cli::words::count(1..=1_024))]
+    #[arg(long, value_parser = crate::value_parsers::count(1..=1_024))]
     pub width: Option<usize>,
     /// Number of encoder layers, and of decoder layers, 1 to 64
-    #[arg(long, default_value_t = Hparams::default().encoder_layers, value_parser = crate::cli::words::count(1..=64))]
+    #[arg(long, default_value_t = Hparams::default().encoder_layers, value_parser = crate::value_parsers::count(1..=64))]
     pub layers: usize,
     /// Share of problem shapes held out for testing, 0 to 0.99 [default: 0.2/0.1]
-    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
+    #[arg(long, value_parser = crate::value_parsers::real(0.0..=0.99))]
     pub test: Option<f64>,
     /// Share of problem shapes for validation, 0 to 0.99 [default: 0.1/0.05]
     ///
     /// These select the weights.
-    #[arg(long, value_parser = crate::cli::words::real(0.0..=0.99))]
+    #[arg(long, value_parser = crate::value_parsers::real(0.0..=0.99))]
     pub validation: Option<f64>,
     /// Seed of the split [default: 1]
     #[arg(long)]
@@ -113,12 +111,4 @@ pub struct Args {
     /// Several models give one array.
     #[arg(long)]
     pub json: bool,
-}
-
-/// Lets the program that trains do it.
-///
-/// # Errors
-/// `Error::Unavailable` where the program that trains or its libraries are missing.
-pub fn run(_: Args) -> Result<()> {
-    trainer::hand_over()
 }
