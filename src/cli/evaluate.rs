@@ -15,7 +15,6 @@ use seqtune_eval::tuned;
 use seqtune_eval::tuned::evaluate as evaluate_tuned;
 use seqtune_eval::tuned::report;
 use seqtune_kernel::Kernel;
-use seqtune_kernel::Objective;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
@@ -23,7 +22,6 @@ use seqtune_kernel::threads::cores;
 use seqtune_predict::confidence::FEWEST;
 use seqtune_predict::model::Part;
 use seqtune_predict::{Model, Predictor, Quality};
-use std::path::PathBuf;
 
 mod pages;
 

@@ -4,8 +4,8 @@ use seqtune_eval::lightgbm::LightGbm;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
-use seqtune_predict::quality::Quality;
-use seqtune_predict::split::Part;
+use seqtune_predict::Quality;
+use seqtune_predict::model::Part;
 use std::path::PathBuf;
 
 /// Evaluates a model and baselines on held-out problems of datasets, by replay

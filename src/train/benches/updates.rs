@@ -6,7 +6,7 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use seqtune::cli::inputs::tables;
+use seqtune_console::inputs::tables;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Settings;
 use seqtune_train::batch::Batch;
