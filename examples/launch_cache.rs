@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm epyc
 
-use seqtune_predict::confidence::on_device::named;
+use seqtune_predict::confidence::device::named;
 use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Quality, Query};
 use std::collections::HashMap;
 use std::path::Path;

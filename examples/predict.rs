@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example predict -- models/gemm-cpu gemm epyc M=300,N=200,K=100
 
-use seqtune_predict::confidence::on_device::named;
+use seqtune_predict::confidence::device::named;
 use seqtune_predict::{Error, Kernel, Model, Predictor, Quality, Query};
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use crate::predictor::{Predictor, Shared};
 use crate::status::{Answer, Fault, Status, guarded};
 use seqtune_kernel::error::{Error, quoted};
 use seqtune_kernel::{Device, LIMIT_NAMES, Limits};
-use seqtune_predict::confidence::on_device::named;
+use seqtune_predict::confidence::device::named;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe fn set(predictor: *mut Predictor, device: impl FnOnce(&Shared) -> Answer<Device>) -> Status {
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn seqtune_device_learned(predictor: *const Predictor, lea
         // SAFETY: as the header demands
         unsafe {
             let shared: &Shared = &object(predictor, "predictor")?.0;
-            put(learned, "learned", shared.predictor.saw(&shared.device()).into())
+            put(learned, "learned", shared.predictor.trained_on(&shared.device()).into())
         }
     })
 }

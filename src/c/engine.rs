@@ -26,7 +26,7 @@ pub(crate) fn ask(shared: &Shared, asked: &Asked, each: &mut Each) -> Answer<(us
     let candidates = shared.predictor.predict(std::slice::from_ref(asked.problem), &query)?.remove(0);
     let least = shared.predictor.least_us(asked.problem, asked.device);
     for (at, candidate) in candidates.iter().enumerate() {
-        each(at, candidate, TimeBasis::of(candidate.time_us, least));
+        each(at, candidate, TimeBasis::new(candidate.time_us, least));
     }
     Ok((candidates.len(), shared.predictor.is_unsure(asked.problem, &query, &candidates)))
 }

@@ -3,7 +3,7 @@
 use crate::pointers::{object, put};
 use crate::predictor::Predictor;
 use crate::status::{Fault, Status, guarded};
-use seqtune_predict::confidence::Worth;
+use seqtune_predict::confidence::HeldOutScore;
 use std::ffi::c_int;
 
 /// What first choices were worth on problems that nothing was learned from. Shares are from 0 to 1, and NaN where the data do not tell them.
@@ -43,11 +43,11 @@ pub unsafe extern "C" fn seqtune_shown_of(predictor: *const Predictor, objective
             shared.device(),
             Shown { size, problems: 0, mean: f64::NAN, p10: f64::NAN, first: f64::NAN, five: f64::NAN },
         );
-        if let Some(known) = shared.predictor.shown(&device, objective) {
+        if let Some(known) = shared.predictor.held_out_result(&device, objective) {
             found.problems = known.problems;
             match known.worth {
-                Worth::Best { mean, p10, .. } => (found.mean, found.p10) = (mean, p10),
-                Worth::Tuned { first, five } => (found.first, found.five) = (first, five),
+                HeldOutScore::Best { mean, p10, .. } => (found.mean, found.p10) = (mean, p10),
+                HeldOutScore::Tuned { first, five } => (found.first, found.five) = (first, five),
             }
         }
         // SAFETY: the caller's structure, whose size was checked

@@ -8,7 +8,7 @@ use seqtune_eval::shown;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Kernel, Objective};
-use seqtune_predict::confidence::{FEWEST, Line, Place};
+use seqtune_predict::confidence::{BestRank, MIN_PROBLEMS, PlattScaling};
 use seqtune_predict::model::{Part, Split};
 use seqtune_predict::{Meta, Model, Predictor, Quality};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
     let seen = |device: &Device| device.is_among(&model.meta.devices);
     let new: Vec<usize> = (0..table.devices.len()).filter(|d| !seen(&table.devices[*d])).collect();
     if new.is_empty() {
-        let knows_likeness = model.meta.likeness.iter().any(|l| l.kernel == kernel.name);
+        let knows_likeness = model.meta.error_models.iter().any(|l| l.kernel == kernel.name);
         return match table.is_tuned() {
             true => learn_trust(args, kernel, table, file, model),
             false if !knows_likeness => learn_likeness(args, kernel, table, file, model),
@@ -110,10 +110,10 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
         if said.is_empty() {
             return input(format!("no problem of {} has a best or a tuned config to learn from", device.name));
         }
-        let places: Vec<Place> = said.iter().map(|Said { place, .. }| *place).collect();
-        let Meta { trust, devices, .. } = &mut model.meta;
-        let before = trust.line(device, devices);
-        let after = trust.measure(device, devices, &places).line;
+        let places: Vec<BestRank> = said.iter().map(|Said { place, .. }| *place).collect();
+        let Meta { device_calibration, devices, .. } = &mut model.meta;
+        let before = device_calibration.scaling(device, devices);
+        let after = device_calibration.measure(device, devices, &places).scaling;
         learned.push(facts(file, &device.name, &said, [before, after]));
     }
     model.rewrite(file)?;
@@ -137,7 +137,7 @@ fn record(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         let shown = shown::record(&mut model, &corpus, cores())?;
         if shown.is_empty() {
             return input(format!(
-                "{}: fewer than {FEWEST} problems of its devices are held out of its own data, which are to be among these, so that nothing is shown",
+                "{}: fewer than {MIN_PROBLEMS} problems of its devices are held out of its own data, which are to be among these, so that nothing is shown",
                 file.display()
             ));
         }
@@ -154,8 +154,8 @@ fn record(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
 }
 
 /// What was learned of the probabilities on a device, or on several.
-fn facts(file: &Path, device: &str, said: &[Said], lines: [Line; 2]) -> serde_json::Value {
-    let mean = |line: Line| said.iter().map(|s| line.at(s.first.probability)).sum::<f64>() / said.len() as f64;
+fn facts(file: &Path, device: &str, said: &[Said], lines: [PlattScaling; 2]) -> serde_json::Value {
+    let mean = |line: PlattScaling| said.iter().map(|s| line.at(s.first.probability)).sum::<f64>() / said.len() as f64;
     let [before, now] = lines.map(mean);
     serde_json::json!({
         "file": file.display().to_string(), "device": device, "problems": said.len(),
@@ -188,10 +188,10 @@ fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut mod
     let Some(line) = trust_in_seen(&said) else {
         return input(format!("{}: no tuned config of what chose the model's weights to learn from", file.display()));
     };
-    let before = model.meta.trust.seen.replace(line).unwrap_or(Line::SAME);
+    let before = model.meta.device_calibration.seen.replace(line).unwrap_or(PlattScaling::IDENTITY);
     if table.is_exactly(&model.meta.data) {
         // all that it learned from: no other device had times
-        model.meta.trust.timed = Some(table.timed());
+        model.meta.device_calibration.timed = Some(table.timed());
     }
     model.rewrite(file)?;
     show(args, &facts(file, &names(table), &said, [before, line]))
@@ -227,9 +227,9 @@ fn learn_likeness(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut 
     };
     let facts = serde_json::json!({
         "file": file.display().to_string(), "problems": likeness.problems,
-        "left": likeness.quantities.iter().map(|q| (q.of.to_string(), q.rest.sqrt())).collect::<BTreeMap<_, _>>(),
+        "left": likeness.quantities.iter().map(|q| (q.objective.to_string(), q.rest.sqrt())).collect::<BTreeMap<_, _>>(),
     });
-    model.meta.likeness.push(likeness);
+    model.meta.error_models.push(likeness);
     model.rewrite(file)?;
     match args.json {
         true => answer_json(&facts)?,

@@ -19,7 +19,7 @@ use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
-use seqtune_predict::confidence::FEWEST;
+use seqtune_predict::confidence::MIN_PROBLEMS;
 use seqtune_predict::model::Part;
 use seqtune_predict::{Model, Predictor, Quality};
 
@@ -207,7 +207,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     if args.json {
         return seqtune_console::answer::answer_json(&report);
     }
-    if report.test_problems < FEWEST {
+    if report.test_problems < MIN_PROBLEMS {
         warn(&format!(
             "{} held out: so few say little of other sizes; `evaluate --folds 5 DATASETS` judges all in turn",
             counted(report.test_problems, "problem")

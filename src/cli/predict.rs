@@ -9,9 +9,9 @@ use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, listed};
-use seqtune_predict::confidence::Shown;
+use seqtune_predict::confidence::HeldOutResult;
 use seqtune_predict::search::WIDTH;
-use seqtune_predict::{Candidate, Grounds, Informed, Known, Model, Predictor, Quality, Query, TimeBasis};
+use seqtune_predict::{Candidate, Grounds, MeasuredConfig, Model, Prediction, Predictor, Quality, Query, TimeBasis};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -98,7 +98,7 @@ pub fn run(args: Args) -> Result<()> {
     let cover = args.cover.map(|percent| percent as f64 / 100.0);
     let grounds = predictor.grounds(&device);
     let on = (&device, &grounds);
-    let shown = predictor.shown(&device, args.objective);
+    let shown = predictor.held_out_result(&device, args.objective);
     let (objective, measured) = (args.objective, !args.measured.is_empty());
     let say = Printer { predictor, on, objective, json: args.json, distilled, cover, measured, shown };
     let threads = args.threads.unwrap_or_else(cores);
@@ -138,26 +138,30 @@ fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query,
     let predictor = say.predictor;
     let tables = seqtune_console::inputs::tables(&args.measured, Some(kernel))?;
     let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;
-    let known = |problem: &Problem| -> Vec<Known> {
-        let mut known: Vec<Known> = Vec::new();
+    let known = |problem: &Problem| -> Vec<MeasuredConfig> {
+        let mut known: Vec<MeasuredConfig> = Vec::new();
         for (config, outcome) in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {
             if known.iter().all(|other| other.config != *config) && outcome.time_us().is_some() {
-                known.push(Known { config: config.clone(), time_us: outcome.time_us(), joules: outcome.joules() });
+                known.push(MeasuredConfig {
+                    config: config.clone(),
+                    time_us: outcome.time_us(),
+                    joules: outcome.joules(),
+                });
             }
         }
         known
     };
-    let known: Vec<Vec<Known>> = problems.iter().map(known).collect();
+    let known: Vec<Vec<MeasuredConfig>> = problems.iter().map(known).collect();
     if known.iter().all(Vec::is_empty) {
         return input("--measured: the datasets hold no working config of these problems");
     }
     for (problem, known) in problems.iter().zip(&known) {
-        let Informed { candidates, unsure } = match (known.is_empty(), args.pareto) {
+        let Prediction { candidates, unsure } = match (known.is_empty(), args.pareto) {
             (true, true) => predictor.pareto(problem, query)?,
             (true, false) => {
                 let candidates = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
                 let unsure = predictor.is_unsure(problem, query, &candidates);
-                Informed { candidates, unsure }
+                Prediction { candidates, unsure }
             }
             (false, true) => predictor.pareto_measured(problem, query, known)?,
             (false, false) => predictor.predict_measured(problem, query, known)?,
@@ -170,8 +174,8 @@ fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query,
 /// Says which form of the model answers and what that costs, where the program chose it and it is behind.
 fn said(args: &Args, model: &Model) {
     let chosen = model.meta.distilled.filter(|_| args.quality == Quality::Auto);
-    let Some(level) = chosen.filter(|level| !level.is_level()) else { return };
-    let is_tuned = model.meta.trust.seen.is_some();
+    let Some(level) = chosen.filter(|level| !level.is_on_par()) else { return };
+    let is_tuned = model.meta.device_calibration.seen.is_some();
     tell(&format!(
         "seqtune: the small decoder answers, the only form of the model that is here; {}",
         level.cost(is_tuned)
@@ -202,14 +206,14 @@ struct Printer<'a> {
     /// Whether some configs were measured.
     measured: bool,
     /// What was shown of the model for such questions.
-    shown: Option<&'a Shown>,
+    shown: Option<&'a HeldOutResult>,
 }
 
 impl Printer<'_> {
     /// Answers with the configs that no other beats in both time and energy.
     fn fronts(&self, problems: &[Problem], query: &Query, learned: &[&MeasuredProblem]) -> Result<()> {
         for problem in problems {
-            let Informed { candidates, unsure } = self.predictor.pareto(problem, query)?;
+            let Prediction { candidates, unsure } = self.predictor.pareto(problem, query)?;
             let nearest = if unsure { self.nearest(problem, learned, 1) } else { Vec::new() };
             self.answer(problem, &candidates, unsure, &nearest)?;
         }
@@ -222,7 +226,9 @@ impl Printer<'_> {
         // in portions, so that answers flow while thousands are asked
         for portion in problems.chunks(1_920) {
             let answers = match self.cover {
-                Some(share) => on_threads(portion, query.threads, |problem| predictor.cover(problem, query, share))?,
+                Some(share) => {
+                    on_threads(portion, query.threads, |problem| predictor.credible_set(problem, query, share))?
+                }
                 None => predictor.predict(portion, query)?,
             };
             for (problem, candidates) in portion.iter().zip(answers) {

@@ -9,7 +9,6 @@ use seqtune_kernel::limits::SECONDS;
 use seqtune_kernel::{Device, Kernel, Problem};
 use seqtune_measure::programs;
 use seqtune_measure::registry::{is_live, live_among, live_device};
-use seqtune_predict::confidence::on_device;
 use seqtune_predict::{Grounds, Meta, Model};
 use std::path::{Path, PathBuf};
 
@@ -183,7 +182,7 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
         .collect()
 }
 
-/// The device that a model is asked about, by the rule of [`on_device::device_for`]. Warns of one it never saw.
+/// The device that a model is asked about, by the rule of [`seqtune_predict::device_for`]. Warns of one it never saw.
 ///
 /// # Errors
 /// As [`device_among`].
@@ -193,14 +192,14 @@ pub fn device_for(meta: &Meta, named: Option<&str>) -> Result<Device> {
     Ok(device)
 }
 
-/// The device that is asked about, of what learned from these: a live one by its id, else by the rule of [`on_device::device_for`].
+/// The device that is asked about, of what learned from these: a live one by its id, else by the rule of [`seqtune_predict::device_for`].
 ///
 /// # Errors
 /// The error of [`device`]; `Error::DeviceNotFound` where several were learned, none is named and none of them is live.
 pub fn device_among(learned: &[Device], named: Option<&str>) -> Result<Device> {
     match named {
         Some(id) if is_live(id) => live_device(id),
-        name => on_device::device_for(learned, name, live_among).map_err(|e| e.at("--device")),
+        name => seqtune_predict::device_for(learned, name, live_among).map_err(|e| e.at("--device")),
     }
 }
 
@@ -222,7 +221,7 @@ pub fn saw(meta: &Meta, device: &Device) -> bool {
 
 /// Warns of a device that the model was not trained on, with what that costs.
 pub fn warn_of_unseen(meta: &Meta, device: &Device) {
-    if let Some(note) = Grounds::of(meta, device).note() {
+    if let Some(note) = Grounds::from_meta(meta, device).note() {
         warn(&note);
     }
 }

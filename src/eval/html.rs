@@ -4,7 +4,7 @@ use crate::plot::MARK;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::spelling::markup;
-use seqtune_predict::confidence::First;
+use seqtune_predict::confidence::TopPrediction;
 use std::path::Path;
 
 /// A page.
@@ -84,7 +84,7 @@ const BINS: usize = 10;
 
 /// A reliability diagram (Niculescu-Mizil and Caruana 2005) as SVG: the share of first choices that were the best against the probability
 /// that was stated, by tenths; the area of a point is the number of problems.
-pub fn reliability_diagram(firsts: &[First]) -> String {
+pub fn reliability_diagram(firsts: &[TopPrediction]) -> String {
     let mut bins = [(0usize, 0.0, 0usize); BINS];
     for first in firsts {
         let bin = &mut bins[((first.probability * BINS as f64) as usize).min(BINS - 1)];
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_page_is_whole_needs_nothing_beside_it_and_escapes_what_it_shows() {
-        let first = |probability, best| First { probability, best, lost: 0.0 };
+        let first = |probability, best| TopPrediction { probability, best, lost: 0.0 };
         let page = Page {
             title: "<b>&\"".into(),
             headline: "fine".into(),

@@ -1,4 +1,4 @@
-//! Learns how a model's errors go together ([`seqtune_predict::posterior::likeness`]): slopes by least squares within problems, mean and covariance of the
+//! Learns how a model's errors go together ([`seqtune_predict::posterior::error_model`]): slopes by least squares within problems, mean and covariance of the
 //! coefficients by expectation and maximisation (Laird & Ware 1982), held to independent ones as strongly as a few problems would.
 
 use seqtune_data::{MeasuredProblem, Table};
@@ -6,8 +6,8 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_predict::numeric::linear::{cholesky, dot, forward, solve};
-use seqtune_predict::posterior::profiles::few_combinations;
-use seqtune_predict::posterior::{Likeness, Quantity};
+use seqtune_predict::posterior::cost_neighbours::small_space_size;
+use seqtune_predict::posterior::{ErrorModel, ErrorQuantity};
 use seqtune_predict::{Config, Predictor};
 
 /// Passes of expectation and maximisation.
@@ -45,8 +45,8 @@ pub fn learn(
     table: &Table,
     [train, validation]: [&[&MeasuredProblem]; 2],
     threads: usize,
-) -> Result<Option<Likeness>> {
-    let alone = few_combinations(predictor.kernel()).is_some();
+) -> Result<Option<ErrorModel>> {
+    let alone = small_space_size(predictor.kernel()).is_some();
     let problems = if alone { [train, validation].concat() } else { validation.to_vec() };
     let has = |of: &Objective| problems.iter().any(|tried| !tried.costs(*of).is_empty());
     let quantities: Vec<Objective> = QUANTITIES.into_iter().filter(has).collect();
@@ -89,7 +89,7 @@ fn rows(
 }
 
 /// How the errors of a kernel's problems go together; `None` of fewer than two problems.
-fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Row>>) -> Option<Likeness> {
+fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Row>>) -> Option<ErrorModel> {
     let problems: Vec<Vec<Row>> = problems.into_iter().filter(|rows| rows.len() > 1).collect();
     if problems.len() < 2 {
         return None;
@@ -104,14 +104,16 @@ fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Ro
     let factor = cholesky(law.mean.len(), &|i, j| law.covariance[i][j]).concat();
     let own = |set: &Set| law.mean.iter().zip(law.tell(set).deviation).map(|(mean, own)| (mean + own) as f32).collect();
     let quantities = quantities.iter().zip(slopes).zip(&law.rest);
-    Some(Likeness {
+    Some(ErrorModel {
         kernel: kernel.into(),
-        alone,
-        quantities: quantities.map(|((of, slopes), rest)| Quantity { of: *of, slopes, rest: *rest }).collect(),
+        independent: alone,
+        quantities: quantities
+            .map(|((of, slopes), rest)| ErrorQuantity { objective: *of, slopes, rest: *rest })
+            .collect(),
         mean: law.mean.iter().map(|x| *x as f32).collect(),
         factor: factor.into_iter().map(|x| x as f32).collect(),
         problems: sets.len(),
-        drawn: if alone { sets.iter().map(own).collect() } else { Vec::new() },
+        coefficients: if alone { sets.iter().map(own).collect() } else { Vec::new() },
     })
 }
 
@@ -297,7 +299,7 @@ mod tests {
             (0..30).map(row).collect()
         };
         let found = fit("k", &[Objective::Time], true, (0..400).map(problem).collect()).unwrap();
-        let Quantity { slopes, rest, .. } = found.quantities[0];
+        let ErrorQuantity { slopes, rest, .. } = found.quantities[0];
         assert!((slopes[0] - 0.8).abs() < 0.1 && (slopes[1] + 0.5).abs() < 0.1, "{found:?}");
         assert!(found.mean[0].abs() < 0.08 && (found.mean[1] - 0.3).abs() < 0.05, "{found:?}");
         let [a, b, c] = [found.factor[0] as f64, found.factor[1] as f64, found.factor[2] as f64];

@@ -9,7 +9,7 @@ use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::search::pareto::front;
-use seqtune_predict::{Candidate, Informed, Known, Predictor, Query};
+use seqtune_predict::{Candidate, MeasuredConfig, Prediction, Predictor, Query};
 use serde::Serialize;
 
 /// Which configs of each problem count as measured.
@@ -98,7 +98,7 @@ fn judge(
 ) -> Result<Judged> {
     let outcome = |config: &Config| {
         let found = tried.results.iter().find(|(other, _)| other == config).map(|(_, outcome)| outcome);
-        Known {
+        MeasuredConfig {
             config: config.clone(),
             time_us: found.and_then(Outcome::time_us),
             joules: found.and_then(Outcome::joules),
@@ -106,9 +106,10 @@ fn judge(
     };
     let all: Vec<Config> = known.iter().map(|(config, _)| (*config).clone()).collect();
     let cost = |config: &Config| known.iter().find(|(c, _)| *c == config).map_or(f64::NAN, |(_, cost)| *cost);
-    let mut measured: Vec<Known> = Vec::new();
-    let ask = |measured: &[Known]| predictor.predict_measured_among(&tried.problem, query, measured, all.clone());
-    let mut informed: Informed;
+    let mut measured: Vec<MeasuredConfig> = Vec::new();
+    let ask =
+        |measured: &[MeasuredConfig]| predictor.predict_measured_among(&tried.problem, query, measured, all.clone());
+    let mut informed: Prediction;
     let mut unlearned = None;
     match given {
         Given::These(configs) => {

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::Problem;
 use seqtune_kernel::error::Result;
-use seqtune_predict::confidence::{First, LOSS, RISK, ScoredProblem};
+use seqtune_predict::confidence::{LOSS, RISK, ScoredProblem, TopPrediction};
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct CalibrationError {
 
 impl CalibrationError {
     /// The error of first choices with their probabilities.
-    pub fn of(firsts: &[First]) -> CalibrationError {
+    pub fn of(firsts: &[TopPrediction]) -> CalibrationError {
         CalibrationError {
             calibration_error: calibration_error(firsts),
             error_by_chance: calibration_error_by_chance(firsts),
@@ -32,7 +32,7 @@ impl CalibrationError {
 #[derive(Clone, Copy, Debug)]
 pub struct Sureness {
     /// Its first choice.
-    pub first: First,
+    pub first: TopPrediction,
     /// Whether it was marked unsure.
     pub unsure: bool,
     /// Whether the mark rests on what was shown of the model, so that no share of losses is stated.
@@ -54,9 +54,9 @@ impl Sureness {
         known: &ScoredProblem,
     ) -> Result<Option<Sureness>> {
         let device = query.device;
-        let both = predictor.first(device, known).zip(Set::of_known(predictor, device, known));
+        let both = predictor.top_prediction(device, known).zip(Set::of_known(predictor, device, known));
         let Some(((first, below), set)) = both else { return Ok(None) };
-        let by_shown = predictor.shown(device, query.objective).is_some();
+        let by_shown = predictor.held_out_result(device, query.objective).is_some();
         let unsure = match by_shown {
             false => below,
             true => {
@@ -94,12 +94,12 @@ impl Reliability {
     /// Of what was said of problems; `None` of none.
     pub fn of(said: &[Sureness]) -> Option<Reliability> {
         let lossy = |unsure: bool| {
-            let of_kind: Vec<&First> = said.iter().filter(|s| s.unsure == unsure).map(|s| &s.first).collect();
+            let of_kind: Vec<&TopPrediction> = said.iter().filter(|s| s.unsure == unsure).map(|s| &s.first).collect();
             let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
             (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
         };
         let count = said.len() as f64;
-        let all: Vec<First> = said.iter().map(|s| s.first).collect();
+        let all: Vec<TopPrediction> = said.iter().map(|s| s.first).collect();
         let sets: Vec<Set> = said.iter().map(|s| s.set).collect();
         Sets::of(&sets).map(|sets| Reliability {
             trueness: CalibrationError::of(&all),
@@ -154,7 +154,7 @@ const BINS: usize = 15;
 
 /// Expected calibration error (Naeini et al. 2015): by how much the mean probability of the first choices differs from the share of
 /// them that were the best, in `BINS` intervals of equal width, weighted by how many fall into each.
-pub fn calibration_error(firsts: &[First]) -> f64 {
+pub fn calibration_error(firsts: &[TopPrediction]) -> f64 {
     let mut bins = [(0.0, 0.0); BINS];
     for first in firsts {
         let bin = &mut bins[((first.probability * BINS as f64) as usize).min(BINS - 1)];
@@ -166,11 +166,11 @@ pub fn calibration_error(firsts: &[First]) -> f64 {
 
 /// The mean of [`calibration_error`] where each first choice is the best as probably as predicted: what is left of it, on so few problems, by
 /// chance. By a thousand seeded draws.
-pub fn calibration_error_by_chance(firsts: &[First]) -> f64 {
+pub fn calibration_error_by_chance(firsts: &[TopPrediction]) -> f64 {
     const DRAWS: usize = 1_000;
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut draw = || {
-        let drawn = |f: &First| First { best: rng.random::<f64>() < f.probability, ..*f };
+        let drawn = |f: &TopPrediction| TopPrediction { best: rng.random::<f64>() < f.probability, ..*f };
         calibration_error(&firsts.iter().map(drawn).collect::<Vec<_>>())
     };
     (0..DRAWS).map(|_| draw()).sum::<f64>() / DRAWS as f64

@@ -15,7 +15,7 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits::MEMBERS;
 use seqtune_kernel::{Config, ConfigSpace, Kernel};
-use seqtune_predict::confidence::First;
+use seqtune_predict::confidence::TopPrediction;
 use seqtune_predict::model::{Part, Split};
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Model, Predictor, Query, Scored};
@@ -71,7 +71,7 @@ pub struct Report {
     /// What the model knows of how good it is; `None` of one without calibration.
     pub sureness: Option<Reliability>,
     /// What its first choices were worth: what `sureness` is made of.
-    pub firsts: Vec<First>,
+    pub firsts: Vec<TopPrediction>,
     /// Top-1 share of the model per test problem, lowest first: where to look.
     pub problems: Vec<(String, f64)>,
 }

@@ -4,7 +4,7 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
-use seqtune_predict::confidence::{First, Line, Place};
+use seqtune_predict::confidence::{BestRank, PlattScaling, TopPrediction};
 use seqtune_predict::{Predictor, Query};
 
 /// Width of the beam that a tuned config is first looked for in, and of the widest.
@@ -14,9 +14,9 @@ const WIDTHS: [usize; 2] = [20, 320];
 #[derive(Clone, Copy, Debug)]
 pub struct Said {
     /// Its first choice.
-    pub first: First,
+    pub first: TopPrediction,
     /// Where the config stands that should have been the first.
-    pub place: Place,
+    pub place: BestRank,
 }
 
 /// What a model says of the problems of a table at `indices`, on `threads` threads. Of sweeps among the measured configs, and nothing of
@@ -40,9 +40,9 @@ pub fn said(
 
 /// What the likelihoods of a model of tuned configs are worth on the devices that it learned from, by where tuned configs stood; `None` of no
 /// problem.
-pub fn trust_in_seen(said: &[Said]) -> Option<Line> {
-    let places: Vec<Place> = said.iter().map(|s| s.place).collect();
-    (!places.is_empty()).then(|| Line::of_places(&places, Line::SAME, [1.0; 2]))
+pub fn trust_in_seen(said: &[Said]) -> Option<PlattScaling> {
+    let places: Vec<BestRank> = said.iter().map(|s| s.place).collect();
+    (!places.is_empty()).then(|| PlattScaling::fit_best_ranks(&places, PlattScaling::IDENTITY, [1.0; 2]))
 }
 
 fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<Option<Said>> {
@@ -53,15 +53,15 @@ fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Re
         let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?.remove(0);
         let Some(first) = found.first() else { return Ok(None) };
         let best = first.config == *tuned;
-        let first = First { probability: first.probability, best, lost: !best as u8 as f64 };
+        let first = TopPrediction { probability: first.probability, best, lost: !best as u8 as f64 };
         let sum = |upto: usize| found[..upto].iter().map(|c| c.probability).sum::<f64>().min(1.0);
         let place = match found.iter().position(|c| c.config == *tuned) {
-            Some(at) => Place { ahead: sum(at), own: found[at].probability },
+            Some(at) => BestRank { ahead: sum(at), own: found[at].probability },
             None if width < widest && found.len() == width => {
                 width *= 4;
                 continue;
             }
-            None => Place { ahead: sum(found.len()), own: 1.0 - sum(found.len()) },
+            None => BestRank { ahead: sum(found.len()), own: 1.0 - sum(found.len()) },
         };
         return Ok(Some(Said { first, place }));
     }
@@ -78,5 +78,8 @@ fn of_sweep(
         return Ok(None);
     }
     let (_, known) = predictor.score_known(&tried.problem, device, objective, &costs)?;
-    Ok(predictor.first(device, &known).zip(predictor.place(&known)).map(|((first, _), place)| Said { first, place }))
+    Ok(predictor
+        .top_prediction(device, &known)
+        .zip(predictor.best_rank(&known))
+        .map(|((first, _), place)| Said { first, place }))
 }

@@ -26,13 +26,13 @@ impl Set {
     /// The error of a prediction.
     pub fn of_tuned(predictor: &Predictor, tried: &MeasuredProblem, device: &Device) -> Result<Option<Set>> {
         let Some((tuned, _)) = tried.tuned() else { return Ok(None) };
-        let found = predictor.cover(&tried.problem, &Query::new(device), SHARE)?;
+        let found = predictor.credible_set(&tried.problem, &Query::new(device), SHARE)?;
         Ok(Some(Set { size: found.len(), holds: found.iter().any(|c| c.config == *tuned) }))
     }
 
     /// Of configs whose costs are known; `None` without calibration.
     pub fn of_known(predictor: &Predictor, device: &Device, known: &ScoredProblem) -> Option<Set> {
-        let set = predictor.cover_known(device, known, SHARE)?;
+        let set = predictor.credible_set_of_known(device, known, SHARE)?;
         Some(Set { size: set.len(), holds: set.contains(&known.best()?) })
     }
 }

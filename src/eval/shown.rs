@@ -5,7 +5,9 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Device, Kernel, Objective};
-use seqtune_predict::confidence::{Among, FEWEST, HeldOut, MARKED, Reach, Shown, Worth};
+use seqtune_predict::confidence::{
+    CandidatePool, HeldOut, HeldOutResult, HeldOutScore, MIN_PROBLEMS, TrainingRange, UNSURE_SHARE,
+};
 use seqtune_predict::model::Part;
 use seqtune_predict::{Candidate, Meta, Model, Predictor, Query};
 use std::collections::BTreeSet;
@@ -42,11 +44,11 @@ type Asked<'a> = (&'a Subject<'a>, &'a MeasuredProblem);
 /// Records in a model what its first choices are worth on problems that it did not learn from, and which sizes it learned from, as far as data of
 /// its kernels tell; what else was recorded stays. For each device and objective, by kernel: problems of shapes that none of the model's own data
 /// has, which are to be among these data, else those of the test part of its split, else those of its validation part. Kernels of which fewer
-/// than [`FEWEST`] are held out count together. The new records.
+/// than [`MIN_PROBLEMS`] are held out count together. The new records.
 ///
 /// # Errors
 /// The error of a prediction.
-pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> Result<Vec<Shown>> {
+pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> Result<Vec<HeldOutResult>> {
     let meta = &model.meta;
     let mut subjects = Vec::new();
     for (kernel, table) in corpus {
@@ -67,27 +69,32 @@ pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> 
             }
         }
         if let Some(at) = newest(&together) {
-            found.push(Shown { kernels, ..shown(&together[at], at, (device, objective), threads)? });
+            found.push(HeldOutResult { kernels, ..shown(&together[at], at, (device, objective), threads)? });
         }
     }
-    let reaches: Vec<Reach> = subjects.iter().filter_map(|subject| reach(subject, meta)).collect();
-    let is_anew = |old: &Shown| {
+    let reaches: Vec<TrainingRange> = subjects.iter().filter_map(|subject| reach(subject, meta)).collect();
+    let is_anew = |old: &HeldOutResult| {
         found.iter().any(|s| s.kernels == old.kernels && s.device == old.device && s.objective == old.objective)
     };
-    model.meta.shown.retain(|old| !is_anew(old));
-    model.meta.shown.extend(found.iter().cloned());
-    model.meta.reach.retain(|old| reaches.iter().all(|reach| reach.kernel != old.kernel));
-    model.meta.reach.extend(reaches);
+    model.meta.held_out.retain(|old| !is_anew(old));
+    model.meta.held_out.extend(found.iter().cloned());
+    model.meta.training_ranges.retain(|old| reaches.iter().all(|reach| reach.kernel != old.kernel));
+    model.meta.training_ranges.extend(reaches);
     Ok(found)
 }
 
 /// The first tier of problems that has enough of them.
 fn newest(tiers: &[Vec<Asked>; 3]) -> Option<usize> {
-    tiers.iter().position(|asked| asked.len() >= FEWEST)
+    tiers.iter().position(|asked| asked.len() >= MIN_PROBLEMS)
 }
 
 /// What first choices are worth on problems of a tier.
-fn shown(asked: &[Asked], tier: usize, (device, objective): (&Device, Objective), threads: usize) -> Result<Shown> {
+fn shown(
+    asked: &[Asked],
+    tier: usize,
+    (device, objective): (&Device, Objective),
+    threads: usize,
+) -> Result<HeldOutResult> {
     let every = asked.len().div_ceil(MOST).max(1);
     let asked: Vec<Asked> = asked.iter().copied().step_by(every).collect();
     let answered =
@@ -97,13 +104,13 @@ fn shown(asked: &[Asked], tier: usize, (device, objective): (&Device, Objective)
     Ok(told((&device.name, objective), held_out, &of, &answered))
 }
 
-/// What was shown of a model by others that learned as it did, from all problems but a part each. For each device of [`FEWEST`] problems or more.
-pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[(&MeasuredProblem, Answered)]) -> Vec<Shown> {
+/// What was shown of a model by others that learned as it did, from all problems but a part each. For each device of [`MIN_PROBLEMS`] problems or more.
+pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[(&MeasuredProblem, Answered)]) -> Vec<HeldOutResult> {
     let of_device = |(at, device): (usize, &Device)| {
         let own = asked.iter().filter(|(tried, _)| tried.device == at);
         let (of, answered): (Vec<Of>, Vec<Answered>) =
             own.map(|(tried, answered)| ((kernel, table, *tried), answered.clone())).unzip();
-        (of.len() >= FEWEST).then(|| told((&device.name, Objective::Time), HeldOut::InTurn, &of, &answered))
+        (of.len() >= MIN_PROBLEMS).then(|| told((&device.name, Objective::Time), HeldOut::InTurn, &of, &answered))
     };
     table.devices.iter().enumerate().filter_map(of_device).collect()
 }
@@ -112,13 +119,13 @@ pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[(&MeasuredProblem, Answe
 type Of<'a> = (&'a Kernel, &'a Table, &'a MeasuredProblem);
 
 /// What the answers to problems are worth.
-fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], answered: &[Answered]) -> Shown {
+fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], answered: &[Answered]) -> HeldOutResult {
     let kernels: BTreeSet<String> = of.iter().map(|(kernel, ..)| kernel.name.clone()).collect();
     let shapes: BTreeSet<String> =
         of.iter().map(|(kernel, _, tried)| format!("{} {}", kernel.name, kernel.shape(&tried.problem))).collect();
     let data: BTreeSet<&String> = of.iter().map(|(_, table, tried)| &table.hashes[tried.dataset]).collect();
     let risks: Vec<f64> = answered.iter().map(|a| a.risk).filter(|risk| risk.is_finite()).collect();
-    Shown {
+    HeldOutResult {
         kernels: kernels.into_iter().collect(),
         device: device.into(),
         objective,
@@ -126,20 +133,20 @@ fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], an
         problems: of.len(),
         shapes: shapes.len(),
         worth: worth(answered, of.iter().all(|(.., tried)| tried.tuned().is_some())),
-        least: percentile(answered.iter().map(|a| a.probability), MARKED),
-        riskiest: (risks.len() == answered.len()).then(|| percentile(risks.into_iter(), 1.0 - MARKED)),
+        least: percentile(answered.iter().map(|a| a.probability), UNSURE_SHARE),
+        riskiest: (risks.len() == answered.len()).then(|| percentile(risks.into_iter(), 1.0 - UNSURE_SHARE)),
         data: data.into_iter().cloned().collect(),
     }
 }
 
 /// Sizes that a model learned from, by its own data among a table's; `None` where none of them are.
-fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option<Reach> {
+fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option<TrainingRange> {
     let learned = |tried: &&MeasuredProblem| {
         is_own(table, meta, tried) && meta.split.part(&kernel.shape(&tried.problem)) != Part::Test
     };
     let least = |tried: &MeasuredProblem| tried.costs(Objective::Time).first().map(|(_, us)| *us);
     let of = |tried: &'a MeasuredProblem| (&tried.problem, table.devices[tried.device].name.as_str(), least(tried));
-    Reach::of(kernel, table.tried.iter().filter(learned).map(of))
+    TrainingRange::from_problems(kernel, table.tried.iter().filter(learned).map(of))
 }
 
 fn is_own(table: &Table, meta: &Meta, tried: &MeasuredProblem) -> bool {
@@ -195,17 +202,17 @@ pub fn answer(
     Ok(Answered { shares: [live, share(replayed.first())], probability, risk })
 }
 
-fn worth(answered: &[Answered], is_tuned: bool) -> Worth {
+fn worth(answered: &[Answered], is_tuned: bool) -> HeldOutScore {
     let of = |at: usize| answered.iter().filter_map(move |a| a.shares[at]);
     let mean = |at: usize| of(at).sum::<f64>() / of(at).count().max(1) as f64;
     if is_tuned {
-        return Worth::Tuned { first: mean(0), five: mean(1) };
+        return HeldOutScore::Tuned { first: mean(0), five: mean(1) };
     }
     let (at, among) = match of(0).count() as f64 >= LIVE * answered.len() as f64 {
-        true => (0, Among::Legal),
-        false => (1, Among::Measured),
+        true => (0, CandidatePool::Legal),
+        false => (1, CandidatePool::Measured),
     };
-    Worth::Best { mean: mean(at), p10: percentile(of(at), 0.1), among }
+    HeldOutScore::Best { mean: mean(at), p10: percentile(of(at), 0.1), among }
 }
 
 fn percentile(values: impl Iterator<Item = f64>, share: f64) -> f64 {

@@ -252,7 +252,7 @@ pub fn judging(
     let (mut configs, mut scored) = (0, 0);
     for problem in &problems {
         let found = predictor.exhaustive(problem, &Query { top: 10, threads, ..Query::new(device) })?;
-        (configs, scored) = (configs + found.judged, scored + found.scored);
+        (configs, scored) = (configs + found.considered, scored + found.scored);
     }
     let seconds = began.elapsed().as_secs_f64();
     Ok(Judging { problems: count, configs, scored, threads, seconds, per_second: configs as f64 / seconds })

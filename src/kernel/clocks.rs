@@ -53,7 +53,7 @@ impl ClockExprs {
     }
 
     /// The clocks in an environment of slots; 0 is left to the driver.
-    pub(crate) fn of(&self, env: &[f64]) -> Clocks {
+    pub(crate) fn eval(&self, env: &[f64]) -> Clocks {
         let mhz = |expr: &Option<Expr>| expr.as_ref().map(|e| e.eval(env) as u32).filter(|mhz| *mhz > 0);
         Clocks { core_mhz: mhz(&self.core), memory_mhz: mhz(&self.memory) }
     }

@@ -321,7 +321,7 @@ impl Kernel {
 
     /// Clocks at which a config is measured.
     pub fn clocks_of(&self, problem: &Problem, device: Option<&Device>, config: &Config) -> Clocks {
-        self.clocks.as_ref().map_or(Clocks::default(), |clocks| clocks.of(&self.env_of(problem, device, config)))
+        self.clocks.as_ref().map_or(Clocks::default(), |clocks| clocks.eval(&self.env_of(problem, device, config)))
     }
 
     /// The part of [`Kernel::defines`] that comes from the problem: one per compiled choice.

@@ -190,7 +190,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub(crate) fn of(
+    pub(crate) fn from_spec(
         spec: &KernelSpec,
         base: &BaseSpec,
         define: &BTreeMap<String, String>,

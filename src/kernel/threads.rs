@@ -14,7 +14,7 @@ pub fn cores() -> usize {
 ///
 /// # Errors
 /// [`Error::Failed`] where threads cannot be started.
-pub fn apart<A: Send>(threads: usize, work: impl FnOnce() -> A + Send) -> Result<A> {
+pub fn run_in_pool<A: Send>(threads: usize, work: impl FnOnce() -> A + Send) -> Result<A> {
     // a browser starts none
     if cfg!(target_family = "wasm") {
         return Ok(work());
@@ -37,5 +37,5 @@ pub fn on_threads<T: Sync, A: Send>(
         return items.iter().map(make).collect();
     }
     let make = &make;
-    apart(threads.min(items.len()), || items.par_iter().with_max_len(1).map(make).collect())?
+    run_in_pool(threads.min(items.len()), || items.par_iter().with_max_len(1).map(make).collect())?
 }

@@ -51,11 +51,11 @@ mod predictor;
 pub mod search;
 pub mod trees;
 
-pub use confidence::on_device::{Grounds, TimeBasis, device_for};
+pub use confidence::device::{Grounds, TimeBasis, device_for};
 pub use model::quality::Quality;
 pub use model::settings::{Hparams, Settings};
 pub use model::trained::{Meta, Model};
-pub use posterior::{Informed, Known};
+pub use posterior::{MeasuredConfig, Prediction};
 pub use predictor::Predictor;
 pub use search::Acquisition;
 pub use search::candidate::{Candidate, Scored};

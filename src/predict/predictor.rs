@@ -1,25 +1,25 @@
 //! Prediction: the network's scores in the beam, within the legal space.
 
 use crate::clock::Instant;
-use crate::confidence::calibration::{Calibration, Place, ScoredProblem};
+use crate::confidence::calibration::{BestRank, Calibration, ScoredProblem};
+use crate::confidence::device_calibration::{DeviceCalibration, PlattScaling};
+use crate::confidence::held_out::{HeldOutResult, TrainingRange};
 use crate::confidence::opinion_pool::{EQUAL, PoolWeights, pooled_score};
-use crate::confidence::shown::{Reach, Shown};
-use crate::confidence::trust::{Line, Trust};
-use crate::distilled::answer::Small;
+use crate::distilled::model::DistilledModel;
 use crate::distilled::network::Network;
-use crate::distilled::room::Room;
+use crate::distilled::scratch::Scratch;
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::model::trained::{Meta, Model};
 use crate::network::ensemble::Ensemble;
 use crate::network::weights::NetworkWeights;
-use crate::posterior::likeness::Likeness;
-use crate::posterior::profiles::Profiles;
+use crate::posterior::cost_neighbours::CostNeighbours;
+use crate::posterior::error_model::ErrorModel;
 use crate::search::candidate::{Candidate, Scored};
-use crate::search::decoder::{AskedPrefix, Decoder};
+use crate::search::decoder::{Decoder, PrefixScores};
 use crate::search::query::Query;
 use crate::trees::gbdt::{Trees, TreesInStep};
 use seqtune_kernel::error::{Result, input};
-use seqtune_kernel::threads::{apart, on_threads};
+use seqtune_kernel::threads::{on_threads, run_in_pool};
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use std::sync::Arc;
 
@@ -29,23 +29,23 @@ pub struct Predictor {
     engine: Engine,
     pub(crate) calibration: Option<Calibration>,
     /// `None` of probabilities as the model states them.
-    pub(crate) trust: Option<Trust>,
+    pub(crate) device_calibration: Option<DeviceCalibration>,
     pub(crate) devices: Vec<Device>,
-    likeness: Option<Likeness>,
-    pub(crate) shown: Vec<Shown>,
-    pub(crate) reach: Option<Reach>,
+    error_model: Option<ErrorModel>,
+    pub(crate) held_out: Vec<HeldOutResult>,
+    pub(crate) training_range: Option<TrainingRange>,
 }
 
 /// What answers.
 enum Engine {
     /// Networks with re-rankers, and boosted trees.
-    Whole(Ensemble, Vec<TreesInStep>),
+    Full(Ensemble, Vec<TreesInStep>),
     /// The small decoder that they were distilled into.
     Distilled(Box<Network>),
 }
 
 /// Problems per batch: so few that the buffers of a step stay in the cache and below the size that malloc maps anew.
-const BATCH: usize = 12;
+const PROBLEMS_PER_BATCH: usize = 12;
 
 impl Predictor {
     /// Refuses a model that was made for another kernel or space.
@@ -53,19 +53,30 @@ impl Predictor {
     /// # Errors
     /// [`Error::Mismatch`](crate::Error::Mismatch) where the model was made for another kernel or another version of it.
     pub fn new(kernel: &Kernel, model: &Model) -> Result<Predictor> {
-        let Meta { vocab, hparams, members, calibration, trust, devices, likeness, shown, reach, .. } = &model.meta;
+        let Meta {
+            vocab,
+            hparams,
+            members,
+            calibration,
+            device_calibration,
+            devices,
+            error_models,
+            held_out,
+            training_ranges,
+            ..
+        } = &model.meta;
         let featurizer = Featurizer::new(&Arc::new(vocab.clone()), kernel)?;
         let trees = || model.trees.iter().filter(|trees| trees.kernel() == kernel.name);
         trees().try_for_each(|trees| trees.check(kernel))?;
-        if model.profiles.iter().any(|profiles| profiles.kernel == kernel.name && !profiles.is_sound(kernel)) {
+        if model.neighbours.iter().any(|neighbours| neighbours.kernel == kernel.name && !neighbours.is_sound(kernel)) {
             return input(format!(
                 "the model's profiles of kernel {} are damaged, or of another version of it: train it again",
                 kernel.name
             ));
         }
-        let profiles = |trees: &Trees| {
-            let of = |p: &&Arc<Profiles>| p.kernel == kernel.name && p.objective == trees.objective();
-            model.profiles.iter().find(of).cloned()
+        let neighbours_of = |trees: &Trees| {
+            let fits = |p: &&Arc<CostNeighbours>| p.kernel == kernel.name && p.objective == trees.objective();
+            model.neighbours.iter().find(fits).cloned()
         };
         let engine = match model.meta.distilled {
             Some(_) => {
@@ -74,24 +85,24 @@ impl Predictor {
             }
             None => {
                 let ensemble = Ensemble::new(hparams, &model.weights, *members)?;
-                Engine::Whole(ensemble, trees().map(|trees| trees.in_step(profiles(trees))).collect())
+                Engine::Full(ensemble, trees().map(|trees| trees.in_step(neighbours_of(trees))).collect())
             }
         };
         Ok(Predictor {
             featurizer,
             engine,
             calibration: *calibration,
-            trust: Some(trust.clone()),
+            device_calibration: Some(device_calibration.clone()),
             devices: devices.clone(),
-            likeness: likeness.iter().find(|l| l.kernel == kernel.name).cloned(),
-            shown: shown.iter().filter(|s| s.kernels.contains(&kernel.name)).cloned().collect(),
-            reach: reach.iter().find(|r| r.kernel == kernel.name).cloned(),
+            error_model: error_models.iter().find(|l| l.kernel == kernel.name).cloned(),
+            held_out: held_out.iter().filter(|s| s.kernels.contains(&kernel.name)).cloned().collect(),
+            training_range: training_ranges.iter().find(|r| r.kernel == kernel.name).cloned(),
         })
     }
 
     /// With probabilities as the model states them, whatever they are worth on a device: what corrections are learned of.
     pub fn uncorrected(self) -> Predictor {
-        Predictor { trust: None, ..self }
+        Predictor { device_calibration: None, ..self }
     }
 
     /// As [`Predictor::predict`], with times and joules as they are estimated, whatever they are worth on the device: to compare configs by,
@@ -117,18 +128,18 @@ impl Predictor {
 
     /// What the beam finds of each problem: probabilities are those that it shares out itself.
     pub(crate) fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
-        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+        let batches: Vec<&[Problem]> = problems.chunks(PROBLEMS_PER_BATCH).collect();
         let answers = match &self.engine {
-            Engine::Whole(..) => {
+            Engine::Full(..) => {
                 let decoder = Decoder { parallel: query.threads > 1 && batches.len() == 1, ..self.decoder()? };
                 match decoder.parallel {
-                    true => vec![apart(query.threads, || decoder.batch(batches[0], query, None))??],
+                    true => vec![run_in_pool(query.threads, || decoder.batch(batches[0], query, None))??],
                     false => on_threads(&batches, query.threads, |batch| decoder.batch(batch, query, None))?,
                 }
             }
             Engine::Distilled(network) => on_threads(&batches, query.threads, |batch| {
-                let mut room = Room::default();
-                batch.iter().map(|problem| self.ask(network, problem, query, &mut room)).collect::<Result<Vec<_>>>()
+                let mut scratch = Scratch::default();
+                batch.iter().map(|problem| self.ask(network, problem, query, &mut scratch)).collect::<Result<Vec<_>>>()
             })?,
         };
         Ok(answers.into_iter().flatten().collect())
@@ -142,7 +153,7 @@ impl Predictor {
         configs: &[Config],
     ) -> Result<Vec<Candidate>> {
         let answer = match &self.engine {
-            Engine::Whole(..) => self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0),
+            Engine::Full(..) => self.decoder()?.batch(std::slice::from_ref(problem), query, Some(configs))?.remove(0),
             Engine::Distilled(network) => {
                 let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
                 self.small(network).rank(&instance, query.objective, configs, query.top)?
@@ -156,26 +167,32 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) of a distilled model.
-    pub fn asked(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<AskedPrefix>>> {
-        let batches: Vec<&[Problem]> = problems.chunks(BATCH).collect();
+    pub fn prefix_scores(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<PrefixScores>>> {
+        let batches: Vec<&[Problem]> = problems.chunks(PROBLEMS_PER_BATCH).collect();
         let decoder = self.decoder()?;
-        let asked = on_threads(&batches, query.threads, |batch| {
+        let scores = on_threads(&batches, query.threads, |batch| {
             let instance = |problem: &Problem| Instance::new(&self.featurizer.kernel, problem, query.device);
             let instances: Vec<Instance> = batch.iter().map(instance).collect();
-            decoder.asked(&instances, query.objective, query.width)
+            decoder.prefix_scores(&instances, query.objective, query.width)
         })?;
-        Ok(asked.into_iter().flatten().collect())
+        Ok(scores.into_iter().flatten().collect())
     }
 
     /// The answer of the small decoder to one problem.
-    fn ask(&self, network: &Network, problem: &Problem, query: &Query, room: &mut Room) -> Result<Vec<Candidate>> {
+    fn ask(
+        &self,
+        network: &Network,
+        problem: &Problem,
+        query: &Query,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Candidate>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
         instance.check(problem, query.device)?;
-        self.small(network).predict(&instance, query.objective, (query.top, query.width), room)
+        self.small(network).predict(&instance, query.objective, (query.top, query.width), scratch)
     }
 
-    fn small<'a>(&'a self, network: &'a Network) -> Small<'a> {
-        Small { featurizer: &self.featurizer, network, calibration: self.calibration }
+    fn small<'a>(&'a self, network: &'a Network) -> DistilledModel<'a> {
+        DistilledModel { featurizer: &self.featurizer, network, calibration: self.calibration }
     }
 
     /// Scores given configs of one problem; each must be legal.
@@ -191,7 +208,7 @@ impl Predictor {
     ) -> Result<Vec<Scored>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         match &self.engine {
-            Engine::Whole(..) => self.decoder()?.score(&instance, objective, configs),
+            Engine::Full(..) => self.decoder()?.score(&instance, objective, configs),
             Engine::Distilled(network) => self.small(network).score(&instance, objective, configs),
         }
     }
@@ -223,15 +240,15 @@ impl Predictor {
     pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Result<Option<Config>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         match &self.engine {
-            Engine::Whole(..) => Ok(self.decoder()?.greedy(&instance, unbroken)),
+            Engine::Full(..) => Ok(self.decoder()?.greedy(&instance, unbroken)),
             Engine::Distilled(network) => Ok(self.small(network).greedy(&instance, unbroken)),
         }
     }
 
     /// Where the best of configs stands whose costs are known, by probabilities that are not corrected for the device; `None` without
     /// calibration.
-    pub fn place(&self, known: &ScoredProblem) -> Option<Place> {
-        known.place(&self.calibration?)
+    pub fn best_rank(&self, known: &ScoredProblem) -> Option<BestRank> {
+        known.best_rank(&self.calibration?)
     }
 
     /// What candidates are ranked by, the higher the better: likelihood, re-ranker and trees together.
@@ -245,23 +262,25 @@ impl Predictor {
     }
 
     /// Whether it was trained on a device of this name.
-    pub fn saw(&self, device: &Device) -> bool {
+    pub fn trained_on(&self, device: &Device) -> bool {
         device.is_among(&self.devices)
     }
 
     /// What the probabilities that the model states are worth on a device.
-    pub(crate) fn line(&self, device: &Device) -> Line {
-        self.trust.as_ref().map_or(Line::SAME, |trust| trust.line(device, &self.devices))
+    pub(crate) fn device_scaling(&self, device: &Device) -> PlattScaling {
+        self.device_calibration
+            .as_ref()
+            .map_or(PlattScaling::IDENTITY, |calibration| calibration.scaling(device, &self.devices))
     }
 
     /// Whether every legal config can be re-ranked: of a model that learned from whole sweeps.
     pub fn reranks(&self) -> bool {
-        matches!(&self.engine, Engine::Whole(ensemble, _) if ensemble.reranks())
+        matches!(&self.engine, Engine::Full(ensemble, _) if ensemble.reranks())
     }
 
     /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
     pub fn has_trees(&self, objective: Objective) -> bool {
-        matches!(&self.engine, Engine::Whole(_, trees) if trees.iter().any(|trees| trees.objective == objective))
+        matches!(&self.engine, Engine::Full(_, trees) if trees.iter().any(|trees| trees.objective == objective))
     }
 
     /// Whether the small decoder answers that a whole model was distilled into.
@@ -280,8 +299,8 @@ impl Predictor {
     }
 
     /// How its errors go together; `None` where it did not learn that.
-    pub fn likeness(&self) -> Option<&Likeness> {
-        self.likeness.as_ref()
+    pub fn error_model(&self) -> Option<&ErrorModel> {
+        self.error_model.as_ref()
     }
 
     pub(crate) fn parameters(&self) -> usize {
@@ -289,9 +308,9 @@ impl Predictor {
     }
 
     /// The small decoder, where it is what answers.
-    pub(crate) fn distilled(&self) -> Option<Small<'_>> {
+    pub(crate) fn distilled(&self) -> Option<DistilledModel<'_>> {
         match &self.engine {
-            Engine::Whole(..) => None,
+            Engine::Full(..) => None,
             Engine::Distilled(network) => Some(self.small(network)),
         }
     }
@@ -302,7 +321,7 @@ impl Predictor {
     /// [`Error::Input`](crate::Error::Input) where the model is a small decoder.
     pub(crate) fn decoder(&self) -> Result<Decoder<'_>> {
         match &self.engine {
-            Engine::Whole(ensemble, trees) => Ok(Decoder {
+            Engine::Full(ensemble, trees) => Ok(Decoder {
                 featurizer: &self.featurizer,
                 ensemble,
                 trees,

@@ -42,14 +42,14 @@ impl Engine {
         let (kernel, device) = (kernel.0.clone(), device.0.clone());
         let predictor = py.detach(|| Predictor::new(&kernel, &model)).or_raise(py)?;
         let names = Names::of(py, &kernel);
-        let on = Arc::new(On { device: device.name.clone(), is_learned: predictor.saw(&device) });
+        let on = Arc::new(On { device: device.name.clone(), is_learned: predictor.trained_on(&device) });
         Ok(Engine { predictor, model, kernel, device, names, on })
     }
 
     /// Whether the model was trained on the device.
     #[getter]
     fn saw(&self) -> bool {
-        self.predictor.saw(&self.device)
+        self.predictor.trained_on(&self.device)
     }
 
     /// Of a device that the model never saw a sentence that says so, with what that costs; else `None`.
@@ -61,7 +61,7 @@ impl Engine {
     /// What was shown of the model on the device for an objective, as JSON; `None` where that was not recorded.
     fn shown(&self, py: Python<'_>, objective: &str) -> PyResult<Option<String>> {
         let objective: Objective = objective.parse::<Objective>().or_raise(py)?;
-        let shown = self.predictor.shown(&self.device, objective);
+        let shown = self.predictor.held_out_result(&self.device, objective);
         Ok(shown.and_then(|shown| serde_json::to_string(shown).ok()))
     }
 
@@ -94,7 +94,7 @@ impl Engine {
         }
         let problem = problem_of(&self.kernel, problem)?;
         let query = self.query(py, &ask)?;
-        let found = py.detach(|| self.predictor.cover(&problem, &query, share)).or_raise(py)?;
+        let found = py.detach(|| self.predictor.credible_set(&problem, &query, share)).or_raise(py)?;
         Ok(self.predictions(&problem, &query, found))
     }
 
@@ -163,7 +163,7 @@ impl Engine {
             joules: known(c.joules),
             log_probability: c.log_probability,
             on: self.on.clone(),
-            time_basis: TimeBasis::of(c.time_us, least).word(),
+            time_basis: TimeBasis::new(c.time_us, least).word(),
         };
         candidates.into_iter().map(shown).collect()
     }

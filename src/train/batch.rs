@@ -184,7 +184,7 @@ impl Batch {
         let Sizes { problems: b, nodes: m, steps: t, width, .. } = sizes;
         let n = b * rows;
         Batch {
-            kernel: featurizer.of,
+            kernel: featurizer.kernel_index,
             sizes,
             source: shaped(&source, &[b, source.len() / b]),
             steps: Steps {

@@ -4,7 +4,7 @@
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
 use crate::pool::{self, RankedProblem};
-use seqtune_predict::confidence::{Calibration, First, LOSS, Line, PoolWeights, RISK, ScoredProblem};
+use seqtune_predict::confidence::{Calibration, LOSS, PlattScaling, PoolWeights, RISK, ScoredProblem, TopPrediction};
 use seqtune_predict::numeric::softmax::{distribution, softmax};
 
 /// Probabilities that the temperature is searched between, and steps of the golden section.
@@ -34,12 +34,12 @@ struct Ranked<'a> {
 }
 
 impl Ranked<'_> {
-    fn first(&self, calibration: &Calibration) -> Option<First> {
-        First::of(&self.scores, &calibration.probabilities(&self.scores), self.costs)
+    fn top_prediction(&self, calibration: &Calibration) -> Option<TopPrediction> {
+        TopPrediction::from_scores(&self.scores, &calibration.probabilities(&self.scores), self.costs)
     }
 
-    fn first_at(&self, temperature: f64) -> Option<First> {
-        First::of(&self.scores, &softmax(&self.scores, temperature), self.costs)
+    fn first_at(&self, temperature: f64) -> Option<TopPrediction> {
+        TopPrediction::from_scores(&self.scores, &softmax(&self.scores, temperature), self.costs)
     }
 }
 
@@ -66,7 +66,7 @@ fn by_heart(known: &[&ScoredProblem]) -> Option<Calibration> {
         false if by_profiles(known) => PROFILES,
         false => BY_HEART,
     };
-    let (slope, offset, threshold) = (Line::SAME.slope, Line::SAME.offset, Some(NEVER));
+    let (slope, offset, threshold) = (PlattScaling::IDENTITY.slope, PlattScaling::IDENTITY.offset, Some(NEVER));
     let (problems, configs) = (known.len(), Some(configs));
     Some(Calibration { weights, temperature: DOUBT, slope, offset, threshold, problems, configs })
 }
@@ -92,11 +92,11 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
         known.into_iter().map(|k| Ranked { scores: k.scores(&weights), costs: &k.costs }).collect();
     let temperature = fit_temperature(&known);
     // held to the plain line as strongly as two problems would
-    let firsts: Vec<First> = known.iter().filter_map(|k| k.first_at(temperature)).collect();
-    let Line { slope, offset } = Line::of(&firsts, Line::SAME, [0.5; 2]);
+    let firsts: Vec<TopPrediction> = known.iter().filter_map(|k| k.first_at(temperature)).collect();
+    let PlattScaling { slope, offset } = PlattScaling::fit(&firsts, PlattScaling::IDENTITY, [0.5; 2]);
     let problems = known.len();
     let mut fitted = Calibration { weights, temperature, slope, offset, threshold: None, problems, configs };
-    fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.first(&fitted)).collect()));
+    fitted.threshold = Some(fit_threshold(known.iter().filter_map(|k| k.top_prediction(&fitted)).collect()));
     Some(fitted)
 }
 
@@ -127,7 +127,7 @@ fn fit_temperature(known: &[Ranked]) -> f64 {
 }
 
 /// The lowest probability above which no more than [`RISK`] of the first choices lose more than [`LOSS`].
-fn fit_threshold(mut firsts: Vec<First>) -> f64 {
+fn fit_threshold(mut firsts: Vec<TopPrediction>) -> f64 {
     firsts.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     let (mut lossy, mut threshold) = (0.0, NEVER);
     for (i, first) in firsts.iter().enumerate() {
@@ -188,7 +188,7 @@ mod tests {
         };
         let known: Vec<ScoredProblem> = (0..12).map(problem).collect();
         let fitted = fit(&known, Some(0.05)).unwrap();
-        let said = known[0].first(&fitted).unwrap().probability;
+        let said = known[0].top_prediction(&fitted).unwrap().probability;
         assert!((0.85..0.96).contains(&said), "{said}");
     }
 
@@ -200,12 +200,13 @@ mod tests {
             let found = fitted.temperature / (4.0 * fitted.weights[0]);
             assert!((found / temperature).ln().abs() < within, "{temperature}: {fitted:?}");
             let error = |by: &Calibration| {
-                let firsts: Vec<First> = drawn(temperature, 4_000).iter().filter_map(|k| k.first(by)).collect();
+                let firsts: Vec<TopPrediction> =
+                    drawn(temperature, 4_000).iter().filter_map(|k| k.top_prediction(by)).collect();
                 calibration_error(&firsts)
             };
             assert!(error(&fitted) < 0.03);
-            let firsts = |count: usize| -> Vec<First> {
-                drawn(temperature, count).iter().filter_map(|k| k.first(&fitted)).collect()
+            let firsts = |count: usize| -> Vec<TopPrediction> {
+                drawn(temperature, count).iter().filter_map(|k| k.top_prediction(&fitted)).collect()
             };
             let by_chance = [4_000, 400, 40].map(|count| calibration_error_by_chance(&firsts(count)));
             assert!(by_chance[0] < 0.025 && by_chance[2] > 0.05 && by_chance.is_sorted(), "{by_chance:?}");
@@ -227,10 +228,10 @@ mod tests {
     fn answers_above_the_threshold_keep_the_stated_risk_and_more_would_not() {
         let known = drawn(0.5, 4_000);
         let fitted = fit(&known, Some(0.01)).unwrap();
-        let firsts: Vec<First> = known.iter().filter_map(|k| k.first(&fitted)).collect();
+        let firsts: Vec<TopPrediction> = known.iter().filter_map(|k| k.top_prediction(&fitted)).collect();
         let threshold = fitted.threshold.unwrap();
         let risk = |above: f64| {
-            let sure: Vec<&First> = firsts.iter().filter(|f| f.probability >= above).collect();
+            let sure: Vec<&TopPrediction> = firsts.iter().filter(|f| f.probability >= above).collect();
             (sure.iter().filter(|f| f.lost > LOSS).count() as f64 / sure.len() as f64, sure.len())
         };
         let (kept, count) = risk(threshold);

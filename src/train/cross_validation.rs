@@ -18,7 +18,7 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel};
-use seqtune_predict::confidence::First;
+use seqtune_predict::confidence::TopPrediction;
 use seqtune_predict::model::{Part, Split};
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Model, Predictor, Query, Scored, Settings};
@@ -112,7 +112,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
 
 /// How true the probabilities of first choices are; `None` of none.
 fn trueness(judged: &[Judged]) -> Option<CalibrationError> {
-    let firsts: Vec<First> = judged.iter().filter_map(|j| Some(j.said?.first)).collect();
+    let firsts: Vec<TopPrediction> = judged.iter().filter_map(|j| Some(j.said?.first)).collect();
     (!firsts.is_empty()).then(|| CalibrationError::of(&firsts))
 }
 

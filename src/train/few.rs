@@ -12,7 +12,7 @@ use seqtune_eval::shown::{Answered, answer, in_turn};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Kernel, Objective};
-use seqtune_predict::confidence::Shown;
+use seqtune_predict::confidence::HeldOutResult;
 use seqtune_predict::model::Split;
 use seqtune_predict::{Predictor, Settings};
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ pub struct Judged {
     /// Figures on the sizes that were left out.
     pub figures: LeftOutInTurn,
     /// The same as a model's file tells them, for each device.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<HeldOutResult>,
     /// Passes over the problems that served these best; `None` for the usual number.
     pub epochs: Option<usize>,
 }

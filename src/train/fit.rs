@@ -20,8 +20,8 @@ use seqtune_eval::shown;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Device, Kernel, Objective};
-use seqtune_predict::confidence::{Calibration, Measured, Place, Trust};
-use seqtune_predict::posterior::Likeness;
+use seqtune_predict::confidence::{BestRank, Calibration, DeviceCalibration, MeasuredDevice};
+use seqtune_predict::posterior::ErrorModel;
 use seqtune_predict::{Meta, Model, Predictor, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -105,14 +105,14 @@ fn fit(
     let trained = training.train(progress)?;
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
-    model.profiles = profiles::fit(&plan, true)?;
-    model.meta.trust = trust(&model, &plan)?;
-    model.meta.likeness = likeness(&model, &plan)?;
+    model.neighbours = profiles::fit(&plan, true)?;
+    model.meta.device_calibration = trust(&model, &plan)?;
+    model.meta.error_models = likeness(&model, &plan)?;
     if let (Some(parent), true) = (from, plan.tuned) {
-        model.meta.trust.measured = measured(parent, &plan)?;
+        model.meta.device_calibration.measured = measured(parent, &plan)?;
         // what was learned of other devices' times is still there
-        let own = model.meta.trust.timed.take().unwrap_or_default();
-        model.meta.trust.timed = parent.meta.trust.timed.as_ref().map(|timed| timed | &own);
+        let own = model.meta.device_calibration.timed.take().unwrap_or_default();
+        model.meta.device_calibration.timed = parent.meta.device_calibration.timed.as_ref().map(|timed| timed | &own);
     }
     shown::record(&mut model, corpus, tch::get_num_threads().max(1) as usize)?;
     model.save(folder)?;
@@ -188,10 +188,10 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         parent: plan.parent(),
         scores,
         calibration: None,
-        trust: Trust::default(),
-        likeness: Vec::new(),
-        shown: Vec::new(),
-        reach: Vec::new(),
+        device_calibration: DeviceCalibration::default(),
+        error_models: Vec::new(),
+        held_out: Vec::new(),
+        training_ranges: Vec::new(),
         distilled: None,
         threads: Some(tch::get_num_threads().max(1) as usize),
         tool: env!("CARGO_PKG_VERSION").into(),
@@ -201,7 +201,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         meta,
         weights: tensors::to_arrays(&weights)?,
         trees: prepared.trees.into_iter().map(Arc::new).collect(),
-        profiles: profiles::fit(plan, false)?,
+        neighbours: profiles::fit(plan, false)?,
     })
 }
 
@@ -241,7 +241,7 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
 }
 
 /// How the model's errors go together on the validation problems.
-fn likeness(model: &Model, plan: &Plan) -> Result<Vec<Likeness>> {
+fn likeness(model: &Model, plan: &Plan) -> Result<Vec<ErrorModel>> {
     let mut all = Vec::new();
     if plan.tuned {
         // one config is known of each problem
@@ -262,8 +262,8 @@ const FEW: usize = 200;
 
 /// What likelihoods are worth on devices of which a few problems are learned: what those of the model that is gone on from were worth there,
 /// which had not learned these problems.
-fn measured(parent: &Model, plan: &Plan) -> Result<Vec<Measured>> {
-    let (mut trust, cores) = (parent.meta.trust.clone(), tch::get_num_threads().max(1) as usize);
+fn measured(parent: &Model, plan: &Plan) -> Result<Vec<MeasuredDevice>> {
+    let (mut trust, cores) = (parent.meta.device_calibration.clone(), tch::get_num_threads().max(1) as usize);
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
         let predictor = Predictor::new(kernel, parent)?.uncorrected();
         for (at, device) in table.devices.iter().enumerate() {
@@ -274,7 +274,7 @@ fn measured(parent: &Model, plan: &Plan) -> Result<Vec<Measured>> {
             trust.measured.retain(|m| m.device != device.name || indices.is_empty());
             if !device.is_among(&parent.meta.devices) && (1..=FEW).contains(&indices.len()) {
                 let said = said(&predictor, table, &indices, Objective::Time, cores)?;
-                let places: Vec<Place> = said.iter().map(|s| s.place).collect();
+                let places: Vec<BestRank> = said.iter().map(|s| s.place).collect();
                 trust.measure(device, &parent.meta.devices, &places);
             }
         }
@@ -283,10 +283,10 @@ fn measured(parent: &Model, plan: &Plan) -> Result<Vec<Measured>> {
 }
 
 /// What the likelihoods of a model of tuned configs are worth on the validation problems.
-fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
+fn trust(model: &Model, plan: &Plan) -> Result<DeviceCalibration> {
     if !plan.tuned {
         // calibrated already
-        return Ok(Trust::default());
+        return Ok(DeviceCalibration::default());
     }
     let (mut all, mut timed) = (Vec::new(), BTreeSet::new());
     for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
@@ -294,5 +294,5 @@ fn trust(model: &Model, plan: &Plan) -> Result<Trust> {
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
         all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
-    Ok(Trust { seen: trust_in_seen(&all), timed: Some(timed), ..Trust::default() })
+    Ok(DeviceCalibration { seen: trust_in_seen(&all), timed: Some(timed), ..DeviceCalibration::default() })
 }

@@ -1,7 +1,7 @@
 //! How much each part of a model counts in its opinion pool, learned from problems that it did not learn from.
 
 use seqtune_predict::confidence::opinion_pool::pooled_score;
-use seqtune_predict::confidence::{EQUAL, LEAST, LogProbs, PoolWeights};
+use seqtune_predict::confidence::{EQUAL, LogProbs, MIN_LOG_PROBABILITY, PoolWeights};
 use seqtune_predict::numeric::softmax::softmax;
 
 /// How strongly the weights are held to [`EQUAL`]: as squares of the distance, beside the nats of as many problems.
@@ -25,7 +25,7 @@ impl RankedProblem<'_> {
         let probabilities = softmax(&scores, 1.0);
         let (mut nats, mut wanted, mut mean, mut square) = (0.0, 0.0, 0.0, 0.0);
         for ((opinions, p), target) in self.opinions.iter().zip(&probabilities).zip(&self.target) {
-            let opinion = opinions[by].max(LEAST);
+            let opinion = opinions[by].max(MIN_LOG_PROBABILITY);
             nats -= target * p.max(f64::MIN_POSITIVE).ln();
             wanted += target * opinion;
             mean += p * opinion;

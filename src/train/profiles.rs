@@ -1,4 +1,4 @@
-//! Profiles of problems ([`seqtune_predict::posterior::profiles`]), fitted.
+//! Profiles of problems ([`seqtune_predict::posterior::cost_neighbours`]), fitted.
 
 use crate::plan::{Plan, SHARP};
 use seqtune_data::Table;
@@ -7,8 +7,8 @@ use seqtune_eval::extra_trees::{Samples, Targets, fit as fit_trees};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::features::Instance;
-use seqtune_predict::posterior::Profiles;
-use seqtune_predict::posterior::profiles::{columns, combination, few_combinations, row};
+use seqtune_predict::posterior::CostNeighbours;
+use seqtune_predict::posterior::cost_neighbours::{columns, combination, row, small_space_size};
 use std::sync::Arc;
 
 /// Trees that are fitted: the weights of problems that are like one change little with more.
@@ -19,12 +19,12 @@ const TREES: usize = 200;
 ///
 /// # Errors
 /// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
-pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<Profiles>>> {
+pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<CostNeighbours>>> {
     // what each part of a model counts is learned for all its kernels together
     let ([(kernel, table)], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else {
         return Ok(Vec::new());
     };
-    let Some(combinations) = few_combinations(kernel).filter(|_| kernel.profiles) else { return Ok(Vec::new()) };
+    let Some(combinations) = small_space_size(kernel).filter(|_| kernel.profiles) else { return Ok(Vec::new()) };
     let mut known = problems.train.clone();
     // of very small data the same problems are in both parts
     known.extend(problems.validation.iter().filter(|i| validation_too && !problems.train.contains(i)));
@@ -38,7 +38,7 @@ pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<Profiles>>> {
         let samples = Samples { rows: &rows, columns: columns(kernel), targets: Targets::Vectors(&costs) };
         let forest = fit_trees(&samples, TREES, tch::get_num_threads().max(1) as usize, plan.settings.seed)?;
         let tau = plan.temperature().unwrap_or(SHARP);
-        found.push(Arc::new(Profiles { kernel: kernel.name.clone(), objective: *objective, tau, forest, costs }));
+        found.push(Arc::new(CostNeighbours { kernel: kernel.name.clone(), objective: *objective, tau, forest, costs }));
     }
     Ok(found)
 }

@@ -65,7 +65,7 @@ pub fn learn(corpus: &Corpus) -> Vocab {
     groups.add(&Some("device".into()), OBJECTIVE, Kind::Choice(Objective::ALL.len()));
     let learn = |(name, kind): &(String, Kind)| InputFeature::learn(name, *kind, seen.of(name), INTERVALS);
     vocab.source = groups.0.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
-    let scale = |values: &[f64]| (!values.is_empty()).then(|| Scale::of(values.iter().copied()));
+    let scale = |values: &[f64]| (!values.is_empty()).then(|| Scale::fit(values.iter().copied()));
     (vocab.rate, vocab.efficiency) = (scale(&seen.rates), scale(&seen.efficiencies));
     vocab
 }

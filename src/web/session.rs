@@ -151,7 +151,7 @@ impl Session {
         Ok(json!({
             "problem": kernel.show_problem(problem), "device": device.name, "predictions": shown,
             "unsure": predictor.is_unsure(problem, &query, &candidates), "device_learned": grounds.is_learned,
-            "learned_on": grounds.learned_on, "note": grounds.note(), "shown": predictor.shown(device, Objective::Time),
+            "learned_on": grounds.learned_on, "note": grounds.note(), "shown": predictor.held_out_result(device, Objective::Time),
         }))
     }
 

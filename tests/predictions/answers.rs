@@ -5,7 +5,7 @@ use seqtune_data::{Dataset, MeasuredProblem, Table};
 use seqtune_eval::shown::record;
 use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::model::Part;
-use seqtune_predict::{Candidate, Known, Model, Predictor, Quality, Query};
+use seqtune_predict::{Candidate, MeasuredConfig, Model, Predictor, Quality, Query};
 use serde_json::Value;
 use std::path::Path;
 
@@ -94,7 +94,7 @@ fn what_a_shipped_model_says_was_shown_is_what_its_data_show_and_a_tenth_of_thes
     for (folder, name, files) in LEARNED {
         let (kernel, mut model) = model(folder, name, Quality::Best);
         let table = table(&kernel, files);
-        let stored = model.meta.shown.clone();
+        let stored = model.meta.held_out.clone();
         let again = record(&mut model, &[(kernel.clone(), table.clone())], 2).unwrap();
         assert_eq!(again.len(), stored.len(), "{folder}: scripts/figures/shown.sh records it");
         for (a, b) in again.iter().zip(&stored) {
@@ -159,9 +159,12 @@ fn the_best_measured_config_is_among_the_rows_whatever_is_guessed_to_beat_it() {
         // the slower half was measured
         let costs = tried.costs(Objective::Time);
         let slower = &costs[costs.len() / 2..];
-        let known =
-            |(config, us): &(&Config, f64)| Known { config: (*config).clone(), time_us: Some(*us), joules: None };
-        let known: Vec<Known> = slower.iter().map(known).collect();
+        let known = |(config, us): &(&Config, f64)| MeasuredConfig {
+            config: (*config).clone(),
+            time_us: Some(*us),
+            joules: None,
+        };
+        let known: Vec<MeasuredConfig> = slower.iter().map(known).collect();
         let query = Query::new(&table.devices[tried.device]);
         let found = predictor.predict_measured(&tried.problem, &query, &known).unwrap().candidates;
         let best = found.iter().find(|c| c.config == *slower[0].0).expect("the best measured one");

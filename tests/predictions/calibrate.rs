@@ -47,7 +47,7 @@ fn problems_of_a_new_device_change_what_is_said_there_and_nothing_else() {
     // again: replaced, not learned twice
     assert_eq!(run(&["calibrate", &model, SWEEPS[1]]).2, 0);
     for file in ["model.safetensors", "distilled.safetensors"] {
-        let trust = Meta::load(&folder.path().join("model").join(file)).unwrap().trust;
+        let trust = Meta::load(&folder.path().join("model").join(file)).unwrap().device_calibration;
         let measured: Vec<(&str, usize)> = trust.measured.iter().map(|m| (m.device.as_str(), m.problems)).collect();
         assert_eq!(measured, [(name, 62)]);
     }
@@ -84,7 +84,7 @@ fn tuned_configs_of_a_models_own_devices_change_how_probable_its_configs_are_sai
     assert_eq!(before.0, after.0, "the order stays");
     assert!(after.1 > 1.5 * before.1, "{before:?} {after:?}");
     // again: learned anew, the same
-    let seen = || Meta::load(&file).unwrap().trust.seen.unwrap();
+    let seen = || Meta::load(&file).unwrap().device_calibration.seen.unwrap();
     let once = seen();
     assert_eq!(run(&["calibrate", &path("model"), &path("data/MI50-ConvAsm1x1U.sqt")]).2, 0);
     assert_eq!(once, seen());

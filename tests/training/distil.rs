@@ -66,7 +66,7 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
         let wanted = found.iter().map(|c| c.config.clone()).enumerate().map(wanted).collect();
         let lesson = Lesson::new(&featurizer, &instance, Objective::Time, wanted).unwrap();
         let batch = Batch::new(&featurizer, &[&lesson], 2 * n, &mut ChaCha8Rng::seed_from_u64(1));
-        let answers = tch::no_grad(|| batch.forward(&net, featurizer.of));
+        let answers = tch::no_grad(|| batch.forward(&net, featurizer.kernel_index));
         let (log, costs) = (numbers(&answers.log).unwrap(), numbers(&answers.costs).unwrap());
         for (i, candidate) in found.iter().enumerate() {
             assert!((log[i] as f64 - candidate.log_probability).abs() < 1e-4);
@@ -113,7 +113,7 @@ fn what_is_asked_behind_prefixes_multiplies_to_the_likelihood_and_makes_lessons_
     let device = Device::described("A100").unwrap();
     let problem = kernel.problem("M=300").unwrap();
     let wide = Query { top: 1_000, width: 1_000, ..Query::new(&device) };
-    let asked = predictor.asked(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
+    let asked = predictor.prefix_scores(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
     let found = predictor.predict(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
     for candidate in &found {
         let steps = asked.iter().filter(|asked| candidate.config.0.starts_with(&asked.prefix));

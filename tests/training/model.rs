@@ -54,7 +54,7 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
         assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
         let bases = predictor.time_bases(&problem, &device, &found);
-        let quickest_us = model.meta.reach.iter().find_map(|reach| reach.quickest_us(&device));
+        let quickest_us = model.meta.training_ranges.iter().find_map(|reach| reach.quickest_us(&device));
         for ((found, basis), (scored, config)) in found.iter().zip(bases).zip(&expected) {
             let difference = found.log_probability - scored.log_probability;
             assert!(difference.abs() < 1e-3, "steps with cached keys agree with one pass");
@@ -349,7 +349,7 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
         let problems = [kernel.problem("M=100").unwrap()];
         let found = predictor.predict(&problems, &Query::new(&device)).unwrap();
         let unsure = predictor.is_unsure(&problems[0], &Query::new(&device), &found[0]);
-        assert!(unsure || !model.meta.shown.is_empty(), "an answer is sure though nothing was shown");
+        assert!(unsure || !model.meta.held_out.is_empty(), "an answer is sure though nothing was shown");
         model.meta.calibration.unwrap()
     };
     let by_heart = fitted(20);

@@ -46,7 +46,7 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
         expected.sort_by(|a, b| b.1.total_cmp(&a.1));
         for threads in [1, 2] {
             let exhaustive = predictor.exhaustive(&problem, &Query { top: 5, threads, ..Query::new(&device) }).unwrap();
-            assert_eq!(exhaustive.judged, legal.len() as u64);
+            assert_eq!(exhaustive.considered, legal.len() as u64);
             assert_eq!(exhaustive.best.len(), legal.len().min(5));
             for (found, (config, _)) in exhaustive.best.iter().zip(&expected) {
                 assert_eq!(&found.config, *config);

@@ -231,10 +231,10 @@ fn a_model_that_goes_on_with_a_few_problems_of_another_device_knows_what_it_was_
     assert_eq!(code, 0, "{err}");
     let meta = Model::load(Path::new(&refined)).unwrap().meta;
     assert_eq!(meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["MI50", "RX Vega 56"]);
-    let [measured] = &meta.trust.measured[..] else { panic!("{:?}", meta.trust) };
+    let [measured] = &meta.device_calibration.measured[..] else { panic!("{:?}", meta.device_calibration) };
     assert_eq!(measured.device, "RX Vega 56", "not as true as on the device of all the others");
     assert!((10..=20).contains(&measured.problems), "each once: {}", measured.problems);
-    assert!(meta.trust.seen.is_some());
+    assert!(meta.device_calibration.seen.is_some());
 }
 
 #[test]

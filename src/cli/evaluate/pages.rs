@@ -6,7 +6,7 @@ use seqtune_eval::method::Method;
 use seqtune_eval::{Report, plot, tuned};
 use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
-use seqtune_predict::confidence::First;
+use seqtune_predict::confidence::TopPrediction;
 use std::path::PathBuf;
 
 fn percent(share: f64) -> String {
@@ -87,7 +87,7 @@ pub fn of_tuned(paths: &[PathBuf], reports: &[tuned::Report]) -> Result<Page> {
     let groups: Vec<plot::Group> =
         ["first choice", "among first 5", "among first 10"].into_iter().enumerate().map(group).collect();
     let title = format!("problems whose tuned config is named, mean of {} kernels", reports.len());
-    let firsts: Vec<First> = reports.iter().flat_map(|report| report.firsts.iter().copied()).collect();
+    let firsts: Vec<TopPrediction> = reports.iter().flat_map(|report| report.firsts.iter().copied()).collect();
     let mut sorted: Vec<&tuned::Report> = reports.iter().collect();
     let first = |report: &tuned::Report| row(report, Method::Predict).map_or(0.0, |exact| exact[0]);
     sorted.sort_by(|a, b| first(a).total_cmp(&first(b)));

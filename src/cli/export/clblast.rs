@@ -83,7 +83,8 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     let tables = tables.collect::<Result<Vec<_>>>()?;
     let names: Vec<&str> = known.iter().map(|(kernel, _)| kernel.name.as_str()).collect();
     let digests: Vec<String> = known.iter().map(|(_, model)| model.digest()).collect();
-    let mut grounds: Vec<String> = known.iter().map(|(_, model)| Grounds::of(&model.meta, &device).words()).collect();
+    let mut grounds: Vec<String> =
+        known.iter().map(|(_, model)| Grounds::from_meta(&model.meta, &device).words()).collect();
     grounds.dedup();
     let about = format!(
         "{} of {}, model{} {}; {}",

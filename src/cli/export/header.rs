@@ -160,7 +160,7 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     answer(&format!(
         "{}: {}; {} in a table, all others by a tree of {}; {}",
         args.output.display(),
-        Grounds::of(&model.meta, &device).words(),
+        Grounds::from_meta(&model.meta, &device).words(),
         counted(fixed, "fixed problem"),
         counted(header.leaves(), "leaf"),
         counted(configs, "config")

@@ -232,7 +232,7 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
     if !args.solver.is_empty() {
         if let Some(at) = trained.iter().position(|trained| !trained) {
             wanted.iter().try_for_each(|solver| seqtune_console::inputs::kernel(solver)?.check_device(&device))?;
-            let note = Grounds::of(&metas[at], &device).note().unwrap_or_default();
+            let note = Grounds::from_meta(&metas[at], &device).note().unwrap_or_default();
             warn(&format!("{}: {note}", wanted[at]));
         }
         return Ok((wanted, device));

@@ -30,7 +30,7 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
-use seqtune_predict::confidence::First;
+use seqtune_predict::confidence::TopPrediction;
 use seqtune_predict::features::Featurizer;
 use seqtune_predict::model::Part;
 use seqtune_predict::{Model, Predictor, Query};
@@ -103,7 +103,7 @@ pub struct Report {
     /// How true the model's probabilities of its first choices are.
     pub trueness: CalibrationError,
     /// What that is made of, by problem.
-    pub firsts: Vec<First>,
+    pub firsts: Vec<TopPrediction>,
     /// Whether sets hold the tuned config that are to hold it.
     pub sets: Option<Sets>,
     /// What that is made of.
@@ -174,7 +174,7 @@ pub fn evaluate(
     progress("neighbours");
     rows.push(judge(&asked, Method::NearestNeighbour, &nearest(&asked, ask.threads)?));
     rows.push(judge(&asked, Method::Majority, &majority(&asked)));
-    let firsts: Vec<First> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
+    let firsts: Vec<TopPrediction> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
     let other = ask.retuned.iter().find(|(other, _)| other.name == kernel.name);
     let retuned =
         other.map(|(_, table)| retuned(&asked, table, (&predictor, &by_model), ask.threads)).transpose()?.flatten();
@@ -231,8 +231,9 @@ fn judge_trees(
 }
 
 /// Predicted probability of the first choice, and whether it was right; its cost beside the tuned config was not measured.
-fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<First> {
-    Some(First { probability: answer.first?, best: answer.ranking.first() == Some(tuned(tried)), lost: f64::NAN })
+fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<TopPrediction> {
+    let best = answer.ranking.first() == Some(tuned(tried));
+    Some(TopPrediction { probability: answer.first?, best, lost: f64::NAN })
 }
 
 /// Paired differences of two methods.

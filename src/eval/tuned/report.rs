@@ -7,7 +7,7 @@ use crate::reliability::CalibrationError;
 use crate::sets::{Set, Sets};
 use crate::tuned::solvers::{SolverChoice, Timed, choice};
 use crate::tuned::{MEASURES, Report, Row};
-use seqtune_predict::confidence::First;
+use seqtune_predict::confidence::TopPrediction;
 
 fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
@@ -287,8 +287,8 @@ fn summary(reports: &[&Report]) -> String {
             format!("All {n} problems alike, seqtune less trees: top-1 {first}, top-5 {five}, nats {nats}.\n")
         }
     };
-    let firsts: Vec<First> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
-    let mean_of = |of: &dyn Fn(&First) -> f64| firsts.iter().map(of).sum::<f64>() / firsts.len() as f64;
+    let firsts: Vec<TopPrediction> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
+    let mean_of = |of: &dyn Fn(&TopPrediction) -> f64| firsts.iter().map(of).sum::<f64>() / firsts.len() as f64;
     let trueness = CalibrationError::of(&firsts);
     let timed: Vec<&Timed> = reports.iter().flat_map(|r| &r.timed).collect();
     let sets: Vec<Set> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();

@@ -200,7 +200,7 @@ fn defined(mut base: BTreeMap<String, String>, own: BTreeMap<String, String>) ->
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
     check(&spec, &base)?;
     let define = defined(base.define.clone(), spec.define.clone())?;
-    let told = Told::of(&spec, &base, &define, &files)?;
+    let told = Told::from_spec(&spec, &base, &define, &files)?;
     let fields: Vec<Field> = base.field.into_iter().chain(spec.field).collect();
     let unstated = spec.run.as_ref().map(|_| WorkSpec::default());
     let Some(work) = spec.work.or(base.work).or(unstated) else { return input("there is no [work] table") };

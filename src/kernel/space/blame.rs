@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::space::ConfigSpace;
 
 /// Constraints beyond which none is looked for.
-const MOST: usize = 64;
+const MAX_CONSTRAINTS: usize = 64;
 
 /// In a sentence, the constraints that together leave no config of `kernel` for `problem` on `device`, with what they read; `None` where a
 /// config is legal, or where that cannot be told within the budget of looking ahead.
@@ -16,7 +16,7 @@ const MOST: usize = 64;
 pub fn ruled_out(kernel: &Kernel, problem: &Problem, device: &Device) -> Option<String> {
     let written = kernel.constraints.len() - usize::from(kernel.instances.is_some());
     let is_empty = |kept: &[usize]| nothing_is_legal(kernel, problem, device, kept);
-    let all: Vec<usize> = (0..written.min(MOST)).collect();
+    let all: Vec<usize> = (0..written.min(MAX_CONSTRAINTS)).collect();
     if !is_empty(&all) {
         return None;
     }

@@ -4,7 +4,7 @@
 //! scaling, Guo et al. 2017), and then a line through the log-odds of the first choice (Platt 1999), make the probability of the first choice
 //! how often it is the best. A temperature alone leaves A100 mm too sure where it is sure and too unsure where it is not (docs/log), because
 //! near ties are decided by noise. Below a threshold of that probability an answer is marked unsure, where nothing was shown of the model
-//! ([`crate::confidence::shown`]).
+//! ([`crate::confidence::held_out`]).
 
 use crate::confidence::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::numeric::softmax::softmax;
@@ -18,7 +18,7 @@ pub const LOSS: f64 = 0.1;
 pub const RISK: f64 = 0.05;
 /// More than so many times as many configs are legal as were measured, where these are a sample of the space: some of a whole sweep fail, and some
 /// problems allow more.
-const SAMPLED: u64 = 2;
+const SAMPLE_FACTOR: u64 = 2;
 
 /// How sure a model may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct ScoredProblem {
 
 /// A first choice: its predicted probability, whether it was the best, and the part of the best that it lost.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct First {
+pub struct TopPrediction {
     /// Calibrated probability of the first choice.
     pub probability: f64,
     /// Whether its cost is the lowest of all.
@@ -63,7 +63,7 @@ pub struct First {
 
 /// Where the best config of a problem stands in a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Place {
+pub struct BestRank {
     /// Probability that the ranking gives those ahead of it together.
     pub ahead: f64,
     /// Probability that it gives the config itself; all that is left, where the config was not found.
@@ -88,9 +88,9 @@ impl ScoredProblem {
     }
 
     /// What comes first, as a calibration says; `None` of no configs.
-    pub fn first(&self, calibration: &Calibration) -> Option<First> {
+    pub fn top_prediction(&self, calibration: &Calibration) -> Option<TopPrediction> {
         let scores = self.scores(&calibration.weights);
-        First::of(&scores, &calibration.probabilities(&scores), &self.costs)
+        TopPrediction::from_scores(&scores, &calibration.probabilities(&scores), &self.costs)
     }
 
     /// The configs by their positions, best first, with the probabilities that a calibration gives them.
@@ -107,11 +107,11 @@ impl ScoredProblem {
     }
 
     /// Where the config with the lowest cost stands, as a calibration says; `None` of no configs.
-    pub fn place(&self, calibration: &Calibration) -> Option<Place> {
+    pub fn best_rank(&self, calibration: &Calibration) -> Option<BestRank> {
         let (best, mut ahead) = (self.best()?, 0.0);
         for (position, own) in self.ranked(calibration) {
             if position == best {
-                return Some(Place { ahead, own });
+                return Some(BestRank { ahead, own });
             }
             ahead += own;
         }
@@ -119,12 +119,16 @@ impl ScoredProblem {
     }
 }
 
-impl First {
+impl TopPrediction {
     /// The config with the highest of `scores`, with its probability and what it lost of its cost; `None` of no configs.
-    pub fn of(scores: &[f64], probabilities: &[f64], costs: &[f64]) -> Option<First> {
+    pub fn from_scores(scores: &[f64], probabilities: &[f64], costs: &[f64]) -> Option<TopPrediction> {
         let first = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]))?;
         let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-        Some(First { probability: probabilities[first], best: costs[first] == least, lost: 1.0 - least / costs[first] })
+        Some(TopPrediction {
+            probability: probabilities[first],
+            best: costs[first] == least,
+            lost: 1.0 - least / costs[first],
+        })
     }
 }
 
@@ -146,7 +150,7 @@ impl Calibration {
     /// Whether what was measured is only a sample where so many configs are legal: then the best of all is unknown.
     pub fn is_of_sample(&self, legal: Count) -> bool {
         match (self.configs, legal) {
-            (Some(configs), Count::Exactly(legal)) => legal > SAMPLED * configs as u64,
+            (Some(configs), Count::Exactly(legal)) => legal > SAMPLE_FACTOR * configs as u64,
             _ => true,
         }
     }

@@ -1,16 +1,16 @@
 //! How sure an answer is: calibrated probabilities, corrections by device, held-out results, and the mark `unsure`.
 
 pub(crate) mod calibration;
-mod cover;
-pub mod on_device;
+mod credible_set;
+pub mod device;
+pub(crate) mod device_calibration;
+pub(crate) mod held_out;
+mod known_costs;
 pub mod opinion_pool;
-pub(crate) mod shown;
-pub(crate) mod stated;
-mod sure;
-mod telling;
-pub(crate) mod trust;
+pub(crate) mod stated_probability;
+mod unsure;
 
-pub use calibration::{Calibration, First, LOSS, Place, RISK, ScoredProblem};
-pub use opinion_pool::{EQUAL, LEAST, LogProbs, PoolWeights};
-pub use shown::{Among, FEWEST, HeldOut, MARKED, Reach, Shown, Worth};
-pub use trust::{Line, Measured, Trust};
+pub use calibration::{BestRank, Calibration, LOSS, RISK, ScoredProblem, TopPrediction};
+pub use device_calibration::{DeviceCalibration, MeasuredDevice, PlattScaling};
+pub use held_out::{CandidatePool, HeldOut, HeldOutResult, HeldOutScore, MIN_PROBLEMS, TrainingRange, UNSURE_SHARE};
+pub use opinion_pool::{EQUAL, LogProbs, MIN_LOG_PROBABILITY, PoolWeights};

@@ -15,9 +15,9 @@ pub type PoolWeights = [f64; 4];
 pub const EQUAL: PoolWeights = [0.25; 4];
 
 /// What an opinion says at least: a probability that was rounded to 0 has no logarithm to weigh.
-pub const LEAST: f64 = -1e3;
+pub const MIN_LOG_PROBABILITY: f64 = -1e3;
 
 /// What configs are ranked by, the higher the better.
 pub fn pooled_score(weights: &PoolWeights, opinions: &LogProbs) -> f64 {
-    weights.iter().zip(opinions).map(|(weight, opinion)| weight * opinion.max(LEAST)).sum()
+    weights.iter().zip(opinions).map(|(weight, opinion)| weight * opinion.max(MIN_LOG_PROBABILITY)).sum()
 }

@@ -4,13 +4,13 @@
 //! with the depth, not with the space. No config is more probable than its prefixes, so what lies behind a prefix that is less probable than the
 //! best configs known is judged without a look (branch and bound, Land and Doig 1960).
 
-use crate::distilled::room::{Beam, Work};
+use crate::distilled::scratch::{Beam, Work};
 use crate::distilled::search::Search;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Choices, Config, Objective};
 
 /// Prefixes that the network is asked about at once.
-const TOGETHER: usize = 256;
+const PREFIXES_PER_BATCH: usize = 256;
 
 /// What a walk found.
 pub(crate) struct Found {
@@ -150,7 +150,7 @@ impl Search<'_> {
                 return Ok(());
             }
             self.follow(&mut next, beam, (row, log), choice, numbers);
-            if next.lengths.len() == TOGETHER {
+            if next.lengths.len() == PREFIXES_PER_BATCH {
                 self.walk_behind(&next, found, work, free)?;
                 next.clear();
             }

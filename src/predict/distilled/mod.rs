@@ -2,14 +2,14 @@
 //!
 //! What it is made of stands in [`crate::network::prefix`]; how it is trained, in the package that trains.
 
-pub(crate) mod answer;
+pub(crate) mod comparison;
 pub(crate) mod exhaustive;
-pub(crate) mod level;
+pub(crate) mod model;
 pub(crate) mod network;
-pub(crate) mod room;
 pub(crate) mod score;
+pub(crate) mod scratch;
 pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 
-pub use level::Level;
+pub use comparison::Comparison;

@@ -60,7 +60,7 @@ impl Network {
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where a weight is missing.
     pub fn new(hparams: &Hparams, weights: &NetworkWeights, featurizer: &Featurizer) -> Result<Network> {
-        let (d, of) = (hparams.width, featurizer.of);
+        let (d, kernel_index) = (hparams.width, featurizer.kernel_index);
         let block = |i: usize| -> Result<_> {
             Ok(Block {
                 norm: Norm::new(weights, &format!("block.{i}.norm"))?,
@@ -71,8 +71,9 @@ impl Network {
         let positions = get(weights, "positions", "weight")?;
         let position = |at: usize| positions[featurizer.parameter(at) * d..][..d].to_vec();
         // as they are stored: (outputs, D)
-        let (logits, weigh) = (get(weights, "logits", "weight")?, get(weights, &format!("weigh.{of}"), "weight")?);
-        let bias = (get(weights, "logits", "bias")?, get(weights, &format!("weigh.{of}"), "bias")?);
+        let (logits, weigh) =
+            (get(weights, "logits", "weight")?, get(weights, &format!("weigh.{kernel_index}"), "weight")?);
+        let bias = (get(weights, "logits", "bias")?, get(weights, &format!("weigh.{kernel_index}"), "bias")?);
         let parameters = &featurizer.kernel.parameters;
         let head = |at: usize| {
             let first = featurizer.token(at, 0) as usize;
@@ -83,11 +84,11 @@ impl Network {
             let bias = values.map(|t| bias.0[t]).chain(columns.map(|c| bias.1[c])).collect();
             Head { position: position(at), scores: Linear::of_rows(&rows.collect::<Vec<_>>(), bias), first }
         };
-        let features = linears(weights, "features")?.swap_remove(of);
+        let features = linears(weights, "features")?.swap_remove(kernel_index);
         Ok(Network {
             d,
             encoder: Encoder::new(hparams, weights)?,
-            kernel: of,
+            kernel: kernel_index,
             problem: Linear::new(weights, "problem")?,
             tokens: get(weights, "tokens", "weight")?.to_vec(),
             features,

@@ -1,6 +1,6 @@
 //! Given configs, scored by the small decoder: the likelihood of each among all legal ones.
 
-use crate::distilled::room::Work;
+use crate::distilled::scratch::Work;
 use crate::distilled::search::Search;
 use crate::search::candidate::Scored;
 use seqtune_kernel::error::Result;

@@ -1,7 +1,7 @@
 //! The beam search of the small decoder: the same search as [`crate::search::beam`], with hypotheses as rows of arrays that are used again.
 
 use crate::distilled::network::Network;
-use crate::distilled::room::{Beam, Extension, Room, Work};
+use crate::distilled::scratch::{Beam, Extension, Scratch, Work};
 use crate::features::featurizer::{Featurizer, Instance, set};
 use crate::network::simd::dot;
 use seqtune_kernel::error::Result;
@@ -30,13 +30,13 @@ impl Search<'_> {
         work.env.extend_from_slice(&self.instance.env);
     }
 
-    /// The `width` most probable configs, best first, as far as the beam sees them: in `room.beam`.
+    /// The `width` most probable configs, best first, as far as the beam sees them: in `scratch.beam`.
     ///
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
-    pub(crate) fn run(&self, objective: Objective, width: usize, room: &mut Room) -> Result<()> {
+    pub(crate) fn run(&self, objective: Objective, width: usize, scratch: &mut Scratch) -> Result<()> {
         let sizes = (self.parameters(), self.network.d);
-        let Room { work, beam, next } = room;
+        let Scratch { work, beam, next } = scratch;
         self.begin(objective, work);
         beam.begin(sizes.0, &work.sum);
         self.advance(beam, 0, work)?;

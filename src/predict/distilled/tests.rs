@@ -1,7 +1,7 @@
 //! Tests of the small decoder on made-up weights of the toy kernel.
 
 use crate::Error;
-use crate::distilled::level::Level;
+use crate::distilled::comparison::Comparison;
 use crate::drawn::drawn;
 use crate::network::prefix;
 use crate::network::weights::Array;
@@ -25,9 +25,9 @@ fn small(seed: u64) -> Model {
         (format!("0.{name}"), Array { shape, values })
     };
     let weights = prefix::shapes(&hparams, &whole.meta.vocab).into_iter().map(&mut draw).collect();
-    let level = Level { behind: 0.0, error: 0.0, problems: 9 };
+    let level = Comparison { behind: 0.0, error: 0.0, problems: 9 };
     let meta = Meta { hparams, members: 1, distilled: Some(level), calibration: None, ..whole.meta };
-    Model { meta, weights, trees: Vec::new(), profiles: Vec::new() }
+    Model { meta, weights, trees: Vec::new(), neighbours: Vec::new() }
 }
 
 struct Subject {
@@ -83,10 +83,10 @@ fn judging_every_config_finds_what_the_widest_beam_does_on_any_number_of_threads
         let query = Query { top: 5, width: 1000, ..Query::new(&device) };
         let beam = predictor.predict(std::slice::from_ref(problem), &query).unwrap().remove(0);
         for threads in [1, 3] {
-            let judged = predictor.exhaustive(problem, &Query { threads, ..query }).unwrap();
-            assert!(judged.judged == legal && judged.scored <= legal && judged.scored >= 5.min(legal));
+            let found = predictor.exhaustive(problem, &Query { threads, ..query }).unwrap();
+            assert!(found.considered == legal && found.scored <= legal && found.scored >= 5.min(legal));
             assert_eq!(
-                judged.best.iter().map(|c| &c.config).collect::<Vec<_>>(),
+                found.best.iter().map(|c| &c.config).collect::<Vec<_>>(),
                 beam.iter().map(|c| &c.config).collect::<Vec<_>>()
             );
         }
@@ -111,7 +111,7 @@ fn a_narrow_beam_gives_legal_configs_and_the_widest_first_choice_where_it_is_gre
 fn a_small_decoder_is_stored_beside_the_whole_model_and_read_as_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let read = |quality| Model::load_as(folder.path(), "toy", quality).map(|model| model.meta.distilled.is_some());
-    let behind = Level { behind: 0.5, error: 0.1, problems: 9 };
+    let behind = Comparison { behind: 0.5, error: 0.1, problems: 9 };
     let mut model = small(1);
     model.save(folder.path()).unwrap();
     assert!(read(Quality::Auto).unwrap() && read(Quality::Fast).unwrap(), "alone");

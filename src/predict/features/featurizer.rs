@@ -29,7 +29,7 @@ pub struct Featurizer {
     /// Kernel whose problems and configs are encoded.
     pub kernel: Kernel,
     /// Index of the kernel in the vocabulary.
-    pub of: usize,
+    pub kernel_index: usize,
     origins: Vec<Origin>,
     /// Features that need a parameter: their indices in the kernel.
     late: Vec<usize>,
@@ -60,11 +60,11 @@ impl Featurizer {
     }
 
     fn made_for(vocab: &Arc<Vocab>, kernel: &Kernel) -> Result<Featurizer> {
-        let Some(of) = vocab.kernels.iter().position(|k| k.kernel == kernel.name) else {
+        let Some(kernel_index) = vocab.kernels.iter().position(|k| k.kernel == kernel.name) else {
             let known: Vec<&str> = vocab.kernels.iter().map(|k| k.kernel.as_str()).collect();
             return input(format!("the model was made for {}, not kernel {}", known.join(", "), kernel.name));
         };
-        let kernel_vocab = &vocab.kernels[of];
+        let kernel_vocab = &vocab.kernels[kernel_index];
         if !kernel.has_space(&kernel_vocab.space, kernel_vocab.identity.as_ref()) {
             return Err(another_version(vocab, kernel_vocab, kernel));
         }
@@ -105,11 +105,11 @@ impl Featurizer {
             column += quantity.width() as u16;
         }
         let origins = vocab.source.iter().flatten().map(origin).collect();
-        Ok(Featurizer { vocab: vocab.clone(), kernel: kernel.clone(), of, origins, late, decided, columns })
+        Ok(Featurizer { vocab: vocab.clone(), kernel: kernel.clone(), kernel_index, origins, late, decided, columns })
     }
 
     fn kernel_vocab(&self) -> &KernelVocab {
-        &self.vocab.kernels[self.of]
+        &self.vocab.kernels[self.kernel_index]
     }
 
     /// Vocabulary index of the parameter at `position`; that after the last is "finished".
@@ -272,12 +272,12 @@ impl Featurizer {
 }
 
 /// Why a model of another version of a kernel is refused.
-fn another_version(vocab: &Vocab, of: &KernelVocab, kernel: &Kernel) -> Error {
-    let known: Vec<&str> = of.parameters.iter().map(|p| vocab.parameters[*p as usize].0.as_str()).collect();
-    let differs = kernel.differences(of.identity.as_ref(), None);
+fn another_version(vocab: &Vocab, learned: &KernelVocab, kernel: &Kernel) -> Error {
+    let known: Vec<&str> = learned.parameters.iter().map(|p| vocab.parameters[*p as usize].0.as_str()).collect();
+    let differs = kernel.differences(learned.identity.as_ref(), None);
     let differs = Difference::list(&differs.unwrap_or_else(|| kernel.differences_of_names(&known, None)));
     // data do not rest on features and work
-    let data_stay = of
+    let data_stay = learned
         .identity
         .as_ref()
         .is_some_and(|of| kernel.differences(Some(&of.of_data()), None).is_some_and(|differs| differs.is_empty()));

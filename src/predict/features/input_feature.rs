@@ -18,7 +18,7 @@ pub struct Scale {
 
 impl Scale {
     /// Of the finite values; a constant keeps deviation 1.
-    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Scale {
+    pub fn fit(values: impl Iterator<Item = f64> + Clone) -> Scale {
         let finite = || values.clone().filter(|v| v.is_finite());
         let n = finite().count().max(1) as f64;
         let mean = finite().sum::<f64>() / n;
@@ -70,7 +70,7 @@ pub const INTERVALS: usize = 40;
 /// The same for what a parameter's value decides: it is encoded for every value that may be chosen.
 pub const CHOICE_INTERVALS: usize = 8;
 /// Quantiles of a quantity at most.
-const MOST_EDGES: usize = 1_000;
+const MAX_EDGES: usize = 1_000;
 /// Numbers that a size is encoded by beside its place between the quantiles.
 const SIZE_WIDTH: usize = 22;
 /// Numbers that a real is encoded by.
@@ -90,7 +90,7 @@ impl InputFeature {
             edges.clear();
         }
         let on_axis = |v: &f32| if kind == Kind::Limit { (v + 1.0).log2() as f64 } else { *v as f64 };
-        InputFeature { name: name.into(), kind, scale: Scale::of(values.iter().map(on_axis)), edges }
+        InputFeature { name: name.into(), kind, scale: Scale::fit(values.iter().map(on_axis)), edges }
     }
 
     /// Whether it can be encoded: finite quantiles that rise, no more labels than a choice has.
@@ -99,7 +99,7 @@ impl InputFeature {
         let rises = self.edges.windows(2).all(|pair| pair[0] < pair[1]);
         rises
             && self.edges.iter().all(|edge| edge.is_finite())
-            && self.edges.len() <= MOST_EDGES
+            && self.edges.len() <= MAX_EDGES
             && labels <= MOST_VALUES
     }
 

@@ -26,7 +26,7 @@ impl Sequence {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) where the config is illegal.
-    pub fn new(featurizer: &Featurizer, instance: &Instance, config: &Config, judged: bool) -> Result<Sequence> {
+    pub fn new(featurizer: &Featurizer, instance: &Instance, config: &Config, reranked: bool) -> Result<Sequence> {
         let (mut asked, mut features, mut legal, mut weighed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for at in 0..config.0.len() {
             let prefix = &config.0[..at];
@@ -42,7 +42,7 @@ impl Sequence {
         asked.push(config.0.len() as u8);
         featurizer.step(instance, &config.0, &mut features);
         let mut finished = Vec::new();
-        if judged {
+        if reranked {
             featurizer.encode_config(instance, config, &mut finished);
         }
         Ok(Sequence { config: config.clone(), asked, features, legal, weighed, finished })

@@ -1,14 +1,14 @@
 //! The file of a model: safetensors with weights, trees and, in the metadata, a description and a checksum of all of it.
 
 use crate::network::weights::{Array, Weights};
-use crate::posterior::profiles::Profiles;
+use crate::posterior::cost_neighbours::CostNeighbours;
 use crate::trees::gbdt::Trees;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use seqtune_kernel::error::{Error, Result, input, io};
 use seqtune_kernel::files::{decode_whole, open_regular};
 use seqtune_kernel::hex;
 use seqtune_kernel::limits;
-use seqtune_kernel::threads::{apart, cores};
+use seqtune_kernel::threads::{cores, run_in_pool};
 use seqtune_kernel::unpacking::{Taken, unpack};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// [`Error::Failed`] where the tensors cannot be encoded.
 pub fn encode(
     tensors: &Weights,
-    (trees, profiles): (&[Arc<Trees>], &[Arc<Profiles>]),
+    (trees, neighbours): (&[Arc<Trees>], &[Arc<CostNeighbours>]),
     meta: HashMap<String, String>,
     dtype: Dtype,
 ) -> Result<Vec<u8>> {
@@ -52,7 +52,7 @@ pub fn encode(
             _ => raw.push((name.clone(), Dtype::F16, shape.clone(), half(values))),
         }
     }
-    for (name, bytes) in [(TREES, packed(trees)?), (PROFILES, packed(profiles)?)] {
+    for (name, bytes) in [(TREES, packed(trees)?), (PROFILES, packed(neighbours)?)] {
         raw.extend(bytes.map(|bytes| (name.into(), Dtype::U8, vec![bytes.len()], bytes)));
     }
     let mut meta = meta;
@@ -198,7 +198,7 @@ pub struct Decoded {
     /// Boosted trees by kernel and objective.
     pub trees: Vec<Arc<Trees>>,
     /// Profiles by kernel and objective.
-    pub profiles: Vec<Arc<Profiles>>,
+    pub neighbours: Vec<Arc<CostNeighbours>>,
     /// Metadata as text.
     pub meta: HashMap<String, String>,
 }
@@ -214,15 +214,15 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded> {
     let Some(digits) = digits else { return input("it has no checksum; fetch or train it again") };
     let is_sound = || bytes[digits.clone()] == *checksum(bytes, &digits).as_bytes();
     let packed = |name: &str| tensors.tensor(name).ok().map(|view| view.data());
-    let (trees, profiles) = (packed(TREES), packed(PROFILES));
+    let (trees, neighbours) = (packed(TREES), packed(PROFILES));
     // side by side: most of a program's start is this
     let both = || rayon::join(|| (is_sound(), weights_of(&tensors)), || trees.map(unpacked).transpose());
-    let (found, trees) = apart(cores().min(2), both)?;
+    let (found, trees) = run_in_pool(cores().min(2), both)?;
     let (true, weights) = found else {
         return input("it was changed since it was written, or is damaged; fetch or train it again");
     };
-    let profiles = profiles.map(unpacked).transpose()?.unwrap_or_default();
-    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), profiles, meta })
+    let neighbours = neighbours.map(unpacked).transpose()?.unwrap_or_default();
+    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), neighbours, meta })
 }
 
 /// The weights of a file in single precision.

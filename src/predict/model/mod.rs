@@ -1,7 +1,7 @@
 //! A model as it is stored: its file, its description, how it was trained, and on which part of the data.
 
-mod facts;
 pub mod file_format;
+mod identity;
 pub(crate) mod quality;
 pub(crate) mod settings;
 pub(crate) mod split;

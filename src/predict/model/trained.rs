@@ -1,9 +1,9 @@
 //! A model on disk: one safetensors file with the weights and, in its metadata, everything else.
 
 use crate::confidence::calibration::Calibration;
-use crate::confidence::shown::{Reach, Shown};
-use crate::confidence::trust::Trust;
-use crate::distilled::level::Level;
+use crate::confidence::device_calibration::DeviceCalibration;
+use crate::confidence::held_out::{HeldOutResult, TrainingRange};
+use crate::distilled::comparison::Comparison;
 use crate::features::vocabulary::Vocab;
 use crate::model::file_format::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
 use crate::model::quality::Quality;
@@ -11,8 +11,8 @@ use crate::model::settings::{Hparams, Settings};
 use crate::model::split::Split;
 use crate::network::shapes;
 use crate::network::weights::Weights;
-use crate::posterior::likeness::Likeness;
-use crate::posterior::profiles::Profiles;
+use crate::posterior::cost_neighbours::CostNeighbours;
+use crate::posterior::error_model::ErrorModel;
 use crate::trees::gbdt::Trees;
 use safetensors::tensor::Dtype;
 use seqtune_kernel::error::{Error, Result, input, io, quoted};
@@ -54,20 +54,20 @@ pub struct Meta {
     #[serde(default)]
     pub calibration: Option<Calibration>,
     /// What its probabilities are worth by device.
-    #[serde(default, skip_serializing_if = "Trust::is_empty")]
-    pub trust: Trust,
+    #[serde(rename = "trust", default, skip_serializing_if = "DeviceCalibration::is_empty")]
+    pub device_calibration: DeviceCalibration,
     /// How its errors go together, by kernel; empty where that was not learned.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub likeness: Vec<Likeness>,
+    #[serde(rename = "likeness", default, skip_serializing_if = "Vec::is_empty")]
+    pub error_models: Vec<ErrorModel>,
     /// What was shown of it on problems held out, by kernel, device and objective; empty where that was not recorded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shown: Vec<Shown>,
+    #[serde(rename = "shown", default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<HeldOutResult>,
     /// Sizes that it learned from, by kernel; empty where that was not recorded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reach: Vec<Reach>,
+    #[serde(rename = "reach", default, skip_serializing_if = "Vec::is_empty")]
+    pub training_ranges: Vec<TrainingRange>,
     /// Of a small decoder: how it compares with the whole model that it was distilled from, which `parent` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub distilled: Option<Level>,
+    pub distilled: Option<Comparison>,
     /// Threads of the training: the order of sums, and with it the last digits of weights, depends on them. `None` of a model that was made before
     /// this was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,9 +128,11 @@ impl Meta {
         if let Some(name) = self.kernels().into_iter().find(|name| !is_kernel_name(name)) {
             return input(format!("`{}` is no kernel's name", quoted(name)));
         }
-        self.calibration.map_or(Ok(()), |calibration| calibration.check()).and_then(|()| self.trust.check())?;
-        self.likeness.iter().try_for_each(Likeness::check)?;
-        self.shown.iter().try_for_each(Shown::check)?;
+        self.calibration
+            .map_or(Ok(()), |calibration| calibration.check())
+            .and_then(|()| self.device_calibration.check())?;
+        self.error_models.iter().try_for_each(ErrorModel::check)?;
+        self.held_out.iter().try_for_each(HeldOutResult::check)?;
         if self.distilled.is_some_and(|level| !level.is_sound() || self.members != 1) {
             return input("its comparison with the whole model holds numbers that none finds");
         }
@@ -180,7 +182,7 @@ pub struct Model {
     /// Of models of whole sweeps: for each kernel and objective.
     pub trees: Vec<Arc<Trees>>,
     /// In spaces of few combinations: for each kernel and objective, what answers in the place of the trees.
-    pub profiles: Vec<Arc<Profiles>>,
+    pub neighbours: Vec<Arc<CostNeighbours>>,
 }
 
 impl Model {
@@ -224,7 +226,7 @@ impl Model {
 
     fn bytes(&self) -> Result<Vec<u8>> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
-        encode(&self.weights, (&self.trees, &self.profiles), [(DESCRIPTION.into(), meta)].into(), Dtype::I8)
+        encode(&self.weights, (&self.trees, &self.neighbours), [(DESCRIPTION.into(), meta)].into(), Dtype::I8)
     }
 
     /// Whether a folder holds a model, whole or distilled.
@@ -279,8 +281,8 @@ impl Model {
         match quality {
             _ if !folder.is_dir() => Ok(folder.to_path_buf()),
             Quality::Auto if small.is_file() && whole.is_file() => {
-                let is_level = Meta::load(&small)?.distilled.is_none_or(|level| level.is_level());
-                Ok(if is_level { small } else { whole })
+                let is_on_par = Meta::load(&small)?.distilled.is_none_or(|level| level.is_on_par());
+                Ok(if is_on_par { small } else { whole })
             }
             Quality::Auto if small.is_file() => Ok(small),
             Quality::Best if small.is_file() && !whole.is_file() => {
@@ -365,11 +367,11 @@ impl Model {
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         let whole = || {
             metadata(bytes).and_then(|meta| Meta::refuse_older(&meta))?;
-            let Decoded { weights, trees, profiles, meta } = decode(bytes)?;
+            let Decoded { weights, trees, neighbours, meta } = decode(bytes)?;
             let meta = Meta::parse(&meta)?;
             shapes::check(&meta.hparams, &meta.vocab, meta.members, meta.distilled.is_some(), &weights)
                 .map_err(|e| e.at("its weights; fetch or train it again"))?;
-            Ok(Model { meta, weights, trees, profiles })
+            Ok(Model { meta, weights, trees, neighbours })
         };
         whole().map_err(|e: Error| e.or_kind(Error::Model))
     }

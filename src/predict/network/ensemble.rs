@@ -9,7 +9,7 @@ use crate::numeric::softmax::softmax;
 use rayon::prelude::*;
 use seqtune_kernel::Choice;
 use seqtune_kernel::error::{Result, input};
-use seqtune_kernel::threads::{apart, cores};
+use seqtune_kernel::threads::{cores, run_in_pool};
 
 /// The members of a model, ready to predict.
 pub struct Ensemble(Vec<Transformer>);
@@ -39,7 +39,7 @@ impl Ensemble {
         }
         let network = |i| Transformer::new(hparams, &NetworkWeights::of_member(weights, i));
         let networks = || (0..members).into_par_iter().map(network).collect::<Result<_>>();
-        Ok(Ensemble(apart(cores().min(members), networks)??))
+        Ok(Ensemble(run_in_pool(cores().min(members), networks)??))
     }
 
     /// Encodes `problems` sources of one kernel. If `parallel`, the members compute on several threads, here and in each step.

@@ -87,7 +87,7 @@ impl Reranker {
 }
 
 /// Configs that are scored together, as many as keep the cache warm.
-const TOGETHER: usize = 256;
+const CONFIGS_PER_BATCH: usize = 256;
 
 /// Scores configs of one problem, in the order they come.
 pub struct BatchScorer<'a> {
@@ -115,7 +115,7 @@ impl<'a> BatchScorer<'a> {
         rerankers: impl Iterator<Item = (&'a Reranker, &'a [f32])>,
     ) -> BatchScorer<'a> {
         let (rerankers, sums): (Vec<&Reranker>, Vec<Vec<f32>>) =
-            rerankers.map(|(reranker, summary)| (reranker, reranker.begin(summary, featurizer.of))).unzip();
+            rerankers.map(|(reranker, summary)| (reranker, reranker.begin(summary, featurizer.kernel_index))).unzip();
         BatchScorer {
             featurizer,
             instance,
@@ -141,7 +141,12 @@ impl<'a> BatchScorer<'a> {
                 let d = reranker.norm.width();
                 sums.truncate((at + 1) * d);
                 sums.extend_from_within(at * d..);
-                reranker.choose(self.featurizer.of, token, (columns, &self.numbers), &mut sums[(at + 1) * d..]);
+                reranker.choose(
+                    self.featurizer.kernel_index,
+                    token,
+                    (columns, &self.numbers),
+                    &mut sums[(at + 1) * d..],
+                );
             }
         }
         self.last.clear();
@@ -149,7 +154,7 @@ impl<'a> BatchScorer<'a> {
         for (reranker, (sums, waiting)) in self.rerankers.iter().zip(self.sums.iter().zip(&mut self.waiting)) {
             waiting.extend_from_slice(&sums[config.len() * reranker.norm.width()..]);
         }
-        if self.waiting.first().is_some_and(|w| w.len() >= TOGETHER * self.rerankers[0].norm.width()) {
+        if self.waiting.first().is_some_and(|w| w.len() >= CONFIGS_PER_BATCH * self.rerankers[0].norm.width()) {
             self.score_waiting();
         }
     }

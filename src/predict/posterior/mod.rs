@@ -1,9 +1,9 @@
 //! What measured configs of a problem tell of its other configs, and what learned problems tell of a new one.
 
-pub(crate) mod evidence;
-pub mod likeness;
-pub mod profiles;
+pub(crate) mod conditioning;
+pub mod cost_neighbours;
+pub mod error_model;
 
-pub use evidence::{Informed, Known};
-pub use likeness::{Likeness, Quantity};
-pub use profiles::{Profiles, Weighed};
+pub use conditioning::{MeasuredConfig, Prediction};
+pub use cost_neighbours::{CostNeighbours, TreeOpinion};
+pub use error_model::{ErrorModel, ErrorQuantity};

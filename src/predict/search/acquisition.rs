@@ -19,7 +19,7 @@ pub struct Acquisition {
 }
 
 /// Candidates per problem, as a multiple of the measurements that it gets on average.
-const WIDER: usize = 4;
+const BEAM_FACTOR: usize = 4;
 
 impl Predictor {
     /// Configs to measure for each problem, the most promising first: of all pairs of a problem and a config that a beam finds, those
@@ -35,11 +35,11 @@ impl Predictor {
         query: &Query,
         Acquisition { each, fresh, seed }: Acquisition,
     ) -> Result<Vec<Vec<Config>>> {
-        let width = WIDER * each.max(1);
+        let width = BEAM_FACTOR * each.max(1);
         self.kernel().check_device(query.device)?;
         // as the beam itself shares its likelihood out: along the ranking, however narrow it is
         let mut found = self.search(problems, &Query { top: width, width, ..*query })?;
-        found.iter_mut().for_each(|candidates| self.line(query.device).correct(candidates));
+        found.iter_mut().for_each(|candidates| self.device_scaling(query.device).correct(candidates));
         let random = (each as f64 * fresh).clamp(0.0, each as f64);
         // the first choices are not to be weighed against each other
         let budget = ((each as f64 - random) * problems.len() as f64).round() as usize;

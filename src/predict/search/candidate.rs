@@ -10,7 +10,7 @@ pub struct Candidate {
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
-    /// Probability that it is the best of all legal configs ([`crate::confidence::stated`]); of a model without calibration, the likelihood. NaN where the
+    /// Probability that it is the best of all legal configs ([`crate::confidence::stated_probability`]); of a model without calibration, the likelihood. NaN where the
     /// beam was too narrow to state one.
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.
@@ -18,7 +18,7 @@ pub struct Candidate {
     /// Predicted joules per launch; NaN where the model never saw energy.
     pub joules: f64,
     /// How probably it loses more than [`LOSS`](crate::confidence::calibration::LOSS), where the model knows that of the problem itself
-    /// ([`crate::posterior::profiles`]); else NaN.
+    /// ([`crate::posterior::cost_neighbours`]); else NaN.
     pub risk: f64,
     /// Whether its cost was measured, not predicted.
     pub measured: bool,

@@ -7,7 +7,7 @@ use crate::features::sequence::Sequence;
 use crate::network::ensemble::{Ensemble, KvCaches};
 use crate::network::reranker::Scores;
 use crate::network::transformer::Row;
-use crate::posterior::profiles::{Weighed, few_combinations};
+use crate::posterior::cost_neighbours::{TreeOpinion, small_space_size};
 use crate::search::beam::{Hypothesis, Next, beam_search};
 use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
@@ -47,7 +47,7 @@ pub fn advance(
 
 /// What a network says behind a prefix.
 #[derive(Clone, Debug)]
-pub struct AskedPrefix {
+pub struct PrefixScores {
     /// The choices before.
     pub prefix: Vec<Choice>,
     /// Natural logarithm of the prefix's probability among all of its length that may be completed.
@@ -93,54 +93,55 @@ impl Decoder<'_> {
             let mut scorer = self.ensemble.scorer(self.featurizer, instance, &caches, problem);
             let configs: Vec<Config> = beam.iter().map(|h| Config(self.featurizer.choices(&h.tokens))).collect();
             configs.iter().for_each(|c| scorer.add(&c.0));
-            let weighed = self.weighed(instance, objective, &configs);
+            let weighed = self.tree_opinions(instance, objective, &configs);
             let weights = self.weights();
-            let mut judged: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
+            let mut ranked: Vec<(f64, Candidate)> = std::iter::zip(configs, &beam)
                 .zip(scorer.averaged().into_iter().zip(weighed))
-                .map(|((config, h), (scores, Weighed { logs: [values, lists], risk }))| {
+                .map(|((config, h), (scores, TreeOpinion { logs: [values, lists], risk }))| {
                     let opinions = [h.log_probability, scores.rank as f64, values, lists];
                     let candidate = self.candidate(instance, config, h.log_probability, scores);
                     (pooled_score(&weights, &opinions), Candidate { risk, ..candidate })
                 })
                 .collect();
-            self.reshape(instance, judged.iter_mut().map(|(_, c)| (&c.config, [&mut c.time_us, &mut c.joules])));
-            judged.sort_by(|a, b| b.0.total_cmp(&a.0));
+            self.reshape(instance, ranked.iter_mut().map(|(_, c)| (&c.config, [&mut c.time_us, &mut c.joules])));
+            ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
             if let Some(calibration) = self.calibration {
                 let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
-                let scores: Vec<f64> = judged.iter().map(|(score, _)| *score).collect();
-                for ((_, candidate), share) in judged.iter_mut().zip(calibration.probabilities(&scores)) {
+                let scores: Vec<f64> = ranked.iter().map(|(score, _)| *score).collect();
+                for ((_, candidate), share) in ranked.iter_mut().zip(calibration.probabilities(&scores)) {
                     candidate.probability = likelihood * share;
                 }
             }
-            judged.into_iter().take(top).map(|(_, candidate)| candidate).collect()
+            ranked.into_iter().take(top).map(|(_, candidate)| candidate).collect()
         };
         Ok(found.into_iter().enumerate().map(answer).collect())
     }
 
-    /// Whether profiles rank configs by an objective.
-    pub(crate) fn by_profiles(self, objective: Objective) -> bool {
-        self.trees.iter().any(|trees| trees.objective == objective && trees.profiles().is_some())
+    /// Whether cost neighbours rank configs by an objective.
+    pub(crate) fn by_neighbours(self, objective: Objective) -> bool {
+        self.trees.iter().any(|trees| trees.objective == objective && trees.neighbours().is_some())
     }
 
-    /// How many configs the beam finds: all where profiles rank them, which know better than the likelihood.
+    /// How many configs the beam finds: all where cost neighbours rank them, which know better than the likelihood.
     pub(crate) fn width(self, query: &Query) -> usize {
-        let all = few_combinations(&self.featurizer.kernel).filter(|_| self.by_profiles(query.objective));
+        let all = small_space_size(&self.featurizer.kernel).filter(|_| self.by_neighbours(query.objective));
         query.width.max(query.top).max(all.unwrap_or(0))
     }
 
-    /// Gives times and energies of configs the shape that profiles know; what they come to on average stays what the networks say.
+    /// Gives times and energies of configs the shape that cost neighbours know; what they come to on average stays what the networks say.
     fn reshape<'c>(self, instance: &Instance, configs: impl Iterator<Item = (&'c Config, [&'c mut f64; 2])>) {
-        let profiles = |of: Objective| self.trees.iter().find(|t| t.objective == of).and_then(TreesInStep::profiles);
-        let known = [profiles(Objective::Time), profiles(Objective::Energy)];
+        let neighbours =
+            |of: Objective| self.trees.iter().find(|t| t.objective == of).and_then(TreesInStep::neighbours);
+        let known = [neighbours(Objective::Time), neighbours(Objective::Energy)];
         if known.iter().all(Option::is_none) {
             return;
         }
         let (configs, costs): (Vec<Config>, Vec<[&mut f64; 2]>) =
             configs.map(|(config, c)| (config.clone(), c)).unzip();
         let (mut times, mut joules): (Vec<&mut f64>, Vec<&mut f64>) = costs.into_iter().map(|[t, j]| (t, j)).unzip();
-        for (profiles, costs) in known.iter().zip([&mut times, &mut joules]) {
-            if let Some(profiles) = profiles {
-                profiles.reshape(instance, &configs, costs);
+        for (neighbours, costs) in known.iter().zip([&mut times, &mut joules]) {
+            if let Some(neighbours) = neighbours {
+                neighbours.reshape(instance, &configs, costs);
             }
         }
     }
@@ -163,9 +164,14 @@ impl Decoder<'_> {
     }
 
     /// What the trees for the objective say of configs that are compared, see [`TreesInStep::weigh`].
-    pub(crate) fn weighed(self, instance: &Instance, objective: Objective, configs: &[Config]) -> Vec<Weighed> {
+    pub(crate) fn tree_opinions(
+        self,
+        instance: &Instance,
+        objective: Objective,
+        configs: &[Config],
+    ) -> Vec<TreeOpinion> {
         let trees = self.trees.iter().find(|trees| trees.objective == objective);
-        trees.map_or_else(|| vec![Weighed::NOTHING; configs.len()], |trees| trees.weigh(instance, configs))
+        trees.map_or_else(|| vec![TreeOpinion::NEUTRAL; configs.len()], |trees| trees.weigh(instance, configs))
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a re-ranker.
@@ -190,7 +196,7 @@ impl Decoder<'_> {
                 finished.push((problem, Config(choices), hypothesis.log_probability));
             }
         }
-        let (hidden, _) = self.ensemble.step(caches, &rows, &features, self.featurizer.of);
+        let (hidden, _) = self.ensemble.step(caches, &rows, &features, self.featurizer.kernel_index);
         let mut answers = vec![Vec::new(); found.len()];
         for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&hidden)) {
             let scores = Scores { costs: [time, f32::NAN], rank: 0.0 };
@@ -200,12 +206,12 @@ impl Decoder<'_> {
     }
 
     /// The prefixes that a beam of this width asks about, of each problem.
-    pub(crate) fn asked(
+    pub(crate) fn prefix_scores(
         self,
         instances: &[Instance],
         objective: Objective,
         width: usize,
-    ) -> Result<Vec<Vec<AskedPrefix>>> {
+    ) -> Result<Vec<Vec<PrefixScores>>> {
         let mut asked = vec![Vec::new(); instances.len()];
         self.search(instances, objective, width, None, &mut |problem, prefix| asked[problem].push(prefix))?;
         Ok(asked)
@@ -219,7 +225,7 @@ impl Decoder<'_> {
         objective: Objective,
         width: usize,
         among: Option<&[Config]>,
-        seen: &mut dyn FnMut(usize, AskedPrefix),
+        seen: &mut dyn FnMut(usize, PrefixScores),
     ) -> Result<(Vec<Vec<Hypothesis>>, KvCaches, Vec<Vec<Vec<u32>>>)> {
         let featurizer = self.featurizer;
         let mut caches = self.encode(instance, objective);
@@ -238,7 +244,7 @@ impl Decoder<'_> {
                     asked.push((prefix, &hypothesis.next));
                 }
             }
-            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.of);
+            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.kernel_index);
             // finished hypotheses and fillers keep their place, with scores that nobody reads
             let v = featurizer.vocab.tokens();
             let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * v];
@@ -258,7 +264,7 @@ impl Decoder<'_> {
                         choices.iter().zip(&log).for_each(|(c, log)| scores[place(c)] = *log as f32);
                         seen(
                             problem,
-                            AskedPrefix { prefix, log_probability: hypothesis.log_probability, choices, log },
+                            PrefixScores { prefix, log_probability: hypothesis.log_probability, choices, log },
                         );
                         history.push(entries[next]);
                         next += 1;
@@ -280,7 +286,7 @@ impl Decoder<'_> {
         for instance in instance {
             self.featurizer.vocab.encode(&self.featurizer.quantities(instance, objective), &mut source);
         }
-        self.ensemble.encode(&source, instance.len(), self.featurizer.of, self.parallel)
+        self.ensemble.encode(&source, instance.len(), self.featurizer.kernel_index, self.parallel)
     }
 
     pub(crate) fn greedy(self, instance: &Instance, unbroken: bool) -> Option<Config> {
@@ -300,7 +306,7 @@ impl Decoder<'_> {
             featurizer.step(instance, &prefix, &mut features);
             let (token, position) = (featurizer.last_token(&prefix), featurizer.parameter(at));
             let row = Row { problem: 0, token, position, history: &history };
-            let (hidden, entries) = self.ensemble.step(&mut caches, &[row], &features, featurizer.of);
+            let (hidden, entries) = self.ensemble.step(&mut caches, &[row], &features, featurizer.kernel_index);
             let log = self.ensemble.choose(featurizer, instance, (&hidden, 0), &prefix, &open);
             let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b]))?;
             history.push(entries[0]);
@@ -318,12 +324,12 @@ impl Decoder<'_> {
         let width = featurizer.step_width();
         let mut histories: Vec<Vec<u32>> = vec![Vec::new(); configs.len()];
         let mut scored = vec![Scored::unknown(); configs.len()];
-        let weighed = self.weighed(instance, objective, configs);
+        let weighed = self.tree_opinions(instance, objective, configs);
         for (scored, weighed) in scored.iter_mut().zip(weighed) {
             (scored.trees, scored.risk) = (weighed.logs, weighed.risk);
         }
-        let judges = self.ensemble.reranks();
-        if judges {
+        let reranks = self.ensemble.reranks();
+        if reranks {
             let mut scorer = self.ensemble.scorer(featurizer, instance, &caches, 0);
             configs.iter().for_each(|c| scorer.add(&c.0));
             for (scored, scores) in scored.iter_mut().zip(scorer.averaged()) {
@@ -334,7 +340,7 @@ impl Decoder<'_> {
             self.reshape(instance, configs.iter().zip(costs));
         }
         // the re-ranker has no use for the step at "finished"
-        let steps = |s: &Sequence| s.asked.len() - judges as usize;
+        let steps = |s: &Sequence| s.asked.len() - reranks as usize;
         for at in 0..sequences.iter().map(steps).max().unwrap_or(0) {
             let live: Vec<usize> = (0..configs.len()).filter(|i| at < steps(&sequences[*i])).collect();
             let features: Vec<f32> =
@@ -346,7 +352,7 @@ impl Decoder<'_> {
                 Row { problem: 0, token, position, history: &histories[*i] }
             };
             let rows: Vec<Row> = live.iter().map(row).collect();
-            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.of);
+            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.kernel_index);
             let times = self.ensemble.times(&hidden);
             for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
                 histories[*i].push(entry);

@@ -11,15 +11,15 @@ use seqtune_kernel::{Choice, Config, Count, Problem};
 /// What came of an exhaustive search.
 pub struct Exhaustive {
     /// Legal configs, all of which were judged.
-    pub judged: u64,
+    pub considered: u64,
     /// Configs that a network scored. The others are behind prefixes that are less probable than the best configs, and so are they.
     pub scored: u64,
-    /// The best by the networks' mean rank, or by profiles, best first.
+    /// The best by the networks' mean rank, or by cost neighbours, best first.
     pub best: Vec<Candidate>,
 }
 
 /// Parts of the space that a thread takes at once: enough that all threads end together.
-const PARTS: usize = 16;
+const PREFIXES_PER_THREAD: usize = 16;
 
 impl Predictor {
     /// Scores every legal config of a problem, and returns the best. `query.width` is not used.
@@ -29,29 +29,33 @@ impl Predictor {
     pub fn exhaustive(&self, problem: &Problem, query: &Query) -> Result<Exhaustive> {
         let Query { device, objective, top, threads, .. } = *query;
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
-        let judged = match instance.space.counter().total() {
-            Count::Exactly(count) if count <= MOST => count,
+        let considered = match instance.space.counter().total() {
+            Count::Exactly(count) if count <= MAX_CONFIGS => count,
             count => {
                 let name = &self.featurizer.kernel.name;
-                return input(format!("kernel {name} has {count} legal configs here; {MOST:e} are judged at most"));
+                return input(format!(
+                    "kernel {name} has {count} legal configs here; {MAX_CONFIGS:e} are judged at most"
+                ));
             }
         };
         if let Some(small) = self.distilled() {
             let (scored, best) = small.exhaustive(&instance, problem, query)?;
-            return Ok(Exhaustive { judged, scored, best: self.stated_apart(problem, query, best)? });
+            return Ok(Exhaustive { considered, scored, best: self.stated_apart(problem, query, best)? });
         }
         let decoder = self.decoder()?;
-        if decoder.by_profiles(objective) {
+        if decoder.by_neighbours(objective) {
             // the beam holds the whole space then
             let best = self.predict(std::slice::from_ref(problem), query)?.remove(0);
-            return Ok(Exhaustive { judged, scored: judged, best });
+            return Ok(Exhaustive { considered, scored: considered, best });
         }
         let caches = decoder.encode(std::slice::from_ref(&instance), objective);
         if !self.reranks() {
             return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
         }
         let mut prefixes: Vec<Vec<Choice>> = vec![Vec::new()];
-        while prefixes.len() < PARTS * threads && prefixes.first().is_some_and(|p| p.len() + 1 < self.parameters()) {
+        while prefixes.len() < PREFIXES_PER_THREAD * threads
+            && prefixes.first().is_some_and(|p| p.len() + 1 < self.parameters())
+        {
             let longer = |p: &Vec<Choice>| {
                 let open = instance.space.unbroken(p);
                 open.iter().map(|c| [p.as_slice(), &[c]].concat()).collect::<Vec<_>>()
@@ -71,7 +75,7 @@ impl Predictor {
             instance.space.for_each_behind(prefix, &mut |config| {
                 scorer.add(config);
                 waiting.push(Config(config.to_vec()));
-                if waiting.len() == TOGETHER {
+                if waiting.len() == CONFIGS_PER_BATCH {
                     settle(&mut waiting, scorer.take());
                 }
                 true
@@ -88,15 +92,15 @@ impl Predictor {
             decoder.candidate(&instance, config, scored.log_probability, scores)
         };
         let best = best.into_iter().zip(&scored).map(candidate).collect();
-        Ok(Exhaustive { judged, scored: count, best: self.stated_apart(problem, query, best)? })
+        Ok(Exhaustive { considered, scored: count, best: self.stated_apart(problem, query, best)? })
     }
 }
 
 /// Legal configs of a problem that are judged, at most: minutes.
-const MOST: u64 = 1_000_000_000;
+const MAX_CONFIGS: u64 = 1_000_000_000;
 
 /// Configs that are judged at once.
-const TOGETHER: usize = 1_024;
+const CONFIGS_PER_BATCH: usize = 1_024;
 
 /// Keeps the `top` best by rank; ties go to the earlier config.
 fn keep(best: &mut Vec<(Config, crate::network::reranker::Scores)>, top: usize) {

@@ -10,6 +10,6 @@ pub(crate) mod query;
 
 pub use acquisition::Acquisition;
 pub use beam::Hypothesis;
-pub use decoder::AskedPrefix;
+pub use decoder::PrefixScores;
 pub use exhaustive::Exhaustive;
 pub use query::WIDTH;

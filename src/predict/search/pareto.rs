@@ -1,6 +1,6 @@
 //! Configs that are predicted to be best in time, in energy, or in some trade between them.
 
-use crate::posterior::evidence::{BEAM, Informed, Known};
+use crate::posterior::conditioning::{MIN_BEAM_WIDTH, MeasuredConfig, Prediction};
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::Query;
@@ -14,7 +14,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`].
-    pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Informed> {
+    pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
         let problems = std::slice::from_ref(problem);
         let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
@@ -30,8 +30,8 @@ impl Predictor {
             (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
         }
         let mut candidates = front(found);
-        self.tell(problem, query.device, &mut candidates);
-        Ok(Informed { candidates, unsure })
+        self.hide_unknown_costs(problem, query.device, &mut candidates);
+        Ok(Prediction { candidates, unsure })
     }
 
     /// As [`Predictor::pareto`], of a problem of which some configs were measured: the best of these by each objective is among the answer, beaten
@@ -39,22 +39,22 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict_measured`].
-    pub fn pareto_measured(&self, problem: &Problem, query: &Query, known: &[Known]) -> Result<Informed> {
+    pub fn pareto_measured(&self, problem: &Problem, query: &Query, known: &[MeasuredConfig]) -> Result<Prediction> {
         let (mut found, mut best_known, mut unsure) = (Vec::new(), Vec::new(), false);
         for objective in Objective::ALL {
-            let wide = Query { objective, top: query.width.max(BEAM), ..*query };
-            let informed = self.predict_measured(problem, &wide, known)?;
-            unsure |= informed.unsure;
+            let wide = Query { objective, top: query.width.max(MIN_BEAM_WIDTH), ..*query };
+            let measured_answer = self.predict_measured(problem, &wide, known)?;
+            unsure |= measured_answer.unsure;
             let cost = |c: &&Candidate| objective.cost_of(Some(c.time_us), Some(c.joules)).unwrap_or(f64::NAN);
-            let measured = informed.candidates.iter().filter(|c| c.measured);
+            let measured = measured_answer.candidates.iter().filter(|c| c.measured);
             best_known.extend(measured.min_by(|a, b| cost(a).total_cmp(&cost(b))).cloned());
-            join(&mut found, informed.candidates);
+            join(&mut found, measured_answer.candidates);
         }
         let mut candidates = front(found);
         // what is known stands beside what is guessed to beat it
         join(&mut candidates, best_known);
         candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us));
-        Ok(Informed { candidates, unsure })
+        Ok(Prediction { candidates, unsure })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::features::featurizer::Instance;
 use crate::numeric::softmax::softmax;
-use crate::posterior::profiles::{Profiles, Weighed};
+use crate::posterior::cost_neighbours::{CostNeighbours, TreeOpinion};
 use crate::trees::forest::{Forest, InStep};
 use bincode::{Decode, Encode};
 use seqtune_kernel::Objective;
@@ -72,10 +72,10 @@ impl Trees {
         self.objective
     }
 
-    /// The trees for many configs at once; profiles answer in their place.
-    pub fn in_step(&self, profiles: Option<Arc<Profiles>>) -> TreesInStep {
+    /// The trees for many configs at once; cost neighbours answer in their place.
+    pub fn in_step(&self, neighbours: Option<Arc<CostNeighbours>>) -> TreesInStep {
         let Trees { objective, tau, values, lists, .. } = self;
-        TreesInStep { objective: *objective, tau: *tau, values: values.in_step(), lists: lists.in_step(), profiles }
+        TreesInStep { objective: *objective, tau: *tau, values: values.in_step(), lists: lists.in_step(), neighbours }
     }
 }
 
@@ -86,13 +86,13 @@ pub struct TreesInStep {
     tau: f64,
     values: InStep,
     lists: InStep,
-    profiles: Option<Arc<Profiles>>,
+    neighbours: Option<Arc<CostNeighbours>>,
 }
 
 impl TreesInStep {
     /// What answers in the place of the trees.
-    pub fn profiles(&self) -> Option<&Profiles> {
-        self.profiles.as_deref()
+    pub fn neighbours(&self) -> Option<&CostNeighbours> {
+        self.neighbours.as_deref()
     }
 
     /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost but for an offset of the problem.
@@ -104,10 +104,10 @@ impl TreesInStep {
         ranked
     }
 
-    /// What the trees, or the profiles, say of configs of one problem.
-    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<Weighed> {
-        if let Some(profiles) = &self.profiles {
-            return profiles.weigh(instance, configs);
+    /// What the trees, or the cost neighbours, say of configs of one problem.
+    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<TreeOpinion> {
+        if let Some(neighbours) = &self.neighbours {
+            return neighbours.weigh(instance, configs);
         }
         let rows: Vec<f32> = configs.iter().flat_map(|config| instance.row(config)).collect();
         let columns = (rows.len() / configs.len().max(1)).max(1);
@@ -117,6 +117,6 @@ impl TreesInStep {
         let lists: Vec<f64> = self.lists.predict(&rows, columns).into_iter().map(f64::from).collect();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
         let pairs = softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0));
-        pairs.map(|(v, l)| Weighed { logs: [ln(v), ln(l)], risk: f64::NAN }).collect()
+        pairs.map(|(v, l)| TreeOpinion { logs: [ln(v), ln(l)], risk: f64::NAN }).collect()
     }
 }

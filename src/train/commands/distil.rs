@@ -93,7 +93,7 @@ fn show(args: &Args, tasks: &[Task], made: &[Model]) -> Result<()> {
         let compared = made.iter().map(|model| {
             let level = model.meta.distilled;
             serde_json::json!({
-                "kernel": model.meta.kernels(), "level": level, "is_level": level.map(|level| level.is_level()),
+                "kernel": model.meta.kernels(), "level": level, "is_level": level.map(|level| level.is_on_par()),
                 "weights": model.size(), "scores": model.meta.scores,
             })
         });
@@ -102,7 +102,7 @@ fn show(args: &Args, tasks: &[Task], made: &[Model]) -> Result<()> {
     for (task, model) in tasks.iter().zip(made) {
         let level = model.meta.distilled.map_or(String::new(), |level| {
             let taken =
-                if level.is_level() { "level: predict takes it" } else { "behind: predict takes the whole model" };
+                if level.is_on_par() { "level: predict takes it" } else { "behind: predict takes the whole model" };
             format!(
                 "first choices lose {:+.2} ± {:.2} points beside the whole model's on {} validation problems; {taken}",
                 100.0 * level.behind,

@@ -240,7 +240,7 @@ fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
 /// A model that says what it is worth on sizes that were left out, in the place of scores on what it learned.
 fn with_figures(mut model: Model, judged: &Judged, folder: &Path) -> Result<Model> {
     model.meta.scores.extend(judged.figures.scores());
-    model.meta.shown.extend(judged.shown.iter().cloned());
+    model.meta.held_out.extend(judged.shown.iter().cloned());
     model.rewrite(&Model::file(folder))?;
     std::fs::remove_dir_all(few::place(folder)).or_else(|e| match e.kind() {
         ErrorKind::NotFound => Ok(()),

@@ -3,7 +3,7 @@
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Choices, Config, Objective};
 use seqtune_predict::features::{Featurizer, Instance};
-use seqtune_predict::search::AskedPrefix;
+use seqtune_predict::search::PrefixScores;
 use std::collections::HashMap;
 
 /// A config of a lesson: the nodes on its way, with the choice at each, and the node where it is finished.
@@ -89,7 +89,7 @@ impl Lesson {
     pub fn of_prefixes(
         featurizer: &Featurizer,
         instance: &Instance,
-        asked: &[AskedPrefix],
+        asked: &[PrefixScores],
         finished: Wanted,
         tuned: Option<(&Config, f64)>,
     ) -> Result<Lesson> {
@@ -97,7 +97,7 @@ impl Lesson {
         let mut nodes: HashMap<Vec<Choice>, u32> =
             lesson.prefixes.iter().enumerate().map(|(node, prefix)| (prefix.clone(), node as u32)).collect();
         let rest = 1.0 - tuned.map_or(0.0, |(_, share)| share);
-        for AskedPrefix { prefix, log_probability, choices, log } in asked {
+        for PrefixScores { prefix, log_probability, choices, log } in asked {
             let node = match nodes.get(prefix) {
                 Some(node) => *node,
                 None => lesson.add(featurizer, instance, prefix, choices.iter().copied().collect(), &mut nodes),

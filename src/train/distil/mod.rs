@@ -24,8 +24,8 @@ use seqtune_eval::shown;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Kernel, Objective};
-use seqtune_predict::confidence::{First, PoolWeights, ScoredProblem, Trust};
-use seqtune_predict::distilled::Level;
+use seqtune_predict::confidence::{DeviceCalibration, PoolWeights, ScoredProblem, TopPrediction};
+use seqtune_predict::distilled::Comparison;
 use seqtune_predict::features::{Featurizer, Instance};
 use seqtune_predict::{Hparams, Meta, Model, Predictor, Settings};
 use std::path::Path;
@@ -258,17 +258,17 @@ impl Distillation<'_> {
             parent: Some(self.model.digest()),
             scores: [("validation divergence (nats)".to_string(), nats)].into(),
             calibration: None,
-            trust: Trust::default(),
-            likeness: Vec::new(),
-            shown: Vec::new(),
-            reach: Vec::new(),
-            distilled: Some(Level::UNKNOWN),
+            device_calibration: DeviceCalibration::default(),
+            error_models: Vec::new(),
+            held_out: Vec::new(),
+            training_ranges: Vec::new(),
+            distilled: Some(Comparison::UNKNOWN),
             threads: Some(tch::get_num_threads().max(1) as usize),
             command: self.options.command.clone(),
             tool: env!("CARGO_PKG_VERSION").into(),
             date: today(),
         };
-        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new(), profiles: Vec::new() })
+        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new(), neighbours: Vec::new() })
     }
 
     /// Lessons of what was measured or tuned, by one target whatever is trained towards.
@@ -309,8 +309,8 @@ impl Distillation<'_> {
                     losses.extend(own.iter().zip(&whole).map(|(s, w)| (s.first.lost, w.first.lost)));
                     all.extend(own);
                 }
-                small.meta.trust.seen = trust_in_seen(&all);
-                small.meta.trust.timed = Some(self.table.timed());
+                small.meta.device_calibration.seen = trust_in_seen(&all);
+                small.meta.device_calibration.timed = Some(self.table.timed());
             }
             false => {
                 let mut all = Vec::new();
@@ -327,7 +327,7 @@ impl Distillation<'_> {
                 };
             }
         }
-        small.meta.distilled = Level::of(&losses).or(small.meta.distilled);
+        small.meta.distilled = Comparison::from_losses(&losses).or(small.meta.distilled);
         Ok(())
     }
 
@@ -346,7 +346,7 @@ impl Distillation<'_> {
 /// What the first choice loses; `None` of no configs.
 fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
     let scores = known.scores(weights);
-    Some(First::of(&scores, &scores, &known.costs)?.lost)
+    Some(TopPrediction::from_scores(&scores, &scores, &known.costs)?.lost)
 }
 
 fn threads() -> usize {

@@ -14,7 +14,7 @@ use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Device, Objective, Problem};
 use seqtune_predict::features::{Featurizer, Instance};
 use seqtune_predict::numeric::softmax::{distribution, softmax};
-use seqtune_predict::search::AskedPrefix;
+use seqtune_predict::search::PrefixScores;
 use seqtune_predict::{Candidate, Query};
 use std::collections::BTreeSet;
 
@@ -190,13 +190,13 @@ impl Teacher<'_> {
         let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
         let Some(Asked { device, .. }) = asked.first() else { return Ok(Vec::new()) };
         let query = Query { objective: self.objective, width: PREFIXES, ..Query::new(device) };
-        let said = self.whole.on(device).asked(&problems, &query)?;
+        let said = self.whole.on(device).prefix_scores(&problems, &query)?;
         let lessons = asked.iter().zip(said).map(|(asked, said)| self.lesson_of_prefixes(asked, said));
         Ok(lessons.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// Nothing where no config is legal, or only one.
-    fn lesson_of_prefixes(&self, asked: &Asked, mut said: Vec<AskedPrefix>) -> Result<Option<Lesson>> {
+    fn lesson_of_prefixes(&self, asked: &Asked, mut said: Vec<PrefixScores>) -> Result<Option<Lesson>> {
         let Asked { problem, device, measured, .. } = asked;
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         said.retain(|asked| asked.log_probability >= LEAST.ln());
@@ -218,8 +218,8 @@ impl Teacher<'_> {
     }
 
     /// Takes the geometric mean of what networks and trees say behind a prefix.
-    fn with_trees(&self, chain: &Chain, problem: (&Instance, &[f32]), asked: &mut AskedPrefix) {
-        let AskedPrefix { prefix, choices, log, .. } = &*asked;
+    fn with_trees(&self, chain: &Chain, problem: (&Instance, &[f32]), asked: &mut PrefixScores) {
+        let PrefixScores { prefix, choices, log, .. } = &*asked;
         let Some(trees) = chain.log(self.featurizer, problem, prefix, choices) else { return };
         let both: Vec<f64> = log.iter().zip(trees).map(|(network, trees)| 0.5 * (network + trees)).collect();
         asked.log = softmax(&both, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect();
@@ -246,7 +246,7 @@ pub fn soft_target<'c>(costs: &[(&'c Config, f64)], tau: f64) -> Vec<(&'c Config
 }
 
 /// A config that begins with a prefix and its most probable choice, and goes on with the first legal ones.
-fn completed(instance: &Instance, asked: &AskedPrefix) -> Option<Config> {
+fn completed(instance: &Instance, asked: &PrefixScores) -> Option<Config> {
     let best = (0..asked.log.len()).max_by(|a, b| asked.log[*a].total_cmp(&asked.log[*b]))?;
     let mut config = asked.prefix.clone();
     config.push(asked.choices[best]);

@@ -111,7 +111,7 @@ impl Course<'_> {
     fn loss(&self, weights: &Weights, lessons: &[&Lesson], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
         let net = Student::new(&self.hparams, weights)?;
         let batch = Batch::new(self.featurizer, lessons, self.rows, rng);
-        let Answers { log, costs, nats } = batch.forward(&net, self.featurizer.of);
+        let Answers { log, costs, nats } = batch.forward(&net, self.featurizer.kernel_index);
         let log = log.view(batch.shape);
         let ranks = log.masked_fill(&batch.filler, loss::FILLER);
         let among = || &log - ranks.logsumexp([1], true) * &batch.listed;
@@ -143,8 +143,11 @@ impl Course<'_> {
             // so many that none is left out
             let rows = if tuned { 1 } else { lessons[0].paths.len() * 3 / 2 + 1 };
             let batch = Batch::new(self.featurizer, &lessons, rows, &mut rng);
-            let mut log =
-                batch.forward(&net, self.featurizer.of).log.view(batch.shape).masked_fill(&batch.filler, loss::FILLER);
+            let mut log = batch
+                .forward(&net, self.featurizer.kernel_index)
+                .log
+                .view(batch.shape)
+                .masked_fill(&batch.filler, loss::FILLER);
             if rows > 1 {
                 log = log.log_softmax(1, Kind::Float);
             }

@@ -1,7 +1,7 @@
 //! Which answers are marked unsure.
 
-use crate::confidence::calibration::{First, LOSS, RISK, ScoredProblem};
-use crate::confidence::shown::{Reach, Shown, Worth};
+use crate::confidence::calibration::{LOSS, RISK, ScoredProblem, TopPrediction};
+use crate::confidence::held_out::{HeldOutResult, HeldOutScore, TrainingRange};
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::Query;
@@ -13,51 +13,54 @@ impl Predictor {
     /// nothing was shown for the device and the objective: whether it is less probable than what the model was found reliable at, or it lost too
     /// often on problems that are like this one; unmarked, it then loses more than [`LOSS`] no more often than [`RISK`].
     pub fn is_unsure(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
-        let doubts = |first: &Candidate| self.doubts((query.device, query.objective), first.probability, first.risk);
-        !self.saw(query.device) || !self.beyond(problem).is_empty() || candidates.first().is_some_and(doubts)
+        let exceeds_risk =
+            |first: &Candidate| self.exceeds_risk((query.device, query.objective), first.probability, first.risk);
+        !self.trained_on(query.device)
+            || !self.beyond(problem).is_empty()
+            || candidates.first().is_some_and(exceeds_risk)
     }
 
     /// Whether the first choice of an answer may stand unmeasured: it is not unsure, and nine tenths of the first choices on problems held out lost
     /// [`LOSS`] at most, where that was recorded.
     pub fn settles(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
-        let keeps = |shown: &Shown| !matches!(shown.worth, Worth::Best { p10, .. } if p10 < 1.0 - LOSS);
-        let known = self.shown(query.device, query.objective);
+        let keeps = |shown: &HeldOutResult| !matches!(shown.worth, HeldOutScore::Best { p10, .. } if p10 < 1.0 - LOSS);
+        let known = self.held_out_result(query.device, query.objective);
         !candidates.is_empty() && !self.is_unsure(problem, query, candidates) && known.is_none_or(keeps)
     }
 
     /// Whether an answer of which the first choice is so probable, and loses so probably, is unsure.
-    fn doubts(&self, (device, objective): (&Device, Objective), probability: f64, risk: f64) -> bool {
+    fn exceeds_risk(&self, (device, objective): (&Device, Objective), probability: f64, risk: f64) -> bool {
         let threshold = self.calibration.and_then(|c| c.threshold);
-        match self.shown(device, objective) {
-            _ if !self.saw(device) => true,
-            Some(Shown { riskiest: Some(riskiest), .. }) => risk > *riskiest,
+        match self.held_out_result(device, objective) {
+            _ if !self.trained_on(device) => true,
+            Some(HeldOutResult { riskiest: Some(riskiest), .. }) => risk > *riskiest,
             // what states no probability is unsure
-            Some(shown) => probability.is_nan() || probability < self.line(device).at(shown.least),
+            Some(shown) => probability.is_nan() || probability < self.device_scaling(device).at(shown.least),
             None => risk > RISK || threshold.is_some_and(|threshold| probability.is_nan() || probability < threshold),
         }
     }
 
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure of a model of which nothing was shown;
     /// `None` without calibration.
-    pub fn first(&self, device: &Device, known: &ScoredProblem) -> Option<(First, bool)> {
+    pub fn top_prediction(&self, device: &Device, known: &ScoredProblem) -> Option<(TopPrediction, bool)> {
         let calibration = self.calibration?;
-        let first = known.first(&calibration)?;
+        let first = known.top_prediction(&calibration)?;
         let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied());
-        let first = First { probability: self.line(device).at(first.probability), ..first };
+        let first = TopPrediction { probability: self.device_scaling(device).at(first.probability), ..first };
         let lossy = risk.is_some_and(|risk| risk > RISK);
         let improbable = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
-        Some((first, !self.saw(device) || lossy || improbable))
+        Some((first, !self.trained_on(device) || lossy || improbable))
     }
 
     /// What was shown of the model on a device that it saw, for an objective; `None` where that was not recorded.
-    pub fn shown(&self, device: &Device, objective: Objective) -> Option<&Shown> {
-        let fits = |shown: &&Shown| shown.objective == objective && device.is_called(&shown.device);
+    pub fn held_out_result(&self, device: &Device, objective: Objective) -> Option<&HeldOutResult> {
+        let fits = |shown: &&HeldOutResult| shown.objective == objective && device.is_called(&shown.device);
         // what was shown of the kernel alone goes before
-        self.shown.iter().filter(fits).min_by_key(|shown| shown.kernels.len())
+        self.held_out.iter().filter(fits).min_by_key(|shown| shown.kernels.len())
     }
 
     /// The fields of a problem that are beyond all that the model learned from.
     pub fn beyond(&self, problem: &Problem) -> Vec<&str> {
-        self.reach.as_ref().map_or_else(Vec::new, |reach: &Reach| reach.beyond(self.kernel(), problem))
+        self.training_range.as_ref().map_or_else(Vec::new, |range: &TrainingRange| range.beyond(self.kernel(), problem))
     }
 }

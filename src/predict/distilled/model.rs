@@ -3,7 +3,7 @@
 use crate::confidence::calibration::Calibration;
 use crate::distilled::exhaustive::Found;
 use crate::distilled::network::Network;
-use crate::distilled::room::{Room, Work};
+use crate::distilled::scratch::{Scratch, Work};
 use crate::distilled::search::Search;
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::search::candidate::{Candidate, Scored};
@@ -13,16 +13,16 @@ use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Choice, Choices, Config, Objective, Problem};
 
 /// Prefixes for each thread that walks a space, at least: so many that all end together.
-const PARTS: usize = 64;
+const PREFIXES_PER_THREAD: usize = 64;
 
 /// The small decoder of a kernel, ready to predict.
-pub(crate) struct Small<'a> {
+pub(crate) struct DistilledModel<'a> {
     pub(crate) featurizer: &'a Featurizer,
     pub(crate) network: &'a Network,
     pub(crate) calibration: Option<Calibration>,
 }
 
-impl Small<'_> {
+impl DistilledModel<'_> {
     fn search<'s>(&'s self, instance: &'s Instance) -> Search<'s> {
         Search { network: self.network, featurizer: self.featurizer, instance }
     }
@@ -36,11 +36,11 @@ impl Small<'_> {
         instance: &Instance,
         objective: Objective,
         (top, width): (usize, usize),
-        room: &mut Room,
+        scratch: &mut Scratch,
     ) -> Result<Vec<Candidate>> {
         let search = self.search(instance);
-        search.run(objective, width.max(top), room)?;
-        let Room { work, beam, .. } = room;
+        search.run(objective, width.max(top), scratch)?;
+        let Scratch { work, beam, .. } = scratch;
         let found = beam.log.len().min(top);
         let probabilities = self.probabilities(&beam.log);
         work.states.clear();
@@ -84,7 +84,7 @@ impl Small<'_> {
     /// The best `top` of given configs by their probability among all legal ones.
     ///
     /// # Errors
-    /// As [`Small::score`].
+    /// As [`DistilledModel::score`].
     pub(crate) fn rank(
         &self,
         instance: &Instance,
@@ -128,7 +128,7 @@ impl Small<'_> {
         let search = self.search(instance);
         let parts: Vec<usize> = (0..threads.max(1)).collect();
         let least = self.least(&search, objective, top)?;
-        let frontier = search.frontier(objective, PARTS * parts.len(), least, &mut Work::default())?;
+        let frontier = search.frontier(objective, PREFIXES_PER_THREAD * parts.len(), least, &mut Work::default())?;
         let walked = on_threads(&parts, threads, |part| {
             // each thread with its own compiled rules and features: they are not shared
             let (own, mut found) = (Instance::new(&self.featurizer.kernel, problem, device), Found::new(top, least));
@@ -143,10 +143,10 @@ impl Small<'_> {
 
     /// What the best `top` of all configs are more probable than: a beam finds as many that are so.
     fn least(&self, search: &Search, objective: Objective, top: usize) -> Result<f64> {
-        let mut room = Room::default();
-        search.run(objective, 4 * top.max(8), &mut room)?;
+        let mut scratch = Scratch::default();
+        search.run(objective, 4 * top.max(8), &mut scratch)?;
         // less a little: in another batch a network may round otherwise
-        Ok(room.beam.log.get(top.max(1) - 1).map_or(f64::NEG_INFINITY, |log| log - 1e-3))
+        Ok(scratch.beam.log.get(top.max(1) - 1).map_or(f64::NEG_INFINITY, |log| log - 1e-3))
     }
 
     /// See [`crate::Predictor::greedy`].

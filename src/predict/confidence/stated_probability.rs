@@ -5,7 +5,7 @@
 //! So the probabilities of all legal configs add up to 1, and that of one is the same by any wider beam, among given configs and by an
 //! exhaustive search. A narrower beam does not know what the usual one shares out, and states none.
 
-use crate::confidence::trust::Line;
+use crate::confidence::device_calibration::PlattScaling;
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
@@ -29,18 +29,18 @@ impl Predictor {
         found: Vec<Vec<Candidate>>,
     ) -> Result<Vec<Vec<Candidate>>> {
         let (usual, width) = (self.usual(query)?, self.width(query)?);
-        let line = self.line(query.device);
+        let scaling = self.device_scaling(query.device);
         let mut answers = found;
         match self.calibration {
             Some(_) if width > usual.width => {
                 let shared = self.search(problems, &usual)?;
                 let both = answers.iter_mut().zip(shared);
-                both.for_each(|(answer, shared)| restate(answer, shared, line));
+                both.for_each(|(answer, shared)| restate(answer, shared, scaling));
             }
             Some(_) if width < usual.width => {
                 answers.iter_mut().flatten().for_each(|candidate| candidate.probability = f64::NAN);
             }
-            _ => answers.iter_mut().for_each(|answer| line.correct(answer)),
+            _ => answers.iter_mut().for_each(|answer| scaling.correct(answer)),
         }
         Ok(answers)
     }
@@ -55,13 +55,13 @@ impl Predictor {
         query: &Query,
         mut answer: Vec<Candidate>,
     ) -> Result<Vec<Candidate>> {
-        let line = self.line(query.device);
+        let scaling = self.device_scaling(query.device);
         match self.calibration {
             Some(_) => {
                 let shared = self.search(std::slice::from_ref(problem), &self.usual(query)?)?.remove(0);
-                restate(&mut answer, shared, line);
+                restate(&mut answer, shared, scaling);
             }
-            None => line.correct(&mut answer),
+            None => scaling.correct(&mut answer),
         }
         Ok(answer)
     }
@@ -83,10 +83,10 @@ impl Predictor {
 
 /// Gives each candidate what is stated of it: those of `shared`, best first, their share as it turns out, any other its own likelihood, as the
 /// line leaves of it.
-fn restate(answer: &mut [Candidate], mut shared: Vec<Candidate>, line: Line) {
+fn restate(answer: &mut [Candidate], mut shared: Vec<Candidate>, scaling: PlattScaling) {
     let held: f64 = shared.iter().map(|c| c.probability).sum();
-    line.correct(&mut shared);
-    let rest = if held < 1.0 { (1.0 - line.at(held)) / (1.0 - held) } else { 0.0 };
+    scaling.correct(&mut shared);
+    let rest = if held < 1.0 { (1.0 - scaling.at(held)) / (1.0 - held) } else { 0.0 };
     for candidate in answer {
         let own = shared.iter().find(|c| c.config == candidate.config);
         candidate.probability = own.map_or(rest * candidate.log_probability.exp(), |own| own.probability);

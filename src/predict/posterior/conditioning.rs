@@ -1,13 +1,13 @@
 //! Prediction with some configs of the very problem measured.
 //!
-//! The posterior of a problem's coefficients ([`Likeness`]) is written by the covariances of configs (Gaussian process
+//! The posterior of a problem's coefficients ([`ErrorModel`]) is written by the covariances of configs (Gaussian process
 //! regression, Rasmussen & Williams 2006), because few are measured. How probably each config is the best is counted over
 //! draws from it (Matheron's rule).
 
 use crate::confidence::calibration::{LOSS, RISK};
 use crate::features::featurizer::Instance;
 use crate::numeric::linear::{cholesky, dot, solve};
-use crate::posterior::likeness::{Likeness, Seen, encoding};
+use crate::posterior::error_model::{ErrorModel, Observation, encoding};
 use crate::predictor::Predictor;
 use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
@@ -16,9 +16,9 @@ use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Count, Device, Objective, Problem};
 
-/// Legal configs that are all considered; of larger spaces, those that a beam of at least [`BEAM`] finds.
-const WHOLE: u64 = 4_000;
-pub(crate) const BEAM: usize = 256;
+/// Legal configs that are all considered; of larger spaces, those that a beam of at least [`MIN_BEAM_WIDTH`] finds.
+const MAX_ENUMERATED: u64 = 4_000;
+pub(crate) const MIN_BEAM_WIDTH: usize = 256;
 
 /// Draws of all costs, and their seed.
 const DRAWS: usize = 1_000;
@@ -26,7 +26,7 @@ const SEED: u64 = 0x5e97;
 
 /// What was measured of a config.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct MeasuredConfig {
     /// Legal config.
     pub config: Config,
     /// Microseconds, where measured.
@@ -35,14 +35,14 @@ pub struct Known {
     pub joules: Option<f64>,
 }
 
-impl Known {
+impl MeasuredConfig {
     fn cost(&self, of: Objective) -> Option<f64> {
         of.cost_of(self.time_us, self.joules).filter(|cost| cost.is_finite() && *cost > 0.0)
     }
 }
 
 /// An answer, measured configs among it where there are some, and how sure it is.
-pub struct Informed {
+pub struct Prediction {
     /// The best, best first; measured ones with what was measured. The best of the measured ones is always among them, beyond what was asked for
     /// where it is not one of these.
     pub candidates: Vec<Candidate>,
@@ -56,7 +56,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where the model did not learn how its errors go together,
     /// [`Error::Config`](crate::Error::Config) where a measured config is illegal.
-    pub fn predict_measured(&self, problem: &Problem, query: &Query, known: &[Known]) -> Result<Informed> {
+    pub fn predict_measured(&self, problem: &Problem, query: &Query, known: &[MeasuredConfig]) -> Result<Prediction> {
         let instance = self.instance(problem, query.device);
         instance.check(problem, query.device)?;
         let considered = self.considered(&instance, problem, query)?;
@@ -71,47 +71,47 @@ impl Predictor {
         &self,
         problem: &Problem,
         query: &Query,
-        known: &[Known],
+        known: &[MeasuredConfig],
         considered: Vec<Config>,
-    ) -> Result<Informed> {
-        let Some((likeness, parts)) = self.likeness().and_then(|l| Some((l, l.parts(query.objective)?))) else {
+    ) -> Result<Prediction> {
+        let Some((error_model, parts)) = self.error_model().and_then(|l| Some((l, l.parts(query.objective)?))) else {
             return input(format!(
                 "the model does not know how its errors of {} go together, so that measured configs tell nothing of others; train it again, or `seqtune calibrate` it with its own data",
                 query.objective
             ));
         };
-        if likeness.alone && known.iter().all(|known| known.cost(Objective::Time).is_none()) {
+        if error_model.independent && known.iter().all(|known| known.cost(Objective::Time).is_none()) {
             // coefficients alone know nothing of the problem
             let all = Query { top: considered.len(), ..*query };
             let mut candidates = self.predict_among(problem, &all, &considered)?;
             let unsure = self.is_unsure(problem, query, &candidates);
             candidates.truncate(query.top);
-            return Ok(Informed { candidates, unsure });
+            return Ok(Prediction { candidates, unsure });
         }
         let mut configs: Vec<Config> = known.iter().map(|known| known.config.clone()).collect();
         let is_new = |config: &Config| known.iter().all(|known| known.config != *config);
         configs.extend(considered.into_iter().filter(is_new));
         let instance = self.instance(problem, query.device);
         let encodings: Vec<Vec<f64>> = configs.iter().map(|c| encoding(&self.featurizer, &instance, c)).collect();
-        let near = nearby(likeness, known, &encodings);
-        let likeness = near.as_ref().unwrap_or(likeness);
+        let near = nearby(error_model, known, &encodings);
+        let error_model = near.as_ref().unwrap_or(error_model);
         let (mut rows, mut scored) = (Vec::new(), Vec::new());
-        for (at, quantity) in likeness.quantities.iter().enumerate() {
-            let own = self.score(problem, query.device, quantity.of, &configs)?;
-            let (base, regressors) = match likeness.alone {
+        for (at, quantity) in error_model.quantities.iter().enumerate() {
+            let own = self.score(problem, query.device, quantity.objective, &configs)?;
+            let (base, regressors) = match error_model.independent {
                 true => (0.0, vec![[0.0; 2]; own.len()]),
-                false => self.regressors(&own, quantity.of),
+                false => self.regressors(&own, quantity.objective),
             };
             for (i, x) in regressors.into_iter().enumerate() {
-                let mean = base + dot(&quantity.slopes, &x) + likeness.offset(at, &encodings[i]);
-                let measured = known.get(i).and_then(|known| known.cost(quantity.of)).map(f64::ln);
-                rows.push(Row { mean, spread: likeness.spread(at, &encodings[i]), rest: quantity.rest, measured });
+                let mean = base + dot(&quantity.slopes, &x) + error_model.offset(at, &encodings[i]);
+                let measured = known.get(i).and_then(|known| known.cost(quantity.objective)).map(f64::ln);
+                rows.push(Row { mean, spread: error_model.spread(at, &encodings[i]), rest: quantity.rest, measured });
             }
             if at == parts[0] {
                 scored = own;
             }
         }
-        let mut informed = Belief::new(rows, configs.len(), parts).answer(likeness, configs, &scored, query);
+        let mut informed = Belief::new(rows, configs.len(), parts).answer(error_model, configs, &scored, query);
         let least = self.least_us(problem, query.device);
         for candidate in &mut informed.candidates {
             let is_measured = known.iter().any(|known| known.config == candidate.config);
@@ -124,7 +124,7 @@ impl Predictor {
 
     /// Configs that may come first.
     fn considered(&self, instance: &Instance, problem: &Problem, query: &Query) -> Result<Vec<Config>> {
-        if matches!(instance.space.counter().total(), Count::Exactly(count) if count <= WHOLE) {
+        if matches!(instance.space.counter().total(), Count::Exactly(count) if count <= MAX_ENUMERATED) {
             let mut all = Vec::new();
             instance.space.for_each(&mut |choices| {
                 all.push(Config(choices.to_vec()));
@@ -132,13 +132,13 @@ impl Predictor {
             })?;
             return Ok(all);
         }
-        let width = query.width.max(query.top).max(BEAM);
+        let width = query.width.max(query.top).max(MIN_BEAM_WIDTH);
         let found = self.predict(std::slice::from_ref(problem), &Query { top: width, width, ..*query })?.remove(0);
         Ok(found.into_iter().map(|candidate| candidate.config).collect())
     }
 
     /// Of configs of one problem, the logarithm of the predicted cost of the one with the highest score, 0 where none is predicted, and what the
-    /// slopes of a likeness multiply: how far each config is from it in the logarithm of the predicted cost, and in the score.
+    /// slopes of an error model multiply: how far each config is from it in the logarithm of the predicted cost, and in the score.
     pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
         let log = |s: &Scored| {
             let predicted = of.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
@@ -149,7 +149,7 @@ impl Predictor {
         (best[0], pairs.into_iter().map(|pair| [pair[0] - best[0], pair[1] - best[1]]).collect())
     }
 
-    /// The encoding of a config that coefficients of a likeness multiply.
+    /// The encoding of a config that coefficients of an error model multiply.
     pub fn encoding(&self, instance: &Instance, config: &Config) -> Vec<f64> {
         encoding(&self.featurizer, instance, config)
     }
@@ -160,14 +160,16 @@ impl Predictor {
     }
 }
 
-/// The likeness of learned problems that are like what was measured, where there is one.
-fn nearby(likeness: &Likeness, known: &[Known], encodings: &[Vec<f64>]) -> Option<Likeness> {
-    let of = |quantity: usize, known: &Known| known.cost(likeness.quantities[quantity].of).map(f64::ln);
-    let seen = (0..likeness.quantities.len()).flat_map(|quantity| {
+/// The error model of learned problems that are like what was measured, where there is one.
+fn nearby(error_model: &ErrorModel, known: &[MeasuredConfig], encodings: &[Vec<f64>]) -> Option<ErrorModel> {
+    let of =
+        |quantity: usize, known: &MeasuredConfig| known.cost(error_model.quantities[quantity].objective).map(f64::ln);
+    let seen = (0..error_model.quantities.len()).flat_map(|quantity| {
         let measured = known.iter().zip(encodings);
-        measured.filter_map(move |(known, encoding)| Some(Seen { quantity, encoding, log: of(quantity, known)? }))
+        measured
+            .filter_map(move |(known, encoding)| Some(Observation { quantity, encoding, log: of(quantity, known)? }))
     });
-    likeness.near(&seen.collect::<Vec<Seen>>())
+    error_model.near(&seen.collect::<Vec<Observation>>())
 }
 
 /// What is expected of the logarithm of a quantity of a config, and what was measured.
@@ -221,11 +223,12 @@ impl Belief {
         let open: Vec<&Row> = open.into_iter().map(|i| &self.rows[i]).filter(|row| row.measured.is_none()).collect();
         let Some(width) = open.first().map(|row| row.spread.len()) else { return 0.0 };
         let sum: Vec<f64> = (0..width).map(|k| open.iter().map(|row| row.spread[k]).sum()).collect();
-        let mut told: Vec<f64> = Vec::with_capacity(self.known.len());
+        let mut solved: Vec<f64> = Vec::with_capacity(self.known.len());
         for (row, known) in self.factor.iter().zip(&self.known) {
-            told.push((dot(&sum, &self.rows[*known].spread) - dot(&row[..told.len()], &told)) / row[told.len()]);
+            solved
+                .push((dot(&sum, &self.rows[*known].spread) - dot(&row[..solved.len()], &solved)) / row[solved.len()]);
         }
-        dot(&sum, &sum) - dot(&told, &told) + open.iter().map(|row| row.rest).sum::<f64>()
+        dot(&sum, &sum) - dot(&solved, &solved) + open.iter().map(|row| row.rest).sum::<f64>()
     }
 
     /// Draws the logarithms of all quantities.
@@ -245,7 +248,7 @@ impl Belief {
     }
 
     /// The configs with the least expected costs, and how probably each is the best.
-    fn answer(&self, likeness: &Likeness, configs: Vec<Config>, scored: &[Scored], query: &Query) -> Informed {
+    fn answer(&self, error_model: &ErrorModel, configs: Vec<Config>, scored: &[Scored], query: &Query) -> Prediction {
         // by the mean of the cost, not of its logarithm: what is less known is riskier
         let risk = |i| self.objective(i, &|row| self.rows[row].mean) + 0.5 * self.variance(i);
         let risks: Vec<f64> = (0..configs.len()).map(risk).collect();
@@ -261,7 +264,7 @@ impl Belief {
             lossy += ((costs[at] - costs[order[0]]).exp() < 1.0 - LOSS) as usize;
         }
         let quantity = |of: Objective, config: usize, else_: f64| {
-            let at = likeness.quantities.iter().position(|q| q.of == of);
+            let at = error_model.quantities.iter().position(|q| q.objective == of);
             at.map_or(else_, |at| self.rows[at * self.configs + config].mean.exp())
         };
         let candidate = |at: usize| Candidate {
@@ -281,7 +284,7 @@ impl Belief {
         });
         rows.extend(best_known.filter(|best| !rows.contains(best)));
         let candidates = rows.into_iter().map(candidate).collect();
-        Informed { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }
+        Prediction { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) struct Work {
 
 /// What a search needs, to be used again.
 #[derive(Default)]
-pub struct Room {
+pub struct Scratch {
     pub(crate) work: Work,
     /// The hypotheses: when a search has ended, what it found, best first.
     pub(crate) beam: Beam,

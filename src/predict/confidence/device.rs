@@ -1,14 +1,14 @@
 //! Which device a model is asked about, and what its answers for that device rest on.
 
-use crate::confidence::trust::Trust;
+use crate::confidence::device_calibration::DeviceCalibration;
 use crate::model::trained::Meta;
 use seqtune_kernel::error::{Error, Result, quoted};
 use seqtune_kernel::kernel_toml::spec::{FieldKind, Units};
 use seqtune_kernel::{Device, Kernel, Problem, listed};
 
 /// What first choices lose where a device was left out: figures of docs/results/tables, which a test holds against it.
-const TUNED: &str = "with each of four GPUs left out of such models, first choices were the tuned config in 2 to 29 % of the problems; in 45 % on the MI50 where it was learned";
-const SWEPT: &str = "for comparison, on three CPUs that were left out first choices of gemm lost 5.2, 10.9 and 13.7 % of the best speed, on learned ones 3.7 %";
+const TUNED_NOTE: &str = "with each of four GPUs left out of such models, first choices were the tuned config in 2 to 29 % of the problems; in 45 % on the MI50 where it was learned";
+const SWEPT_NOTE: &str = "for comparison, on three CPUs that were left out first choices of gemm lost 5.2, 10.9 and 13.7 % of the best speed, on learned ones 3.7 %";
 
 /// A device that a model learned, or one that is described, by a name that people give it.
 ///
@@ -72,7 +72,7 @@ pub enum TimeBasis {
 
 impl TimeBasis {
     /// Of a time that was predicted for a problem that takes `least` at least.
-    pub fn of(time_us: f64, least: f64) -> TimeBasis {
+    pub fn new(time_us: f64, least: f64) -> TimeBasis {
         match () {
             () if !time_us.is_finite() => TimeBasis::Absent,
             () if time_us <= least => TimeBasis::Bounded,
@@ -132,19 +132,19 @@ pub struct Grounds {
 
 impl Grounds {
     /// Those of a model for a device.
-    pub fn of(meta: &Meta, device: &Device) -> Grounds {
-        Grounds::new(&meta.devices, &meta.trust, device)
+    pub fn from_meta(meta: &Meta, device: &Device) -> Grounds {
+        Grounds::new(&meta.devices, &meta.device_calibration, device)
     }
 
     /// Those of what learned from these devices.
-    pub(crate) fn new(devices: &[Device], trust: &Trust, device: &Device) -> Grounds {
-        let is_tuned = trust.is_of_tuned();
+    pub(crate) fn new(devices: &[Device], calibration: &DeviceCalibration, device: &Device) -> Grounds {
+        let is_tuned = calibration.is_of_tuned();
         let is_cpu = device.limits.is_cpu == Some(1.0);
-        let cost = match trust.measured.iter().find(|measured| measured.device == device.name) {
+        let cost = match calibration.measured.iter().find(|measured| measured.device == device.name) {
             Some(measured) => format!("its probabilities were set by {} problems measured there", measured.problems),
-            None if is_tuned => TUNED.into(),
-            None if is_cpu => SWEPT.into(),
-            None => format!("what that costs on a GPU was not measured; {SWEPT}"),
+            None if is_tuned => TUNED_NOTE.into(),
+            None if is_cpu => SWEPT_NOTE.into(),
+            None => format!("what that costs on a GPU was not measured; {SWEPT_NOTE}"),
         };
         Grounds {
             device: device.name.clone(),
@@ -231,18 +231,18 @@ mod tests {
     fn a_device_never_seen_is_said_to_be_so_with_what_that_costs() {
         let [h200, t4] = ["H200", "T4"].map(|name| Device::described(name).unwrap());
         let learned = std::slice::from_ref(&h200);
-        let seen = Grounds::new(learned, &Trust::default(), &h200);
+        let seen = Grounds::new(learned, &DeviceCalibration::default(), &h200);
         assert_eq!((seen.note(), seen.words().as_str()), (None, "device H200; learned on H200 only"));
-        let other = Grounds::new(learned, &Trust::default(), &t4);
+        let other = Grounds::new(learned, &DeviceCalibration::default(), &t4);
         assert_eq!(other.words(), "device T4, which the model never saw; learned on H200 only");
         let note = other.note().unwrap();
         assert!(note.starts_with("the model never saw T4 (learned on H200 only): ") && note.contains("not measured"));
-        let mut trust = Trust { timed: Some([].into()), ..Trust::default() };
-        assert!(Grounds::new(learned, &trust, &t4).note().unwrap().ends_with(TUNED));
-        trust.measure(&t4, learned, &[]);
-        assert!(Grounds::new(learned, &trust, &t4).note().unwrap().ends_with("set by 0 problems measured there"));
+        let mut calibration = DeviceCalibration { timed: Some([].into()), ..DeviceCalibration::default() };
+        assert!(Grounds::new(learned, &calibration, &t4).note().unwrap().ends_with(TUNED_NOTE));
+        calibration.measure(&t4, learned, &[]);
+        assert!(Grounds::new(learned, &calibration, &t4).note().unwrap().ends_with("set by 0 problems measured there"));
         let cpu = Device { limits: seqtune_kernel::Limits { is_cpu: Some(1.0), ..t4.limits.clone() }, ..t4 };
-        assert!(Grounds::new(learned, &Trust::default(), &cpu).note().unwrap().ends_with(SWEPT));
+        assert!(Grounds::new(learned, &DeviceCalibration::default(), &cpu).note().unwrap().ends_with(SWEPT_NOTE));
     }
 
     #[test]
@@ -267,9 +267,9 @@ mod tests {
         assert_eq!((rates.iter().copied().fold(f64::INFINITY, f64::min).round(), rates[1].round()), (2.0, 29.0));
         assert!(table("miopen-mi50").contains("right in 45."));
         for figure in ["5.2, 10.9 and 13.7 %", "3.7 %"] {
-            assert!(SWEPT.contains(figure));
+            assert!(SWEPT_NOTE.contains(figure));
         }
-        assert!(TUNED.contains("in 2 to 29 %") && TUNED.contains("45 % on the MI50"));
+        assert!(TUNED_NOTE.contains("in 2 to 29 %") && TUNED_NOTE.contains("45 % on the MI50"));
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         let problem = matrix.problem("M=512,N=512,K=512").unwrap();
         assert_eq!(least_us(&matrix, &problem, &h200), 0.0, "matrix units have another peak");
         assert_eq!(
-            [TimeBasis::of(f64::NAN, 1.0), TimeBasis::of(1.0, 1.0), TimeBasis::of(1.1, 1.0)].map(TimeBasis::word),
+            [TimeBasis::new(f64::NAN, 1.0), TimeBasis::new(1.0, 1.0), TimeBasis::new(1.1, 1.0)].map(TimeBasis::word),
             ["absent", "bounded", "learned"]
         );
     }

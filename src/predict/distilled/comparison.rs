@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the first choice of the small decoder loses beside that of the whole model, on the validation problems, paired.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Level {
+pub struct Comparison {
     /// Mean of how much more of the best speed the small decoder's first choice loses; of tuned configs, how many more first choices are not the
     /// tuned one: a share from -1 to 1, above 0 where it is behind.
     pub behind: f64,
@@ -14,20 +14,24 @@ pub struct Level {
     pub problems: usize,
 }
 
-impl Level {
+impl Comparison {
     /// Of the paired losses of the small decoder's first choices and the whole model's; `None` of fewer than two.
-    pub fn of(losses: &[(f64, f64)]) -> Option<Level> {
+    pub fn from_losses(losses: &[(f64, f64)]) -> Option<Comparison> {
         let n = losses.len() as f64;
         let behind = losses.iter().map(|(small, whole)| small - whole).sum::<f64>() / n;
         let squares: f64 = losses.iter().map(|(small, whole)| (small - whole - behind).powi(2)).sum();
-        (losses.len() > 1).then(|| Level { behind, error: (squares / (n - 1.0) / n).sqrt(), problems: losses.len() })
+        (losses.len() > 1).then(|| Comparison {
+            behind,
+            error: (squares / (n - 1.0) / n).sqrt(),
+            problems: losses.len(),
+        })
     }
 
     /// Compared with nothing, and so not level.
-    pub const UNKNOWN: Level = Level { behind: 0.0, error: 0.0, problems: 0 };
+    pub const UNKNOWN: Comparison = Comparison { behind: 0.0, error: 0.0, problems: 0 };
 
     /// Whether the small decoder was compared, and is behind by no more than a standard error.
-    pub fn is_level(&self) -> bool {
+    pub fn is_on_par(&self) -> bool {
         self.problems > 1 && self.behind <= self.error
     }
 
@@ -61,25 +65,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_decoder_is_level_where_it_is_behind_by_no_more_than_chance() {
-        let level = |losses: &[(f64, f64)]| Level::of(losses).unwrap().is_level();
+    fn a_small_decoder_is_on_par_where_it_is_behind_by_no_more_than_chance() {
+        let level = |losses: &[(f64, f64)]| Comparison::from_losses(losses).unwrap().is_on_par();
         assert!(level(&[(0.1, 0.0), (0.0, 0.1), (0.0, 0.0)]));
         assert!(level(&[(0.0, 0.1), (0.0, 0.1)]), "ahead");
         assert!(!level(&[(0.11, 0.0), (0.1, 0.0), (0.09, 0.0)]));
-        assert!(Level::of(&[(0.0, 0.0)]).is_none());
-        assert!(!Level::UNKNOWN.is_level());
+        assert!(Comparison::from_losses(&[(0.0, 0.0)]).is_none());
+        assert!(!Comparison::UNKNOWN.is_on_par());
     }
 
     #[test]
     fn what_a_small_decoder_costs_is_said_in_words() {
-        let behind = Level { behind: 0.0125, error: 0.004, problems: 56 };
-        let ahead = Level { behind: -0.0125, ..behind };
+        let behind = Comparison { behind: 0.0125, error: 0.004, problems: 56 };
+        let ahead = Comparison { behind: -0.0125, ..behind };
         for (level, is_tuned, words) in [
             (behind, false, "the speed of its first choices is 1.2 ± 0.4 % of the best speed lower on 56 problems"),
             (behind, true, "its first choice is the tuned config in 1.2 ± 0.4 % fewer on 56 problems"),
             (ahead, false, "% of the best speed higher on 56 problems"),
             (ahead, true, "% more on 56 problems"),
-            (Level::UNKNOWN, true, "it was never compared with the whole model"),
+            (Comparison::UNKNOWN, true, "it was never compared with the whole model"),
         ] {
             assert!(level.cost(is_tuned).contains(words), "{}", level.cost(is_tuned));
         }

@@ -16,7 +16,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where a sample of the problem's configs was measured, and the model
     /// learned from times.
-    pub fn cover(&self, problem: &Problem, query: &Query, share: f64) -> Result<Vec<Candidate>> {
+    pub fn credible_set(&self, problem: &Problem, query: &Query, share: f64) -> Result<Vec<Candidate>> {
         let mut width = query.width.max(WIDTH);
         if let Some(calibration) = self.calibration {
             let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
@@ -43,11 +43,11 @@ impl Predictor {
         }
     }
 
-    /// As [`Predictor::cover`], of configs whose costs are known and which are all there are: their positions, best first; `None` without
+    /// As [`Predictor::credible_set`], of configs whose costs are known and which are all there are: their positions, best first; `None` without
     /// calibration.
-    pub fn cover_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
+    pub fn credible_set_of_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
         let ranked = known.ranked(&self.calibration?);
-        let corrected = self.line(device).corrected(ranked.iter().map(|(_, probability)| *probability));
+        let corrected = self.device_scaling(device).corrected(ranked.iter().map(|(_, probability)| *probability));
         let enough = enough(corrected, share).unwrap_or(ranked.len());
         Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
     }

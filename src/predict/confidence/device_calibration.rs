@@ -1,11 +1,11 @@
 //! What stated probabilities are worth by device: where a model learned, where it never was, and where a few problems were measured since.
 //!
 //! A model asked about a device that it was not trained on is as sure as ever, and right less often. How much less was learned by leaving
-//! devices out, of many kernels at once (`scripts/figures/unseen.sh`): log-odds shrink by `SLOPE`, and fall by `NEAR` and by `FAR` for each unit of
+//! devices out, of many kernels at once (`scripts/figures/unseen.sh`): log-odds shrink by `UNSEEN_SLOPE`, and fall by `UNSEEN_LOSS` and by `LOSS_BY_DISTANCE` for each unit of
 //! [`distance`]. What is said of a few problems of the device corrects that, as a line through the log-odds (Platt 1999) that is held to it.
 //! The line holds for the first choice and for the first few together: it is learned of where in the ranking the best config stood.
 
-use crate::confidence::calibration::{First, Place, log_odds, logistic};
+use crate::confidence::calibration::{BestRank, TopPrediction, log_odds, logistic};
 use crate::search::candidate::Candidate;
 use seqtune_kernel::Device;
 use seqtune_kernel::error::{Result, input};
@@ -14,32 +14,32 @@ use std::collections::BTreeSet;
 
 /// What log-odds are multiplied by on any GPU that the model never saw, and on any CPU, where one compiler makes the same code of all. Of tuned
 /// configs: no GPU was left out of sweeps, whose first choices are far less probable, and half the log-odds of those would raise them.
-const SLOPE: [f64; 2] = [0.5, 1.0];
+const UNSEEN_SLOPE: [f64; 2] = [0.5, 1.0];
 
 /// Log-odds that are lost there besides.
-const NEAR: [f64; 2] = [0.9, 0.3];
+const UNSEEN_LOSS: [f64; 2] = [0.9, 0.3];
 
 /// Log-odds that are lost for each unit of distance.
-const FAR: f64 = 0.5;
+const LOSS_BY_DISTANCE: f64 = 0.5;
 
 /// Distance beyond which nothing more is lost: of none farther apart anything is known.
-const FARTHEST: f64 = 3.0;
+const MAX_DISTANCE: f64 = 3.0;
 
 /// How strongly slope and offset are held to what would be without problems of a device: a few problems tell of the offset alone.
-const HELD: [f64; 2] = [20.0, 1.0];
+const PRIOR_STRENGTH: [f64; 2] = [20.0, 1.0];
 
 /// A line through the log-odds of the most probable configs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct PlattScaling {
     /// Slope.
     pub slope: f64,
     /// Intercept, in log-odds.
     pub offset: f64,
 }
 
-impl Line {
+impl PlattScaling {
     /// Probabilities as they are.
-    pub const SAME: Line = Line { slope: 1.0, offset: 0.0 };
+    pub const IDENTITY: PlattScaling = PlattScaling { slope: 1.0, offset: 0.0 };
 
     /// A probability as it turns out; what is impossible or certain stays so.
     pub fn at(&self, probability: f64) -> f64 {
@@ -53,8 +53,8 @@ impl Line {
     /// The line under which first choices are as probable as they turn out right: logistic regression by Newton's method, whose slope and
     /// offset are held to those of `prior`, each as strongly as `4 * held` problems would. Learned towards the targets of Platt (1999), as if
     /// one more had been right and one wrong: a dozen problems that were all right make nothing certain.
-    pub fn of(firsts: &[First], prior: Line, held: [f64; 2]) -> Line {
-        let Line { mut slope, mut offset } = prior;
+    pub fn fit(firsts: &[TopPrediction], prior: PlattScaling, held: [f64; 2]) -> PlattScaling {
+        let PlattScaling { mut slope, mut offset } = prior;
         let right = firsts.iter().filter(|first| first.best).count() as f64;
         let targets = [1.0 / (firsts.len() as f64 - right + 2.0), (right + 1.0) / (right + 2.0)];
         for _ in 0..60 {
@@ -74,23 +74,23 @@ impl Line {
             offset -= step[1].clamp(-0.5, 0.5);
         }
         match slope.is_finite() && offset.is_finite() && slope > 0.0 {
-            true => Line { slope, offset },
+            true => PlattScaling { slope, offset },
             false => prior,
         }
     }
 
-    /// The line under which the places where best configs stood are most probable, held to `prior` as strongly as [`Line::of`] holds it:
+    /// The line under which the places where best configs stood are most probable, held to `prior` as strongly as [`PlattScaling::fit`] holds it:
     /// maximum likelihood of a logistic distribution that is known by intervals, which has one maximum, by Newton's method.
-    pub fn of_places(places: &[Place], prior: Line, held: [f64; 2]) -> Line {
-        let Line { mut slope, mut offset } = prior;
+    pub fn fit_best_ranks(ranks: &[BestRank], prior: PlattScaling, held: [f64; 2]) -> PlattScaling {
+        let PlattScaling { mut slope, mut offset } = prior;
         for _ in 0..200 {
             let mut g = [held[0] * (slope - prior.slope), held[1] * (offset - prior.offset)];
             let mut h = [held[0], 0.0, held[1]];
-            for place in places {
-                let (line, upto) = (Line { slope, offset }, place.ahead + place.own);
-                let all = (line.at(upto) - line.at(place.ahead)).max(1e-12);
+            for rank in ranks {
+                let (line, upto) = (PlattScaling { slope, offset }, rank.ahead + rank.own);
+                let all = (line.at(upto) - line.at(rank.ahead)).max(1e-12);
                 let (mut first, mut second) = ([0.0; 2], [0.0; 3]);
-                for (mass, sign) in [(upto, 1.0), (place.ahead, -1.0)] {
+                for (mass, sign) in [(upto, 1.0), (rank.ahead, -1.0)] {
                     let (x, p) = (log_odds(mass), line.at(mass));
                     let density = sign * p * (1.0 - p) / all;
                     let bend = density * (1.0 - 2.0 * p);
@@ -109,7 +109,7 @@ impl Line {
             offset -= step[1].clamp(-0.5, 0.5);
         }
         match slope.is_finite() && offset.is_finite() {
-            true => Line { slope, offset },
+            true => PlattScaling { slope, offset },
             false => prior,
         }
     }
@@ -133,30 +133,31 @@ impl Line {
 
 /// A device that the model never saw, of which problems were measured since, or of which it learned from a few.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredDevice {
     /// Its name.
     pub device: String,
     /// What stated probabilities are worth there.
-    pub line: Line,
+    #[serde(rename = "line")]
+    pub scaling: PlattScaling,
     /// Problems it was learned from.
     pub problems: usize,
 }
 
 /// What stated probabilities are worth by device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Trust {
+pub struct DeviceCalibration {
     /// On devices that the model was trained on, where its calibration says nothing: of tuned configs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Line>,
+    pub seen: Option<PlattScaling>,
     /// On devices of which problems were measured since, or that a few problems were learned of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredDevice>,
     /// Names of the devices whose times it learned from, of tuned configs, which have times of some devices only; `None` of sweeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<BTreeSet<String>>,
 }
 
-impl Trust {
+impl DeviceCalibration {
     /// What is known of nothing.
     pub fn is_empty(&self) -> bool {
         self.seen.is_none() && self.measured.is_empty() && self.timed.is_none()
@@ -168,34 +169,37 @@ impl Trust {
     }
 
     /// Whether predicted times of a device rest on times: a model of tuned configs that saw none of it would tell those of another.
-    pub fn tells_times(&self, device: &Device) -> bool {
+    pub fn knows_times(&self, device: &Device) -> bool {
         self.timed.as_ref().is_none_or(|names| names.iter().any(|name| device.is_called(name)))
     }
 
     /// What probabilities are worth on a device, of a model that was trained on `devices`.
-    pub fn line(&self, device: &Device, devices: &[Device]) -> Line {
+    pub fn scaling(&self, device: &Device, devices: &[Device]) -> PlattScaling {
         match self.measured.iter().find(|m| m.device == device.name) {
-            Some(measured) => measured.line,
-            None if device.is_among(devices) => self.seen.unwrap_or(Line::SAME),
+            Some(measured) => measured.scaling,
+            None if device.is_among(devices) => self.seen.unwrap_or(PlattScaling::IDENTITY),
             None => self.elsewhere(device, devices),
         }
     }
 
     /// The same of a device of which nothing is known.
-    fn elsewhere(&self, device: &Device, devices: &[Device]) -> Line {
+    fn elsewhere(&self, device: &Device, devices: &[Device]) -> PlattScaling {
         let far = devices.iter().map(|d| distance(d, device)).min_by(f64::total_cmp).unwrap_or(0.0);
-        let Line { slope, offset } = self.seen.unwrap_or(Line::SAME);
+        let PlattScaling { slope, offset } = self.seen.unwrap_or(PlattScaling::IDENTITY);
         let kind = is_cpu(device) as usize;
-        let shrinks = if self.is_of_tuned() { SLOPE[kind] } else { 1.0 };
-        Line { slope: shrinks * slope, offset: shrinks * offset - NEAR[kind] - FAR * far.min(FARTHEST) }
+        let shrinks = if self.is_of_tuned() { UNSEEN_SLOPE[kind] } else { 1.0 };
+        PlattScaling {
+            slope: shrinks * slope,
+            offset: shrinks * offset - UNSEEN_LOSS[kind] - LOSS_BY_DISTANCE * far.min(MAX_DISTANCE),
+        }
     }
 
     /// Learns what probabilities are worth on a device that the model never saw, of where best configs stand by the probabilities that the
     /// model states without any correction.
-    pub fn measure(&mut self, device: &Device, devices: &[Device], places: &[Place]) -> Measured {
+    pub fn measure(&mut self, device: &Device, devices: &[Device], ranks: &[BestRank]) -> MeasuredDevice {
         self.measured.retain(|m| m.device != device.name);
-        let line = Line::of_places(places, self.elsewhere(device, devices), HELD);
-        let measured = Measured { device: device.name.clone(), line, problems: places.len() };
+        let line = PlattScaling::fit_best_ranks(ranks, self.elsewhere(device, devices), PRIOR_STRENGTH);
+        let measured = MeasuredDevice { device: device.name.clone(), scaling: line, problems: ranks.len() };
         self.measured.push(measured.clone());
         measured
     }
@@ -205,7 +209,7 @@ impl Trust {
     /// # Errors
     /// [`Error::Input`](crate::Error::Input), always the same sentence.
     pub fn check(&self) -> Result<()> {
-        let mut lines = self.seen.iter().chain(self.measured.iter().map(|m| &m.line));
+        let mut lines = self.seen.iter().chain(self.measured.iter().map(|m| &m.scaling));
         match lines.all(|l| l.slope.is_finite() && l.slope > 0.0 && l.offset.is_finite()) {
             true => Ok(()),
             false => input("its trust by device holds numbers that no training finds"),
@@ -263,7 +267,7 @@ mod tests {
     fn no_config_of_a_model_of_sweeps_is_more_probable_where_it_never_was() {
         let [h200, rtx, mi50] = ["H200", "RTX 4090", "MI50"].map(device);
         for other in [&rtx, &mi50] {
-            let line = Trust::default().line(other, std::slice::from_ref(&h200));
+            let line = DeviceCalibration::default().scaling(other, std::slice::from_ref(&h200));
             assert!([1e-6, 0.001, 0.02, 0.3, 0.9, 0.999].iter().all(|p| line.at(*p) < *p), "{line:?}");
         }
     }
@@ -271,17 +275,17 @@ mod tests {
     #[test]
     fn times_are_told_where_some_were_learned_from() {
         let (mi50, mi300x) = (device("MI50"), device("MI300X"));
-        assert!(Trust::default().tells_times(&mi300x), "of sweeps, whose every config has a time");
-        let trust = Trust { timed: Some(["MI50".into()].into()), ..Trust::default() };
-        assert!(trust.tells_times(&mi50) && !trust.tells_times(&mi300x) && !trust.is_empty());
+        assert!(DeviceCalibration::default().knows_times(&mi300x), "of sweeps, whose every config has a time");
+        let trust = DeviceCalibration { timed: Some(["MI50".into()].into()), ..DeviceCalibration::default() };
+        assert!(trust.knows_times(&mi50) && !trust.knows_times(&mi300x) && !trust.is_empty());
     }
 
     #[test]
     fn probabilities_fall_where_a_model_never_was_and_stay_where_it_learned() {
         let (mi50, vega, rx) = (device("MI50"), device("RX Vega 56"), device("RX 6800 XT"));
-        let trust = Trust::default();
-        let at = |on: &Device, of: &[Device]| trust.line(on, of).at(0.6);
-        assert_eq!(trust.line(&mi50, std::slice::from_ref(&mi50)), Line::SAME);
+        let trust = DeviceCalibration::default();
+        let at = |on: &Device, of: &[Device]| trust.scaling(on, of).at(0.6);
+        assert_eq!(trust.scaling(&mi50, std::slice::from_ref(&mi50)), PlattScaling::IDENTITY);
         assert!(at(&vega, std::slice::from_ref(&mi50)) < 0.4);
         assert!(at(&rx, std::slice::from_ref(&mi50)) < at(&vega, std::slice::from_ref(&mi50)));
         // the nearest of those that it saw counts
@@ -289,44 +293,48 @@ mod tests {
     }
 
     /// Where the best of three configs stands, of which the first is said to be as probable as drawn, and the others share the rest.
-    fn place(truth: Line, rng: &mut ChaCha8Rng) -> Place {
+    fn rank(truth: PlattScaling, rng: &mut ChaCha8Rng) -> BestRank {
         let said = rng.random_range(0.2..0.9);
         let masses = [0.0, said, 0.5 * (1.0 + said), 1.0];
         let drawn = rng.random::<f64>();
         let rank = (1..3).take_while(|rank| truth.at(masses[*rank]) < drawn).count();
-        Place { ahead: masses[rank], own: masses[rank + 1] - masses[rank] }
+        BestRank { ahead: masses[rank], own: masses[rank + 1] - masses[rank] }
     }
 
     #[test]
     fn a_line_is_found_again_from_where_the_best_configs_stand() {
         let mut rng = drawn(4);
-        for truth in [Line { slope: 0.5, offset: -1.2 }, Line::SAME, Line { slope: 1.4, offset: 0.3 }] {
-            let places: Vec<Place> = (0..20_000).map(|_| place(truth, &mut rng)).collect();
-            let found = Line::of_places(&places, Line::SAME, [1.0; 2]);
+        for truth in [
+            PlattScaling { slope: 0.5, offset: -1.2 },
+            PlattScaling::IDENTITY,
+            PlattScaling { slope: 1.4, offset: 0.3 },
+        ] {
+            let ranks: Vec<BestRank> = (0..20_000).map(|_| rank(truth, &mut rng)).collect();
+            let found = PlattScaling::fit_best_ranks(&ranks, PlattScaling::IDENTITY, [1.0; 2]);
             assert!(
                 (found.slope - truth.slope).abs() < 0.05 && (found.offset - truth.offset).abs() < 0.05,
                 "{found:?}"
             );
         }
-        let prior = Line { slope: 0.7, offset: -0.4 };
-        assert_eq!(Line::of_places(&[], prior, HELD), prior);
+        let prior = PlattScaling { slope: 0.7, offset: -0.4 };
+        assert_eq!(PlattScaling::fit_best_ranks(&[], prior, PRIOR_STRENGTH), prior);
     }
 
     #[test]
     fn twenty_problems_of_a_device_bring_its_probabilities_near_to_what_is_right() {
         let (mi50, vega) = (device("MI50"), device("RX Vega 56"));
         let seen = std::slice::from_ref(&mi50);
-        let truth = Line { slope: 1.0, offset: -0.2 };
+        let truth = PlattScaling { slope: 1.0, offset: -0.2 };
         let mut rng = drawn(5);
         let mut error = [0.0, 0.0];
         for _ in 0..50 {
-            let drawn: Vec<Place> = (0..20).map(|_| place(truth, &mut rng)).collect();
-            let mut trust = Trust::default();
-            let gap = |line: Line| (line.at(0.55) - truth.at(0.55)).abs() / 50.0;
-            error[0] += gap(trust.line(&vega, seen));
+            let drawn: Vec<BestRank> = (0..20).map(|_| rank(truth, &mut rng)).collect();
+            let mut trust = DeviceCalibration::default();
+            let gap = |line: PlattScaling| (line.at(0.55) - truth.at(0.55)).abs() / 50.0;
+            error[0] += gap(trust.scaling(&vega, seen));
             let measured = trust.measure(&vega, seen, &drawn);
-            assert_eq!((measured.problems, measured.line), (20, trust.line(&vega, seen)));
-            error[1] += gap(measured.line);
+            assert_eq!((measured.problems, measured.scaling), (20, trust.scaling(&vega, seen)));
+            error[1] += gap(measured.scaling);
         }
         assert!(error[1] < 0.6 * error[0], "{error:?}");
     }
@@ -343,12 +351,12 @@ mod tests {
             measured: false,
         };
         let mut answer: Vec<Candidate> = [0.5, 0.3, 0.1].map(candidate).into();
-        Line { slope: 0.8, offset: -1.0 }.correct(&mut answer);
+        PlattScaling { slope: 0.8, offset: -1.0 }.correct(&mut answer);
         let now: Vec<f64> = answer.iter().map(|c| c.probability).collect();
-        let line = Line { slope: 0.8, offset: -1.0 };
+        let line = PlattScaling { slope: 0.8, offset: -1.0 };
         for (few, said) in [(1, 0.5), (2, 0.8), (3, 0.9)] {
             assert!((now[..few].iter().sum::<f64>() - line.at(said)).abs() < 1e-12);
         }
-        Line::SAME.correct(&mut []);
+        PlattScaling::IDENTITY.correct(&mut []);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Extremely randomised trees over the features of problems weigh the learned ones: each counts by how often it shares a leaf with the asked one
 //! (forest weights, as in quantile regression forests, Meinshausen 2006). That is a distribution over whole profiles, so that it tells what a choice
-//! costs if the likeness deceives. Where problems are told by statistics, and few were learned, it knows more than networks and boosted trees do
+//! costs if the neighbours mislead. Where problems are told by statistics, and few were learned, it knows more than networks and boosted trees do
 //! (docs/log), which learn config by config. Kernels ask for it by `profiles`.
 
 use crate::confidence::calibration::LOSS;
@@ -14,7 +14,7 @@ use seqtune_kernel::limits::COMBINATIONS;
 use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, Objective};
 
 /// The number of combinations of a kernel's values, where these are few.
-pub fn few_combinations(kernel: &Kernel) -> Option<usize> {
+pub fn small_space_size(kernel: &Kernel) -> Option<usize> {
     let combinations = kernel.parameters.iter().try_fold(1usize, |all, p| all.checked_mul(p.values.len()));
     combinations.filter(|all| *all <= COMBINATIONS)
 }
@@ -26,7 +26,7 @@ pub fn combination(kernel: &Kernel, config: &Config) -> usize {
 
 /// The learned problems of one kernel and objective.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub struct Profiles {
+pub struct CostNeighbours {
     /// Kernel that they are of.
     pub kernel: String,
     /// What configs cost.
@@ -39,18 +39,18 @@ pub struct Profiles {
     pub costs: Vec<Vec<f32>>,
 }
 
-/// What trees or profiles say of a config.
+/// Opinion of boosted trees, or of cost neighbours, on a config.
 #[derive(Clone, Copy, Debug)]
-pub struct Weighed {
-    /// The natural logarithms of how probably it is the best of those that are compared: by the values and by the lists, or as profiles say.
+pub struct TreeOpinion {
+    /// The natural logarithms of how probably it is the best of those that are compared: by the values and by the lists; or by the mean of the neighbours and one by one.
     pub logs: [f64; 2],
-    /// How probably it loses more than [`LOSS`] beside the best of them; NaN without profiles.
+    /// How probably it loses more than [`LOSS`] beside the best of them; NaN without cost neighbours.
     pub risk: f64,
 }
 
-impl Weighed {
+impl TreeOpinion {
     /// Where there are no trees.
-    pub const NOTHING: Weighed = Weighed { logs: [0.0; 2], risk: f64::NAN };
+    pub const NEUTRAL: TreeOpinion = TreeOpinion { logs: [0.0; 2], risk: f64::NAN };
 }
 
 /// How many numbers [`row`] has.
@@ -76,11 +76,11 @@ fn tells_problems(kernel: &Kernel) -> bool {
     kernel.features.iter().any(|f| f.known_after == 0)
 }
 
-impl Profiles {
+impl CostNeighbours {
     /// Whether they can be asked about a kernel: what was read may be damaged.
     pub fn is_sound(&self, kernel: &Kernel) -> bool {
         let whole =
-            |costs: &Vec<f32>| Some(costs.len()) == few_combinations(kernel) && costs.iter().all(|c| c.is_finite());
+            |costs: &Vec<f32>| Some(costs.len()) == small_space_size(kernel) && costs.iter().all(|c| c.is_finite());
         self.forest.is_sound(columns(kernel))
             && self.forest.labels == self.costs.len()
             && self.tau.is_finite()
@@ -104,8 +104,8 @@ impl Profiles {
     }
 
     /// What the learned problems say of configs of one problem: the natural logarithms of how probably each is the best of them, by the mean of
-    /// the profiles and by the profiles one by one; and how probably it loses more than [`LOSS`] beside the best of them.
-    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<Weighed> {
+    /// the neighbours and by the neighbours one by one; and how probably it loses more than [`LOSS`] beside the best of them.
+    pub fn weigh(&self, instance: &Instance, configs: &[Config]) -> Vec<TreeOpinion> {
         let kernel = &instance.space.kernel;
         let shares = self.forest.predict(&row(kernel, instance));
         let asked: Vec<usize> = configs.iter().map(|config| combination(kernel, config)).collect();
@@ -124,7 +124,7 @@ impl Profiles {
         let means: Vec<f64> = mean.into_iter().map(|mean| -mean / self.tau).collect();
         let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
         let by_mean = softmax(&means, 1.0).into_iter();
-        by_mean.zip(best).zip(risk).map(|((m, b), risk)| Weighed { logs: [ln(m), ln(b)], risk }).collect()
+        by_mean.zip(best).zip(risk).map(|((m, b), risk)| TreeOpinion { logs: [ln(m), ln(b)], risk }).collect()
     }
 }
 
@@ -140,12 +140,12 @@ mod tests {
     }
 
     /// Three problems: small ones are like the first, others half like the second and half like the third.
-    fn profiles(kernel: &Kernel) -> Profiles {
+    fn profiles(kernel: &Kernel) -> CostNeighbours {
         let tree = vec![Node::Cut(0, 5.0, [1, 2]), Node::Leaf(vec![(0, 1.0)]), Node::Leaf(vec![(1, 0.5), (2, 0.5)])];
         let cheapest = |best: usize| (0..21).map(|at| if at == best { -0.5 } else { 0.1 }).collect();
         let costs = vec![cheapest(0), cheapest(3), cheapest(9)];
         let forest = ExtraTrees { trees: vec![tree], labels: 3 };
-        Profiles { kernel: kernel.name.clone(), objective: Objective::Time, tau: 0.05, forest, costs }
+        CostNeighbours { kernel: kernel.name.clone(), objective: Objective::Time, tau: 0.05, forest, costs }
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn damaged_profiles_are_refused() {
         let kernel = toy();
-        let damage: [fn(&mut Profiles); 5] = [
+        let damage: [fn(&mut CostNeighbours); 5] = [
             |p| p.costs[1][2] = f32::NAN,
             |p| p.costs[2].truncate(20),
             |p| p.forest.labels = 2,

@@ -3,24 +3,25 @@
 //! Of a problem, logarithm of a cost = prediction + coefficients * encoding of the config + rest. The coefficients belong to the problem and are
 //! drawn from one normal distribution (a mixed-effects model, Laird & Ware 1982), whose mean and covariance training learns from
 //! problems that the weights were not fitted to. Few measured configs of a problem then tell of all others
-//! ([`crate::posterior::evidence`]). Where coefficients stand alone, problems that are like the measured ones count most ([`Likeness::near`]).
+//! ([`crate::posterior::conditioning`]). Where coefficients stand alone, problems that are like the measured ones count most ([`ErrorModel::near`]).
 
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::numeric::linear::cholesky;
-use crate::posterior::profiles::{combination, few_combinations};
+use crate::posterior::cost_neighbours::{combination, small_space_size};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Objective};
 use serde::{Deserialize, Serialize};
 
 /// How the errors of one kernel go together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Likeness {
+pub struct ErrorModel {
     /// Kernel that it was learned of.
     pub kernel: String,
     /// What it was learned of: time, or time and energy.
-    pub quantities: Vec<Quantity>,
+    pub quantities: Vec<ErrorQuantity>,
     /// Whether coefficients stand alone, without what the model predicts: in spaces of few combinations, of which each has its own.
-    pub alone: bool,
+    #[serde(rename = "alone")]
+    pub independent: bool,
     /// Mean of the coefficients, 0 unless they stand alone: those of the first quantity, then of the next.
     pub mean: Vec<f32>,
     /// Lower triangle, row by row, of a factor of their covariance.
@@ -28,12 +29,12 @@ pub struct Likeness {
     /// Problems that it was learned from.
     pub problems: usize,
     /// Coefficients of each of them, where they stand alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drawn: Vec<Vec<f32>>,
+    #[serde(rename = "drawn", default, skip_serializing_if = "Vec::is_empty")]
+    pub coefficients: Vec<Vec<f32>>,
 }
 
 /// A measured quantity of a config of the asked problem.
-pub struct Seen<'a> {
+pub struct Observation<'a> {
     /// Which quantity.
     pub quantity: usize,
     /// Encoding of the config.
@@ -44,26 +45,27 @@ pub struct Seen<'a> {
 
 /// Share of the learned problems within two standard deviations of the Gaussian weight (locally weighted regression, Cleveland 1979), and
 /// what every problem weighs besides.
-const NEAR: f64 = 0.2;
-const FAR: f64 = 0.01;
+const NEIGHBOUR_SHARE: f64 = 0.2;
+const MIN_WEIGHT: f64 = 0.01;
 /// What the covariance of few problems lacks of a full one.
 const RIDGE: f64 = 1e-6;
 
 /// A quantity that is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Quantity {
+pub struct ErrorQuantity {
     /// Time or energy.
-    pub of: Objective,
+    #[serde(rename = "of")]
+    pub objective: Objective,
     /// What a difference counts in the logarithm of the predicted cost and in the pooled score.
     pub slopes: [f64; 2],
     /// Variance of what the coefficients do not tell.
     pub rest: f64,
 }
 
-impl Likeness {
+impl ErrorModel {
     /// Which of its quantities an objective is made of; `None` where one was not learned.
     pub fn parts(&self, objective: Objective) -> Option<Vec<usize>> {
-        let at = |of: Objective| self.quantities.iter().position(|q| q.of == of);
+        let at = |of: Objective| self.quantities.iter().position(|q| q.objective == of);
         match objective {
             Objective::Edp => Some(vec![at(Objective::Time)?, at(Objective::Energy)?]),
             one => Some(vec![at(one)?]),
@@ -76,15 +78,15 @@ impl Likeness {
     /// [`Error::Input`](crate::Error::Input) for these.
     pub fn check(&self) -> Result<()> {
         let width = self.mean.len();
-        let drawn = self.drawn.iter().flatten();
+        let drawn = self.coefficients.iter().flatten();
         let numbers = self.factor.iter().chain(&self.mean).chain(drawn).map(|x| *x as f64);
         let own = self.quantities.iter().flat_map(|q| [q.slopes[0], q.slopes[1], q.rest]);
-        let known = self.quantities.iter().all(|q| q.of != Objective::Edp && q.rest > 0.0);
+        let known = self.quantities.iter().all(|q| q.objective != Objective::Edp && q.rest > 0.0);
         match (1..=2).contains(&self.quantities.len())
             && width > 0
             && width.is_multiple_of(self.quantities.len())
             && self.factor.len() == width * (width + 1) / 2
-            && self.drawn.iter().all(|own| own.len() == width)
+            && self.coefficients.iter().all(|own| own.len() == width)
             && known
             && numbers.chain(own).all(f64::is_finite)
         {
@@ -96,9 +98,9 @@ impl Likeness {
     /// Mean and covariance by those learned problems whose costs of the measured configs relate to each other as the asked problem's do; its level,
     /// the mean logarithm of its times, does not count. `None` where coefficients do not stand alone, and of fewer than two measured times: one
     /// tells the level alone.
-    pub fn near(&self, seen: &[Seen]) -> Option<Likeness> {
+    pub fn near(&self, seen: &[Observation]) -> Option<ErrorModel> {
         let times = seen.iter().filter(|s| s.quantity == 0).count();
-        if self.drawn.len() < 2 || times < 2 {
+        if self.coefficients.len() < 2 || times < 2 {
             return None;
         }
         let centred = |logs: Vec<f64>| {
@@ -113,20 +115,20 @@ impl Likeness {
             });
             centred(logs.collect()).iter().zip(&asked).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        Some(self.weighed(&weights(&self.drawn.iter().map(distance).collect::<Vec<f64>>())))
+        Some(self.weighed(&weights(&self.coefficients.iter().map(distance).collect::<Vec<f64>>())))
     }
 
     /// Mean and covariance of the coefficients of learned problems by weights that sum to 1.
-    fn weighed(&self, weights: &[f64]) -> Likeness {
+    fn weighed(&self, weights: &[f64]) -> ErrorModel {
         let width = self.mean.len();
         let mut mean = vec![0.0; width];
-        for (weight, own) in weights.iter().zip(&self.drawn) {
+        for (weight, own) in weights.iter().zip(&self.coefficients) {
             mean.iter_mut().zip(own).for_each(|(sum, x)| *sum += weight * f64::from(*x));
         }
         // what makes the covariance unbiased: n - 1 of n where all weigh alike
         let left = 1.0 - weights.iter().map(|w| w * w).sum::<f64>();
         let mut covariance = vec![vec![0.0; width]; width];
-        for (weight, own) in weights.iter().zip(&self.drawn) {
+        for (weight, own) in weights.iter().zip(&self.coefficients) {
             let off: Vec<f64> = own.iter().zip(&mean).map(|(x, mean)| f64::from(*x) - mean).collect();
             for (row, a) in covariance.iter_mut().zip(&off) {
                 row.iter_mut().zip(&off).for_each(|(sum, b)| *sum += weight / left * a * b);
@@ -134,7 +136,7 @@ impl Likeness {
         }
         let factor = cholesky(width, &|i, j| covariance[i][j] + if i == j { RIDGE } else { 0.0 });
         let single = |numbers: Vec<f64>| numbers.into_iter().map(|x| x as f32).collect();
-        Likeness { mean: single(mean), factor: single(factor.concat()), ..self.clone() }
+        ErrorModel { mean: single(mean), factor: single(factor.concat()), ..self.clone() }
     }
 
     /// What the coefficients add to the logarithm of a quantity on average.
@@ -161,8 +163,8 @@ impl Likeness {
 fn weights(distances: &[f64]) -> Vec<f64> {
     let mut sorted = distances.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let reach = sorted[((NEAR * sorted.len() as f64) as usize).max(3).min(sorted.len()) - 1].max(1e-12);
-    let weights: Vec<f64> = distances.iter().map(|d| (-2.0 * d / reach).exp() + FAR).collect();
+    let reach = sorted[((NEIGHBOUR_SHARE * sorted.len() as f64) as usize).max(3).min(sorted.len()) - 1].max(1e-12);
+    let weights: Vec<f64> = distances.iter().map(|d| (-2.0 * d / reach).exp() + MIN_WEIGHT).collect();
     let total: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / total).collect()
 }
@@ -172,7 +174,7 @@ fn weights(distances: &[f64]) -> Vec<f64> {
 pub fn encoding(featurizer: &Featurizer, instance: &Instance, config: &Config) -> Vec<f64> {
     let mut encoding = vec![1.0];
     let parameters = &featurizer.kernel.parameters;
-    if let Some(combinations) = few_combinations(&featurizer.kernel) {
+    if let Some(combinations) = small_space_size(&featurizer.kernel) {
         let own = combination(&featurizer.kernel, config);
         encoding.extend((0..combinations).map(|at| (at == own) as u8 as f64));
         return encoding;
@@ -197,17 +199,25 @@ mod tests {
 
     /// Twenty problems of three configs, each with a level of its own: the second config costs more by a share, and the third by twice that share
     /// where it is small, by nothing where it is large.
-    fn learned() -> Likeness {
+    fn learned() -> ErrorModel {
         let drawn = (0..20).map(|i| {
             let (level, share) = (i as f32 % 7.0, if i < 10 { 0.01 } else { 0.8 } * (1.0 + 0.02 * i as f32));
             vec![0.0, level, level + share, level + if i < 10 { 2.0 * share } else { 0.0 }]
         });
-        let quantities = vec![Quantity { of: Objective::Time, slopes: [0.0; 2], rest: 1e-6 }];
+        let quantities = vec![ErrorQuantity { objective: Objective::Time, slopes: [0.0; 2], rest: 1e-6 }];
         let (mean, factor) = (vec![0.0; 4], vec![0.1; 10]);
-        Likeness { kernel: "k".into(), quantities, alone: true, mean, factor, problems: 20, drawn: drawn.collect() }
+        ErrorModel {
+            kernel: "k".into(),
+            quantities,
+            independent: true,
+            mean,
+            factor,
+            problems: 20,
+            coefficients: drawn.collect(),
+        }
     }
 
-    fn of(at: usize) -> Vec<f64> {
+    fn encoding_of(at: usize) -> Vec<f64> {
         (0..4).map(|i| (i == 0 || i == at + 1) as u8 as f64).collect()
     }
 
@@ -215,13 +225,13 @@ mod tests {
     fn problems_that_are_like_what_was_measured_count_most_whatever_their_level() {
         let learned = learned();
         learned.check().unwrap();
-        let encodings = [of(0), of(1)];
+        let encodings = [encoding_of(0), encoding_of(1)];
         let third = |share: f64| {
             let logs = [40.0, 40.0 + share];
-            let seen = logs.iter().zip(&encodings).map(|(log, e)| Seen { quantity: 0, encoding: e, log: *log });
-            let near = learned.near(&seen.collect::<Vec<Seen>>()).unwrap();
+            let seen = logs.iter().zip(&encodings).map(|(log, e)| Observation { quantity: 0, encoding: e, log: *log });
+            let near = learned.near(&seen.collect::<Vec<Observation>>()).unwrap();
             near.check().unwrap();
-            near.offset(0, &of(2)) - near.offset(0, &of(0))
+            near.offset(0, &encoding_of(2)) - near.offset(0, &encoding_of(0))
         };
         assert!((third(0.012) - 0.024).abs() < 0.03 && third(0.96).abs() < 0.03, "{} {}", third(0.012), third(0.96));
     }
@@ -229,9 +239,9 @@ mod tests {
     #[test]
     fn one_measured_config_or_damaged_problems_make_none_more_alike() {
         let mut learned = learned();
-        let encoding = of(0);
-        assert!(learned.near(&[Seen { quantity: 0, encoding: &encoding, log: 1.0 }]).is_none());
-        learned.drawn[3].truncate(2);
+        let encoding = encoding_of(0);
+        assert!(learned.near(&[Observation { quantity: 0, encoding: &encoding, log: 1.0 }]).is_none());
+        learned.coefficients[3].truncate(2);
         assert!(learned.check().is_err());
     }
 }

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Problems below which nothing is said to be shown.
-pub const FEWEST: usize = 5;
+pub const MIN_PROBLEMS: usize = 5;
 
 /// Share of the answers on problems held out that are less sure than an unmarked one.
-pub const MARKED: f64 = 0.1;
+pub const UNSURE_SHARE: f64 = 0.1;
 
 /// What problems were to the training that nothing was learned from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub enum HeldOut {
 /// What first choices were chosen among.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Among {
+pub enum CandidatePool {
     /// All legal configs: the first choice was measured, live.
     Legal,
     /// The measured ones, by replay.
@@ -43,7 +43,7 @@ pub enum Among {
 /// What first choices were worth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "lowercase")]
-pub enum Worth {
+pub enum HeldOutScore {
     /// Beside the best measured config of a sweep, as shares of its speed (or of what else is compared).
     Best {
         /// Mean share.
@@ -51,7 +51,7 @@ pub enum Worth {
         /// Its tenth percentile.
         p10: f64,
         /// What they were chosen among.
-        among: Among,
+        among: CandidatePool,
     },
     /// Beside what a tuner chose, as shares of the problems.
     Tuned {
@@ -64,7 +64,7 @@ pub enum Worth {
 
 /// What was shown on one device for one objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct HeldOutResult {
     /// Kernel; of a model of several, those of which too little was held out of each.
     pub kernels: Vec<String>,
     /// Name of the device.
@@ -79,7 +79,7 @@ pub struct Shown {
     pub shapes: usize,
     /// What first choices were worth.
     #[serde(flatten)]
-    pub worth: Worth,
+    pub worth: HeldOutScore,
     /// Tenth percentile of the probabilities that first choices were stated with, before what they are worth on a device: below it an answer is
     /// less sure than nine tenths of these were.
     pub least: f64,
@@ -90,11 +90,11 @@ pub struct Shown {
     pub data: Vec<String>,
 }
 
-impl Shown {
+impl HeldOutResult {
     /// One clause, as `on 40 problems of H200 that no data of it had, first choices have 96.0 % of the best measured speed, 88.7 % at the 10th
     /// percentile`.
     pub fn text(&self) -> String {
-        let Shown { device, objective, problems, shapes, .. } = self;
+        let HeldOutResult { device, objective, problems, shapes, .. } = self;
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let held_out = match self.held_out {
             HeldOut::Apart => "that none of its data had",
@@ -103,19 +103,19 @@ impl Shown {
             HeldOut::InTurn => "left out in turn, each asked of a model that learned from the others",
         };
         let worth = match self.worth {
-            Worth::Best { mean, p10, among } => {
+            HeldOutScore::Best { mean, p10, among } => {
                 let of = match objective {
                     Objective::Time => "of the best measured speed".to_string(),
                     other => format!("of the best measured, by {other}"),
                 };
                 let among = match among {
-                    Among::Legal => "measured live",
-                    Among::Measured => "by replay among the measured configs",
+                    CandidatePool::Legal => "measured live",
+                    CandidatePool::Measured => "by replay among the measured configs",
                 };
                 let (mean, p10) = (percent(mean), percent(p10));
                 format!("its first choices had {mean} {of} on average, {p10} at the 10th percentile ({among})")
             }
-            Worth::Tuned { first, five } => {
+            HeldOutScore::Tuned { first, five } => {
                 let (first, five) = (percent(first), percent(five));
                 format!("its first choice was the tuned config in {first}, one of its first five in {five}")
             }
@@ -134,8 +134,8 @@ impl Shown {
     /// [`Error::Input`](crate::Error::Input), always the same sentence.
     pub fn check(&self) -> Result<()> {
         let [a, b] = match self.worth {
-            Worth::Best { mean, p10, .. } => [mean, p10],
-            Worth::Tuned { first, five } => [first, five],
+            HeldOutScore::Best { mean, p10, .. } => [mean, p10],
+            HeldOutScore::Tuned { first, five } => [first, five],
         };
         let shares = [a, b, self.least, self.riskiest.unwrap_or(0.0)];
         match shares.iter().all(|share| (0.0..=1.0).contains(share)) && self.problems >= self.shapes.max(1) {
@@ -147,7 +147,7 @@ impl Shown {
 
 /// What the problems of a kernel that a model learned from span.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reach {
+pub struct TrainingRange {
     /// Kernel.
     pub kernel: String,
     /// By the order of the kernel's fields: least and greatest of a number, or all labels of a choice that were there.
@@ -157,12 +157,12 @@ pub struct Reach {
     pub quickest_us: BTreeMap<String, f64>,
 }
 
-impl Reach {
+impl TrainingRange {
     /// Of learned problems, each with its device and its least time in microseconds, where it has one; `None` of none.
-    pub fn of<'p>(
+    pub fn from_problems<'p>(
         kernel: &Kernel,
         learned: impl Iterator<Item = (&'p Problem, &'p str, Option<f64>)>,
-    ) -> Option<Reach> {
+    ) -> Option<TrainingRange> {
         let mut quickest_us: BTreeMap<String, f64> = BTreeMap::new();
         let mut problems: Vec<&Problem> = Vec::new();
         for (problem, device, least) in learned {
@@ -181,7 +181,7 @@ impl Reach {
             }
         };
         let fields = kernel.fields.iter().enumerate().map(field).collect();
-        (!problems.is_empty()).then(|| Reach { kernel: kernel.name.clone(), fields, quickest_us })
+        (!problems.is_empty()).then(|| TrainingRange { kernel: kernel.name.clone(), fields, quickest_us })
     }
 
     /// The fields of a problem whose values are beyond what was learned from.
@@ -213,26 +213,28 @@ mod tests {
         let problem = |text: &str| kernel.problem(text).unwrap();
         let learned = ["M=64", "M=900", "M=128"].map(problem);
         let times = [Some(7.5), None, Some(f64::NAN)];
-        let reach = Reach::of(&kernel, learned.iter().zip(times).map(|(p, least)| (p, "H200", least))).unwrap();
+        let reach =
+            TrainingRange::from_problems(&kernel, learned.iter().zip(times).map(|(p, least)| (p, "H200", least)))
+                .unwrap();
         assert!(reach.beyond(&kernel, &problem("M=500")).is_empty());
         assert!(reach.beyond(&kernel, &problem("M=64")).is_empty());
         assert_eq!(reach.beyond(&kernel, &problem("M=901")), ["M"]);
         assert_eq!(reach.beyond(&kernel, &problem("M=63")), ["M"]);
-        assert_eq!(Reach::of(&kernel, std::iter::empty()), None);
+        assert_eq!(TrainingRange::from_problems(&kernel, std::iter::empty()), None);
         let [h200, t4] = ["H200", "T4"].map(|name| Device::described(name).unwrap());
         assert_eq!((reach.quickest_us(&h200), reach.quickest_us(&t4)), (Some(7.5), None));
     }
 
     #[test]
     fn what_was_shown_is_one_clause_and_impossible_shares_are_refused() {
-        let shown = Shown {
+        let shown = HeldOutResult {
             kernels: vec!["gemm".into()],
             device: "H200".into(),
             objective: Objective::Time,
             held_out: HeldOut::Apart,
             problems: 40,
             shapes: 40,
-            worth: Worth::Best { mean: 0.96, p10: 0.887, among: Among::Legal },
+            worth: HeldOutScore::Best { mean: 0.96, p10: 0.887, among: CandidatePool::Legal },
             least: 0.03,
             riskiest: None,
             data: vec!["0".into()],
@@ -243,7 +245,7 @@ mod tests {
              the 10th percentile (measured live)"
         );
         shown.check().unwrap();
-        assert!(Shown { least: 1.5, ..shown.clone() }.check().is_err());
-        assert!(Shown { worth: Worth::Tuned { first: f64::NAN, five: 1.0 }, ..shown }.check().is_err());
+        assert!(HeldOutResult { least: 1.5, ..shown.clone() }.check().is_err());
+        assert!(HeldOutResult { worth: HeldOutScore::Tuned { first: f64::NAN, five: 1.0 }, ..shown }.check().is_err());
     }
 }
