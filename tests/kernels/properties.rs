@@ -271,6 +271,6 @@ fn a_model_answers_on_spaces_of_any_size_within_seconds_or_names_the_constraint(
             }
         }
         // a debug build on a busy machine; a release build takes less than two
-        assert!(seconds < 60.0, "{constraint}: {seconds} s");
+        assert!(seconds < 20.0, "{constraint}: {seconds} s");
     }
 }
