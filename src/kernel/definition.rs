@@ -183,7 +183,7 @@ pub struct Definition {
     pub instances: Option<Instances>,
     /// Derived features for the model.
     pub features: Vec<Feature>,
-    /// Whether problems that are alike tell which config is the best: [`crate::profiles`].
+    /// Whether problems that are alike tell which config is the best: `posterior::cost_neighbours` of seqtune-predict.
     pub profiles: bool,
     /// What makes two problems the same shape, where the fields marked so do not say it.
     pub shape: Vec<Expr>,

@@ -6,7 +6,7 @@
 //!
 //! # Example
 //!
-//! The shipped matrix product, on a device of the shipped table:
+//! The shipped matrix transposition, on a device of the shipped table:
 //!
 //! ```
 //! use seqtune_kernel::{ConfigSpace, Count, Device, Kernel};

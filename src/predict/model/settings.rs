@@ -91,7 +91,7 @@ pub struct Settings {
     /// Whether products were computed in bfloat16, as those of some models before 24 November 2026 were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bf16: bool,
-    /// Problems per measured one that boosted trees label, as long as there are fewer than [`MOST_PSEUDO_LABELS`] in all; 0 trains on
+    /// Problems per measured one that boosted trees label, as long as there are fewer than `MOST_PSEUDO_LABELS` in all; 0 trains on
     /// measured problems alone.
     pub pseudo_labels: usize,
     /// Weight of the loss of each head that predicts a cost: time and energy.

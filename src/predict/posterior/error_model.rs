@@ -3,7 +3,7 @@
 //! Of a problem, logarithm of a cost = prediction + coefficients * encoding of the config + rest. The coefficients belong to the problem and are
 //! drawn from one normal distribution (a mixed-effects model, Laird & Ware 1982), whose mean and covariance training learns from
 //! problems that the weights were not fitted to. Few measured configs of a problem then tell of all others
-//! ([`crate::posterior::conditioning`]). Where coefficients stand alone, problems that are like the measured ones count most ([`ErrorModel::near`]).
+//! (`crate::posterior::conditioning`). Where coefficients stand alone, problems that are like the measured ones count most ([`ErrorModel::near`]).
 
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::numeric::linear::cholesky;

@@ -10,7 +10,7 @@ pub struct Candidate {
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
-    /// Probability that it is the best of all legal configs ([`crate::confidence::stated_probability`]); of a model without calibration, the likelihood. NaN where the
+    /// Probability that it is the best of all legal configs (`crate::confidence::stated_probability`); of a model without calibration, the likelihood. NaN where the
     /// beam was too narrow to state one.
     pub probability: f64,
     /// Predicted device time in microseconds; NaN where the model never saw a time.

@@ -52,7 +52,7 @@ impl Predictor {
         if !self.reranks() {
             return input("the model learned from tuned configs, so it has nothing that ranks every legal config");
         }
-        let prefixes = self.parts(&instance, PREFIXES_PER_THREAD * threads);
+        let prefixes = self.prefixes(&instance, PREFIXES_PER_THREAD * threads);
         let parts = on_threads(&prefixes, threads, |prefix| {
             // each with its own compiled rules and features: they are not shared between threads
             let instance = Instance::new(&self.featurizer.kernel, problem, device);
@@ -86,8 +86,8 @@ impl Predictor {
         Ok(Exhaustive { considered, scored: count, best: self.stated_apart(problem, query, best)? })
     }
 
-    /// Prefixes of configs that together hold the whole space: `least` of them, or as many as there are configs.
-    fn parts(&self, instance: &Instance, least: usize) -> Vec<Vec<Choice>> {
+    /// Returns prefixes of configs, all of one length, that together cover the space: `least` or more, or one for each config.
+    fn prefixes(&self, instance: &Instance, least: usize) -> Vec<Vec<Choice>> {
         let mut prefixes: Vec<Vec<Choice>> = vec![Vec::new()];
         while prefixes.len() < least && prefixes.first().is_some_and(|p| p.len() + 1 < self.parameters()) {
             let longer = |p: &Vec<Choice>| {

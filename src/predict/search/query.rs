@@ -24,7 +24,7 @@ pub struct Query<'a> {
     /// Candidates returned per problem, best first.
     pub top: usize,
     /// Hypotheses of the beam; searched with at least `top`. Fewer than [`WIDTH`] are faster; where re-ranker and trees share the likelihood of
-    /// what the beam finds, no probability is stated by so few ([`crate::confidence::stated_probability`]).
+    /// what the beam finds, no probability is stated by so few (`crate::confidence::stated_probability`).
     pub width: usize,
     /// Threads that problems are spread over.
     pub threads: usize,
