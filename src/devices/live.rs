@@ -10,7 +10,7 @@ const MOST: i32 = 64;
 /// of CUDA, HIP and OpenCL. An API is opened where those before it have none. Drivers that fail have no device.
 pub fn among(known: &[Device]) -> Option<Device> {
     let is_known = |device: &Device| device.is_among(known);
-    let by_ordinal = |describe: fn(i32) -> seqtune_predict::Result<Device>| {
+    let by_ordinal = |describe: fn(i32) -> seqtune_kernel::Result<Device>| {
         (0..MOST).map_while(|ordinal| describe(ordinal).ok()).find(is_known)
     };
     let host = || host::describe().ok().filter(is_known);

@@ -26,7 +26,7 @@ fn groups_of_cpu(global: &[usize]) -> Vec<usize> {
 /// Launches the reference on the buffers of `values`.
 ///
 /// # Errors
-/// [`Error::Failed`](seqtune_predict::Error::Failed) where it does not compile, or the launch fails.
+/// [`Error::Failed`](seqtune_kernel::Error::Failed) where it does not compile, or the launch fails.
 pub fn refer(
     executor: &mut dyn Executor,
     kernel: &Kernel,
