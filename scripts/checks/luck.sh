@@ -2,7 +2,7 @@
 # Runs all tests several times beside busy programs, each time with other draws, in another order and on another number of threads, and
 # counts what fails by name: what fails now and then is found within hours.
 #
-#   scripts/checks/luck.sh [ROUNDS] [WORDS...]      rounds 1 to 10, or to ROUNDS, or those of 4-7; words go to cargo test, such as `--test sweeps`
+#   scripts/checks/luck.sh [ROUNDS] [WORDS...]      rounds 1 to 10, or to ROUNDS, or those of 4-7; words go to cargo test, such as `--test measuring`
 #   SEQTUNE_BUSY=2 scripts/checks/luck.sh           two busy programs; one is usual
 #
 # The output of round N stays in target/luck/STATE/N.log, where STATE names the commit and what was changed since. A run that was stopped goes on:
