@@ -176,7 +176,12 @@ pub fn device_of_programs(name: &str) -> Result<Device> {
 /// # Errors
 /// The error of [`live_device`], of [`device_of_programs`] for a program.
 pub fn device_for(kernel: &Kernel, name: &str) -> Result<Device> {
-    if kernel.run.is_some() { device_of_programs(name) } else { live_device(name) }
+    if kernel.run.is_some() {
+        return device_of_programs(name);
+    }
+    let device = live_device(name)?;
+    check_language(kernel, &device)?;
+    Ok(device)
 }
 
 /// Refuses a source in CUDA C++ on a device that runs OpenCL C alone, before anything is begun for it.

@@ -160,3 +160,20 @@ fn a_mistake_in_what_an_element_is_is_named() {
         assert!(code == 2 && err.contains(expected), "{code} {err}");
     }
 }
+
+#[test]
+fn a_source_in_cuda_is_refused_at_once_on_a_device_that_runs_opencl_alone() {
+    if !opencl_or_skip() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.jsonl").display().to_string();
+    let asked = ["gemm_wg", "M=64,N=64,K=64", "--device", "opencl:0"];
+    for verb in [&["validate", "models/gemm_wg-h200"][..], &["sweep", "-o", &path]] {
+        let (out, err, code) =
+            run(&[verb, &asked[..1], if verb[0] == "sweep" { &["--problems"] } else { &[] }, &asked[1..]].concat());
+        assert_eq!((&*out, code), ("", 2), "{err}");
+        assert!(err.contains("gemm_wg.cu is CUDA C++, which "), "{err}");
+        assert!(!Path::new(&path).exists());
+    }
+}
