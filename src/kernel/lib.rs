@@ -37,6 +37,7 @@ mod definition;
 mod devices;
 #[cfg(test)]
 mod drawn;
+pub mod elementary;
 pub mod error;
 mod exact;
 pub mod expressions;

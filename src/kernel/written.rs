@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::definition::Kernel;
+use crate::elementary;
 use crate::error::{Error, Result, input, quoted};
 use crate::kernel_toml::spec::{Field, FieldKind};
 use crate::problem::Problem;
@@ -120,7 +121,7 @@ impl Kernel {
         let at = |share: f64| {
             let size = |f: &&Field| {
                 let least = f.min.max(1) as f64;
-                let size = least * (f.max as f64 / least).powf(share);
+                let size = least * elementary::pow(f.max as f64 / least, share);
                 format!("{}={}", f.name, (size.round() as u64).clamp(f.min, f.max))
             };
             sizes.iter().map(size).collect::<Vec<_>>().join(",")

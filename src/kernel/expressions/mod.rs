@@ -11,6 +11,7 @@ pub(crate) mod fold;
 pub(crate) mod machine;
 pub(crate) mod parse;
 
+use crate::elementary;
 use crate::error::{Result, input};
 use crate::limits::EXPRESSION_NODES;
 
@@ -107,7 +108,7 @@ impl Unary {
             Unary::Abs => a.abs(),
             Unary::Floor => a.floor(),
             Unary::Ceil => a.ceil(),
-            Unary::Log2 => a.log2(),
+            Unary::Log2 => elementary::log2(a),
             Unary::Sqrt => a.sqrt(),
         }
     }
@@ -146,7 +147,7 @@ impl Binary {
             Binary::FloorDiv => divide(a, b).map_or(f64::NAN, |(quotient, _)| quotient as f64),
             Binary::Mod => divide(a, b).map_or(f64::NAN, |(_, rest)| rest as f64),
             Binary::CeilDiv => divide(a, b).map_or(f64::NAN, |(quotient, rest)| quotient as f64 + truth(rest != 0)),
-            Binary::Pow => a.powf(b),
+            Binary::Pow => elementary::pow(a, b),
             Binary::Min => a.min(b),
             Binary::Max => a.max(b),
             Binary::Eq => truth(a == b),

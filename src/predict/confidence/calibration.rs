@@ -9,6 +9,7 @@
 use crate::confidence::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::numeric::softmax::softmax;
 use seqtune_kernel::Count;
+use seqtune_kernel::elementary::{exp, ln};
 use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
 
@@ -73,12 +74,12 @@ pub struct BestRank {
 /// The natural logarithm of the odds, kept finite.
 pub fn log_odds(probability: f64) -> f64 {
     let p = probability.clamp(1e-9, 1.0 - 1e-9);
-    (p / (1.0 - p)).ln()
+    ln(p / (1.0 - p))
 }
 
 /// 1 / (1 + exp(-x)), the inverse of [`log_odds`].
 pub fn logistic(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + exp(-x))
 }
 
 impl ScoredProblem {

@@ -8,6 +8,7 @@
 use crate::confidence::calibration::{BestRank, TopPrediction, log_odds, logistic};
 use crate::search::candidate::Candidate;
 use seqtune_kernel::Device;
+use seqtune_kernel::elementary;
 use seqtune_kernel::error::{Result, input};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -226,7 +227,7 @@ fn is_cpu(device: &Device) -> bool {
 pub fn distance(a: &Device, b: &Device) -> f64 {
     let differs = |a: &str, b: &str| (!a.eq_ignore_ascii_case(b)) as u8 as f64;
     let units = match (a.limits.compute_units, b.limits.compute_units) {
-        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => (a / b).log2().abs(),
+        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => elementary::log2(a / b).abs(),
         _ => 0.0,
     };
     // CPUs of all makers run the same instructions

@@ -10,6 +10,7 @@ use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::Problem;
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::Result;
 
 impl Predictor {
@@ -89,6 +90,6 @@ fn restate(answer: &mut [Candidate], mut shared: Vec<Candidate>, scaling: PlattS
     let rest = if held < 1.0 { (1.0 - scaling.at(held)) / (1.0 - held) } else { 0.0 };
     for candidate in answer {
         let own = shared.iter().find(|c| c.config == candidate.config);
-        candidate.probability = own.map_or(rest * candidate.log_probability.exp(), |own| own.probability);
+        candidate.probability = own.map_or(rest * exp(candidate.log_probability), |own| own.probability);
     }
 }

@@ -8,6 +8,7 @@ use crate::distilled::search::Search;
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Choice, Choices, Config, Objective, Problem};
@@ -66,8 +67,8 @@ impl DistilledModel<'_> {
 
     /// How probably each of the configs of these log-probabilities, which a beam found, is the best of all: they share what they have together.
     fn probabilities(&self, log: &[f64]) -> Vec<f64> {
-        let Some(calibration) = self.calibration else { return log.iter().map(|log| log.exp()).collect() };
-        let likelihood: f64 = log.iter().map(|log| log.exp()).sum();
+        let Some(calibration) = self.calibration else { return log.iter().map(|log| exp(*log)).collect() };
+        let likelihood: f64 = log.iter().map(|log| exp(*log)).sum();
         let mut shares = calibration.probabilities(log);
         shares.iter_mut().for_each(|share| *share *= likelihood);
         shares
@@ -104,7 +105,7 @@ impl DistilledModel<'_> {
             Candidate {
                 config: configs[i].clone(),
                 log_probability,
-                probability: log_probability.exp(),
+                probability: exp(log_probability),
                 time_us,
                 joules,
                 risk: f64::NAN,

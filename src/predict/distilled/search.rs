@@ -4,6 +4,7 @@ use crate::distilled::network::Network;
 use crate::distilled::scratch::{Beam, Extension, Scratch, Work};
 use crate::features::featurizer::{Featurizer, Instance, set};
 use crate::network::simd::dot;
+use seqtune_kernel::elementary::{exp, ln};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Choices, Objective};
 
@@ -144,8 +145,8 @@ impl Search<'_> {
             work.log.push(score as f64);
         }
         work.log.iter_mut().for_each(|score| *score -= highest as f64);
-        let sum: f64 = work.log.iter().map(|score| score.exp()).sum();
-        let sum = sum.ln();
+        let sum: f64 = work.log.iter().map(|score| exp(*score)).sum();
+        let sum = ln(sum);
         work.log.iter_mut().for_each(|score| *score -= sum);
     }
 }

@@ -5,6 +5,7 @@
 //! comparison with digits and value vocabularies is in the project's log.
 
 use seqtune_kernel::MOST_VALUES;
+use seqtune_kernel::elementary::{cos, log2, log2f, sin};
 use serde::{Deserialize, Serialize};
 
 /// Mean and standard deviation that make a quantity comparable.
@@ -89,7 +90,7 @@ impl InputFeature {
         if edges.len() < 2 {
             edges.clear();
         }
-        let on_axis = |v: &f32| if kind == Kind::Limit { (v + 1.0).log2() as f64 } else { *v as f64 };
+        let on_axis = |v: &f32| if kind == Kind::Limit { log2f(v + 1.0) as f64 } else { *v as f64 };
         InputFeature { name: name.into(), kind, scale: Scale::fit(values.iter().map(on_axis)), edges }
     }
 
@@ -125,14 +126,14 @@ impl InputFeature {
             Kind::Size => encode_size(value as f64, out),
             Kind::Real => {
                 let x = value;
-                out.extend([(x == 0.0) as u8 as f32, (x == 1.0) as u8 as f32, x.signum(), (x.abs() + 1.0).log2()]);
+                out.extend([(x == 0.0) as u8 as f32, (x == 1.0) as u8 as f32, x.signum(), log2f(x.abs() + 1.0)]);
             }
             Kind::Choice(labels) => out.extend((0..labels).map(|i| (i == value as usize) as u8 as f32)),
             Kind::Derived => out.push(self.scale.apply(value as f64)),
             // that it is known, and its logarithm twice: as it is, for devices far from those of the training, and by how these
             // differ, which may be little (56 compute units or 60)
             Kind::Limit => {
-                let log = (value + 1.0).log2();
+                let log = log2f(value + 1.0);
                 out.extend([1.0, log / 8.0, self.scale.apply(log as f64)]);
             }
         }
@@ -143,19 +144,19 @@ impl InputFeature {
 
 /// Where a value lies on the axis of the quantiles.
 fn place(kind: Kind, value: f32) -> f32 {
-    if kind == Kind::Size { (value + 1.0).log2() } else { value }
+    if kind == Kind::Size { log2f(value + 1.0) } else { value }
 }
 
 /// Logarithm and its square, divisibility by powers of two, low bits, phases of the logarithm, small divisors.
 fn encode_size(x: f64, out: &mut Vec<f32>) {
-    let log = x.max(0.5).log2();
+    let log = log2(x.max(0.5));
     let whole = x as u64;
     out.extend([(log / 8.0) as f32, (log * log / 64.0) as f32]);
     out.push(whole.max(1).trailing_zeros().min(8) as f32 / 4.0);
     out.extend((0..3).map(|bit| (whole >> bit & 1) as f32));
     for octaves in [1.0, 2.0, 4.0, 8.0] {
         let phase = std::f64::consts::TAU * log / octaves;
-        out.extend([phase.sin() as f32, phase.cos() as f32]);
+        out.extend([sin(phase) as f32, cos(phase) as f32]);
     }
     out.extend([3, 5, 7, 8, 16, 32, 64, 128].map(|d| whole.is_multiple_of(d) as u8 as f32));
 }

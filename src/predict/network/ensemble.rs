@@ -8,6 +8,7 @@ use crate::network::weights::{NetworkWeights, Weights};
 use crate::numeric::softmax::softmax;
 use rayon::prelude::*;
 use seqtune_kernel::Choice;
+use seqtune_kernel::elementary::ln;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, run_in_pool};
 
@@ -95,7 +96,7 @@ impl Ensemble {
             let scores: Vec<f64> = choices.iter().enumerate().map(score).collect();
             mean.iter_mut().zip(softmax(&scores, 1.0)).for_each(|(mean, p)| *mean += p);
         }
-        mean.iter().map(|p| (p / self.0.len() as f64).max(f64::MIN_POSITIVE).ln()).collect()
+        mean.iter().map(|p| ln((p / self.0.len() as f64).max(f64::MIN_POSITIVE))).collect()
     }
 
     /// Whether the networks have a re-ranker for finished configs.

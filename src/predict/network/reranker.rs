@@ -8,6 +8,7 @@ use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::weights::NetworkWeights;
 use crate::numeric::softmax::softmax;
 use seqtune_kernel::Choice;
+use seqtune_kernel::elementary::ln;
 use seqtune_kernel::error::Result;
 
 /// Scores of a finished config: its time and energy as [`Featurizer::decode_costs`] takes them, and what ranks it, the higher the better.
@@ -195,7 +196,7 @@ fn mixed(ranks: &[Vec<f32>]) -> Vec<f32> {
         let ranks: Vec<f64> = ranks.iter().map(|r| *r as f64).collect();
         shares.iter_mut().zip(softmax(&ranks, 1.0)).for_each(|(all, share)| *all += share);
     }
-    shares.iter().map(|share| (share / ranks.len() as f64).max(f64::MIN_POSITIVE).ln() as f32).collect()
+    shares.iter().map(|share| ln((share / ranks.len() as f64).max(f64::MIN_POSITIVE)) as f32).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 //! The compiler vectorises them: they are written on arrays whose lengths it knows. Letters of the shapes: m rows, k numbers of each, n
 //! outputs.
 
+use seqtune_kernel::elementary::fused;
+
 /// Compiles a function for AVX-512, for AVX2 and for whatever the target has at least, and calls the widest that the processor has.
-/// The body is told whether products are added in one rounding.
+/// The body is told whether the processor adds products in one rounding; the results are the same to the last bit.
 #[macro_export]
 macro_rules! widest {
     ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $kind:ty),*) = $body:ident) => {
@@ -71,10 +73,10 @@ widest! {
     pub(crate) fn attend(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) = attended
 }
 
-/// a b + sum, in one rounding where the processor does that at once.
+/// a b + sum, in one rounding: by the processor's own operation, or else by arithmetic that gives the same bits.
 #[inline(always)]
 pub fn add_product<const FMA: bool>(a: f32, b: f32, sum: f32) -> f32 {
-    if FMA { a.mul_add(b, sum) } else { a * b + sum }
+    if FMA { a.mul_add(b, sum) } else { fused(a, b, sum) }
 }
 
 #[inline(always)]
@@ -217,9 +219,9 @@ fn grown<const FMA: bool>(sum: &mut [f32], token: &[f32], features: &[f32], colu
     }
 }
 
-/// Numbers below 0 become 0.
+/// Numbers below 0 become 0; of two zeros `max` may give either, by the processor.
 pub(crate) fn relu(x: &mut [f32]) {
-    x.iter_mut().for_each(|x| *x = x.max(0.0));
+    x.iter_mut().for_each(|x| *x = if *x > 0.0 { *x } else { 0.0 });
 }
 
 /// Sum of the products of as many numbers as the shorter has.

@@ -1,9 +1,11 @@
 //! Softmax, and the soft target that costs make.
 
+use seqtune_kernel::elementary::exp;
+
 /// Softmax of `scores` divided by `temperature`; sums to 1.
 pub fn softmax(scores: &[f64], temperature: f64) -> Vec<f64> {
     let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let powers: Vec<f64> = scores.iter().map(|s| ((s - highest) / temperature).exp()).collect();
+    let powers: Vec<f64> = scores.iter().map(|s| exp((s - highest) / temperature)).collect();
     let sum: f64 = powers.iter().sum();
     powers.iter().map(|p| p / sum).collect()
 }
@@ -12,7 +14,7 @@ pub fn softmax(scores: &[f64], temperature: f64) -> Vec<f64> {
 /// without tau, all on the best.
 pub fn distribution(cost: &[f64], tau: Option<f64>) -> Vec<f32> {
     let weight = |(i, cost): (usize, &f64)| match tau {
-        Some(tau) => (-(cost - 1.0) / tau).exp(),
+        Some(tau) => exp(-(cost - 1.0) / tau),
         None => (i == 0) as u8 as f64,
     };
     let weights: Vec<f64> = cost.iter().enumerate().map(weight).collect();

@@ -13,6 +13,7 @@ use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::elementary::{cos, exp, ln};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Count, Device, Objective, Problem};
 
@@ -142,7 +143,7 @@ impl Predictor {
     pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
         let log = |s: &Scored| {
             let predicted = of.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
-            if predicted.is_finite() && predicted > 0.0 { predicted.ln() } else { 0.0 }
+            if predicted.is_finite() && predicted > 0.0 { ln(predicted) } else { 0.0 }
         };
         let pairs: Vec<[f64; 2]> = scored.iter().map(|s| [log(s), self.pooled_score(s)]).collect();
         let best = pairs.iter().copied().max_by(|a, b| a[1].total_cmp(&b[1])).unwrap_or_default();
@@ -261,11 +262,11 @@ impl Belief {
             let costs: Vec<f64> = (0..configs.len()).map(|i| self.objective(i, &|row| drawn[row])).collect();
             let at = (0..costs.len()).fold(0, |best, i| if costs[i] < costs[best] { i } else { best });
             best[at] += 1;
-            lossy += ((costs[at] - costs[order[0]]).exp() < 1.0 - LOSS) as usize;
+            lossy += (exp(costs[at] - costs[order[0]]) < 1.0 - LOSS) as usize;
         }
         let quantity = |of: Objective, config: usize, else_: f64| {
             let at = error_model.quantities.iter().position(|q| q.objective == of);
-            at.map_or(else_, |at| self.rows[at * self.configs + config].mean.exp())
+            at.map_or(else_, |at| exp(self.rows[at * self.configs + config].mean))
         };
         let candidate = |at: usize| Candidate {
             config: configs[at].clone(),
@@ -302,5 +303,5 @@ fn shifts(rows: &[Row], known: &[usize], factor: &[Vec<f64>], off: &[f64]) -> Ve
 /// A normal deviate (Box & Muller 1958).
 fn gauss(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (rng.random(), rng.random());
-    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    (-2.0 * ln(1.0 - u)).sqrt() * cos(std::f64::consts::TAU * v)
 }

@@ -10,6 +10,7 @@ use crate::features::featurizer::{Instance, number};
 use crate::numeric::softmax::softmax;
 use crate::trees::extra_trees::ExtraTrees;
 use bincode::{Decode, Encode};
+use seqtune_kernel::elementary::{self, exp, ln};
 use seqtune_kernel::limits::COMBINATIONS;
 use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, Objective};
 
@@ -97,9 +98,9 @@ impl CostNeighbours {
             shares.iter().zip(&self.costs).map(|(share, costs)| f64::from(share * costs[at])).sum()
         };
         let logs: Vec<f64> = configs.iter().map(log).collect();
-        let level = costs.iter().zip(&logs).map(|(cost, log)| cost.ln() - log).sum::<f64>() / logs.len() as f64;
+        let level = costs.iter().zip(&logs).map(|(cost, log)| ln(**cost) - log).sum::<f64>() / logs.len() as f64;
         if level.is_finite() {
-            costs.iter_mut().zip(logs).for_each(|(cost, log)| **cost = (level + log).exp());
+            costs.iter_mut().zip(logs).for_each(|(cost, log)| **cost = exp(level + log));
         }
     }
 
@@ -110,7 +111,7 @@ impl CostNeighbours {
         let shares = self.forest.predict(&row(kernel, instance));
         let asked: Vec<usize> = configs.iter().map(|config| combination(kernel, config)).collect();
         let (mut mean, mut best, mut risk) = (vec![0.0; asked.len()], vec![0.0; asked.len()], vec![0.0; asked.len()]);
-        let most = -(1.0 - LOSS).ln();
+        let most = -elementary::ln(1.0 - LOSS);
         for (share, costs) in shares.into_iter().map(f64::from).zip(&self.costs).filter(|(share, _)| *share > 0.0) {
             let costs: Vec<f64> = asked.iter().map(|at| f64::from(costs[*at])).collect();
             let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -122,7 +123,7 @@ impl CostNeighbours {
             }
         }
         let means: Vec<f64> = mean.into_iter().map(|mean| -mean / self.tau).collect();
-        let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
+        let ln = |p: f64| elementary::ln(p.max(f64::MIN_POSITIVE));
         let by_mean = softmax(&means, 1.0).into_iter();
         by_mean.zip(best).zip(risk).map(|((m, b), risk)| TreeOpinion { logs: [ln(m), ln(b)], risk }).collect()
     }
@@ -160,7 +161,7 @@ mod tests {
             let problem = kernel.problem(problem).unwrap();
             let instance = Instance::new(&kernel, &problem, &Device::described("A100").unwrap());
             let said = profiles.weigh(&instance, &configs);
-            (said.iter().map(|w| w.logs[1].exp()).collect::<Vec<_>>(), said.iter().map(|w| w.risk).collect::<Vec<_>>())
+            (said.iter().map(|w| exp(w.logs[1])).collect::<Vec<_>>(), said.iter().map(|w| w.risk).collect::<Vec<_>>())
         };
         let (chances, risks) = weigh("M=16");
         assert!(chances[0] > 0.99 && risks == [0.0, 1.0, 1.0], "{chances:?} {risks:?}");

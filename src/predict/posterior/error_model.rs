@@ -8,6 +8,7 @@
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::numeric::linear::cholesky;
 use crate::posterior::cost_neighbours::{combination, small_space_size};
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Objective};
 use serde::{Deserialize, Serialize};
@@ -164,7 +165,7 @@ fn weights(distances: &[f64]) -> Vec<f64> {
     let mut sorted = distances.to_vec();
     sorted.sort_by(f64::total_cmp);
     let reach = sorted[((NEIGHBOUR_SHARE * sorted.len() as f64) as usize).max(3).min(sorted.len()) - 1].max(1e-12);
-    let weights: Vec<f64> = distances.iter().map(|d| (-2.0 * d / reach).exp() + MIN_WEIGHT).collect();
+    let weights: Vec<f64> = distances.iter().map(|d| exp(-2.0 * d / reach) + MIN_WEIGHT).collect();
     let total: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / total).collect()
 }

@@ -1,5 +1,6 @@
 //! Beam search over token ids. It knows nothing of kernels: what may follow and how likely it is come from closures.
 
+use seqtune_kernel::elementary::{exp, ln};
 use seqtune_kernel::error::Result;
 
 /// One candidate in the beam.
@@ -91,9 +92,9 @@ fn step(
         let scores = &scores[row * vocabulary..][..vocabulary];
         let legal = || open.iter().chain(closed).map(|t| scores[*t as usize]);
         let highest = legal().fold(f32::NEG_INFINITY, f32::max);
-        let sum: f64 = legal().map(|score| ((score - highest) as f64).exp()).sum();
+        let sum: f64 = legal().map(|score| exp((score - highest) as f64)).sum();
         for token in open {
-            let log_probability = (scores[*token as usize] - highest) as f64 - sum.ln();
+            let log_probability = (scores[*token as usize] - highest) as f64 - ln(sum);
             candidates.push((hypothesis.log_probability + log_probability, row, Some(*token)));
         }
     }
@@ -173,8 +174,8 @@ mod tests {
             .map(|s| {
                 let log = (0..s.len()).map(|at| {
                     let next = following(legal, &s[..at]);
-                    let sum: f64 = next.iter().map(|t| (score_of(&s[..at], *t) as f64).exp()).sum();
-                    score_of(&s[..at], s[at]) as f64 - sum.ln()
+                    let sum: f64 = next.iter().map(|t| exp(score_of(&s[..at], *t) as f64)).sum();
+                    score_of(&s[..at], s[at]) as f64 - ln(sum)
                 });
                 (s.clone(), log.sum())
             })
@@ -191,7 +192,7 @@ mod tests {
             for (found, legal) in search(&spaces, 64).iter().zip(&spaces) {
                 let expected = exhaustive(legal);
                 assert_eq!(found.len(), expected.len());
-                let total: f64 = found.iter().map(|h| h.log_probability.exp()).sum();
+                let total: f64 = found.iter().map(|h| exp(h.log_probability)).sum();
                 assert!((total - 1.0).abs() < 1e-9, "probabilities sum to {total}");
                 for (h, (tokens, log)) in found.iter().zip(&expected) {
                     assert!((h.log_probability - log).abs() < 1e-9);

@@ -13,6 +13,7 @@ use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
 use crate::trees::gbdt::TreesInStep;
 use seqtune_kernel::Objective;
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Choice, Config, Problem};
 
@@ -106,7 +107,7 @@ impl Decoder<'_> {
             self.reshape(instance, ranked.iter_mut().map(|(_, c)| (&c.config, [&mut c.time_us, &mut c.joules])));
             ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
             if let Some(calibration) = self.calibration {
-                let likelihood: f64 = beam.iter().map(|h| h.log_probability.exp()).sum();
+                let likelihood: f64 = beam.iter().map(|h| exp(h.log_probability)).sum();
                 let scores: Vec<f64> = ranked.iter().map(|(score, _)| *score).collect();
                 for ((_, candidate), share) in ranked.iter_mut().zip(calibration.probabilities(&scores)) {
                     candidate.probability = likelihood * share;
@@ -154,7 +155,7 @@ impl Decoder<'_> {
         scores: Scores,
     ) -> Candidate {
         let [time_us, joules] = self.featurizer.decode_costs(instance, scores.costs);
-        let probability = log_probability.exp();
+        let probability = exp(log_probability);
         Candidate { config, log_probability, probability, time_us, joules, risk: f64::NAN, measured: false }
     }
 

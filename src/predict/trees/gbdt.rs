@@ -9,6 +9,7 @@ use crate::posterior::cost_neighbours::{CostNeighbours, TreeOpinion};
 use crate::trees::forest::{Forest, InStep};
 use bincode::{Decode, Encode};
 use seqtune_kernel::Objective;
+use seqtune_kernel::elementary;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, hex};
 use sha2::{Digest, Sha256};
@@ -115,7 +116,7 @@ impl TreesInStep {
         let values: Vec<f64> =
             self.values.predict(&rows, columns).into_iter().map(|value| -value as f64 / self.tau).collect();
         let lists: Vec<f64> = self.lists.predict(&rows, columns).into_iter().map(f64::from).collect();
-        let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
+        let ln = |p: f64| elementary::ln(p.max(f64::MIN_POSITIVE));
         let pairs = softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0));
         pairs.map(|(v, l)| TreeOpinion { logs: [ln(v), ln(l)], risk: f64::NAN }).collect()
     }
