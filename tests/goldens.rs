@@ -4,6 +4,9 @@
 //! `UPDATE_GOLDENS=1 cargo test --test goldens` runs the commands that stand there and writes their outputs anew.
 //! `SEQTUNE_BIN` names another program to judge.
 
+#[path = "goldens/digests.rs"]
+mod digests;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -149,13 +149,18 @@ fn finished(folder: &Path, plan: &Plan, existing: Existing) -> Result<Option<Mod
 
 /// Where each network's training stands on disk.
 fn checkpoints(folder: &Path, plan: &Plan, settings: &Settings) -> Result<Vec<Checkpoint>> {
-    let same = Settings { command: String::new(), checkpoint: 0, ..settings.clone() };
-    let key = format!("{same:?} {:?} {:?}", plan.parent(), plan.hashes);
+    let key = checkpoint_key(settings, plan.parent(), &plan.hashes);
     let checkpoint = |member| Checkpoint {
         path: folder.join(format!("checkpoint-{member}.safetensors")),
         key: format!("{key} member {member}"),
     };
     Ok((0..settings.members).map(checkpoint).collect())
+}
+
+/// What tells a training from others: settings, the model that it went on from, and datasets.
+fn checkpoint_key(settings: &Settings, parent: Option<String>, hashes: &[String]) -> String {
+    let same = Settings { command: String::new(), checkpoint: 0, ..settings.clone() };
+    format!("{same:?} {parent:?} {hashes:?}")
 }
 
 /// The model that was trained, without its calibration.
@@ -295,4 +300,24 @@ fn trust(model: &Model, plan: &Plan) -> Result<DeviceCalibration> {
         all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
     Ok(DeviceCalibration { seen: trust_in_seen(&all), timed: Some(timed), ..DeviceCalibration::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written out: a key that changes orphans every checkpoint.
+    #[test]
+    fn digests_of_checkpoints_are_taken_of_this_text() {
+        let settings = Settings { tau: Some(0.05), command: "seqtune train".into(), ..Settings::default() };
+        let expected = "Settings { hparams: Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 2, decoder_layers: 2 }, \
+                        members: 3, target: Soft, tau: Some(0.05), epochs: None, batch: None, configs: 32, rate: 0.0015, decay: 0.05, \
+                        dropout: 0.0, smoothing: 0.0, bf16: false, pseudo_labels: 12, head: 0.3, rank: 2.0, pairwise_weight: 0.5, \
+                        split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 }, seed: 1, command: \"\", checkpoint: 0 } \
+                        Some(\"0123456789abcdef\") [\"a\", \"b\"]";
+        assert_eq!(checkpoint_key(&settings, Some("0123456789abcdef".into()), &["a".into(), "b".into()]), expected);
+        let tuned = checkpoint_key(&Settings::tuned(), None, &[]);
+        assert!(tuned.contains("target: Best, tau: None, epochs: Some(12), batch: Some(128)"), "{tuned}");
+        assert!(tuned.ends_with(" None []"), "{tuned}");
+    }
 }

@@ -150,12 +150,17 @@ pub fn distil(
     let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
     let checkpoint = Checkpoint {
         path: folder.join("checkpoint-distilled.safetensors"),
-        key: format!("{} {recipe:?} {} {:?}", model.digest(), options.seed, refined.map(Model::digest)),
+        key: checkpoint_key(&model.digest(), &recipe, options.seed, refined.map(Model::digest)),
     };
     let small = made.train(&checkpoint, told)?;
     small.save(folder)?;
     checkpoint.remove()?;
     Model::load(&Model::small_file(folder))
+}
+
+/// What tells a distillation from others: the whole model, how it is distilled, and the model that went on from it.
+fn checkpoint_key(model: &str, recipe: &Recipe, seed: u64, refined: Option<String>) -> String {
+    format!("{model} {recipe:?} {seed} {refined:?}")
 }
 
 /// As [`distil`], unless the folder holds the small decoder of the very model already, made with the same options.
@@ -351,4 +356,19 @@ fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
 
 fn threads() -> usize {
     tch::get_num_threads().max(1) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written out: a key that changes orphans every checkpoint.
+    #[test]
+    fn digests_of_distillations_are_taken_of_this_text() {
+        let recipe = Recipe::new(&Options::default(), false, 10);
+        let expected = "abc Recipe { hparams: Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 }, \
+                        invented: 4000, steps: 6000, batch: 16, rows: 32, measured: 0.5, rank: 2.0 } 7 Some(\"def\")";
+        assert_eq!(checkpoint_key("abc", &recipe, 7, Some("def".into())), expected);
+        assert!(checkpoint_key("abc", &recipe, 7, None).ends_with(" 7 None"));
+    }
 }
