@@ -1,5 +1,6 @@
 //! Clocks of the device as tuning parameters: `[clocks]` of a `kernel.toml`.
 
+use crate::canonical::Canonical;
 use crate::error::{Result, input};
 use crate::expressions::Expr;
 use crate::kernel_toml::names::Names;
@@ -48,7 +49,7 @@ impl ClockExprs {
         Ok(ClockExprs {
             core: expr(&spec.core)?,
             memory: expr(&spec.memory)?,
-            older_identity: format!("clocks {:?} {:?}\n", spec.core, spec.memory),
+            older_identity: format!("clocks {} {}\n", spec.core.canonical(), spec.memory.canonical()),
         })
     }
 

@@ -3,6 +3,7 @@
 //! Comments, white space, meanings and reasons are no part of it; a definition is where a constraint or a launch rests on it. Files of
 //! before told one digest of everything, comments included, which is still computed for them.
 
+use crate::canonical::Canonical;
 use crate::error::Result;
 use crate::expressions::Expr;
 use crate::hex;
@@ -58,7 +59,8 @@ impl Identity {
     /// Digest of everything on which recorded results depend.
     pub fn digest(&self) -> String {
         let Identity { parameters, fields, constraints, parts, .. } = self;
-        short(&format!("{parameters:?} {fields:?} {constraints:?} {parts:?}"))
+        let all = [parameters.canonical(), fields.canonical(), constraints.canonical(), parts.canonical()];
+        short(&all.join(" "))
     }
 
     /// Without what only models rest on.
@@ -198,18 +200,21 @@ impl Told {
     ) -> Result<Told> {
         let mut parts: BTreeMap<String, String> = BTreeMap::new();
         let mut tell = |name: &str, text: String| drop(parts.insert(name.into(), short(&plain_expr(&text))));
+        let launch = |ProgramSpec { entry, global, local, dynamic_local, .. }: &ProgramSpec| {
+            format!("{entry} {} {} {}", global.canonical(), local.canonical(), dynamic_local.canonical())
+        };
         let work = spec.work.as_ref().or(base.work.as_ref());
-        if let Some(ProgramSpec { entry, global, local, dynamic_local, .. }) = &spec.program {
-            tell("launch of the program", format!("{entry} {global:?} {local:?} {dynamic_local:?}"));
-            tell("list of arguments", format!("{:?}", spec.argument));
-            tell("tolerance", format!("{:?}", work.and_then(|work| work.tolerance.as_ref())));
+        if let Some(program) = &spec.program {
+            tell("launch of the program", launch(program));
+            tell("list of arguments", spec.argument.canonical());
+            tell("tolerance", work.and_then(|work| work.tolerance.as_ref()).canonical());
         }
         if let Some(clocks) = &spec.clocks {
-            tell("table [clocks]", format!("{clocks:?}"));
+            tell("table [clocks]", clocks.canonical());
         }
         if let Some(reference) = &spec.reference {
-            let ProgramSpec { file, entry, global, local, dynamic_local } = reference;
-            tell("launch of the reference", format!("{entry} {global:?} {local:?} {dynamic_local:?}"));
+            tell("launch of the reference", launch(reference));
+            let file = &reference.file;
             let text = files.get(file).map(|text| plain(file, text)).unwrap_or_default();
             parts.insert(REFERENCE.into(), short(&text));
         }
@@ -217,12 +222,12 @@ impl Told {
             parts.insert(format!("definition {name}"), short(&plain_expr(text)));
         }
         let features: Vec<String> = (base.feature.iter().chain(&spec.feature))
-            .map(|f| format!("{} {} {:?}\n", f.name, plain_expr(&f.expr), f.group))
+            .map(|f| format!("{} {} {}\n", f.name, plain_expr(&f.expr), f.group.canonical()))
             .collect();
         let features_rest_on = closure(spec.feature.iter().chain(&base.feature).map(|f| f.expr.as_str()), define)?;
         let WorkSpec { flops, bytes, .. } = work.cloned().unwrap_or_default();
         let learned = [
-            ("list of features", short(&format!("{features:?} {features_rest_on:?}"))),
+            ("list of features", short(&format!("{} {}", features.canonical(), features_rest_on.canonical()))),
             ("work (flops, bytes)", short(&format!("{} {}", plain_expr(&flops), plain_expr(&bytes)))),
         ];
         Ok(Told {
@@ -248,7 +253,7 @@ impl Told {
             self.parts.insert("table of instances".into(), short(&plain("", table)));
         }
         for p in parameters.iter().filter(|p| !p.texts.is_empty()) {
-            self.parts.insert(format!("list of texts of {}", p.name), short(&format!("{:?}", p.texts)));
+            self.parts.insert(format!("list of texts of {}", p.name), short(&p.texts.canonical()));
         }
         let base = Identity {
             older: String::new(),
@@ -326,13 +331,13 @@ fn older(
 ) -> String {
     let mut text = String::new();
     for p in parameters {
-        text += &format!("{} {:?}\n", p.name, p.values);
+        text += &format!("{} {}\n", p.name, p.values.canonical());
         if !p.labels.is_empty() {
-            text += &format!("{:?} {:?}\n", p.labels, p.texts);
+            text += &format!("{} {}\n", p.labels.canonical(), p.texts.canonical());
         }
     }
     for f in fields {
-        text += &format!("{} {:?} {:?}\n", f.name, f.kind, f.labels);
+        text += &format!("{} {} {}\n", f.name, f.kind.canonical(), f.labels.canonical());
     }
     for constraint in constraints {
         text += &format!("{constraint}\n");
@@ -340,7 +345,7 @@ fn older(
     text += table;
     match source {
         Some(source) => text += source,
-        None => text += &format!("{define:?}"),
+        None => text += &define.canonical(),
     }
     text
 }

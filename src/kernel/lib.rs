@@ -30,6 +30,7 @@
 //! Errors are an enumeration to match on ([`Error`]); each holds a sentence for people.
 
 mod api;
+pub mod canonical;
 mod clocks;
 mod config;
 pub mod count;

@@ -1,5 +1,6 @@
 //! `[run]`: how a program of the user's own is built, started and understood.
 
+use crate::canonical::Canonical;
 use crate::error::{Result, input, quoted};
 use crate::kernel_toml::run_spec::{RunSpec, TimeSpec, Unit};
 use crate::kernel_toml::template::{Scope, Template, variable};
@@ -210,31 +211,33 @@ impl Run {
 
     /// Everything on which a recorded result depends, by the name of the part.
     pub(crate) fn identity(&self, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let RunSpec { command, serve, environment, cores, input, build, setup, time, right, wrong, .. } = &self.spec;
-        let keys = [
-            ("command", format!("{command:?}")),
-            ("serve", serve.to_string()),
-            ("environment", format!("{environment:?}")),
-            ("cores", format!("{cores:?}")),
-            ("input", format!("{input:?}")),
-            ("build", format!("{build:?}")),
-            ("setup", format!("{setup:?}")),
-            ("time", format!("{time:?}")),
-            ("right", format!("{right:?}")),
-            ("wrong", format!("{wrong:?}")),
-        ];
-        let keys = keys.map(|(key, text)| (format!("key `{key}` of [run]"), text));
+        let keys = self.keys().map(|(key, text)| (format!("key `{key}` of [run]"), text));
         let text = |name: &String| files.get(name).map(|text| plain(name, text)).unwrap_or_default();
         keys.into_iter().chain(self.files().map(|name| (format!("file {name}"), text(name)))).collect()
     }
 
     /// [`Run::identity`] as digests of before took it.
     pub(crate) fn older_identity(&self, files: &BTreeMap<String, String>) -> String {
-        let RunSpec { command, serve, environment, cores, input, build, setup, time, right, wrong, .. } = &self.spec;
         let texts: Vec<(&String, Option<&String>)> = self.files().map(|name| (name, files.get(name))).collect();
-        format!(
-            "{command:?} {serve} {environment:?} {cores:?} {input:?} {build:?} {setup:?} {time:?} {right:?} {wrong:?} {texts:?}\n"
-        )
+        let keys = self.keys().map(|(_, text)| text + " ").concat();
+        format!("{keys}{}\n", texts.canonical())
+    }
+
+    /// The keys on which a recorded result depends, encoded.
+    fn keys(&self) -> [(&'static str, String); 10] {
+        let RunSpec { command, serve, environment, cores, input, build, setup, time, right, wrong, .. } = &self.spec;
+        [
+            ("command", command.canonical()),
+            ("serve", serve.canonical()),
+            ("environment", environment.canonical()),
+            ("cores", cores.canonical()),
+            ("input", input.canonical()),
+            ("build", build.canonical()),
+            ("setup", setup.canonical()),
+            ("time", time.canonical()),
+            ("right", right.canonical()),
+            ("wrong", wrong.canonical()),
+        ]
     }
 
     /// Files of the kernel's folder on which results depend.

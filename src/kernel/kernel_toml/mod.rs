@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod dialect;
+mod encoding;
 pub(crate) mod include;
 pub(crate) mod load;
 pub(crate) mod names;
