@@ -10,6 +10,7 @@ use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
 use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
 use seqtune_kernel::Objective;
+use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::limits;
@@ -301,7 +302,8 @@ fn choice(args: &Args) -> String {
     let Args { sample, exhaustive, guided, pool, pool_of, fresh, seed, .. } = args;
     // a plan without it keeps its hash: shards that are begun go on
     let pool_of = pool_of.as_ref().map_or(String::new(), |path| format!(" {}", path.display()));
-    format!("{sample} {exhaustive} {guided:?} {pool:?} {fresh} {seed}{pool_of}")
+    let (guided, pool) = (guided.canonical(), pool.canonical());
+    format!("{sample} {exhaustive} {guided} {pool} {fresh} {seed}{pool_of}")
 }
 
 /// The device, and the batches whose programs are compiled ahead.

@@ -17,6 +17,7 @@ use seqtune_data::{MeasuredProblem, Table, today};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
+use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Device, Kernel, Objective};
@@ -160,7 +161,7 @@ fn checkpoints(folder: &Path, plan: &Plan, settings: &Settings) -> Result<Vec<Ch
 /// What tells a training from others: settings, the model that it went on from, and datasets.
 fn checkpoint_key(settings: &Settings, parent: Option<String>, hashes: &[String]) -> String {
     let same = Settings { command: String::new(), checkpoint: 0, ..settings.clone() };
-    format!("{same:?} {parent:?} {hashes:?}")
+    [same.canonical(), parent.canonical(), hashes.canonical()].join(" ")
 }
 
 /// The model that was trained, without its calibration.

@@ -1,5 +1,6 @@
 //! Expressions and numbers as C++17; names are spelled in `seqtune_kernel::spelling`.
 
+use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::expressions::{Binary, Expr, Op, Unary};
 
 /// A number as C++ reads it, to the last bit.
@@ -7,8 +8,8 @@ pub(crate) fn number(x: f64) -> String {
     match x {
         x if x.is_nan() => "detail::nan".into(),
         x if x.is_infinite() => if x > 0.0 { "detail::infinity" } else { "(-detail::infinity)" }.into(),
-        x if x < 0.0 => format!("({x:?})"),
-        x => format!("{x:?}"),
+        x if x < 0.0 => format!("({})", x.canonical()),
+        x => x.canonical(),
     }
 }
 

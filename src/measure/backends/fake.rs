@@ -9,6 +9,7 @@ use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
 use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind};
+use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Device, Limits};
 use sha2::{Digest, Sha256};
@@ -81,7 +82,7 @@ impl Executor for Fake {
 
     fn compile(&mut self, job: &Job) -> Attempt<ProgramId> {
         let entry = job.entry;
-        let digest = Sha256::digest(format!("{:?}", job.defines));
+        let digest = Sha256::digest(job.defines.canonical());
         let seed = digest.iter().take(4).fold(0, |x, b| x << 8 | *b as u64);
         let is_reference = entry.ends_with("_reference");
         if self.faults && !is_reference && seed % 11 == 1 {

@@ -3,6 +3,7 @@
 use crate::compile::job::{Binary, Compiler, Job};
 use crate::compile::prelude::as_cpp;
 use seqtune_data::{Attempt, Resources};
+use seqtune_kernel::canonical::tuple;
 use seqtune_kernel::hex;
 use seqtune_kernel::limits;
 use serde::{Deserialize, Serialize};
@@ -53,8 +54,8 @@ impl<C: Compiler> Compiler for Cached<C> {
 fn key(compiler: &impl Compiler, job: &Job) -> String {
     let Job { file, source, entry, defines, group, dynamic_local_bytes } = job;
     let text = as_cpp(file, source, defines);
-    let all = (compiler.identity(), text, entry, defines, group, dynamic_local_bytes);
-    hex(&Sha256::digest(format!("{} {REVISION} {all:?}", env!("CARGO_PKG_VERSION")))[..16])
+    let all = tuple(&[&compiler.identity(), &text, entry, defines, group, dynamic_local_bytes]);
+    hex(&Sha256::digest(format!("{} {REVISION} {all}", env!("CARGO_PKG_VERSION")))[..16])
 }
 
 /// Revision of the data that are computed and stored with a program, such as its occupancy. It is part of a program's key: raise

@@ -5,6 +5,7 @@ use crate::programs::step::Step;
 use seqtune_data::journal::is_without_locks;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_devices::host::about;
+use seqtune_kernel::canonical::{Canonical, structure};
 use seqtune_kernel::error::{Error, Result, input, printable};
 use seqtune_kernel::files::{Locked, open_lock};
 use seqtune_kernel::{Kernel, Run, Template, hex};
@@ -46,7 +47,8 @@ pub fn build(
     let all = cache.join("builds");
     let unnamed = |name: &str| if name == "build" { Ok("{build}".into()) } else { place(name) };
     let named = words(&run.build, env, &unnamed)?;
-    let key = hex(&Sha256::digest(format!("{} {named:?} {}", kernel.space_hash(), builder(&named)))[..16]);
+    let key = [kernel.space_hash(), named.canonical(), builder(&named)].join(" ");
+    let key = hex(&Sha256::digest(key)[..16]);
     let folder = all.join(&key);
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -103,8 +105,26 @@ fn builder(words: &[String]) -> String {
     };
     let path = path.and_then(|path| std::fs::canonicalize(path).ok());
     let meta = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
-    let of = meta.map(|meta| (meta.len(), meta.modified().ok()));
-    format!("{:?} {:?} {path:?} {of:?}", about("model name"), about("flags"))
+    let size_and_time = meta.map(|meta| (meta.len(), meta.modified().ok().and_then(SinceEpoch::new)));
+    let machine = [about("model name").canonical(), about("flags").canonical()];
+    format!("{} {} {}", machine.join(" "), path.canonical(), size_and_time.canonical())
+}
+
+/// Time at which a file was changed.
+struct SinceEpoch(Duration);
+
+impl SinceEpoch {
+    /// `None` of a time before 1970.
+    fn new(time: SystemTime) -> Option<SinceEpoch> {
+        time.duration_since(SystemTime::UNIX_EPOCH).ok().map(SinceEpoch)
+    }
+}
+
+impl Canonical for SinceEpoch {
+    fn canonical(&self) -> String {
+        let (seconds, nanoseconds) = (self.0.as_secs(), self.0.subsec_nanos());
+        structure("SystemTime", &[("tv_sec", &seconds), ("tv_nsec", &nanoseconds)])
+    }
 }
 
 /// Removes builds that were not used for long.
@@ -114,5 +134,17 @@ fn remove_old(all: &Path) {
         if used.and_then(|used| used.elapsed().ok()).is_some_and(|age| age > OLD) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_canonical_text_of_a_time_is_what_it_always_was() {
+        let time = SystemTime::UNIX_EPOCH + Duration::new(1_796_035_359, 288_611_331);
+        let expected = "Some(SystemTime { tv_sec: 1796035359, tv_nsec: 288611331 })";
+        assert_eq!(SinceEpoch::new(time).canonical(), expected);
     }
 }

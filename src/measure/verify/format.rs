@@ -22,6 +22,15 @@ impl Format {
         }
     }
 
+    /// Name of the macro that tells sources of it.
+    pub fn macro_name(self) -> &'static str {
+        match self {
+            Format::F32 => "FORMAT_F32",
+            Format::F16 => "FORMAT_F16",
+            Format::Bf16 => "FORMAT_BF16",
+        }
+    }
+
     /// Size of an element in bytes.
     pub fn bytes(self) -> usize {
         if self == Format::F32 { 4 } else { 2 }

@@ -68,7 +68,7 @@ impl DeviceComparison {
 }
 
 fn compile(executor: &mut dyn Executor, format: Format) -> Option<[ProgramId; 2]> {
-    let defines = [(format!("FORMAT_{}", format!("{format:?}").to_uppercase()), "1".to_string())];
+    let defines = [(format.macro_name().to_string(), "1".to_string())];
     let mut program = |entry: &str| {
         let job = Job {
             file: "on_device.cl",

@@ -21,6 +21,7 @@ use crate::plan::{Plan, SHARP};
 use seqtune_data::{Table, today};
 use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
+use seqtune_kernel::canonical::{Canonical, structure};
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Kernel, Objective};
@@ -88,6 +89,24 @@ impl Recipe {
             steps: options.steps.unwrap_or(default.steps),
             ..default
         }
+    }
+}
+
+impl Canonical for Recipe {
+    fn canonical(&self) -> String {
+        let Recipe { hparams, invented, steps, batch, rows, measured, rank } = self;
+        structure(
+            "Recipe",
+            &[
+                ("hparams", hparams),
+                ("invented", invented),
+                ("steps", steps),
+                ("batch", batch),
+                ("rows", rows),
+                ("measured", measured),
+                ("rank", rank),
+            ],
+        )
     }
 }
 
@@ -160,7 +179,7 @@ pub fn distil(
 
 /// What tells a distillation from others: the whole model, how it is distilled, and the model that went on from it.
 fn checkpoint_key(model: &str, recipe: &Recipe, seed: u64, refined: Option<String>) -> String {
-    format!("{model} {recipe:?} {seed} {refined:?}")
+    format!("{model} {} {seed} {}", recipe.canonical(), refined.canonical())
 }
 
 /// As [`distil`], unless the folder holds the small decoder of the very model already, made with the same options.

@@ -6,6 +6,7 @@ use crate::compile::reason::{missing, reason};
 use crate::compile::{Binary, Compiler, Job};
 use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
+use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::fetched::fetched;
 use std::ffi::{CStr, CString, c_char};
@@ -167,7 +168,7 @@ pub fn architectures() -> Vec<i32> {
 impl Compiler for Nvrtc {
     fn identity(&self) -> String {
         // what fits is judged by the device's own multiprocessor
-        let form = if self.as_ptx { format!("PTX {:?}", self.unit) } else { "cubin".into() };
+        let form = if self.as_ptx { format!("PTX {}", self.unit.canonical()) } else { "cubin".into() };
         format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
     }
 

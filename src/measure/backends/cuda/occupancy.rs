@@ -4,6 +4,7 @@
 //! shared memory are those of the CUDA Occupancy Calculator.
 
 use seqtune_data::Resources;
+use seqtune_kernel::canonical::{Canonical, structure};
 
 /// Resources that a multiprocessor shares among its work-groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,9 +92,32 @@ impl ComputeUnit {
     }
 }
 
+impl Canonical for ComputeUnit {
+    fn canonical(&self) -> String {
+        let ComputeUnit { items, groups, registers, local, reserved, group_local } = self;
+        structure(
+            "ComputeUnit",
+            &[
+                ("items", items),
+                ("groups", groups),
+                ("registers", registers),
+                ("local", local),
+                ("reserved", reserved),
+                ("group_local", group_local),
+            ],
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_canonical_text_of_a_multiprocessor_is_what_it_always_was() {
+        let expected = "Some(ComputeUnit { items: 2048, groups: 32, registers: 65536, local: 233472, reserved: 1024, group_local: 232448 })";
+        assert_eq!(ComputeUnit::of("sm_90").canonical(), expected);
+    }
 
     fn needs(registers: u32, local_bytes: u32) -> Resources {
         Resources { registers, local_bytes, ..Resources::default() }

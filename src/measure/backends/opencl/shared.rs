@@ -6,6 +6,7 @@ use opencl3::context::Context;
 use opencl3::kernel::Kernel as ClKernel;
 use opencl3::program::Program;
 use seqtune_data::Resources;
+use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::hex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -79,7 +80,7 @@ impl Shared {
 
 /// Key of a job; seqtune's version stands for how sources are combined.
 fn key_of(Job { source, entry, defines, .. }: &Job) -> String {
-    hash(&format!("{} {entry} {defines:?} {source}", env!("CARGO_PKG_VERSION")))
+    hash(&format!("{} {entry} {} {source}", env!("CARGO_PKG_VERSION"), defines.canonical()))
 }
 
 fn hash(text: &str) -> String {
