@@ -87,7 +87,7 @@ fn configs_that_are_wrong_with_other_data_or_at_odd_sizes_are_not_confirmed() {
     let setup = Setup {
         seqtune: program,
         kernel: folder,
-        space: kernel.identity(true).digest(),
+        opened: kernel.clone(),
         device: "live".into(),
         limit: Duration::from_secs(600),
         memory: 4e9,

@@ -53,14 +53,30 @@ impl Kernel {
         let each = self.identities.iter().map(|own| recorded.differences(own));
         let nearest = || each.min_by_key(Vec::len).unwrap_or_default();
         let all = device.map_or_else(nearest, |device| recorded.differences(self.identity_on(device)));
-        let with_file = |Difference { text, carries }| {
-            let text = self.source.as_ref().map_or(text.clone(), |source| {
-                let (program, reference) = (&source.program.file, &source.reference.file);
-                let text = text.replacen("the source d", &format!("the source {program} d"), 1);
-                text.replacen("the reference d", &format!("the reference {reference} d"), 1)
-            });
+        Some(self.with_files(all))
+    }
+
+    /// In what a version that was found later is not this one, the whole source compared.
+    pub fn differences_to(&self, found: &Identity) -> Vec<Difference> {
+        self.with_files(self.identity(true).differences(found))
+    }
+
+    /// Whether its folder still holds this version, which is true of a kernel inside the program.
+    pub fn is_as_opened(&self) -> bool {
+        let Some(folder) = self.folder() else { return true };
+        let now = Kernel::open(&folder.display().to_string());
+        now.is_ok_and(|now| now.identity(true).digest() == self.identity(true).digest())
+    }
+
+    /// Names the files of sources that differ.
+    fn with_files(&self, all: Vec<Difference>) -> Vec<Difference> {
+        let Some(source) = &self.source else { return all };
+        let (program, reference) = (&source.program.file, &source.reference.file);
+        let named = |Difference { text, carries }| {
+            let text = text.replacen("the source d", &format!("the source {program} d"), 1);
+            let text = text.replacen("the reference d", &format!("the reference {reference} d"), 1);
             Difference { text, carries }
         };
-        Some(all.into_iter().map(with_file).collect())
+        all.into_iter().map(named).collect()
     }
 }

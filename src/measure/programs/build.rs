@@ -33,7 +33,7 @@ pub fn words(command: &[Template], env: &[f64], place: &dyn Fn(&str) -> Result<S
 /// `env` has the slots of problem and config, `place` the texts of places.
 ///
 /// # Errors
-/// [`Error::Failed`] where the cache cannot be used, the error of `place`.
+/// [`Error::Failed`] where the cache cannot be used, `Error::Input` where files of the kernel were edited meanwhile, the error of `place`.
 pub fn build(
     kernel: &Kernel,
     run: &Run,
@@ -89,6 +89,11 @@ pub fn build(
         let first = ended.errors.lines().map(str::trim).find(is_error).filter(|line| !fault.detail.ends_with(line));
         let first = first.map_or(String::new(), |line| format!("; its first error: {}", printable(line)));
         return Ok(Err(Invalidity::new(InvalidityKind::Compile, format!("build: {}{first}", fault.detail))));
+    }
+    // what was built of files that were edited meanwhile would be found again as that of this version
+    if !kernel.is_as_opened() {
+        let _ = std::fs::remove_dir_all(&folder);
+        return Err(Error::Input(format!("the files of kernel {} were edited while it was built", kernel.name)));
     }
     File::create(&done).map_err(failed(&done))?;
     Ok(Ok(folder))

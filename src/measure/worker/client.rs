@@ -114,7 +114,7 @@ impl Client {
                 Ok(())
             }
             Ok(Event::Error { sentence, .. }) => Err(Error::Unavailable(sentence)),
-            Ok(Event::Changed { sentence }) => Err(Error::Input(sentence)),
+            Ok(Event::Changed(found)) => Err(self.setup.changed(&found)),
             other => {
                 let is_gone = matches!(other, Err(RecvTimeoutError::Disconnected));
                 let status = is_gone.then(|| running.process.wait().ok()).flatten();
@@ -164,9 +164,12 @@ impl Client {
     }
 
     /// Waits up to `wait` for the next event; kills a worker that is silent beyond its limit.
-    pub(super) fn receive(&mut self, wait: Duration) -> Reply {
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the kernel was changed.
+    pub(super) fn receive(&mut self, wait: Duration) -> Result<Reply> {
         let Some(running) = &mut self.running else {
-            return Reply::Lost(Invalidity::new(InvalidityKind::Runtime, "the worker is gone"));
+            return Ok(Reply::Lost(Invalidity::new(InvalidityKind::Runtime, "the worker is gone")));
         };
         let limit = if self.loading { LOAD_LIMIT } else { self.setup.limit };
         let asked = Instant::now();
@@ -175,7 +178,7 @@ impl Client {
             // this process was stopped for a while, in which the worker could not be heard
             Err(RecvTimeoutError::Timeout) if asked.elapsed() > wait + WATCH * 10 => {
                 self.last_event = Instant::now();
-                Reply::Nothing
+                Ok(Reply::Nothing)
             }
             Err(RecvTimeoutError::Timeout) => self.silent(limit),
             Err(RecvTimeoutError::Disconnected) => {
@@ -186,8 +189,8 @@ impl Client {
     }
 
     /// What is to be thought of a worker that said nothing.
-    fn silent(&mut self, limit: Duration) -> Reply {
-        let Some(running) = &mut self.running else { return Reply::Nothing };
+    fn silent(&mut self, limit: Duration) -> Result<Reply> {
+        let Some(running) = &mut self.running else { return Ok(Reply::Nothing) };
         let (trouble, ended) = (running.trouble(self.setup.memory), running.process.try_wait().ok().flatten());
         // what it said before its end comes first
         if let Ok(event) = running.events.try_recv() {
@@ -199,27 +202,27 @@ impl Client {
         }
         let (kind, detail) = match trouble {
             Some(trouble) => (InvalidityKind::Runtime, trouble),
-            None if self.last_event.elapsed() <= limit => return Reply::Nothing,
+            None if self.last_event.elapsed() <= limit => return Ok(Reply::Nothing),
             None if wake(running.process.id()) => {
                 self.last_event = Instant::now();
-                return Reply::Nothing;
+                return Ok(Reply::Nothing);
             }
             None => (InvalidityKind::Timeout, format!("silent for {:.1} s", limit.as_secs_f64())),
         };
         (self.running, self.was_killed) = (None, false);
-        Reply::Lost(Invalidity::new(kind, detail))
+        Ok(Reply::Lost(Invalidity::new(kind, detail)))
     }
 
     /// Books the end of the worker.
-    fn lost(&mut self, status: Option<ExitStatus>) -> Reply {
-        let Some(running) = self.running.take() else { return Reply::Nothing };
+    fn lost(&mut self, status: Option<ExitStatus>) -> Result<Reply> {
+        let Some(running) = self.running.take() else { return Ok(Reply::Nothing) };
         let how = status.map_or("lost".into(), |status| status.to_string()) + &running.words.text();
         tracing::debug!("worker {}: ended, {how}", running.process.id());
         self.was_killed = status.and_then(|status| status.signal()).is_some_and(is_from_outside);
         if let Some(sentence) = no_room(&how) {
             return self.heard(Event::Error { sentence, unavailable: true });
         }
-        Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}")))
+        Ok(Reply::Lost(Invalidity::new(InvalidityKind::Runtime, format!("its process ended: {how}"))))
     }
 
     /// Ends the worker; the next request starts another one.
@@ -228,7 +231,7 @@ impl Client {
     }
 
     /// Notes how far the worker is.
-    fn heard(&mut self, event: Event) -> Reply {
+    fn heard(&mut self, event: Event) -> Result<Reply> {
         self.last_event = Instant::now();
         match event {
             Event::Step(Step::Begin(contender)) => {
@@ -236,10 +239,14 @@ impl Client {
                 self.loading = false;
             }
             Event::Loading => self.loading = true,
+            Event::Changed(found) => {
+                self.running = None;
+                return Err(self.setup.changed(&found));
+            }
             Event::End | Event::Error { .. } => self.busy = false,
             _ => {}
         }
-        Reply::Event(event)
+        Ok(Reply::Event(event))
     }
 
     /// Whether what was running is to be tried again, because its worker was killed by somebody else for the first time; `known` gives
@@ -262,7 +269,7 @@ impl Client {
         self.send(request)?;
         let mut answer = None;
         loop {
-            match self.receive(Duration::from_millis(200)) {
+            match self.receive(Duration::from_millis(200))? {
                 Reply::Event(Event::End) => {
                     return answer.map(Ok).ok_or_else(|| Error::Failed("a worker does not answer".into()));
                 }
@@ -321,7 +328,7 @@ impl Client {
                     self.running = None;
                     return Ok(Ending::Stopped);
                 }
-                match self.receive(Duration::from_millis(200)) {
+                match self.receive(Duration::from_millis(200))? {
                     Reply::Event(Event::Step(Step::Finished(measured))) => {
                         let at = place(&left, measured.contender);
                         done[at] = true;

@@ -116,7 +116,7 @@ impl Queue<'_> {
         share: &mut Share,
         done: &mut dyn FnMut(usize, Option<Invalidity>),
     ) -> Result<()> {
-        match (child.receive(Duration::from_millis(1)), share.now) {
+        match (child.receive(Duration::from_millis(1))?, share.now) {
             (Reply::Event(Event::Compiled(fault)), Now::Compiling(at)) => {
                 // what is told is of the program; a crash or a hang may be of the compiler or of the first launch
                 done(at, fault.map(|f| Invalidity { kind: InvalidityKind::Compile, detail: f.detail }));

@@ -24,7 +24,7 @@ impl Client {
             let texts = configs[begun..].iter().map(|config| kernel.show_config(config)).collect();
             self.send(&Request::Check { problem: kernel.show_problem(problem), configs: texts, seed })?;
             loop {
-                match self.receive(Duration::from_millis(200)) {
+                match self.receive(Duration::from_millis(200))? {
                     Reply::Event(Event::Checked { index, fault }) if begun + index == faults.len() => {
                         faults.push(fault)
                     }

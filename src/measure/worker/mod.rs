@@ -8,3 +8,4 @@ pub mod protocol;
 mod running;
 pub mod server;
 pub mod setup;
+mod watch;

@@ -4,7 +4,7 @@ use crate::batch::{Batch, Contender, Step, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
-use seqtune_kernel::Kernel;
+use seqtune_kernel::{Identity, Kernel};
 use serde::{Deserialize, Serialize};
 
 /// Request of the parent.
@@ -70,6 +70,15 @@ impl Request {
     }
 }
 
+/// What a worker finds in the place of its parent's kernel.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Found {
+    /// Another version.
+    Version(Box<Identity>),
+    /// None that could be opened, for this reason.
+    Nothing(String),
+}
+
 /// Event of the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Event {
@@ -94,11 +103,8 @@ pub enum Event {
     Library(VendorLibrary),
     /// The request is done.
     End,
-    /// The kernel is no longer the one that the worker was started for.
-    Changed {
-        /// Message of the failure.
-        sentence: String,
-    },
+    /// The kernel is no longer the one that the worker was started for; the worker ends.
+    Changed(Found),
     /// The device does not open, or the request has failed.
     Error {
         /// Message of the failure.

@@ -44,9 +44,19 @@ impl Running {
     /// # Errors
     /// [`Error::Failed`] where the program does not start.
     pub(super) fn start(setup: &Setup, more: &[String]) -> Result<Running> {
-        let Setup { seqtune: program, kernel, space, device, .. } = setup;
+        let Setup { seqtune: program, kernel, opened, device, .. } = setup;
+        let space = opened.identity(true).digest();
         let mut process = Command::new(program)
-            .args(["worker", kernel, "--space", space, "--device", device, "--parent", &std::process::id().to_string()])
+            .args([
+                "worker",
+                kernel,
+                "--space",
+                &space,
+                "--device",
+                device,
+                "--parent",
+                &std::process::id().to_string(),
+            ])
             .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -10,23 +10,47 @@ use crate::programs::Program;
 use crate::registry::{device_of_programs, open};
 use crate::verify::workload::SEED;
 use crate::worker::protocol::{Event, Request};
+use crate::worker::watch::Watch;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::{Kernel, Problem};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Standard output as the parent reads it.
-struct Events(File);
+/// Standard output as the parent reads it, for as long as the kernel is the parent's.
+struct Events<'a> {
+    output: File,
+    watch: RefCell<Watch<'a>>,
+}
 
-impl Events {
+impl Events<'_> {
     /// Writes a line; exits where the parent no longer reads.
     fn emit(&self, event: &Event) {
         let line = serde_json::to_string(event).unwrap_or_default() + "\n";
-        if (&self.0).write_all(line.as_bytes()).is_err() {
+        if (&self.output).write_all(line.as_bytes()).is_err() {
             std::process::exit(0);
         }
+    }
+
+    /// Writes a line that tells a result; exits where it may be that of files which were edited since.
+    fn emit_result(&self, event: &Event) {
+        let found = self.watch.borrow_mut().change();
+        if let Some(found) = found {
+            self.emit(&Event::Changed(found));
+            std::process::exit(0);
+        }
+        self.emit(event);
+    }
+
+    /// Opens the kernel, which has to be the one that the parent measures.
+    fn open_kernel(&self, name: &str) -> Result<Kernel> {
+        let opened = self.watch.borrow_mut().open()?;
+        opened.map_err(|found| {
+            self.emit(&Event::Changed(found));
+            Error::Input(format!("the kernel {name} was changed while it was measured"))
+        })
     }
 }
 
@@ -46,20 +70,6 @@ pub struct Start<'a> {
     pub parent: Option<u32>,
 }
 
-/// Opens the kernel, which has to be the one that the parent measures: its files may have been edited since.
-fn open_unchanged(kernel: &str, space: Option<&str>) -> Result<Kernel> {
-    let changed = |why: String| {
-        Error::Input(format!(
-            "the kernel {kernel} was changed while it was measured{why}; put its files back and go on, or measure the new version into another file"
-        ))
-    };
-    match (Kernel::open(kernel), space) {
-        (Ok(found), Some(space)) if found.identity(true).digest() != space => Err(changed(String::new())),
-        (Err(e), Some(_)) => Err(changed(format!(" ({e})"))),
-        (found, _) => found,
-    }
-}
-
 /// Serves requests until standard input ends or the parent is gone.
 ///
 /// # Errors
@@ -67,9 +77,9 @@ fn open_unchanged(kernel: &str, space: Option<&str>) -> Result<Kernel> {
 pub fn serve(start: &Start) -> Result<()> {
     let Start { kernel, space, device, scratch, limit, parent } = *start;
     keep(parent, scratch).map_err(|e| Error::Failed(format!("worker: starting its process: {e}")))?;
-    let events = Events(prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?);
-    let kernel =
-        open_unchanged(kernel, space).inspect_err(|e| events.emit(&Event::Changed { sentence: e.to_string() }))?;
+    let output = prepare().map_err(|e| Error::Failed(format!("worker: keeping standard output: {e}")))?;
+    let events = Events { output, watch: RefCell::new(Watch::new(kernel, space)) };
+    let kernel = events.open_kernel(kernel)?;
     if kernel.run.is_none() {
         return answer_all(&kernel, &events, open(device).and_then(|executor| OnDevice::new(&kernel, executor)));
     }
@@ -94,7 +104,7 @@ fn answer_all<S: Subject>(kernel: &Kernel, events: &Events, subject: Result<S>) 
             .and_then(|request| answer(kernel, &mut bench, events, request));
         match answer {
             Ok(()) => events.emit(&Event::End),
-            Err(e) => events.emit(&failure(&e)),
+            Err(e) => events.emit_result(&failure(&e)),
         }
     }
     Ok(())
@@ -121,7 +131,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
                 events.emit(&Event::Loading);
             }
             let fault = bench.subject.compile(&kernel.problem(&problem)?, &kernel.config(&config)?)?;
-            events.emit(&Event::Compiled(fault));
+            events.emit_result(&Event::Compiled(fault));
             if bench.subject.is_poisoned() {
                 // by a first launch: what is built after it would fail too
                 std::process::exit(0);
@@ -149,7 +159,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             for (index, config) in configs.iter().enumerate() {
                 events.emit(&Event::Step(Step::Begin(Contender::Config(index))));
                 let fault = bench.confirm(config)?;
-                events.emit(&Event::Checked { index, fault });
+                events.emit_result(&Event::Checked { index, fault });
                 if bench.subject.is_poisoned() {
                     std::process::exit(0);
                 }
@@ -161,7 +171,10 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             events.emit(&Event::Loading);
             bench.subject.load(&problem, SEED)?;
             let batch = Batch { problem: &problem, configs: &configs, library, best_us };
-            bench.measure(&batch, &policy, &mut |step| events.emit(&Event::Step(step)))?;
+            bench.measure(&batch, &policy, &mut |step| match step {
+                Step::Begin(_) => events.emit(&Event::Step(step)),
+                Step::Finished(_) => events.emit_result(&Event::Step(step)),
+            })?;
             if bench.subject.is_poisoned() {
                 // the parent starts another process for the rest
                 std::process::exit(0);

@@ -1,8 +1,9 @@
 //! Parameters for starting workers.
 
 use crate::processes::guard::most_memory;
-use seqtune_kernel::Kernel;
+use crate::worker::protocol::Found;
 use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::{Difference, Kernel};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ pub struct Setup {
     pub seqtune: PathBuf,
     /// Kernel name or folder, as [`Kernel::open`] takes it.
     pub kernel: String,
-    /// Digest of the kernel, source included: a worker that finds another one ends.
-    pub space: String,
+    /// The kernel as it was opened: a worker that finds another version ends.
+    pub opened: Kernel,
     /// Device id, as [`crate::registry::open`] takes it.
     pub device: String,
     /// Longest silence of a config before it fails with [`InvalidityKind::Timeout`](seqtune_data::InvalidityKind::Timeout).
@@ -48,14 +49,25 @@ impl Setup {
         let seqtune =
             std::env::current_exe().map_err(|e| Error::Failed(format!("finding the running program: {e}")))?;
         let (kernel_path, device, memory) = (path.into(), device.into(), most_memory()?);
-        let space = kernel.identity(true).digest();
         let program = kernel.run.as_ref().map(|run| ProgramTimes {
             run: limit.unwrap_or(Duration::from_secs_f64(run.timeout())),
             teardown: (!run.teardown.is_empty()).then(|| Duration::from_secs_f64(run.setup_timeout())),
         });
         let silence = limit.map_or_else(silence, Ok)?;
         let limit = program.map_or(silence, |times| times.run + MARGIN);
-        Ok(Setup { seqtune, kernel: kernel_path, space, device, limit, memory, program })
+        Ok(Setup { seqtune, kernel: kernel_path, opened: kernel.clone(), device, limit, memory, program })
+    }
+
+    /// The error of a worker that found something else in the place of the kernel, with what differs.
+    pub(super) fn changed(&self, found: &Found) -> Error {
+        let why = match found {
+            Found::Version(identity) => Difference::list(&self.opened.differences_to(identity)),
+            Found::Nothing(reason) => reason.clone(),
+        };
+        Error::Input(format!(
+            "the kernel {} was changed while it was measured: {why}; put its files back and go on, or measure the new version into another file",
+            self.kernel
+        ))
     }
 }
 
