@@ -162,9 +162,6 @@ impl Binary {
     }
 }
 
-/// Values that an evaluation holds without asking for memory.
-pub(crate) const STACK: usize = 16;
-
 impl Expr {
     /// A constant.
     pub fn number(value: f64) -> Expr {
@@ -229,41 +226,6 @@ impl Expr {
     /// Its postfix code, for who writes it in another language.
     pub fn ops(&self) -> &[Op] {
         &self.ops
-    }
-
-    /// Value in an environment of slots.
-    pub fn eval(&self, env: &[f64]) -> f64 {
-        match self.depth <= STACK {
-            true => self.run(env, &mut [0.0; STACK]),
-            false => self.run(env, &mut vec![0.0; self.depth]),
-        }
-    }
-
-    #[inline(always)]
-    fn run(&self, env: &[f64], stack: &mut [f64]) -> f64 {
-        let mut top = 0;
-        for op in &self.ops {
-            match *op {
-                Op::Number(x) => {
-                    stack[top] = x;
-                    top += 1;
-                }
-                Op::Slot(s) => {
-                    stack[top] = env[s as usize];
-                    top += 1;
-                }
-                Op::Unary(op) => stack[top - 1] = op.apply(stack[top - 1]),
-                Op::Binary(op) => {
-                    top -= 1;
-                    stack[top - 1] = op.apply(stack[top - 1], stack[top]);
-                }
-                Op::Select => {
-                    top -= 2;
-                    stack[top - 1] = if stack[top - 1] != 0.0 { stack[top] } else { stack[top + 1] };
-                }
-            }
-        }
-        stack[0]
     }
 
     /// Calls `visit` with each slot that the expression names.
