@@ -1,6 +1,6 @@
 //! `seqtune doctor`
 
-use crate::cli::trainer;
+use seqtune_console::siblings::{TRAINER, missing_libraries};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
@@ -136,13 +136,10 @@ fn apis() -> Vec<Check> {
 }
 
 fn training() -> Check {
-    let found =
-        trainer::find().map_err(|e| e.to_string()).and_then(
-            |program| match &trainer::missing_libraries(&program)[..] {
-                [] => Ok(program.display().to_string()),
-                missing => Err(format!("{} does not find {}", program.display(), missing.join(", "))),
-            },
-        );
+    let found = TRAINER.find().map_err(|e| e.to_string()).and_then(|program| match &missing_libraries(&program)[..] {
+        [] => Ok(program.display().to_string()),
+        missing => Err(format!("{} does not find {}", program.display(), missing.join(", "))),
+    });
     let remedy = "scripts/setup.sh && cargo build --release -p seqtune-train";
     Check::new(("libtorch", "train, evaluate --folds"), found, Some(remedy))
 }

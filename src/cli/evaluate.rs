@@ -1,8 +1,8 @@
 //! `seqtune evaluate`
 
-use crate::cli::trainer;
 use seqtune_console::answer::{tell, warn, wrote};
 use seqtune_console::arguments::evaluate::{Args, refuse_tuned_only, trees};
+use seqtune_console::siblings::TRAINER;
 use seqtune_data::Table;
 use seqtune_eval::curve::curve;
 use seqtune_eval::ktn;
@@ -33,7 +33,7 @@ pub fn run(args: Args) -> Result<()> {
     let drawings = [args.plot.as_ref(), args.curve.as_ref(), args.html.as_ref()];
     seqtune_console::outputs::claim_drawings(&drawings, args.force, &args.paths)?;
     if args.folds.is_some() || args.leave_device_out || args.leave_kernel_out {
-        return trainer::hand_over();
+        return TRAINER.hand_over(&std::env::args_os().skip(1).collect::<Vec<_>>());
     }
     if args.models.is_some() {
         return input("--models keeps those of --folds or --leave-device-out; pass one of them");

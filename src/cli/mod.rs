@@ -19,12 +19,12 @@ mod shards;
 mod space;
 mod status;
 mod sweep;
-mod trainer;
 mod validate;
 
 use clap::{Parser, Subcommand};
 use seqtune_console::arguments;
 use seqtune_console::program::{Verbosity, finish, parse};
+use seqtune_console::siblings::TRAINER;
 use seqtune_measure::worker::server::{Start, serve};
 use std::process::ExitCode;
 
@@ -106,7 +106,7 @@ pub fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::run(args),
         Verb::Space(args) => space::run(args),
         Verb::Sweep(args) => sweep::run(args),
-        Verb::Train(_) | Verb::Distil(_) => trainer::hand_over(),
+        Verb::Train(_) | Verb::Distil(_) => TRAINER.hand_over(&std::env::args_os().skip(1).collect::<Vec<_>>()),
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
         Verb::Merge(args) => merge::run(args),

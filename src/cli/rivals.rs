@@ -1,7 +1,7 @@
 //! `seqtune rivals`
 
-use crate::cli::trainer;
 use seqtune_console::answer::{answer, answer_json, tell, wrote};
+use seqtune_console::siblings::TRAINER;
 use seqtune_data::{Dataset, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::rivals::lab::{Prices, Surveyed};
@@ -151,7 +151,7 @@ pub fn run(args: Args) -> Result<()> {
             kernel,
             named: args.kernel.as_ref(),
             epochs: args.epochs,
-            program: trainer::find()?,
+            program: TRAINER.find()?,
             folder,
         }),
         None => None,

@@ -6,5 +6,6 @@ pub mod inputs;
 pub mod outputs;
 pub mod program;
 pub mod progress;
+pub mod siblings;
 pub mod signals;
 pub mod value_parsers;
