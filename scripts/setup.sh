@@ -4,8 +4,8 @@
 #   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd] [slurm] [chromium]
 #
 #   opencl     PoCL, the processor as an OpenCL device (43 MB): sweep, validate
-#   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, evaluate --folds
-#   lightgbm   under .lightgbm (4 MB): the rival that evaluate compares with
+#   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, distil, evaluate folds
+#   lightgbm   under .lightgbm (4 MB): the baseline of evaluate
 #   nvrtc      NVIDIA's run-time compiler and CUDA's headers under .nvrtc (97 MB): programs for NVIDIA GPUs without one
 #   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
 #   slurm      Slurm (4 MB): the test of a sweep on a cluster of one node
@@ -209,7 +209,7 @@ get_nvrtc() {
 wants opencl && ! opencl_ready && install_pocl
 wants libtorch && get_libtorch
 wants lightgbm && ! lightgbm_ready && python_or_fail && fetch_libraries .lightgbm lightgbm "$lightgbm_version" "4 MB" \
-    "\`evaluate\` of tuned datasets needs --no-trees" lib_lightgbm.so
+    "\`evaluate\` of tuned datasets needs --lightgbm=off" lib_lightgbm.so
 wants nvrtc && get_nvrtc
 wants amd && ! { hip_ready && clang_ready; } && install_amd
 wants slurm && ! slurm_ready && install_slurm

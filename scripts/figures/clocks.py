@@ -36,11 +36,11 @@ def run(*words):
 
 
 def judged(program, table, name, folder):
-    """Rows of `evaluate --measured` of a program that was left out, by objective and way."""
+    """Rows of `evaluate measured` of a program that was left out, by objective and way."""
     run(program, "import", "clocks", table, "-o", folder / "a.sqt", "--without", name)
     run(program, "import", "clocks", table, "-o", folder / "t.sqt", "--only", name)
     run(program, "train", folder / "a.sqt", "-o", folder / "model", "--epochs", 4, "--members", 1, "--test", 0)
-    ask = ["evaluate", folder / "model", folder / "t.sqt", "--whole", "--json", "--objective"]
+    ask = ["evaluate", "measured", folder / "model", folder / "t.sqt", "--whole", "--json", "--objective"]
     return {(o, w): json.loads(run(program, *ask, o, "--measured", *given))[-1] for o in ("energy", "edp", "time") for w, given in WAYS.items()}
 
 

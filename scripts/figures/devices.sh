@@ -12,7 +12,7 @@ mkdir -p "$work"
 cp target/release/seqtune target/release/seqtune-train "$work"
 seqtune=$work/seqtune
 sweep() { echo "datasets/gemm/cpu-$1-2c.sqt"; }
-"$seqtune" evaluate --leave-device-out --worst 0 $(for cpu in "${cpus[@]}"; do sweep "$cpu"; done) --models "$work" > "$work/left-out.md"
+"$seqtune" evaluate devices --worst 0 $(for cpu in "${cpus[@]}"; do sweep "$cpu"; done) --models "$work" > "$work/left-out.md"
 
 comparisons=()
 for cpu in "${cpus[@]}"; do
@@ -27,7 +27,7 @@ for cpu in "${cpus[@]}"; do
     fi
     device=$(head -1 "$all" | python3 -c 'import json, sys; print(json.load(sys.stdin)["device"]["name"].replace(" ", "-"))')
     scripts/gpu/part.py "$all" "$judged" > "$work/$cpu-judged.jsonl"
-    evaluate() { "$seqtune" evaluate "$1" "$work/$cpu-judged.jsonl" --whole --json > "$2"; }
+    evaluate() { "$seqtune" evaluate model "$1" "$work/$cpu-judged.jsonl" --whole --json > "$2"; }
     evaluate "$work/without-$device" "$work/$cpu-0.json"
     reports=("$work/$cpu-0.json")
     for configs in 10 100; do

@@ -25,7 +25,7 @@ def part(path, name, percents):
 
 def judged(seqtune, model, data, device):
     """Shares of held-out problems whose tuned config is the first choice and among the first 5, and nats."""
-    words = [seqtune, "evaluate", model, data, "--device", device, "--no-trees", "--json"]
+    words = [seqtune, "evaluate", "model", model, data, "--device", device, "--lightgbm=off", "--json"]
     report = json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)[0]
     row = report["rows"][0]
     return 100 * row["exact"][0], 100 * row["exact"][1], row["nats"]

@@ -9,7 +9,7 @@ model=models/gemm-cpu data=datasets/gemm/cpu-epyc-2c.sqt
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$seqtune" evaluate "$model" "$data" --quality best --plot "$model/evaluation.svg" > "$work/evaluate.md"
+"$seqtune" evaluate model "$model" "$data" --quality best --plot "$model/evaluation.svg" > "$work/evaluate.md"
 "$seqtune" bench "$model" gemm --device epyc --quality best > "$work/bench.txt"
 python3 - "$seqtune" "$model" > "$work/start.txt" <<'PY'
 import os, statistics, subprocess, sys, time

@@ -24,7 +24,7 @@ cp target/release/seqtune target/release/seqtune-train "$work"
 cross_validate() { # NAME DATASET
     local began=$SECONDS
     if [ ! "$work/$1.json" -nt "$2" ]; then
-        "$work/seqtune" evaluate --folds 5 "$2" --models "$work/$1" --distil --json > "$work/$1.part"
+        "$work/seqtune" evaluate folds --folds 5 "$2" --models "$work/$1" --distil --json > "$work/$1.part"
         mv "$work/$1.part" "$work/$1.json"
         echo "$1: $(((SECONDS - began) / 60)) minutes" >&2
     fi

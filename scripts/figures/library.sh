@@ -69,7 +69,7 @@ others() {
         echo "library: fewer than three datasets/*/$file are there; name h200.sqt or cpu-epyc-2c.sqt" >&2
         exit 2
     fi
-    "$program" evaluate --leave-kernel-out "${sweeps[@]}"
+    "${program}-lab" kernels "${sweeps[@]}"
 }
 
 together() {
@@ -110,7 +110,7 @@ for kernel in "${kernels[@]}"; do
     case $verb in
         # one of the same data stays as it is
         train) "$program" train "datasets/$kernel"/cpu-*.sqt -o "$out/$kernel" --members 2 --overwrite ;;
-        judge) "$program" evaluate "$out/$kernel" "datasets/$kernel"/cpu-*.sqt --worst 0 ;;
+        judge) "$program" evaluate model "$out/$kernel" "datasets/$kernel"/cpu-*.sqt --worst 0 ;;
         *) "$verb" "$kernel" ;;
     esac
 done

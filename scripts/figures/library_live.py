@@ -40,7 +40,7 @@ def best_swept(program, kernel):
 def judged(program, kernel, count):
     """Shares of the best swept config's speed, measured in the same moments: the first choice, the best of five, the default."""
     model = f"models/{kernel}-cpu"
-    report = json.loads(answer(program, "evaluate", model, *sweeps_of(kernel), "--json"))
+    report = json.loads(answer(program, "evaluate", "model", model, *sweeps_of(kernel), "--json"))
     problems = sorted(problem for problem, _ in report["problems"])
     best = best_swept(program, kernel)
     for at in range(count):

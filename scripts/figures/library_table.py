@@ -3,7 +3,7 @@
 
 usage: scripts/figures/library_table.py [SEQTUNE [MODEL [FILE]]]     the program [default: target/release/seqtune]; needs LightGBM (scripts/setup.sh lightgbm)
 
-For each models/KERNEL-cpu and its sweeps datasets/KERNEL/cpu-*.sqt, what `seqtune evaluate --light-gbm` tells. With MODEL, a model of all
+For each models/KERNEL-cpu and its sweeps datasets/KERNEL/cpu-*.sqt, what `seqtune evaluate model --lightgbm=on` tells. With MODEL, a model of all
 these kernels: what it is worth beside each kernel's own model, without LightGBM. With FILE too: what it is worth on the sweeps datasets/KERNEL/FILE.
 """
 import json
@@ -24,7 +24,7 @@ def sweeps_of(kernel):
 
 
 def evaluated(program, sweeps, model, *options):
-    command = [program, "evaluate", model, *sweeps, *options, "--json"]
+    command = [program, "evaluate", "model", model, *sweeps, *options, "--json"]
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return report | {"by_method": {row["method"]: row for row in report["rows"]}}
 
@@ -101,7 +101,7 @@ def main():
         table(HEADINGS)
     means, firsts, met = [], [], []
     for kernel in kernels():
-        own = evaluated(program, sweeps_of(kernel), f"models/{kernel}-cpu", *([] if joint else ["--light-gbm"]))
+        own = evaluated(program, sweeps_of(kernel), f"models/{kernel}-cpu", *([] if joint else ["--lightgbm=on"]))
         reports = [own] + ([evaluated(program, sweeps_of(kernel), joint)] if joint else [])
         print(beside(kernel, *reports) if joint else line(kernel, own), flush=True)
         means.append([100 * r["by_method"]["seqtune, as predict"]["mean"] for r in reports])

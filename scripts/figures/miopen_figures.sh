@@ -11,13 +11,14 @@ shift
 cd "$(dirname "$0")/../.."
 work=target/miopen
 [ -e "$work/import.txt" ] || { echo "miopen_figures.sh: $work is missing: scripts/data/miopen.sh makes it" >&2; exit 1; }
+cargo build --release -p seqtune-lab
 devices=("$@")
 [ $# -gt 0 ] || devices=(MI50 MI300X "RX 6800 XT")
 
 evaluate() { # FILE OPTION...
     local file=$1
     shift
-    "$work/seqtune" evaluate models/miopen "$@" > "$file.part"
+    target/release/seqtune-lab tuned models/miopen "$@" > "$file.part"
     mv "$file.part" "$file"
 }
 judge() { # DEVICE
@@ -44,7 +45,7 @@ judge() { # DEVICE
         done
         # what probabilities are worth, of all solvers together
         said=(--said "$work/figures/$name/said")
-        evaluate "${said[1]}" "$work"/tuned/MI300X-*.sqt --device "$device" --no-trees
+        evaluate "${said[1]}" "$work"/tuned/MI300X-*.sqt --device "$device" --lightgbm=off
     else
         files=("$work/figures/$name/all.md")
         evaluate "${files[0]}" "${data[@]}" --device "$device" "${networks[@]}"

@@ -5,7 +5,7 @@
 set -euo pipefail
 databases=$(realpath "${1:?usage: scripts/figures/retuned.sh FOLDER}")
 cd "$(dirname "$0")/../.."
-cargo build --release
+cargo build --release -p seqtune -p seqtune-lab
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 target/release/seqtune import miopen "$databases/gfx942130_2024-12.db.txt.bz2" -o "$work/tuned" --again "$work/again" > /dev/null
@@ -15,7 +15,7 @@ for file in "$work"/again/*.sqt; do
     # of fewer problems nothing could be told
     [ "$(stat -c %s "$file")" -lt 3000 ] || { solvers+=("$file"); datasets+=("$work/tuned/$solver.sqt"); }
 done
-target/release/seqtune evaluate models/miopen "${datasets[@]}" --device MI300X --no-trees --retuned "${solvers[@]}" > "$work/evaluate.md"
+target/release/seqtune-lab tuned models/miopen "${datasets[@]}" --device MI300X --lightgbm=off --retuned "${solvers[@]}" > "$work/evaluate.md"
 sed -n '/^| tuned twice/,/^$/p' "$work/evaluate.md" > "$work/table.md"
 cat "$work/table.md"
 scripts/figures/put_figures.py retuned.sh "$work/table.md" docs/results/tables/miopen-tuned-twice.md

@@ -9,7 +9,8 @@ cd "$(dirname "$0")/../.."
 out=${1:-target/rivals}
 mkdir -p "$out"
 program=${SEQTUNE:-target/release/seqtune}
-[ -n "${SEQTUNE:-}" ] || cargo build --release -p seqtune -p seqtune-train
+lab=$program-lab
+[ -n "${SEQTUNE:-}" ] || cargo build --release -p seqtune -p seqtune-train -p seqtune-lab
 
 # What those strategies of Kernel Tuner's package that found the most in docs/integrations/kernel-tuner.md measure of the unseen sizes of each seed
 order() {
@@ -17,7 +18,7 @@ order() {
     [ -x $python ] || { echo "rivals: $python is missing: scripts/integrations/kernel_tuner.sh makes it" >&2; exit 3; }
     rm -rf "$out/$1.caches"
     "$program" export kernel-tuner "$2" -o "$out/$1.caches"
-    "$program" rivals "$2" --first "$5" --seconds 1 --seeds 3 --json > "$out/$1.games.json"
+    "$lab" tuners "$2" --first "$5" --seconds 1 --seeds 3 --json > "$out/$1.games.json"
     $python scripts/integrations/kernel_tuner_orders.py "$out/$1.caches" "$out/$1.games.json" "$out/$1.part.jsonl" "$5" bayes_opt genetic_algorithm pso
     mv "$out/$1.part.jsonl" "$out/$1.orders.jsonl"
 }
@@ -29,7 +30,7 @@ play() {
         [ -s "$out/$1.orders.jsonl" ] || order "$@"
         orders=(--orders "$out/$1.orders.jsonl")
     fi
-    "$program" rivals "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/results/tuners-$1.svg" "${orders[@]}" \
+    "$lab" tuners "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/results/tuners-$1.svg" "${orders[@]}" \
         > "$out/$1.part.md"
     mv "$out/$1.part.md" "$out/$1.md"
 }

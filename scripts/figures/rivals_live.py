@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures the first choices of `seqtune rivals` on this machine's device, where replays were of a sweep.
+"""Measures the first choices of `seqtune-lab tuners` on this machine's device, where replays were of a sweep.
 
 usage: rivals_live.py GAMES MODEL SECONDS [PROBLEMS] [SEQTUNE]
 
-GAMES is what `seqtune rivals --json` wrote. Of its first seed and of the budget SECONDS, the choices of all ways for PROBLEMS [default: 20] of the
+GAMES is what `seqtune-lab tuners --json` wrote. Of its first seed and of the budget SECONDS, the choices of all ways for PROBLEMS [default: 20] of the
 unseen problems are measured, interleaved, by `seqtune validate` (MODEL is any model of the kernel: its first prediction is measured too, and counts
 only as another config). Prints a table: what each way's first choice reaches of the fastest measured, here and by replay.
 """

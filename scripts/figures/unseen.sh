@@ -44,7 +44,7 @@ def run(*words):
 def judged(models, name, *more):
     """What is said of all first choices and sets, in percent; sizes of sets in configs."""
     data = [work / "tuned" / f"{name}-{model.name}.sqt" for model in models.iterdir()]
-    text = run("evaluate", models, *data, "--device", name.replace("_", " "), "--no-trees", *more)
+    text = run("evaluate", "model", models, *data, "--device", name.replace("_", " "), "--lightgbm=off", *more)
     said = re.search(r"within ([\d.]+) % \(.* over all (\d+) problems; by chance alone ([\d.]+) %\): right in ([\d.]+) %", text).groups()
     hold = re.search(r"do so in ([\d.]+) % of the problems; half of them have (\d+) ", text).groups()
     return dict(zip(("error", "problems", "chance", "right", "hold", "size"), said + hold))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What Kernel Tuner's strategies measure, in their order, for `seqtune rivals --orders`.
+"""What Kernel Tuner's strategies measure, in their order, for `seqtune-lab tuners --orders`.
 
 usage: kernel_tuner_orders.py CACHES GAMES OUT FIRST STRATEGY...
 
-CACHES is what `seqtune export kernel-tuner` wrote, a cache file for each problem; GAMES what `seqtune rivals --json` wrote, which names the unseen
-problems of each seed. Of each cache the FIRST configs are kept, as by `rivals --first`. OUT gets a line for each strategy, problem and seed. A
+CACHES is what `seqtune export kernel-tuner` wrote, a cache file for each problem; GAMES what `seqtune-lab tuners --json` wrote, which names the unseen
+problems of each seed. Of each cache the FIRST configs are kept, as by `tuners --first`. OUT gets a line for each strategy, problem and seed. A
 strategy sees nothing but what it has measured, so that its order serves every budget: where the seconds are spent, it ends.
 """
 import json

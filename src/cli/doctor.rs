@@ -141,12 +141,12 @@ fn training() -> Check {
         missing => Err(format!("{} does not find {}", program.display(), missing.join(", "))),
     });
     let remedy = "scripts/setup.sh && cargo build --release -p seqtune-train";
-    Check::new(("libtorch", "train, evaluate --folds"), found, Some(remedy))
+    Check::new(("libtorch", "train, distil, evaluate folds"), found, Some(remedy))
 }
 
 fn lightgbm() -> Check {
     let found = LightGbm::open().map(|_| "opens".to_string()).map_err(|e| e.to_string());
-    Check::new(("LightGBM", "the rival in evaluate; --no-trees goes without"), found, Some(SETUP))
+    Check::new(("LightGBM", "baseline of evaluate; --lightgbm=off goes without"), found, Some(SETUP))
 }
 
 /// Models in the folder where a clone of the project has them.

@@ -1,6 +1,5 @@
 //! The program's verbs. Answers go to standard output, progress and warnings to standard error.
 
-mod bench;
 mod calibrate;
 mod check;
 mod completions;
@@ -12,9 +11,9 @@ mod export;
 mod import;
 mod init;
 mod merge;
+mod older_forms;
 mod precompile;
 mod predict;
-mod rivals;
 mod shards;
 mod space;
 mod status;
@@ -22,10 +21,13 @@ mod sweep;
 mod validate;
 
 use clap::{Parser, Subcommand};
+use older_forms::Program;
+use seqtune_console::answer::warn;
 use seqtune_console::arguments;
-use seqtune_console::program::{Verbosity, finish, parse};
-use seqtune_console::siblings::TRAINER;
+use seqtune_console::program::{CommandLine, Verbosity, catch_panics, finish, parse};
+use seqtune_console::siblings::{LAB, TRAINER};
 use seqtune_measure::worker::server::{Start, serve};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Predicts tuning parameters of GPU kernels and validates them on the device
@@ -56,12 +58,10 @@ enum Verb {
     Merge(merge::Args),
     Status(status::Args),
     Validate(validate::Args),
-    Evaluate(arguments::evaluate::Args),
-    Rivals(rivals::Args),
+    Evaluate(evaluate::Args),
     Convert(convert::Args),
     Import(import::Args),
     Export(export::Args),
-    Bench(bench::Args),
     Check(check::Args),
     Completions(completions::Args),
     /// Prints the man page as roff
@@ -98,7 +98,16 @@ struct WorkerArgs {
 
 /// Runs the program; errors are printed as one sentence.
 pub fn main() -> ExitCode {
-    let Args { verbosity, verb } = parse();
+    catch_panics();
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(form) = older_forms::modern(&words) {
+        warn(&form.warning);
+        if form.program == Program::Lab {
+            return finish(LAB.hand_over(&form.words[1..]));
+        }
+        words = form.words;
+    }
+    let CommandLine { args: Args { verbosity, verb }, words } = parse(command(), words);
     verbosity.log();
     finish(match verb {
         Verb::Init(args) => init::run(args),
@@ -106,18 +115,16 @@ pub fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::run(args),
         Verb::Space(args) => space::run(args),
         Verb::Sweep(args) => sweep::run(args),
-        Verb::Train(_) | Verb::Distil(_) => TRAINER.hand_over(&std::env::args_os().skip(1).collect::<Vec<_>>()),
+        Verb::Train(_) | Verb::Distil(_) => TRAINER.hand_over(&words[1..]),
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
         Verb::Merge(args) => merge::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Validate(args) => validate::run(args),
-        Verb::Evaluate(args) => evaluate::run(args),
-        Verb::Rivals(args) => rivals::run(args),
+        Verb::Evaluate(args) => evaluate::run(args, &words[1..]),
         Verb::Convert(args) => convert::run(args),
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
-        Verb::Bench(args) => bench::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Man => completions::man(command()),

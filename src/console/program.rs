@@ -2,6 +2,7 @@
 
 use crate::answer::{answer, tell};
 use seqtune_kernel::error::Result;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// The option `--verbose` of every program.
@@ -26,10 +27,18 @@ impl Verbosity {
     }
 }
 
-/// Reads the command line; wrong words end the program with a message.
-pub fn parse<A: clap::Parser>() -> A {
-    catch_panics();
-    A::try_parse().unwrap_or_else(|e| unread(&e))
+/// What the command line says.
+pub struct CommandLine<A> {
+    /// Verb and options.
+    pub args: A,
+    /// The words that they were read from, the program's name first, in today's spelling.
+    pub words: Vec<OsString>,
+}
+
+/// Reads the words of the command line; wrong ones end the program with a message. `command` is what `A` reads.
+pub fn parse<A: clap::FromArgMatches>(command: clap::Command, words: Vec<OsString>) -> CommandLine<A> {
+    let args = command.try_get_matches_from(&words).and_then(|matches| A::from_arg_matches(&matches));
+    CommandLine { args: args.unwrap_or_else(|e| unread(&e)), words }
 }
 
 /// Ends the program where the command line is no call of a verb: with the help that was asked for, or with what is wrong.
@@ -56,8 +65,8 @@ fn unread(e: &clap::Error) -> ! {
     std::process::exit(e.exit_code());
 }
 
-/// A fault of the program's own ends it with a sentence that asks for a report.
-fn catch_panics() {
+/// Lets a fault of the program's own end it with a sentence that asks for a report.
+pub fn catch_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
         let payload = panic.payload();

@@ -60,6 +60,11 @@ pub fn part() -> impl TypedValueParser<Value = Part> {
     parser(&[("train", "", Part::Train), ("validation", "", Part::Validation), ("test", "", Part::Test)])
 }
 
+/// `on` or `off`.
+pub fn on_off() -> impl TypedValueParser<Value = bool> {
+    parser(&[("on", "", true), ("off", "", false)])
+}
+
 /// `auto`, `best` or `fast`.
 pub fn quality() -> impl TypedValueParser<Value = Quality> {
     parser(&[

@@ -5,10 +5,8 @@ pub mod curve;
 #[cfg(test)]
 #[path = "../kernel/drawn.rs"]
 mod drawn;
-pub mod extra_trees;
 pub mod front;
 pub mod html;
-pub mod ktn;
 pub mod left_out;
 pub mod light_gbm_rankers;
 pub mod lightgbm;
@@ -21,7 +19,6 @@ pub mod plot;
 pub mod regrets;
 pub mod reliability;
 pub mod replay;
-pub mod rivals;
 pub mod said;
 pub mod sets;
 pub mod shown;

@@ -126,7 +126,7 @@ pub fn held_out<'t>(
     }
     if test.is_empty() {
         return input(format!(
-            "none of the {} problem shapes falls into the test part of the model's split; `seqtune evaluate --folds {} DATASETS` leaves each out in \
+            "none of the {} problem shapes falls into the test part of the model's split; `seqtune evaluate folds --folds {} DATASETS` leaves each out in \
              turn",
             table.tried.len(),
             table.tried.len().clamp(2, MEMBERS)

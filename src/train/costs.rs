@@ -5,10 +5,10 @@
 
 use crate::batch::Batch;
 use crate::examples::{Example, KernelData};
-use crate::loss;
 use crate::network::tensors::{Weights, failed};
 use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
+use seqtune_fit::gbdt::cost_weight;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Hparams;
 use seqtune_predict::features::Sequence;
@@ -74,7 +74,7 @@ fn add(sums: &mut [Sums; 2], net: &Transformer, kernel_data: &KernelData, exampl
     for (which, sums) in sums.iter_mut().enumerate() {
         let known: Vec<f64> = example.costs.iter().map(|cost| cost[which] as f64).collect();
         let counts = example.cost.iter().zip(&known);
-        let counts: Vec<f64> = counts.map(|(c, k)| if k.is_nan() { 0.0 } else { loss::counts(*c) }).collect();
+        let counts: Vec<f64> = counts.map(|(c, k)| if k.is_nan() { 0.0 } else { cost_weight(*c) }).collect();
         let all: f64 = counts.iter().sum();
         if all > 0.0 {
             let known: Vec<f64> = known.iter().map(|k| if k.is_nan() { 0.0 } else { *k }).collect();

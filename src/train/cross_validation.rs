@@ -138,7 +138,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
             if folds.iter().all(is_whole) { Ok(folds) } else { few_folds(kernel, table, ask, (count, whole)) }
         }
         HeldOut::Devices if table.devices.len() < 2 => {
-            input("--leave-device-out needs datasets of two devices or more; these are of one")
+            input("a cross-validation by device needs datasets of two devices or more; these are of one")
         }
         HeldOut::Devices => {
             let fold = |device: usize| {

@@ -56,11 +56,6 @@ pub fn costs(predicted: &Tensor, known: &[f32], shape: [i64; 2], deviation: f64)
     Some(loss)
 }
 
-/// How much a config counts where costs are learned, by its cost relative to the best one's: fast ones more, since the order at the top is asked for.
-pub fn counts(relative: f64) -> f64 {
-    0.1 + (1.0 - relative).exp()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

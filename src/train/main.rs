@@ -1,9 +1,11 @@
-//! The program `seqtune-train`, which `seqtune train`, `seqtune distil` and `seqtune evaluate --folds` become.
+//! The program `seqtune-train`, which `seqtune train`, `distil`, `evaluate folds` and `evaluate devices` become.
 
-use clap::{Parser, Subcommand};
-use seqtune_console::arguments::{distil, evaluate, train};
-use seqtune_console::program::{Verbosity, finish, parse};
+use clap::{CommandFactory, Parser, Subcommand};
+use seqtune_console::arguments::evaluate::{DevicesArgs, FoldsArgs};
+use seqtune_console::arguments::{distil, train};
+use seqtune_console::program::{Verbosity, catch_panics, finish, parse};
 use seqtune_train::commands;
+use seqtune_train::cross_validation::HeldOut;
 use std::process::ExitCode;
 
 /// Trains, distils and cross-validates for `seqtune`, which documents the verbs
@@ -20,15 +22,27 @@ struct Args {
 enum Verb {
     Train(train::Args),
     Distil(distil::Args),
-    Evaluate(evaluate::Args),
+    #[command(subcommand)]
+    Evaluate(Evaluate),
+}
+
+/// Cross-validates sweeps
+#[derive(Subcommand)]
+enum Evaluate {
+    Folds(FoldsArgs),
+    Devices(DevicesArgs),
 }
 
 fn main() -> ExitCode {
-    let Args { verbosity, verb } = parse();
+    catch_panics();
+    let Args { verbosity, verb } = parse(Args::command(), std::env::args_os().collect()).args;
     verbosity.log();
     finish(match verb {
         Verb::Train(args) => commands::train::run(args),
         Verb::Distil(args) => commands::distil::run(args),
-        Verb::Evaluate(args) => commands::cross_validate::run(&args),
+        Verb::Evaluate(Evaluate::Folds(args)) => {
+            commands::cross_validate::run(&args.cross, HeldOut::Shapes(args.folds))
+        }
+        Verb::Evaluate(Evaluate::Devices(args)) => commands::cross_validate::run(&args.cross, HeldOut::Devices),
     })
 }

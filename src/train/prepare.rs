@@ -1,12 +1,12 @@
 //! Each kernel's share of the training: its examples, its boosted trees, and the problems that these label.
 
 use crate::examples::{Example, KernelData, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
-use crate::gbdt::TreeFit;
 use crate::plan::{Plan, Problems, SHARP};
 use crate::progress::Progress;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
+use seqtune_fit::gbdt::TreeFit;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Settings;
 use seqtune_predict::features::Featurizer;

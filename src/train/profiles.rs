@@ -3,7 +3,7 @@
 use crate::plan::{Plan, SHARP};
 use seqtune_data::Table;
 use seqtune_data::learnable::centred;
-use seqtune_eval::extra_trees::{Samples, Targets, fit as fit_trees};
+use seqtune_fit::extra_trees::{Samples, Targets, fit as fit_trees};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::features::Instance;

@@ -26,11 +26,27 @@ pub const SIZES: [&str; 6] = [
 
 /// The program under test: the one just built, or that of SEQTUNE_BIN where tests are carried to another machine.
 pub fn seqtune(args: &[&str]) -> Command {
-    let built = option_env!("CARGO_BIN_EXE_seqtune").map(PathBuf::from);
-    // of the package that trains it is the neighbour
-    let beside = option_env!("CARGO_BIN_EXE_seqtune-train").map(|program| Path::new(program).with_file_name("seqtune"));
-    let program = std::env::var_os("SEQTUNE_BIN").map(PathBuf::from).or(built).or(beside);
-    let mut command = Command::new(program.unwrap());
+    program("seqtune", args)
+}
+
+/// The program of the laboratory, which stands beside the other one.
+pub fn laboratory(args: &[&str]) -> Command {
+    program("seqtune-lab", args)
+}
+
+fn program(name: &str, args: &[&str]) -> Command {
+    // each package knows its own programs, and theirs are the neighbours
+    let own = [
+        option_env!("CARGO_BIN_EXE_seqtune"),
+        option_env!("CARGO_BIN_EXE_seqtune-train"),
+        option_env!("CARGO_BIN_EXE_seqtune-lab"),
+    ];
+    let built = own.into_iter().flatten().next().map(PathBuf::from);
+    let program = match (std::env::var_os("SEQTUNE_BIN").map(PathBuf::from), name) {
+        (Some(carried), "seqtune") => carried,
+        (carried, name) => carried.or(built).unwrap().with_file_name(name),
+    };
+    let mut command = Command::new(program);
     command.args(args).current_dir(root());
     // on a busy machine a healthy worker may be silent for longer than usual: what is to be ended for it has `--timeout`, or is the fake device, some
     // of whose configs hang
@@ -70,6 +86,11 @@ pub fn root() -> &'static Path {
 /// Runs the program; standard output, standard error, exit code.
 pub fn run(args: &[&str]) -> (String, String, i32) {
     text(seqtune(args).output().unwrap())
+}
+
+/// Runs the laboratory likewise.
+pub fn run_laboratory(args: &[&str]) -> (String, String, i32) {
+    text(laboratory(args).output().unwrap())
 }
 
 /// Standard output, standard error and exit code. Lines of progress are left out: a busy machine has more of them.

@@ -24,15 +24,15 @@ fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
     std::fs::write(&note, "remember the milk").unwrap();
     std::os::unix::fs::symlink(&note, &link).unwrap();
     let before = std::fs::read(&data).unwrap();
-    for plot in ["--plot", "--curve", "--html"] {
+    for plot in ["--plot", "--html"] {
         for (file, fault) in
             [(&data, "is what is read"), (&note, "is there and no plot"), (&link, "is there and no plot")]
         {
-            let sentence = refused(&["evaluate", "models/gemm-cpu", &data, "--whole", plot, file]);
+            let sentence = refused(&["evaluate", "model", "models/gemm-cpu", &data, "--whole", plot, file]);
             assert!(sentence.contains(fault), "{sentence}");
         }
     }
-    let twice = refused(&["evaluate", "models/gemm-cpu", &data, "--plot", &path("a"), "--html", &path("a")]);
+    let twice = refused(&["evaluate", "model", "models/gemm-cpu", &data, "--plot", &path("a"), "--html", &path("a")]);
     assert!(twice.contains("is named for two files"), "{twice}");
     for args in [
         &["convert", &data, "-o", &note][..],
@@ -132,7 +132,7 @@ fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_writte
             &["import", "miopen", file, "--device", "MI50", "-o", &out],
             &["import", "autoheuristic", file, "-o", &out],
             &["import", "t4", file, "--kernel", "gemm", "-o", &out],
-            &["evaluate", "models/gemm-cpu", file],
+            &["evaluate", "model", "models/gemm-cpu", file],
         ] {
             refused(args);
         }

@@ -4,7 +4,7 @@ use crate::imports::{Package, circles, graph, packages};
 use std::collections::BTreeMap;
 
 /// Packages in the order in which they may import each other, with their folder and crate.
-const ORDER: [(&str, &str); 14] = [
+const ORDER: [(&str, &str); 16] = [
     ("src/kernel", "seqtune_kernel"),
     ("src/predict", "seqtune_predict"),
     ("src/web", "seqtune_web"),
@@ -13,11 +13,13 @@ const ORDER: [(&str, &str); 14] = [
     ("src/devices", "seqtune_devices"),
     ("src/c", "seqtune_c"),
     ("src/data", "seqtune_data"),
+    ("src/fit", "seqtune_fit"),
     ("src/measure", "seqtune_measure"),
     ("src/eval", "seqtune_eval"),
     ("src/console", "seqtune_console"),
     ("src/cli", "seqtune"),
     ("src/train", "seqtune_train"),
+    ("src/lab", "seqtune_lab"),
     ("src/python", "_seqtune"),
 ];
 

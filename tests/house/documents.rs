@@ -199,7 +199,7 @@ fn every_command_line_has_a_verb_and_options_that_the_program_knows() {
     let (mut unknown, mut checked) = (Vec::new(), 0);
     for document in ["README.md", "docs/guide/tour.md"] {
         for words in commands(&read(&root().join(document))) {
-            let deep = ["import", "export"].contains(&words[0].as_str()) && words.len() > 1;
+            let deep = ["import", "export", "evaluate"].contains(&words[0].as_str()) && words.len() > 1;
             let verb = words[..1 + deep as usize].join(" ");
             let help = helps.entry(verb.clone()).or_insert_with(|| {
                 let (out, err, code) = run(&[&verb.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());

@@ -31,6 +31,7 @@ fn only_the_command_line_prints() {
         "src/cli",
         "src/console",
         "src/train/commands",
+        "src/lab/commands",
         "src/train/build.rs",
         "src/c/build.rs",
         "src/predict/benches",

@@ -42,7 +42,7 @@ fn a_model_of_several_devices_asked_about_none_is_refused_with_a_list_at_every_d
     let solver = "ConvOclBwdWrW2";
     let doors: [Vec<String>; 4] = [
         ["predict", "models/miopen", solver, LAYER].map(String::from).into(),
-        ["bench", "models/miopen", solver].map(String::from).into(),
+        ["evaluate", "speed", "models/miopen", solver].map(String::from).into(),
         ["export", "header", "models/miopen", LAYER, "--kernel", solver, "-o", &path("table.h")]
             .map(String::from)
             .into(),

@@ -8,7 +8,7 @@ fn an_evaluation_is_one_page_that_a_browser_shows_with_its_plots_and_every_probl
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html").display().to_string();
     let (_, err, code) =
-        run(&["evaluate", "models/gemm-cpu", "datasets/gemm/cpu-epyc-2c.sqt", "--html", &page, "--json"]);
+        run(&["evaluate", "model", "models/gemm-cpu", "datasets/gemm/cpu-epyc-2c.sqt", "--html", &page, "--json"]);
     assert_eq!(code, 0, "{err}");
     let text = std::fs::read_to_string(&page).unwrap();
     // the names of XML's vocabularies are no addresses
@@ -48,7 +48,7 @@ fn an_evaluation_on_tuned_configs_is_a_page_with_a_row_for_each_kernel() {
     let (tuned, page) = (tuned.display().to_string(), page.display().to_string());
     let (_, err, code) = run(&["import", "miopen", "tests/goldens/inputs/gfx906_60.tuned.db.txt", "-o", &tuned]);
     assert_eq!(code, 0, "{err}");
-    let (_, err, code) = run(&["evaluate", "models/miopen", &tuned, "--no-trees", "--html", &page]);
+    let (_, err, code) = run(&["evaluate", "model", "models/miopen", &tuned, "--lightgbm=off", "--html", &page]);
     assert_eq!(code, 0, "{err}");
     let text = std::fs::read_to_string(&page).unwrap();
     assert_eq!((text.matches("<svg").count(), text.matches("<tr>").count()), (2, 3), "a head and two kernels");

@@ -126,7 +126,8 @@ fn training_on_a_few_sizes_tells_what_it_is_worth_on_sizes_left_out_and_nothing_
     let (_, err, _) = run(&["predict", &path("json"), &kernel, "M=300"]);
     assert!(err.contains(" problems left out in turn, each asked of a model that learned from the others"), "{err}");
 
-    let judge = |args: &[&str]| run(&[&["evaluate"][..], args, &[&path("toy.sqt"), "--kernel", &kernel]].concat());
+    let judge =
+        |args: &[&str]| run(&[&["evaluate", "model"][..], args, &[&path("toy.sqt"), "--kernel", &kernel]].concat());
     let (out, err, code) = judge(&[&path("model")]);
-    assert!(code == 0 || err.contains("evaluate --folds 12"), "{out}{err}");
+    assert!(code == 0 || err.contains("evaluate folds --folds 12"), "{out}{err}");
 }

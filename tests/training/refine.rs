@@ -208,7 +208,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     // what it learned before is named beside what it learned since, and is never judged as unseen
     let data = |folder: &str| Model::load(Path::new(folder)).unwrap().meta.data;
     assert_eq!(data(&refined), [data(&model), vec![swept.hash(), measured.hash()]].concat());
-    let (_, err, code) = run(&["evaluate", &refined, &sweep, "--kernel", &toy, "--whole"]);
+    let (_, err, code) = run(&["evaluate", "model", &refined, &sweep, "--kernel", &toy, "--whole"]);
     assert!(code == 2 && err.contains("learned from some of these data"), "{err}");
     for other in [["--split-seed", "9"], ["--test", "0.9"]] {
         let (_, err, code) =

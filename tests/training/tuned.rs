@@ -1,6 +1,6 @@
 //! Models of what tuners chose: trained on imported databases, judged, exported, stopped and continued.
 
-use crate::common::{run, write};
+use crate::common::{run, run_laboratory, write};
 use seqtune_data::{Dataset, Outcome, Table, Tuned};
 use seqtune_kernel::Kernel;
 use seqtune_predict::{Hparams, Model, Settings};
@@ -44,7 +44,7 @@ fn distilled_beside_the_whole(model: &str, data: &str, small: &str) {
     // what is there is kept
     let (_, err, code) = run(&["distil", model, data, "-o", small, "--invented", "40", "--steps", "30"]);
     assert!(code == 0 && err.contains("is there already"), "{err}");
-    let (out, err, code) = run(&["evaluate", small, data, "--no-trees", "--beside", model, "--json"]);
+    let (out, err, code) = run(&["evaluate", "model", small, data, "--lightgbm=off", "--beside", model, "--json"]);
     assert_eq!(code, 0, "{err}");
     let reports: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
     assert_eq!(reports.len(), 3);
@@ -56,7 +56,7 @@ fn distilled_beside_the_whole(model: &str, data: &str, small: &str) {
         }
         assert!(rows[1]["method"] == "the model beside" && rows[0]["illegal"] == 0.0, "{report}");
     }
-    let (out, _, _) = run(&["evaluate", small, data, "--no-trees", "--beside", model]);
+    let (out, _, _) = run(&["evaluate", "model", small, data, "--lightgbm=off", "--beside", model]);
     assert!(out.contains("seqtune less the model beside: top-1"), "{out}");
 }
 
@@ -75,7 +75,7 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
         train.extend(sharing);
         let (_, err, code) = run(&train);
         assert_eq!(code, 0, "{err}");
-        let (out, err, code) = run(&["evaluate", &model, &data, "--no-trees"]);
+        let (out, err, code) = run(&["evaluate", "model", &model, &data, "--lightgbm=off"]);
         assert_eq!(code, 0, "{err}");
         for solver in ["ConvAsm1x1U", "ConvMlirIgemmFwd", "ConvOclBwdWrW2"] {
             assert!(out.contains(&format!("| {solver} |")), "{out}");
@@ -84,7 +84,7 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
             distilled_beside_the_whole(&model, &data, &at("small"));
         }
         if name == "each" && lightgbm_or_skip() {
-            let (out, err, code) = run(&["evaluate", &model, &data, "--whole-configs", "--json"]);
+            let (out, err, code) = run_laboratory(&["tuned", &model, &data, "--whole-configs", "--json"]);
             assert_eq!(code, 0, "{err}");
             let reports: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
             let classifiers = ["LightGBM, whole configs", "extremely randomised trees, whole configs"];

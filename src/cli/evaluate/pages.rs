@@ -1,5 +1,7 @@
 //! The plots and pages of evaluations.
 
+use seqtune_console::arguments::evaluate::ModelAndDatasets;
+use seqtune_console::outputs::command_line;
 use seqtune_eval::curve::Curve;
 use seqtune_eval::html::{Page, reliability_diagram};
 use seqtune_eval::method::Method;
@@ -7,7 +9,6 @@ use seqtune_eval::{Report, plot, tuned};
 use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
 use seqtune_predict::confidence::TopPrediction;
-use std::path::PathBuf;
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
@@ -30,12 +31,12 @@ pub fn bars(report: &Report) -> Result<String> {
     plot::bars_svg(&title, "percent", &["first choice", "best of the first 5"], &groups)
 }
 
-/// An evaluation on sweeps as a page. `paths`: the model, then the datasets.
-pub fn of_swept(paths: &[PathBuf], model: &Model, report: &Report, curve: &Curve) -> Result<Page> {
+/// An evaluation on sweeps as a page.
+pub fn of_swept(on: &ModelAndDatasets, model: &Model, report: &Report, curve: &Curve) -> Result<Page> {
     let first = report.rows.first();
     let mut facts = vec![
-        ("command".to_string(), seqtune_console::outputs::command_line()),
-        ("model".into(), format!("{}, {}", paths[0].display(), model.digest())),
+        ("command".to_string(), command_line()),
+        ("model".into(), format!("{}, {}", on.model.display(), model.digest())),
         ("trained".into(), format!("{}: {}", model.meta.date, model.meta.command)),
         ("data".into(), report.data.join(", ")),
         ("devices".into(), report.devices.join(", ")),
@@ -68,7 +69,7 @@ pub fn of_swept(paths: &[PathBuf], model: &Model, report: &Report, curve: &Curve
 }
 
 /// An evaluation on tuned configs as a page, the solver with the fewest right first choices first.
-pub fn of_tuned(paths: &[PathBuf], reports: &[tuned::Report]) -> Result<Page> {
+pub fn of_tuned(on: &ModelAndDatasets, reports: &[tuned::Report]) -> Result<Page> {
     let row = |report: &tuned::Report, method| report.rows.iter().find(|r| r.method == method).map(|r| r.exact);
     let mean = |method| mean(reports.iter().filter_map(|report| row(report, method)));
     let methods = [
@@ -112,9 +113,9 @@ pub fn of_tuned(paths: &[PathBuf], reports: &[tuned::Report]) -> Result<Page> {
             reports.len()
         ),
         facts: vec![
-            ("command".into(), seqtune_console::outputs::command_line()),
-            ("model".into(), paths[0].display().to_string()),
-            ("data".into(), paths[1..].iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")),
+            ("command".into(), command_line()),
+            ("model".into(), on.model.display().to_string()),
+            ("data".into(), on.datasets.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")),
             version(),
         ],
         plots: vec![plot::bars_svg(&title, "percent", &series, &groups)?, reliability_diagram(&firsts)],

@@ -25,7 +25,7 @@ pub struct MiopenArgs {
     output: PathBuf,
     /// Folder for second tunings of problems that have several results
     ///
-    /// `evaluate --retuned` reads these datasets.
+    /// `seqtune-lab tuned --retuned` reads these datasets.
     #[arg(long, value_name = "FOLDER")]
     again: Option<PathBuf>,
     /// Print how many records of each device satisfy each rule of its solvers

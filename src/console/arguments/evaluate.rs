@@ -1,41 +1,166 @@
-//! The arguments of `seqtune evaluate`.
+//! The arguments that evaluations share, and those that `seqtune` documents and `seqtune-train` carries out.
 
+use crate::answer::warn;
+use crate::inputs;
+use crate::value_parsers::{count, objective, on_off, part, quality};
+use seqtune_data::Table;
 use seqtune_eval::lightgbm::LightGbm;
-use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
-use seqtune_kernel::limits;
-use seqtune_predict::Quality;
+use seqtune_kernel::{Device, Kernel, Objective, limits};
 use seqtune_predict::model::Part;
+use seqtune_predict::{Model, Quality};
 use std::path::PathBuf;
 
-/// Evaluates a model and baselines on held-out problems of datasets, by replay
-///
-/// With --folds, --leave-device-out or --leave-kernel-out, no model is given: the command trains on one part of the data and evaluates on
-/// the rest.
+/// A model, and the datasets that it is evaluated on.
 #[derive(clap::Args)]
-pub struct Args {
-    /// Folder of a model or models, then datasets: journals, packed files or folders
+pub struct ModelAndDatasets {
+    /// Folder of a model, or of models of one kernel each
+    pub model: PathBuf,
+    /// Datasets: journals, packed files or folders
+    #[arg(required = true)]
+    pub datasets: Vec<PathBuf>,
+    /// Kernel name or folder [default: the kernel named in the datasets]
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// Form of the model to evaluate
+    #[arg(long, value_parser = quality(), default_value_t = Quality::Auto)]
+    pub quality: Quality,
+}
+
+impl ModelAndDatasets {
+    /// Reads the datasets, by kernel.
     ///
-    /// Leave out the model with --folds, --leave-device-out and --leave-kernel-out.
-    #[arg(required = true, value_names = ["MODEL", "DATASETS"], num_args = 1..)]
-    pub paths: Vec<PathBuf>,
-    /// Cross-validate sweeps with N folds, 2 to 100; no model is given
+    /// # Errors
+    /// Those of [`inputs::tables`].
+    pub fn tables(&self) -> Result<Vec<(Kernel, Table)>> {
+        inputs::tables(&self.datasets, self.kernel.as_deref())
+    }
+
+    /// Reads the model to evaluate on a kernel; warns if it was trained on other data. With `all_problems`, it may have learned from none
+    /// of these.
     ///
-    /// Each fold's model is trained without one part of the shapes and evaluated on that part.
-    #[arg(long, value_name = "N", value_parser = crate::value_parsers::count(2..=limits::MEMBERS))]
-    pub folds: Option<usize>,
-    /// Cross-validate sweeps by device; no model is given
+    /// # Errors
+    /// The error of loading the model; `Error::Input` where it learned from what is to be new to it.
+    pub fn load(&self, kernel: &Kernel, table: &Table, all_problems: bool) -> Result<Model> {
+        let model = Model::load_as(&self.model, &kernel.name, self.quality)?;
+        let unknown: Vec<&String> = table.hashes.iter().filter(|h| !model.meta.data.contains(h)).collect();
+        if all_problems {
+            if unknown.len() < table.hashes.len() {
+                return input(
+                    "the model learned from some of these data; leave out --whole to judge by what was held out of them",
+                );
+            }
+            let learned = |d: &&Device| model.meta.devices.iter().any(|known| known.name == d.name);
+            if let Some(device) = table.devices.iter().find(learned) {
+                warn(&format!(
+                    "the model learned from other data of {}; sizes that are in both are not new to it",
+                    device.name
+                ));
+            }
+            return Ok(model);
+        }
+        if !unknown.is_empty() {
+            let way_out = if table.is_tuned() { "" } else { "; --whole judges by all that it never saw" };
+            warn(&format!(
+                "the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest{way_out}",
+                kernel.name,
+                unknown.len(),
+                table.hashes.len()
+            ));
+        }
+        Ok(model)
+    }
+}
+
+/// What only datasets of tuned configs have.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options for tuned datasets")]
+pub struct TunedOptions {
+    /// Evaluate only the problems of this device
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Part of the split to evaluate on [default: test]
     ///
-    /// For each device, a model trained on the other devices is evaluated on it.
-    #[arg(long, conflicts_with = "folds")]
-    pub leave_device_out: bool,
-    /// Evaluate transfer to an unseen kernel, on sweeps; no model is given
+    /// Use `validation` to choose settings without looking at the test part.
+    #[arg(long, value_parser = part(), value_name = "PART")]
+    pub part: Option<Part>,
+    /// Second model, to evaluate and compare with the first
     ///
-    /// Needs sweeps of three kernels or more. For each kernel, boosted trees trained on the others are evaluated before and after 20
-    /// measurements of it.
-    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "kernel", "models", "whole", "distil", "plot", "curve", "html", "measured"])]
-    pub leave_kernel_out: bool,
-    /// Folder to keep and reuse cross-validation models in [default: not kept]
+    /// The folder may also hold models of one kernel each.
+    #[arg(long, value_name = "MODEL")]
+    pub beside: Option<PathBuf>,
+    /// Evaluate raw probabilities, not those calibrated for a device
+    ///
+    /// By default probabilities are evaluated as `predict` prints them, lowered or calibrated for the device.
+    #[arg(long)]
+    pub as_stated: bool,
+}
+
+impl TunedOptions {
+    /// The first of these options that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--device", self.device.is_some()),
+            ("--part", self.part.is_some()),
+            ("--beside", self.beside.is_some()),
+            ("--as-stated", self.as_stated),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    /// Finds the device whose problems are evaluated; `None` for all.
+    ///
+    /// # Errors
+    /// `Error::Input` where the datasets hold none of its problems, else those of [`inputs::device`].
+    pub fn device_in(&self, corpus: &[(Kernel, Table)]) -> Result<Option<Device>> {
+        let device = self.device.as_deref().map(inputs::device).transpose()?;
+        let holds =
+            |device: &Device| corpus.iter().flat_map(|(_, table)| &table.devices).any(|d| d.name == device.name);
+        match device {
+            Some(device) if !holds(&device) => input(format!("the datasets hold no problem of {}", device.name)),
+            device => Ok(device),
+        }
+    }
+
+    /// Reads the second model, where one is named.
+    ///
+    /// # Errors
+    /// The error of loading it.
+    pub fn load_baseline(&self, kernel: &Kernel) -> Result<Option<Model>> {
+        self.beside.as_ref().map(|path| Model::load_as(path, &kernel.name, Quality::Auto)).transpose()
+    }
+}
+
+/// Cross-validates sweeps with N folds
+///
+/// Each fold's model is trained without one part of the problem shapes and evaluated on that part.
+#[derive(clap::Args)]
+pub struct FoldsArgs {
+    /// What is asked for.
+    #[command(flatten)]
+    pub cross: CrossValidation,
+    /// Number of folds, 2 to 100
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = count(2..=limits::MEMBERS))]
+    pub folds: usize,
+}
+
+/// Cross-validates sweeps by device
+///
+/// For each device, a model trained on the other devices is evaluated on it.
+#[derive(clap::Args)]
+pub struct DevicesArgs {
+    /// What is asked for.
+    #[command(flatten)]
+    pub cross: CrossValidation,
+}
+
+/// What every cross-validation is asked for.
+#[derive(clap::Args)]
+pub struct CrossValidation {
+    /// Sweeps of one kernel: journals, packed files or folders
+    #[arg(required = true)]
+    pub datasets: Vec<PathBuf>,
+    /// Folder to keep and reuse the models in [default: not kept]
     ///
     /// The same command then resumes from the models of finished folds.
     #[arg(long, value_name = "FOLDER")]
@@ -44,90 +169,18 @@ pub struct Args {
     #[arg(long)]
     pub kernel: Option<String>,
     /// Quantity by which configs are compared
-    #[arg(long, value_parser = crate::value_parsers::objective(), default_value_t = Objective::Time)]
+    #[arg(long, value_parser = objective(), default_value_t = Objective::Time)]
     pub objective: Objective,
-    /// Evaluate only the problems of this device (tuned datasets)
-    #[arg(long)]
-    pub device: Option<String>,
-    /// Part of the split to evaluate on (tuned datasets) [default: test]
-    ///
-    /// Use `validation` to choose settings without looking at the test part.
-    #[arg(long, value_parser = crate::value_parsers::part(), value_name = "PART")]
-    pub part: Option<Part>,
-    /// Evaluate all problems of sweeps that the model was not trained on
-    ///
-    /// Baselines that would have to learn from these problems are left out.
-    #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
-    pub whole: bool,
-    /// Also evaluate LightGBM regression and ranking (sweeps)
-    ///
-    /// Both are fitted to the problems that the model was trained on.
-    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "leave_kernel_out", "whole", "no_trees"])]
-    pub light_gbm: bool,
-    /// Leave out the LightGBM baselines, so that LightGBM is not needed
-    ///
-    /// They are the chained boosted trees of tuned datasets, and the rankers of --folds and --leave-device-out.
-    #[arg(long)]
-    pub no_trees: bool,
-    /// Also evaluate two classifiers of whole configs (tuned datasets)
-    ///
-    /// They are LightGBM and extremely randomized trees.
-    #[arg(long, conflicts_with_all = ["folds", "leave_device_out", "no_trees"])]
-    pub whole_configs: bool,
-    /// Second model, to evaluate and compare with the first (tuned datasets)
-    ///
-    /// The folder may also hold models of one kernel each.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["folds", "leave_device_out"])]
-    pub beside: Option<PathBuf>,
-    /// Folder of MIOpen's KernelTuningNet, to evaluate it too (tuned datasets)
-    ///
-    /// The folder holds its networks as files `*.ktn.model`.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["folds", "leave_device_out"])]
-    pub ktn: Option<PathBuf>,
+    /// Also evaluate LightGBM rankers, fitted to the same problems
+    #[arg(long, value_name = "on|off", value_parser = on_off(), default_value = "on", hide_possible_values = true)]
+    pub lightgbm: bool,
     /// Also distil each fold's model and evaluate the small decoder
-    ///
-    /// Needs --folds or --leave-device-out.
     #[arg(long)]
     pub distil: bool,
-    /// Form of the model to evaluate
-    #[arg(long, value_parser = crate::value_parsers::quality(), default_value_t = Quality::Auto)]
-    pub quality: Quality,
-    /// SVG file for a plot of the comparison (sweeps)
-    #[arg(long, value_name = "FILE")]
-    pub plot: Option<PathBuf>,
-    /// SVG file for a plot of the best speed after N measurements (sweeps)
-    ///
-    /// The plot compares the model's predictions with search.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
-    pub curve: Option<PathBuf>,
-    /// HTML file for the report with its plots
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["folds", "leave_device_out"])]
-    pub html: Option<PathBuf>,
-    /// Evaluate with part of each problem already measured (sweeps)
-    ///
-    /// For a number N, 0 to 10,000, the N most promising configs count as measured, one after the other. Each number is one row of the
-    /// report. Configs that are written out count as measured together.
-    #[arg(long, value_name = "NUMBERS or CONFIGS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out", "plot", "curve", "html"])]
-    pub measured: Vec<String>,
-    /// Replace files of --plot, --curve and --html that seqtune did not write
-    #[arg(long)]
-    pub force: bool,
-    /// Datasets of a second tuning of the same problems (tuned datasets)
-    ///
-    /// The report then shows how often both tunings agree, and how often the model matches either.
-    #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["folds", "leave_device_out"])]
-    pub retuned: Vec<PathBuf>,
-    /// Evaluate raw probabilities, not those lowered for a device (tuned datasets)
-    ///
-    /// By default probabilities are evaluated as `predict` prints them, lowered or calibrated for the device.
-    #[arg(long, conflicts_with_all = ["folds", "leave_device_out"])]
-    pub as_stated: bool,
-    /// Number of worst predicted problems to list, 0 to 1,000,000 (sweeps)
-    ///
-    /// A cross-validation lists the shapes that lose most.
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = crate::value_parsers::count(0..=limits::SAMPLE))]
+    /// Number of shapes to list that lose most, 0 to 1,000,000
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = count(0..=limits::SAMPLE))]
     pub worst: usize,
-    /// Seed of cross-validations and of all fitted trees
+    /// Seed of the models and of all fitted trees
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print the report as one JSON object
@@ -135,27 +188,10 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Refuses what only tuned datasets have.
-///
-/// # Errors
-/// `Error::Input` where an option for databases of tuned configs is given.
-pub fn refuse_tuned_only(args: &Args) -> Result<()> {
-    if !args.retuned.is_empty() {
-        return input("--retuned compares with other tunings; these datasets are sweeps");
-    }
-    if args.as_stated {
-        return input("--as-stated judges models of what tuners chose; these datasets are sweeps");
-    }
-    match args.device.is_some() || args.part.is_some() {
-        true => input("--device and --part choose among tuned datasets; these are sweeps"),
-        false => Ok(()),
-    }
-}
-
-/// What fits the trees, unless they are left out.
+/// Opens what fits the trees, where they are wanted.
 ///
 /// # Errors
 /// `Error::Unavailable` where LightGBM is wanted and not installed.
-pub fn trees(args: &Args) -> Result<Option<LightGbm>> {
-    if args.no_trees { Ok(None) } else { LightGbm::open().map(Some) }
+pub fn trees(lightgbm: bool) -> Result<Option<LightGbm>> {
+    if lightgbm { LightGbm::open().map(Some) } else { Ok(None) }
 }

@@ -31,6 +31,8 @@ pub struct TestSet<'a> {
     pub table: &'a Table,
     /// Problems to learn from.
     pub train: Vec<&'a MeasuredProblem>,
+    /// Problems that stop a fit.
+    pub validation: Vec<&'a MeasuredProblem>,
     /// Problems to judge by.
     pub judged: Vec<&'a MeasuredProblem>,
     checker: Checker,
@@ -51,7 +53,8 @@ impl<'a> TestSet<'a> {
         };
         let mut held_out = part(which);
         held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
-        TestSet { kernel, table, train: part(Part::Train), judged: held_out, checker: Checker::new(kernel) }
+        let (train, validation) = (part(Part::Train), part(Part::Validation));
+        TestSet { kernel, table, train, validation, judged: held_out, checker: Checker::new(kernel) }
     }
 
     /// Number of shapes that the judged problems are of.

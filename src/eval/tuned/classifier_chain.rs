@@ -31,18 +31,18 @@ pub struct ClassifierChain<'a> {
 const TOGETHER: usize = 400;
 
 impl<'a> ClassifierChain<'a> {
-    /// Fits on the training problems of `asked`; `valid` stops each fit.
+    /// Fits on the training problems of `asked`; its validation problems stop each fit.
     ///
     /// # Errors
     /// `Error::Failed` where LightGBM refuses the samples.
     pub fn fit(
         library: &LightGbm,
         asked: &'a TestSet,
-        valid: &[&MeasuredProblem],
         featurizer: &'a Featurizer,
         threads: usize,
         seed: u64,
     ) -> Result<ClassifierChain<'a>> {
+        let valid = &asked.validation;
         let see = |t: &&MeasuredProblem| Seen::new(featurizer, &spell(asked, t), tuned(t));
         let see_all = |tried: &[&MeasuredProblem]| on_threads(tried, threads, see);
         let (train_seen, valid_seen) = (see_all(&asked.train)?, see_all(valid)?);

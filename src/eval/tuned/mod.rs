@@ -4,27 +4,21 @@
 //! reproduce. Probabilities are among legal configs for all methods that give one. Parameters that the constraints decide count as
 //! right in the shares per parameter, for every method alike.
 
-pub mod against_ktn;
 pub mod answers;
 pub mod classifier_chain;
 pub mod labels;
 pub mod report;
-pub mod retuned;
 pub mod solvers;
-pub mod whole_configs;
 
 use crate::lightgbm::LightGbm;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
 use crate::sets::{Set, Sets};
-use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use crate::tuned::classifier_chain::ClassifierChain;
 use crate::tuned::labels::{Labels, labels};
-use crate::tuned::retuned::{Retuned, retuned};
 use crate::tuned::solvers::{Timed, timed};
-use crate::tuned::whole_configs::WholeConfigs;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
@@ -36,7 +30,6 @@ use seqtune_predict::model::Part;
 use seqtune_predict::{Model, Predictor, Query};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
 /// What the model and the trees are compared by: [`TOPS`], and nats.
@@ -91,12 +84,6 @@ pub struct Report {
     /// What these are made of.
     #[serde(skip)]
     pub paired_beside: Option<Paired<MEASURES>>,
-    /// The model beside KernelTuningNet, where its networks were named.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub against_ktn: Option<AgainstKtn>,
-    /// The model beside other tunings of the same problems, where they were named.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retuned: Option<Retuned>,
     /// Times of its problems, where a find database told them.
     #[serde(skip)]
     pub timed: Vec<Timed>,
@@ -115,6 +102,18 @@ pub struct Report {
     pub labels: Labels,
 }
 
+/// A report with the model's answers that it rests on.
+pub struct Evaluation<'a> {
+    /// The report.
+    pub report: Report,
+    /// Problems to judge by and to learn from.
+    pub test_set: TestSet<'a>,
+    /// What predicts.
+    pub predictor: Predictor,
+    /// The model's answers to the judged problems, in their order.
+    pub answers: Vec<Answer>,
+}
+
 /// What to judge, and with what means.
 pub struct Options<'a> {
     /// Device to judge by; `None` for all.
@@ -123,12 +122,6 @@ pub struct Options<'a> {
     pub part: Part,
     /// The boosted trees' library; `None` leaves them out.
     pub library: Option<&'a LightGbm>,
-    /// Whether classifiers of whole configs are judged too, where the library is there.
-    pub whole_configs: bool,
-    /// Folder of the networks of MIOpen's KernelTuningNet; `None` leaves them out.
-    pub ktn: Option<&'a Path>,
-    /// Other tunings of the same problems, by kernel.
-    pub retuned: &'a [(Kernel, Table)],
     /// Whether probabilities are judged as the model states them, without what is known of devices.
     pub as_stated: bool,
     /// Threads to use.
@@ -142,13 +135,13 @@ pub struct Options<'a> {
 ///
 /// # Errors
 /// `Error::Mismatch` where the model does not fit the kernel, `Error::Failed` where LightGBM fails.
-pub fn evaluate(
-    kernel: &Kernel,
-    table: &Table,
+pub fn evaluate<'a>(
+    kernel: &'a Kernel,
+    table: &'a Table,
     (model, beside): (&Model, Option<&Model>),
     ask: &Options,
     progress: &mut dyn FnMut(&str),
-) -> Result<Option<Report>> {
+) -> Result<Option<Evaluation<'a>>> {
     let asked = TestSet::new(kernel, table, model, ask.part, ask.device);
     if asked.judged.is_empty() {
         return Ok(None);
@@ -170,18 +163,14 @@ pub fn evaluate(
         let by_trees = judge_trees((&asked, model), library, ask, &mut rows, progress)?;
         paired = Some(compare(&asked, &by_model, &by_trees));
     }
-    let ktn = ask.ktn.map(|folder| against_ktn(&asked, folder, &by_model, ask.threads)).transpose()?.flatten();
     progress("neighbours");
     rows.push(judge(&asked, Method::NearestNeighbour, &nearest(&asked, ask.threads)?));
     rows.push(judge(&asked, Method::Majority, &majority(&asked)));
     let firsts: Vec<TopPrediction> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
-    let other = ask.retuned.iter().find(|(other, _)| other.name == kernel.name);
-    let retuned =
-        other.map(|(_, table)| retuned(&asked, table, (&predictor, &by_model), ask.threads)).transpose()?.flatten();
     progress("sets");
     let set = |tried: &&MeasuredProblem| Set::of_tuned(&predictor, tried, asked.device(tried));
     let each_set: Vec<Set> = on_threads(&asked.judged, ask.threads, set)?.into_iter().flatten().collect();
-    Ok(Some(Report {
+    let report = Report {
         kernel: kernel.name.clone(),
         parameters: kernel.parameters.iter().map(|p| p.name.clone()).collect(),
         records: table.records(),
@@ -193,8 +182,6 @@ pub fn evaluate(
         paired,
         margins_beside: paired_beside.as_ref().map(Paired::margins),
         paired_beside,
-        against_ktn: ktn,
-        retuned,
         timed: timed(&asked, &by_model),
         trueness: CalibrationError::of(&firsts),
         firsts,
@@ -202,11 +189,11 @@ pub fn evaluate(
         each_set,
         unmasked: unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
-    }))
+    };
+    Ok(Some(Evaluation { report, test_set: asked, predictor, answers: by_model }))
 }
 
-/// Judges what boosted trees answer with the same records, and classifiers of whole configs where they are asked for; gives the answers of the
-/// chained ones.
+/// Judges what boosted trees answer with the same records, a classifier for each parameter; gives their answers.
 fn judge_trees(
     (asked, model): (&TestSet, &Model),
     library: &LightGbm,
@@ -216,17 +203,9 @@ fn judge_trees(
 ) -> Result<Vec<Answer>> {
     progress("boosted trees");
     let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), asked.kernel)?;
-    let valid = asked.table.tuned_part(asked.kernel, &model.meta.split, Part::Validation);
-    let valid: Vec<&MeasuredProblem> = valid.into_iter().map(|i| &asked.table.tried[i]).collect();
-    let by_trees = ClassifierChain::fit(library, asked, &valid, &featurizer, ask.threads, ask.seed)?.answers()?;
+    let chain = ClassifierChain::fit(library, asked, &featurizer, ask.threads, ask.seed)?;
+    let by_trees = chain.answers()?;
     rows.push(judge(asked, Method::LightGbmChain, &by_trees));
-    if ask.whole_configs {
-        progress("classifiers of whole configs");
-        let classes = WholeConfigs::new(asked, &featurizer, ask.threads)?;
-        let by_lightgbm = classes.by_lightgbm(library, &valid, ask.seed)?;
-        rows.push(judge(asked, Method::LightGbmConfigs, &by_lightgbm));
-        rows.push(judge(asked, Method::ExtraTrees, &classes.by_extra_trees(ask.seed)?));
-    }
     Ok(by_trees)
 }
 

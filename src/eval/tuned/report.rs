@@ -9,11 +9,13 @@ use crate::tuned::solvers::{SolverChoice, Timed, choice};
 use crate::tuned::{MEASURES, Report, Row};
 use seqtune_predict::confidence::TopPrediction;
 
-fn percent(x: f64) -> String {
+/// A share in percent; a hyphen where it is not known.
+pub fn percent(x: f64) -> String {
     if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() }
 }
 
-fn row(report: &Report, method: Method) -> Option<&Row> {
+/// The row of a method.
+pub fn row(report: &Report, method: Method) -> Option<&Row> {
     report.rows.iter().find(|r| r.method == method)
 }
 
@@ -26,65 +28,32 @@ fn signed([first, five, _, nats]: &[Margin; MEASURES]) -> [String; 3] {
 
 /// The comparison, what masking does and how far the labels reproduce, most problems first.
 pub fn text(reports: &[Report]) -> String {
-    let mut reports: Vec<&Report> = reports.iter().collect();
-    reports.sort_by(|a, b| b.test_problems.cmp(&a.test_problems).then(a.kernel.cmp(&b.kernel)));
+    let reports = sorted(reports.iter().collect(), |report| report);
+    tables(&reports) + &summary(&reports)
+}
+
+/// Sorts what holds a report: most problems first.
+pub fn sorted<T>(mut all: Vec<T>, report: impl Fn(&T) -> &Report) -> Vec<T> {
+    all.sort_by(|a, b| {
+        let (a, b) = (report(a), report(b));
+        b.test_problems.cmp(&a.test_problems).then(a.kernel.cmp(&b.kernel))
+    });
+    all
+}
+
+/// Tables with a line for each report.
+pub fn tables(reports: &[&Report]) -> String {
     format!(
         "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config. Margins are seqtune less trees, with the standard error over shapes.\n\n{}\n\
          Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
          in percent; dead ends of a search that masks broken prefixes only; share of twins tuned alike (near ties are decided by chance); \
          expected calibration error in percent of how probable first choices were said to be, and what chance alone would make it.\n\n{}\n\
-         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}{}{}{}{}",
-        comparison(&reports),
-        details(&reports),
-        by_parameter(&reports),
-        beside(&reports),
-        head_to_head(&reports),
-        against_ktn(&reports),
-        retuned(&reports),
-        summary(&reports)
+         Parameters right by seqtune in percent, free-running / teacher-forced.\n\n{}\n{}",
+        comparison(reports),
+        details(reports),
+        by_parameter(reports),
+        beside(reports)
     )
-}
-
-/// The model beside other tunings of the same problems.
-fn retuned(reports: &[&Report]) -> String {
-    let mut table = markdown::Table::new(&[
-        "tuned twice",
-        "problems",
-        "alike",
-        "held out",
-        "held out alike",
-        "seqtune",
-        "seqtune, either",
-        "kept",
-        "alike in kept",
-        "seqtune in kept",
-        "probability of kept",
-    ]);
-    let known: Vec<_> = reports.iter().filter_map(|r| Some((&r.kernel, r.retuned.as_ref()?))).collect();
-    for (kernel, r) in &known {
-        let of_kept = |share: f64| if r.kept.is_empty() { "-".into() } else { percent(share) };
-        table.row(&[
-            kernel.to_string(),
-            r.problems.to_string(),
-            percent(r.agree),
-            r.judged.to_string(),
-            percent(r.again),
-            percent(r.exact),
-            percent(r.either),
-            if r.kept.is_empty() { "-".into() } else { r.kept.join(", ") },
-            of_kept(r.agree_in_kept),
-            of_kept(r.exact_in_kept),
-            of_kept(r.probability_of_kept),
-        ]);
-    }
-    match known.is_empty() {
-        true => String::new(),
-        false => format!(
-            "Problems that were tuned twice, shares in percent: tuned alike; of the held-out ones tuned alike, the tuned config is seqtune's first choice, \
-             or what either tuning chose is; parameters that tuning again keeps in nine of ten problems, tuned alike in all of these, \
-             seqtune's first choice right in all of these, and the probability that it gives to such configs.\n\n{table}\n"
-        ),
-    }
 }
 
 /// The methods' shares of tuned configs by solver, and seqtune's margins over the trees.
@@ -212,63 +181,8 @@ fn beside(reports: &[&Report]) -> String {
     )
 }
 
-/// All methods side by side, where classifiers of whole configs were judged.
-fn head_to_head(reports: &[&Report]) -> String {
-    const METHODS: [Method; 6] = [
-        Method::Majority,
-        Method::NearestNeighbour,
-        Method::ExtraTrees,
-        Method::LightGbmChain,
-        Method::LightGbmConfigs,
-        Method::Predict,
-    ];
-    let mut head = vec!["solver", "test"];
-    head.extend(METHODS.map(Method::name));
-    let mut table = markdown::Table::new(&head);
-    let judged = |r: &&&Report| row(r, Method::ExtraTrees).is_some();
-    let judged: Vec<&&Report> = reports.iter().filter(judged).collect();
-    for r in &judged {
-        let tops = |method: Method| row(r, method).map_or("-".into(), |row| row.exact.map(percent).join(" / "));
-        let mut cells = vec![r.kernel.clone(), r.test_problems.to_string()];
-        cells.extend(METHODS.map(tops));
-        table.row(&cells);
-    }
-    match judged.is_empty() {
-        true => String::new(),
-        false => format!(
-            "Head to head, the first choice / among the first 5 / the first 10; classifiers of whole configs know those that occur in training:\n\n{table}\n"
-        ),
-    }
-}
-
-/// The model and KernelTuningNet, where it serves a solver.
-fn against_ktn(reports: &[&Report]) -> String {
-    let mut table =
-        markdown::Table::new(&["solver", "test", "KernelTuningNet", "seqtune", "seqtune less it", "its illegal"]);
-    let mut rows = 0;
-    for (r, against) in reports.iter().filter_map(|r| Some((r, r.against_ktn.as_ref()?))) {
-        let (mean, error) = against.margin;
-        table.row(&[
-            r.kernel.clone(),
-            against.problems.to_string(),
-            percent(against.exact),
-            percent(against.exact_of_model),
-            format!("{:+.1} ± {:.1}", 100.0 * mean, 100.0 * error),
-            percent(against.illegal),
-        ]);
-        rows += 1;
-    }
-    match rows {
-        0 => String::new(),
-        _ => format!(
-            "Beside MIOpen's KernelTuningNet, on the problems of the data types that it serves: share whose tuned config is the first choice. \
-             It may have learned from these problems.\n\n{table}\n"
-        ),
-    }
-}
-
 /// Averages over all solvers, the margins over all problems, and who is above 90 % per parameter.
-fn summary(reports: &[&Report]) -> String {
+pub fn summary(reports: &[&Report]) -> String {
     let mean = |of: &dyn Fn(&Report) -> Option<f64>| {
         let values: Vec<f64> = reports.iter().filter_map(|r| of(r)).collect();
         percent(values.iter().sum::<f64>() / values.len() as f64)

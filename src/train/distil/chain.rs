@@ -3,8 +3,8 @@
 //! A forest for each parameter gives every legal value a score by problem, prefix and what the value decides; the softmax over the values is fitted
 //! to what was tuned (ListNet, Cao et al. 2007). Of some ten thousand problems trees and networks together need fewer nats than either (docs/log).
 
-use crate::gbdt::fit_lists;
 use seqtune_data::Table;
+use seqtune_fit::gbdt::fit_lists;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Choice, Objective};

@@ -55,7 +55,7 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draws::drawn;
+    use crate::drawn::drawn;
     use crate::gbdt::loss::{Groups, Loss};
 
     /// Rows of three numbers, the last of no use, and what they are worth: a product of steps, with a little noise.

@@ -1,12 +1,10 @@
 //! Ways to tune at an equal budget of seconds, by replay of a sweep.
 
-mod common;
-
-use common::{run, toy, toy_dataset, write_toy};
+use crate::common::{run_laboratory as run, toy, toy_dataset, write, write_toy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
-use seqtune_eval::rivals::lab::{Lab, Prices};
+use seqtune_lab::tuners::lab::{Lab, Prices};
 
 /// A sweep of 14 sizes of the toy kernel, and the kernel's folder.
 fn sweep(folder: &tempfile::TempDir) -> (String, String) {
@@ -30,7 +28,7 @@ fn orders_without_end_or_of_a_pipe_that_nobody_writes_are_refused_in_time() {
     ] {
         let (out, err, code) = {
             let words =
-                ["rivals", &dataset, "--kernel", &kernel, "--seeds", "1", "--seconds", "1", "--orders", &orders];
+                ["tuners", &dataset, "--kernel", &kernel, "--seeds", "1", "--seconds", "1", "--orders", &orders];
             run(&words)
         };
         assert!(code == 2 && err.lines().last().unwrap().contains(said), "{orders}: {code} {out}{err}");
@@ -68,7 +66,7 @@ fn with_much_time_a_search_finds_the_best_and_a_budget_buys_the_same_for_all() {
     let folder = tempfile::tempdir().unwrap();
     let (path, kernel) = sweep(&folder);
     let games = |seconds: &str| -> serde_json::Value {
-        let args = ["rivals", &path, "--kernel", &kernel, "--seconds", seconds, "--seeds", "1", "--json"];
+        let args = ["tuners", &path, "--kernel", &kernel, "--seconds", seconds, "--seeds", "1", "--json"];
         let (out, err, code) = run(&args);
         assert_eq!(code, 0, "{out}{err}");
         serde_json::from_str(&out).unwrap()
@@ -95,11 +93,11 @@ fn with_much_time_a_search_finds_the_best_and_a_budget_buys_the_same_for_all() {
 }
 
 #[test]
-fn rivals_need_one_sweep_of_one_device_and_say_so() {
+fn tuners_need_one_sweep_of_one_device_and_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let (path, kernel) = sweep(&folder);
     let refused = |args: &[&str], what: &str| {
-        let (_, err, code) = run(&[&["rivals"], args].concat());
+        let (_, err, code) = run(&[&["tuners"], args].concat());
         assert!(code == 2 && err.contains(what) && err.lines().count() == 1, "{code} {err}");
     };
     refused(&[&path, "--kernel", &kernel, "--seconds", "0"], "--seconds");
@@ -115,7 +113,7 @@ fn other_tuners_play_by_the_order_in_which_they_measure() {
     let folder = tempfile::tempdir().unwrap();
     let (path, kernel) = sweep(&folder);
     let play = |more: &[&str]| {
-        let args = ["rivals", &path, "--kernel", &kernel, "--seconds", "5", "--seeds", "1", "--json"];
+        let args = ["tuners", &path, "--kernel", &kernel, "--seconds", "5", "--seeds", "1", "--json"];
         run(&[&args[..], more].concat())
     };
     let (out, err, code) = play(&[]);
@@ -129,14 +127,14 @@ fn other_tuners_play_by_the_order_in_which_they_measure() {
         line.to_string()
     };
     let known: Vec<String> = choices[..choices.len() - 1].iter().map(line).collect();
-    let orders = common::write(folder.path(), "orders.jsonl", known.join("\n").as_bytes());
+    let orders = write(folder.path(), "orders.jsonl", known.join("\n").as_bytes());
     let (out, err, code) = play(&["--orders", &orders]);
     assert_eq!(code, 0, "{err}");
     let games: serde_json::Value = serde_json::from_str(&out).unwrap();
     let another = games["played"].as_array().unwrap().iter().find(|p| p["rival"] == "another").unwrap();
     let chosen = another["choices"].as_array().unwrap();
     assert_eq!(chosen[..chosen.len() - 1], choices[..choices.len() - 1]);
-    let wrong = common::write(
+    let wrong = write(
         folder.path(),
         "wrong.jsonl",
         b"{\"name\": \"x\", \"seed\": 1, \"problem\": \"n=oh\", \"configs\": []}\n",

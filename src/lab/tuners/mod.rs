@@ -12,13 +12,13 @@ mod search;
 mod tables;
 mod tree;
 
-use crate::lightgbm::LightGbm;
-use crate::rivals::lab::{Lab, Prices, Rival, Surveyed};
-use crate::rivals::orders::Other;
-use crate::rivals::report::{Played, Report};
+use crate::tuners::lab::{Lab, Prices, Rival, Surveyed};
+use crate::tuners::orders::Other;
+use crate::tuners::report::{Played, Report};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_eval::lightgbm::LightGbm;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::model::{Part, Split};
@@ -93,7 +93,7 @@ pub struct Match<'a> {
 /// `Error::Input` where the table has several devices, or nothing to learn from or to answer for.
 pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn FnMut(&str)) -> Result<Report> {
     let [device] = &table.devices[..] else {
-        return input(format!("rivals are compared on the data of one device, not of {}", table.devices.len()));
+        return input(format!("tuners are compared on the data of one device, not of {}", table.devices.len()));
     };
     let mut report = Report::new(kernel, device, game.seconds);
     for seed in game.seeds {

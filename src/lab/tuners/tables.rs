@@ -1,9 +1,9 @@
 //! Tuners that keep tables: the nearest size, a table by class of size as ATLAS keeps one, operating points as mARGOt keeps them.
 
-use crate::baselines::distance;
-use crate::rivals::lab::{Lab, Rival, Surveyed};
+use crate::tuners::lab::{Lab, Rival, Surveyed};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
+use seqtune_eval::baselines::distance;
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 //!
 //! A search that sees nothing but what it has measured can be played like that: where the seconds are spent, its order ends.
 
-use crate::rivals::lab::{Lab, Rival};
-use crate::rivals::search::each;
+use crate::tuners::lab::{Lab, Rival};
+use crate::tuners::search::each;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::files::read_stream;
 use seqtune_kernel::limits::ORDERS;

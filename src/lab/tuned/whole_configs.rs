@@ -1,9 +1,9 @@
 //! Classifiers whose classes are the whole configs that occur in training: what is done where configs are names of instances.
 
-use crate::extra_trees::{self, Targets};
-use crate::lightgbm::{LightGbm, Samples, Task};
-use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
 use seqtune_data::MeasuredProblem;
+use seqtune_eval::lightgbm::{LightGbm, Samples, Task};
+use seqtune_eval::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use seqtune_fit::extra_trees::{self, Targets};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Objective};
@@ -73,11 +73,11 @@ impl<'a> WholeConfigs<'a> {
         self.answers(&said)
     }
 
-    /// Answers of LightGBM; `valid` stops its fit.
+    /// Answers of LightGBM; the validation problems stop its fit.
     ///
     /// # Errors
     /// `Error::Failed` where LightGBM refuses the samples.
-    pub fn by_lightgbm(&self, library: &LightGbm, valid: &[&MeasuredProblem], seed: u64) -> Result<Vec<Answer>> {
+    pub fn by_lightgbm(&self, library: &LightGbm, seed: u64) -> Result<Vec<Answer>> {
         if self.classes.len() < 2 {
             return self.answers(&vec![vec![1.0; self.classes.len()]; self.asked.judged.len()]);
         }
@@ -93,6 +93,7 @@ impl<'a> WholeConfigs<'a> {
             samples
         };
         let train = samples(&self.asked.train, &self.train);
+        let valid = &self.asked.validation;
         let valid = samples(valid, &rows(self.asked, self.featurizer, valid, self.threads)?);
         let valid = if valid.labels.is_empty() { &train } else { &valid };
         let trees = library.fit(&train, valid, Task::Classes(self.classes.len()), self.threads, seed)?;

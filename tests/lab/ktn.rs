@@ -1,11 +1,9 @@
 //! MIOpen's own predictor, run from the files that it ships, on the problems of the MI300X.
 
-mod common;
-
-use common::public;
+use crate::common::public;
 use seqtune_data::formats::miopen::{self, Import, Row};
-use seqtune_eval::ktn::Ktn;
 use seqtune_kernel::{ConfigSpace, Device, Kernel};
+use seqtune_lab::ktn::Ktn;
 use std::collections::BTreeMap;
 use std::path::Path;
 

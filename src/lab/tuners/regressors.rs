@@ -1,12 +1,12 @@
 //! Tuners that fit a surrogate of the time: ISAAC's network, MLKAPS's boosted trees with adaptive sampling, and none at all, a roofline.
 
-use crate::lightgbm::{LightGbm, Samples, Task, Trees};
-use crate::rivals::lab::{Lab, Rival};
-use crate::rivals::perceptron::Perceptron;
-use crate::rivals::search::differing;
-use crate::rivals::tree::Tree;
+use crate::tuners::lab::{Lab, Rival};
+use crate::tuners::perceptron::Perceptron;
+use crate::tuners::search::differing;
+use crate::tuners::tree::Tree;
 use rand::Rng;
 use seqtune_data::MeasuredProblem;
+use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 

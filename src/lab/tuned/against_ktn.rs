@@ -1,9 +1,9 @@
 //! The model beside MIOpen's own predictor, on the problems that this serves.
 
 use crate::ktn::Ktn;
-use crate::paired::{Margin, Paired};
-use crate::tuned::answers::{Answer, TestSet, tuned};
 use seqtune_data::MeasuredProblem;
+use seqtune_eval::paired::{Margin, Paired};
+use seqtune_eval::tuned::answers::{Answer, TestSet, tuned};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;

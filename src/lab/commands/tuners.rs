@@ -1,11 +1,14 @@
-//! `seqtune rivals`
+//! `seqtune-lab tuners`
 
+use crate::tuners::lab::{Prices, Surveyed};
+use crate::tuners::{Match, compare, orders};
 use seqtune_console::answer::{answer, answer_json, tell, wrote};
+use seqtune_console::inputs;
+use seqtune_console::outputs::claim_drawings;
 use seqtune_console::siblings::TRAINER;
+use seqtune_console::value_parsers::{count, real};
 use seqtune_data::{Dataset, Table};
 use seqtune_eval::lightgbm::LightGbm;
-use seqtune_eval::rivals::lab::{Prices, Surveyed};
-use seqtune_eval::rivals::{Match, compare, orders};
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_predict::Model;
@@ -24,29 +27,29 @@ pub struct Args {
     #[arg(long)]
     kernel: Option<String>,
     /// Budgets for measuring and compiling, 1 to 1e9 seconds, separated by commas
-    #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [100.0, 300.0, 1_000.0], value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(1.0..=1e9))]
+    #[arg(long, num_args = 1.., value_delimiter = ',', default_values_t = [100.0, 300.0, 1_000.0], value_name = "SECONDS", value_parser = real(1.0..=1e9))]
     seconds: Vec<f64>,
     /// Number of different random draws and splits by shape, 1 to 100
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=100))]
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = count(1..=100))]
     seeds: usize,
     /// Replay only the first N configs of each problem, 2 to 1,000,000
     ///
     /// Use it for a sweep that a model guided later: its first configs were drawn at random. Otherwise random search would draw from
     /// what the model found.
-    #[arg(long, value_name = "N", value_parser = seqtune_console::value_parsers::count(2..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = count(2..=1_000_000))]
     first: Option<usize>,
     /// Share of the problem shapes to hold out, 0.01 to 0.9
     ///
     /// The methods are compared by the configs that they choose for these shapes.
-    #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = seqtune_console::value_parsers::real(0.01..=0.9))]
+    #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = real(0.01..=0.9))]
     held_out: f64,
     /// Time to compile a program, 0 to 1e6 seconds
-    #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(0.0..=1e6))]
+    #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = real(0.0..=1e6))]
     compile: f64,
     /// Time of a measurement besides its launches, 0 to 1e6 seconds
     ///
     /// It stands for the check and the warm-up.
-    #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = seqtune_console::value_parsers::real(0.0..=1e6))]
+    #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = real(0.0..=1e6))]
     each: f64,
     /// Folder to train and reuse seqtune's own models in
     ///
@@ -56,7 +59,7 @@ pub struct Args {
     /// Passes over the training problems of each model, 1 to 1,000,000
     ///
     /// [default: as in `train`]
-    #[arg(long, requires = "models", value_name = "N", value_parser = seqtune_console::value_parsers::count(1..=1_000_000))]
+    #[arg(long, requires = "models", value_name = "N", value_parser = count(1..=1_000_000))]
     epochs: Option<usize>,
     /// File of further tuners to compare, as JSON lines
     ///
@@ -132,17 +135,21 @@ fn keep_first(dataset: &mut Dataset, most: usize) {
     });
 }
 
+/// Runs `seqtune-lab tuners`.
+///
+/// # Errors
+/// `Error::Input` where the dataset allows no comparison, else the error of a method.
 pub fn run(args: Args) -> Result<()> {
-    seqtune_console::outputs::claim_drawings(&[args.plot.as_ref()], args.force, std::slice::from_ref(&args.dataset))?;
+    claim_drawings(&[args.plot.as_ref()], args.force, std::slice::from_ref(&args.dataset))?;
     let mut dataset = Dataset::load(&args.dataset)?;
     if let Some(most) = args.first {
         keep_first(&mut dataset, most);
     }
-    let kernel = &seqtune_console::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
+    let kernel = &inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     let sweep = [(args.dataset.display().to_string(), dataset)];
     let table = Table::new(kernel, &sweep)?;
     if table.is_tuned() {
-        return input("rivals replay sweeps; this dataset holds what tuners chose");
+        return input("tuners are compared by replay of sweeps; this dataset holds what tuners chose");
     }
     let trees = LightGbm::open().inspect_err(|e| tell(&format!("seqtune: MLKAPS's manner is left out: {e}"))).ok();
     let trainers = match &args.models {
@@ -171,7 +178,7 @@ pub fn run(args: Args) -> Result<()> {
         trees,
         others: &others,
     };
-    let report = compare(kernel, &table, &game, &mut |what| tell(&format!("rivals: {what}")))?;
+    let report = compare(kernel, &table, &game, &mut |what| tell(&format!("tuners: {what}")))?;
     if let Some(plot) = &args.plot {
         report.draw(plot)?;
         wrote(plot);

@@ -1,11 +1,11 @@
 //! What came of a match: shares of the best measured speed on unseen sizes, by seconds of tuning.
 
-use crate::markdown;
-use crate::plot;
-use crate::rivals::lab::Lab;
+use crate::tuners::lab::Lab;
 use plotters::prelude::*;
 use seqtune_data::MeasuredProblem;
 use seqtune_data::stats::quantile;
+use seqtune_eval::markdown;
+use seqtune_eval::plot;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::{Config, Device, Kernel, Objective};
 use serde::Serialize;

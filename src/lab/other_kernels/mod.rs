@@ -6,13 +6,13 @@ mod report;
 
 pub use report::Report;
 
-use crate::gbdt::fit_values;
 use crate::other_kernels::columns::Columns;
 use crate::other_kernels::report::{Ranked, Row};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::Table;
 use seqtune_data::learnable::centred;
+use seqtune_fit::gbdt::fit_values;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Objective};
@@ -50,7 +50,7 @@ struct Known {
 pub fn leave_kernel_out(corpus: &[(Kernel, Table)], objective: Objective, seed: u64) -> Result<Report> {
     if corpus.len() < 3 {
         return input(format!(
-            "--leave-kernel-out needs sweeps of three kernels or more; these are of {}",
+            "the evaluation of unseen kernels needs sweeps of three kernels or more; these are of {}",
             corpus.len()
         ));
     }

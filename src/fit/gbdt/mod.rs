@@ -5,7 +5,6 @@ mod loss;
 mod samples;
 mod tree;
 
-use crate::loss::counts;
 use loss::{Groups, Loss};
 use samples::Samples;
 use seqtune_data::Table;
@@ -15,6 +14,13 @@ use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::numeric::softmax::distribution;
 use seqtune_predict::trees::{Forest, Trees};
+
+/// Returns how much a config counts where costs are learned, by its cost relative to the best one's.
+///
+/// Fast configs count more, since the order at the top is asked for.
+pub fn cost_weight(relative: f64) -> f64 {
+    0.1 + (1.0 - relative).exp()
+}
 
 /// What a forest is fitted to.
 #[derive(Clone, Copy, PartialEq)]
@@ -92,7 +98,10 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
         compare |= work > 1.0;
         match aim {
             Aim::SquaredError => values.extend(
-                costs.iter().zip(&relative).map(|(cost, times)| ((cost / work).ln() as f32, counts(*times) as f32)),
+                costs
+                    .iter()
+                    .zip(&relative)
+                    .map(|(cost, times)| ((cost / work).ln() as f32, cost_weight(*times) as f32)),
             ),
             Aim::ListNet(tau) => shares.extend(distribution(&relative, Some(tau))),
         }

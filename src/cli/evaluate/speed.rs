@@ -1,4 +1,4 @@
-//! `seqtune bench`
+//! `seqtune evaluate speed`
 
 use seqtune_console::progress::Bar;
 use seqtune_eval::speed::{judging, latency, legality, throughput};
@@ -56,6 +56,10 @@ pub struct Args {
     json: bool,
 }
 
+/// Runs `seqtune evaluate speed`.
+///
+/// # Errors
+/// The error of the model, the kernel or a prediction.
 pub fn run(args: Args) -> Result<()> {
     let kernel =
         seqtune_console::inputs::kernel(&seqtune_console::inputs::kernel_of(&args.model, args.kernel.as_deref())?)?;

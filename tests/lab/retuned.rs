@@ -1,8 +1,6 @@
 //! Problems that were tuned twice: imported with both results, and judged by them.
 
-mod common;
-
-use common::{run, write};
+use crate::common::{run, run_laboratory, write};
 use seqtune_data::Dataset;
 use std::path::Path;
 
@@ -56,8 +54,8 @@ fn a_problem_tuned_twice_keeps_its_first_result_as_miopen_does_and_tells_how_far
     assert_eq!(first.len(), rows.len());
     let alike = again.iter().filter(|record| first.contains(record)).count();
     assert!(0 < alike && alike == counted[1] && alike < again.len(), "some were tuned to something else");
-    let judge = ["evaluate", "models/miopen", &file("tuned"), "--no-trees", "--json", "--retuned", &file("again")];
-    let (out, err, code) = run(&judge);
+    let judge = ["tuned", "models/miopen", &file("tuned"), "--lightgbm=off", "--json", "--retuned", &file("again")];
+    let (out, err, code) = run_laboratory(&judge);
     assert_eq!(code, 0, "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
     let retuned = &report[0]["retuned"];
@@ -68,7 +66,7 @@ fn a_problem_tuned_twice_keeps_its_first_result_as_miopen_does_and_tells_how_far
     let share = |name: &str| retuned[name].as_f64().unwrap();
     assert!(share("again") < 1.0 && share("agree_in_kept") >= share("agree") && share("probability_of_kept") <= 1.0);
     // datasets that know nothing of these problems
-    let sweep = ["evaluate", "models/gemm-cpu", "datasets/gemm/cpu-epyc-2c.sqt", "--retuned", &file("again")];
-    let (_, err, code) = run(&sweep);
-    assert!(code == 2 && err.contains("--retuned"), "{err}");
+    let sweep = ["tuned", "models/gemm-cpu", "datasets/gemm/cpu-epyc-2c.sqt", "--retuned", &file("again")];
+    let (_, err, code) = run_laboratory(&sweep);
+    assert!(code == 2 && err.contains("are sweeps"), "{err}");
 }

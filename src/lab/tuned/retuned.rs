@@ -1,7 +1,7 @@
 //! The model beside what tuning the same problems another time chose: labels that near ties change are no measure of a choice.
 
-use crate::tuned::answers::{Answer, TestSet, tuned};
 use seqtune_data::{MeasuredProblem, Table};
+use seqtune_eval::tuned::answers::{Answer, TestSet, tuned};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;

@@ -1,6 +1,6 @@
 //! Tuners that measure the very problems: random search, and a local search in the manner of Kernel Tuner's greedy iterated local search.
 
-use crate::rivals::lab::{Lab, Rival};
+use crate::tuners::lab::{Lab, Rival};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Config;

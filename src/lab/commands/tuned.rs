@@ -1,0 +1,112 @@
+//! `seqtune-lab tuned`
+
+use crate::ktn;
+use crate::tuned::{Options, evaluate, report};
+use seqtune_console::answer::{answer, answer_json, tell};
+use seqtune_console::arguments::evaluate::{ModelAndDatasets, TunedOptions, trees};
+use seqtune_console::inputs::tables;
+use seqtune_console::value_parsers::on_off;
+use seqtune_data::Table;
+use seqtune_eval::tuned;
+use seqtune_kernel::Kernel;
+use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::threads::cores;
+use seqtune_predict::model::Part;
+use std::path::PathBuf;
+
+/// Evaluates a model on tuned datasets beside further baselines
+///
+/// They are classifiers of whole configs, MIOpen's own predictor, and a second tuning of the same problems. `seqtune evaluate model` has
+/// the other baselines, which are evaluated here too.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    on: ModelAndDatasets,
+    /// Also evaluate LightGBM as a chain of classifiers
+    #[arg(long, value_name = "on|off", value_parser = on_off(), default_value = "on", hide_possible_values = true)]
+    lightgbm: bool,
+    /// Also evaluate two classifiers of whole configs
+    ///
+    /// They are LightGBM and extremely randomized trees.
+    #[arg(long)]
+    whole_configs: bool,
+    /// Folder of MIOpen's KernelTuningNet, to evaluate it too
+    ///
+    /// The folder holds its networks as files `*.ktn.model`.
+    #[arg(long, value_name = "FOLDER")]
+    ktn: Option<PathBuf>,
+    /// Datasets of a second tuning of the same problems
+    ///
+    /// The report then shows how often both tunings agree, and how often the model matches either.
+    #[arg(long, value_name = "DATASETS", num_args = 1..)]
+    retuned: Vec<PathBuf>,
+    /// Seed of all fitted trees
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    tuned: TunedOptions,
+}
+
+/// Runs `seqtune-lab tuned`.
+///
+/// # Errors
+/// `Error::Input` where a dataset holds no tuned configs, else the error of the model or a baseline.
+pub fn run(args: &Args) -> Result<()> {
+    let corpus = args.on.tables()?;
+    if !corpus.iter().all(|(_, table)| table.is_tuned()) {
+        return input("the baselines of tuned configs need what tuners chose; these datasets are sweeps");
+    }
+    args.ktn.as_deref().map_or(Ok(()), ktn::check_folder)?;
+    let device = args.tuned.device_in(&corpus)?;
+    if args.whole_configs && !args.lightgbm {
+        return input("--whole-configs needs LightGBM, which --lightgbm=off leaves out");
+    }
+    let library = trees(args.lightgbm)?;
+    let retuned = retuned(args, &corpus)?;
+    let ask = Options {
+        plain: tuned::Options {
+            device: device.as_ref(),
+            part: args.tuned.part.unwrap_or(Part::Test),
+            library: library.as_ref(),
+            as_stated: args.tuned.as_stated,
+            threads: cores(),
+            seed: args.seed,
+        },
+        config_classifiers: args.whole_configs,
+        ktn: args.ktn.as_deref(),
+        retuned: &retuned,
+    };
+    let mut reports = Vec::new();
+    for (i, (kernel, table)) in corpus.iter().enumerate() {
+        let mut tell = |what: &str| tell(&format!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len()));
+        let baseline = args.tuned.load_baseline(kernel)?;
+        let models = (&args.on.load(kernel, table, false)?, baseline.as_ref());
+        reports.extend(evaluate(kernel, table, models, &ask, &mut tell)?);
+    }
+    if reports.is_empty() {
+        return input("none of the problem shapes falls into that part of the model's split");
+    }
+    if args.json {
+        return answer_json(&reports);
+    }
+    answer(report::text(&reports).trim_end());
+    Ok(())
+}
+
+/// Reads the second tunings, each of a kernel that is evaluated.
+fn retuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<Vec<(Kernel, Table)>> {
+    if args.retuned.is_empty() {
+        return Ok(Vec::new());
+    }
+    let retuned = tables(&args.retuned, args.on.kernel.as_deref())?;
+    let is_judged = |of: &Kernel| corpus.iter().any(|(kernel, _)| kernel.name == of.name);
+    match retuned.iter().find(|(kernel, _)| !is_judged(kernel)) {
+        Some((other, _)) => {
+            input(format!("--retuned: holds problems of {}, which no other dataset here is of", other.name))
+        }
+        None => Ok(retuned),
+    }
+}

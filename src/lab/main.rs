@@ -1,0 +1,40 @@
+//! The program `seqtune-lab`.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use seqtune_console::program::{Verbosity, catch_panics, finish, parse};
+use seqtune_lab::commands::{curve, kernels, tuned, tuners};
+use std::process::ExitCode;
+
+/// Compares models with tuning methods of the literature, for research
+///
+/// Exit codes: 0 done, 1 the run failed, 2 wrong input, 3 a device or library is missing.
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+struct Args {
+    #[command(flatten)]
+    verbosity: Verbosity,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[allow(missing_docs)] // a word here would take the place of that in --help, which stands at each verb's options
+#[derive(Subcommand)]
+enum Verb {
+    #[command(visible_alias = "rivals")]
+    Tuners(tuners::Args),
+    Tuned(tuned::Args),
+    Kernels(kernels::Args),
+    Curve(curve::Args),
+}
+
+fn main() -> ExitCode {
+    catch_panics();
+    let Args { verbosity, verb } = parse(Args::command(), std::env::args_os().collect()).args;
+    verbosity.log();
+    finish(match verb {
+        Verb::Tuners(args) => tuners::run(args),
+        Verb::Tuned(args) => tuned::run(&args),
+        Verb::Kernels(args) => kernels::run(&args),
+        Verb::Curve(args) => curve::run(&args),
+    })
+}
