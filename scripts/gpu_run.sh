@@ -68,7 +68,7 @@ fi
 pack() {
     local to=$out
     case $1 in library/*) to=$work ;; esac
-    [ -e "$work/$1.jsonl" ] && try "$bin" convert "$work/$1.jsonl" -o "$to/$1.sqt" --overwrite
+    [ -e "$work/$1.jsonl" ] && try "$bin" export dataset "$work/$1.jsonl" -o "$to/$1.sqt" --overwrite
     [ "$to" = "$out" ] || tar -C "$work/library" -cf "$out/library.tar" $(cd "$work/library" && ls ./*.sqt 2> /dev/null)
     publish
 }
@@ -77,7 +77,7 @@ pack() {
 sweep() {
     local name=$1 until=$((SECONDS + $2)) seconds next argument
     shift 2
-    [ -e "$work/$name.jsonl" ] || [ ! -e "$work/$name.sqt" ] || try "$bin" convert "$work/$name.sqt" -o "$work/$name.jsonl"
+    [ -e "$work/$name.jsonl" ] || [ ! -e "$work/$name.sqt" ] || try "$bin" export dataset "$work/$name.sqt" -o "$work/$name.jsonl"
     while seconds=$((until - SECONDS)) && [ $seconds -gt 5 ]; do
         # a batch that was begun is finished; what hangs beyond that is ended
         timeout $((seconds + 120)) "$bin" sweep "$@" --verbose --device "$device" --budget "${seconds}s" -o "$work/$name.jsonl" \

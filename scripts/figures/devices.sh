@@ -17,7 +17,7 @@ sweep() { echo "datasets/gemm/cpu-$1-2c.sqt"; }
 comparisons=()
 for cpu in "${cpus[@]}"; do
     all=$work/$cpu.jsonl learned=$work/$cpu-learned.txt judged=$work/$cpu-judged.txt
-    "$seqtune" convert "$(sweep "$cpu")" -o "$all" --overwrite > /dev/null
+    "$seqtune" export dataset "$(sweep "$cpu")" -o "$all" --overwrite > /dev/null
     if [ "$cpu" = skylake ]; then
         cp datasets/problems/gemm_refine.txt "$learned"
         cp datasets/problems/gemm_quickstart.txt "$judged"

@@ -30,7 +30,7 @@ train() { # DEVICE-SOLVER PERCENT others|alone
 }
 export -f train
 for case in "${cases[@]}"; do
-    "$work/seqtune" convert "$work/tuned/$case.sqt" -o "$work/all.jsonl" --overwrite > /dev/null
+    "$work/seqtune" export dataset "$work/tuned/$case.sqt" -o "$work/all.jsonl" --overwrite > /dev/null
     scripts/figures/economy.py part "$work/all.jsonl" "$work/$case" 1 3 10 30 100
     for percent in 1 3 10 30 100; do for with in alone others; do echo "$case $percent $with"; done; done
 done | xargs -P "$(nproc)" -L 1 bash -euc 'train "$@"' -

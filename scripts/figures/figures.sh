@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$seqtune" evaluate model "$model" "$data" --quality best --plot "$model/evaluation.svg" > "$work/evaluate.md"
-"$seqtune" bench "$model" gemm --device epyc --quality best > "$work/bench.txt"
+"$seqtune" evaluate speed "$model" gemm --device epyc --quality best > "$work/bench.txt"
 python3 - "$seqtune" "$model" > "$work/start.txt" <<'PY'
 import os, statistics, subprocess, sys, time
 times, peaks = [], []

@@ -27,7 +27,7 @@ def best_swept(program, kernel):
     records, best = [], {}
     with tempfile.TemporaryDirectory() as folder:
         for sweep in sweeps_of(kernel):
-            answer(program, "convert", sweep, "-o", f"{folder}/sweep.jsonl", "--overwrite")
+            answer(program, "export", "dataset", sweep, "-o", f"{folder}/sweep.jsonl", "--overwrite")
             records += [json.loads(line) for line in Path(folder, "sweep.jsonl").read_text().splitlines()[1:]]
     for record in records:
         if "Measured" in record["outcome"]:

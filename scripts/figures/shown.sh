@@ -35,13 +35,13 @@ for model in "${models[@]}"; do
     model=models/$(basename "$model")
     case $(basename "$model") in
         gemm-h200)
-            "$seqtune" merge datasets/gemm/h200.sqt datasets/gemm/h200-later.sqt datasets/gemm/h200-more.sqt -o "$work/gemm.sqt" > /dev/null
+            "$seqtune" sweep merge datasets/gemm/h200.sqt datasets/gemm/h200-later.sqt datasets/gemm/h200-more.sqt -o "$work/gemm.sqt" > /dev/null
             record "$model" "$work/gemm.sqt" datasets/gemm/h200-{energy,validated,validated-energy}.sqt
             ;;
         gemm_tc-h200) record "$model" datasets/gemm_tc/h200{,-more,-validated}.sqt ;;
         gemm_wg-h200) record "$model" datasets/gemm_wg/h200*.sqt ;;
         conv2d-h200)
-            "$seqtune" merge datasets/conv2d/h200.sqt datasets/conv2d/h200-more.sqt -o "$work/conv2d.sqt" > /dev/null
+            "$seqtune" sweep merge datasets/conv2d/h200.sqt datasets/conv2d/h200-more.sqt -o "$work/conv2d.sqt" > /dev/null
             record "$model" "$work/conv2d.sqt" datasets/conv2d/h200-validated.sqt
             ;;
         library-h200)

@@ -14,7 +14,7 @@ seqtune, model, predictions = sys.argv[1:]
 forms = ("best", "fast")
 
 def bench(form, *options):
-    command = [seqtune, "bench", model, "gemm", "--device", "epyc", "--quality", form, "--json", *options]
+    command = [seqtune, "evaluate", "speed", model, "gemm", "--device", "epyc", "--quality", form, "--json", *options]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 def start(form):

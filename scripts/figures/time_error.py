@@ -22,7 +22,7 @@ def ask(command, **given):
 def records(program, dataset):
     """Header and records of a dataset."""
     with tempfile.TemporaryDirectory() as folder:
-        ask([program, "convert", dataset, "-o", f"{folder}/sweep.jsonl"])
+        ask([program, "export", "dataset", dataset, "-o", f"{folder}/sweep.jsonl"])
         with open(f"{folder}/sweep.jsonl") as file:
             header, *lines = map(json.loads, file)
     return header, lines

@@ -19,7 +19,7 @@ if [ ! -x "$(command -v "$python")" ]; then
 fi
 "$python" scripts/figures/torch_speed.py cargo bench -q -p seqtune-train --bench updates -- 56
 [ "${1:-}" = updates ] && exit
-"$seqtune" convert datasets/gemm/cpu-xeon-2c.sqt -o "$work/sweep.jsonl" > /dev/null
+"$seqtune" export dataset datasets/gemm/cpu-xeon-2c.sqt -o "$work/sweep.jsonl" > /dev/null
 python3 - "$work/sweep.jsonl" "$work/large.jsonl" <<'PY'
 import re, sys
 with open(sys.argv[1]) as file:

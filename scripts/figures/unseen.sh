@@ -60,7 +60,7 @@ for name in devices:
     for model in (work / name).iterdir():
         # of the shapes to learn from
         data, few = work / "tuned" / f"{name}-{model.name}.sqt", work / "few.jsonl"
-        run("convert", data, "-o", work / "all.jsonl", "--overwrite")
+        run("export", "dataset", data, "-o", work / "all.jsonl", "--overwrite")
         head, *rows = (work / "all.jsonl").read_text().splitlines()
         random.Random(7).shuffle(rows)
         few.write_text("\n".join([head, *rows[:20]]) + "\n")

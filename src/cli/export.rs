@@ -1,6 +1,7 @@
 //! `seqtune export`
 
 mod clblast;
+mod dataset;
 mod header;
 mod miopen;
 
@@ -19,7 +20,7 @@ use seqtune_predict::{Model, Predictor, Quality, Query};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// Exports predictions and datasets in the formats of other tools
+/// Exports predictions and datasets, also in the formats of other tools
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -28,6 +29,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum To {
+    Dataset(dataset::Args),
     Miopen(miopen::MiopenArgs),
     /// Exports a dataset as comma-separated values, one line per config
     Csv(DatasetArgs),
@@ -137,6 +139,7 @@ struct DatasetArgs {
 
 pub fn run(args: Args) -> Result<()> {
     match args.to {
+        To::Dataset(args) => dataset::run(args),
         To::Miopen(args) => miopen::run(args),
         To::Csv(args) => dataset(args, Kind::Csv, |k, _, records| {
             Ok((tabular::write_csv(&tabular::columns(k, records)?)?, records.len()))

@@ -3,20 +3,18 @@
 mod calibrate;
 mod check;
 mod completions;
-mod convert;
 mod devices;
 mod doctor;
 mod evaluate;
 mod export;
+mod help;
 mod import;
 mod init;
-mod merge;
 mod older_forms;
 mod precompile;
 mod predict;
 mod shards;
 mod space;
-mod status;
 mod sweep;
 mod validate;
 
@@ -55,11 +53,8 @@ enum Verb {
     Distil(arguments::distil::Args),
     Calibrate(calibrate::Args),
     Predict(predict::Args),
-    Merge(merge::Args),
-    Status(status::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
-    Convert(convert::Args),
     Import(import::Args),
     Export(export::Args),
     Check(check::Args),
@@ -118,11 +113,8 @@ pub fn main() -> ExitCode {
         Verb::Train(_) | Verb::Distil(_) => TRAINER.hand_over(&words[1..]),
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
-        Verb::Merge(args) => merge::run(args),
-        Verb::Status(args) => status::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args, &words[1..]),
-        Verb::Convert(args) => convert::run(args),
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Check(args) => check::run(args),
@@ -139,7 +131,7 @@ pub fn main() -> ExitCode {
 
 /// The command line as clap knows it.
 fn command() -> clap::Command {
-    <Args as clap::CommandFactory>::command()
+    help::grouped(<Args as clap::CommandFactory>::command())
 }
 
 #[cfg(test)]

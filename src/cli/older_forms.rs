@@ -36,7 +36,10 @@ const fn evaluation(option: &'static str, program: Program, now: &'static [&'sta
 const EVALUATIONS: [&str; 6] = ["model", "measured", "folds", "devices", "speed", "help"];
 
 /// The forms of before; of several that fit, the first one counts.
-const FORMS: [OlderForm; 10] = [
+const FORMS: [OlderForm; 13] = [
+    verb("merge", Program::Own, &["sweep", "merge"]),
+    verb("status", Program::Own, &["sweep", "status"]),
+    verb("convert", Program::Own, &["export", "dataset"]),
     verb("bench", Program::Own, &["evaluate", "speed"]),
     verb("rivals", Program::Lab, &["tuners"]),
     OlderForm { is_spent: true, ..evaluation("--leave-kernel-out", Program::Lab, &["kernels"]) },
@@ -123,7 +126,10 @@ mod tests {
     }
 
     /// What each row of the table is tried by: a line of before, and the same in today's form.
-    const LINES: [(&str, &str); 11] = [
+    const LINES: [(&str, &str); 14] = [
+        ("seqtune merge a.jsonl b.jsonl -o x.sqt", "seqtune sweep merge a.jsonl b.jsonl -o x.sqt"),
+        ("seqtune status", "seqtune sweep status"),
+        ("seqtune convert x.jsonl -o x.sqt", "seqtune export dataset x.jsonl -o x.sqt"),
         ("seqtune bench model gemm --json", "seqtune evaluate speed model gemm --json"),
         ("seqtune -v rivals x.sqt --seeds 1", "seqtune -v tuners x.sqt --seeds 1"),
         ("seqtune evaluate --leave-kernel-out a.sqt b.sqt c.sqt", "seqtune kernels a.sqt b.sqt c.sqt"),

@@ -119,8 +119,8 @@ impl Kind {
 
 /// Ends of names that decide what a file is: the kinds that have it, and the verb that writes it.
 const ENDINGS: [(&str, &[Kind], &str); 5] = [
-    ("sqt", &[Kind::Dataset], "`seqtune convert`"),
-    ("jsonl", &[Kind::Dataset], "`seqtune convert`"),
+    ("sqt", &[Kind::Dataset], "`seqtune export dataset`"),
+    ("jsonl", &[Kind::Dataset], "`seqtune export dataset`"),
     ("csv", &[Kind::Csv], "`seqtune export csv`"),
     ("parquet", &[Kind::Parquet], "`seqtune export parquet`"),
     // of many kinds, none of which is a dataset
@@ -283,8 +283,8 @@ mod tests {
             ("x.PARQUET", Kind::Dataset, "export parquet"),
             ("x.json", Kind::Dataset, "export kernel-tuner"),
             ("x.parquet", Kind::Csv, "export parquet"),
-            ("x.sqt", Kind::T4, "convert"),
-            ("x.jsonl", Kind::Cache, "convert"),
+            ("x.sqt", Kind::T4, "export dataset"),
+            ("x.jsonl", Kind::Cache, "export dataset"),
         ] {
             assert!(claim(name, kind).unwrap_err().contains(verb), "{name}");
         }

@@ -28,7 +28,7 @@ pub fn check_version(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<
     }
     let way = match missing(kernel, dataset) {
         Ok(set) if !set.is_empty() => {
-            format!("carry it over with `seqtune convert {place} --kernel FOLDER -o NEW`, which sets {set}")
+            format!("carry it over with `seqtune export dataset {place} --kernel FOLDER -o NEW`, which sets {set}")
         }
         _ => "measure again".into(),
     };

@@ -35,8 +35,8 @@ fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
     let twice = refused(&["evaluate", "model", "models/gemm-cpu", &data, "--plot", &path("a"), "--html", &path("a")]);
     assert!(twice.contains("is named for two files"), "{twice}");
     for args in [
-        &["convert", &data, "-o", &note][..],
-        &["convert", &data, "-o", &note, "--overwrite"],
+        &["export", "dataset", &data, "-o", &note][..],
+        &["export", "dataset", &data, "-o", &note, "--overwrite"],
         &["export", "csv", &data, "-o", &data, "--overwrite", "--force"],
         &["export", "csv", &data, "-o", &note, "--overwrite"],
         &["export", "t4", &data, "-o", &link, "--overwrite"],
@@ -47,7 +47,7 @@ fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
     assert_eq!(std::fs::read(&data).unwrap(), before);
     assert_eq!(std::fs::read_to_string(&note).unwrap(), "remember the milk");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing stays beside them");
-    assert_eq!(run(&["convert", &data, "-o", &note, "--force"]).2, 0);
+    assert_eq!(run(&["export", "dataset", &data, "-o", &note, "--force"]).2, 0);
     assert_eq!(run(&["export", "csv", &data, "-o", &path("t.csv")]).2, 0);
     assert_eq!(run(&["export", "csv", &data, "-o", &path("t.csv"), "--overwrite"]).2, 0);
 }
@@ -126,7 +126,7 @@ fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_writte
             &["predict", "models/gemm-cpu", "gemm", file, "--device", "epyc"][..],
             &["predict", file, "gemm", "M=1,N=1,K=1"],
             &["predict", "models/gemm-cpu", "gemm", "M=1,N=1,K=1", "--device", file],
-            &["convert", file, "-o", &out],
+            &["export", "dataset", file, "-o", &out],
             &["export", "csv", file, "-o", &out],
             &["export", "miopen", "models/miopen", file, "-o", &out],
             &["import", "miopen", file, "--device", "MI50", "-o", &out],
@@ -140,7 +140,7 @@ fn pipes_devices_and_endless_files_are_refused_wherever_a_file_is_read_or_writte
         assert!(!Path::new(&out).exists());
     }
     for file in [&pipe, &endless] {
-        refused(&["convert", DATASET, "-o", file, "--overwrite"]);
+        refused(&["export", "dataset", DATASET, "-o", file, "--overwrite"]);
     }
 }
 

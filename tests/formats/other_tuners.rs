@@ -152,7 +152,7 @@ fn the_end_of_the_name_decides_the_form_and_names_of_other_forms_are_refused_wit
         assert_eq!((records.len(), std::fs::read(place.path(name)).unwrap()[0]), (1, first));
     }
     for (name, verb) in [("x.csv", "export csv"), ("x.parquet", "export parquet"), ("x.json", "export t4")] {
-        let (out, err, code) = run(&["convert", &place.path("out.sqt"), "-o", &place.path(name)]);
+        let (out, err, code) = run(&["export", "dataset", &place.path("out.sqt"), "-o", &place.path(name)]);
         assert!(code == 2 && err.contains(verb) && !Path::new(&place.path(name)).exists(), "{out}{err}");
         let (out, err, code) = run(&["sweep", &place.path("vec"), "--problems", "n=1", "-o", &place.path(name)]);
         assert!(code == 2 && err.contains(verb), "{out}{err}");

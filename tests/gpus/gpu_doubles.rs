@@ -166,7 +166,7 @@ fn the_vendors_library_is_measured_once_for_each_problem_of_a_sweep() {
         let (out, err, code) = sweep(api, &path, &more, "").unwrap();
         assert!(code == 0 && with(&path) == first, "{out}{err}");
         let packed = folder.path().join("sweep.sqt");
-        let args = ["convert", path.to_str().unwrap(), "-o", packed.to_str().unwrap()];
+        let args = ["export", "dataset", path.to_str().unwrap(), "-o", packed.to_str().unwrap()];
         let (out, _, _) = with_double(api, &args, "").unwrap();
         assert!(out.contains("2 problems beside the vendor's library") && with(&packed) == first, "{out}");
     }

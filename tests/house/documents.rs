@@ -199,7 +199,13 @@ fn every_command_line_has_a_verb_and_options_that_the_program_knows() {
     let (mut unknown, mut checked) = (Vec::new(), 0);
     for document in ["README.md", "docs/guide/tour.md"] {
         for words in commands(&read(&root().join(document))) {
-            let deep = ["import", "export", "evaluate"].contains(&words[0].as_str()) && words.len() > 1;
+            let is_of_journals = |word: &String| word == "merge" || word == "status";
+            let deep = words.len() > 1
+                && match words[0].as_str() {
+                    "import" | "export" | "evaluate" => true,
+                    "sweep" => is_of_journals(&words[1]),
+                    _ => false,
+                };
             let verb = words[..1 + deep as usize].join(" ");
             let help = helps.entry(verb.clone()).or_insert_with(|| {
                 let (out, err, code) = run(&[&verb.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat());

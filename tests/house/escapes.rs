@@ -50,10 +50,10 @@ fn a_dataset_and_its_name_are_shown_and_not_obeyed() {
     for words in [
         &["check", &named][..],
         &["check", &named, "--json"],
-        &["status", &place],
-        &["status", &place, "--json"],
-        &["merge", &named, "-o", &output],
-        &["convert", &named, "-o", &output, "--overwrite"],
+        &["sweep", "status", &place],
+        &["sweep", "status", &place, "--json"],
+        &["sweep", "merge", &named, "-o", &output],
+        &["export", "dataset", &named, "-o", &output, "--overwrite"],
     ] {
         let said = run(words);
         assert_shown(words[0], &said);
@@ -137,5 +137,5 @@ fn names_of_files_that_are_no_text_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     let name = std::ffi::OsString::from_vec(b"\xff\x1b[2J.jsonl".to_vec());
     std::fs::write(folder.path().join(name), "x").unwrap();
-    assert_shown("status", &run(&["status", &folder.path().display().to_string()]));
+    assert_shown("status", &run(&["sweep", "status", &folder.path().display().to_string()]));
 }

@@ -185,10 +185,10 @@ fn data_are_carried_over_by_the_value_that_stands_for_the_old_program() {
         refused.contains("parameter V is new; constraint 3 is new (`V*TILE<=4`); the source scale.cl differs"),
         "{refused}"
     );
-    assert!(refused.contains("seqtune convert old.jsonl --kernel FOLDER -o NEW`, which sets V=1"), "{refused}");
+    assert!(refused.contains("seqtune export dataset old.jsonl --kernel FOLDER -o NEW`, which sets V=1"), "{refused}");
 
     let (out, err, code) =
-        run(&["convert", &place("old.jsonl"), "--kernel", &place("scale"), "-o", &place("new.jsonl")]);
+        run(&["export", "dataset", &place("old.jsonl"), "--kernel", &place("scale"), "-o", &place("new.jsonl")]);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("V=1 in every config") && err.contains("registers"), "{err}");
     assert!(out.contains("6 records"), "{out}");

@@ -88,14 +88,14 @@ fn an_array_of_slurm_measures_every_problem_once_though_tasks_are_killed_and_que
     assert_eq!(code, 0, "{out}{err}");
 
     let runs = folder.path().join("runs").display().to_string();
-    let status = || text(seqtune(&["status", &runs]).output().unwrap()).0;
+    let status = || text(seqtune(&["sweep", "status", &runs]).output().unwrap()).0;
     assert!(status().contains("gemm: 4 of 4 shards complete"), "{}{out}", status());
     let plain = std::fs::read_to_string(folder.path().join("plain.jsonl")).unwrap();
     assert_eq!(plain.matches("\"outcome\"").count(), 24 * 2, "all shards in one journal");
     let again = std::fs::read_to_string(folder.path().join("log-1")).unwrap();
     assert!(again.contains("stopped by a signal at"), "{again}");
     let all = folder.path().join("all.sqt").display().to_string();
-    let (out, err, code) = text(seqtune(&["merge", &runs, "--by-device", "-o", &all]).output().unwrap());
+    let (out, err, code) = text(seqtune(&["sweep", "merge", &runs, "--by-device", "-o", &all]).output().unwrap());
     assert_eq!(code, 0, "{out}{err}");
     let mut keys = BTreeSet::new();
     let mut count = 0;

@@ -38,7 +38,7 @@ fn shards_that_are_merged_hold_what_one_sweep_does() {
     let parts = ["s.1-of-3.jsonl", "s.2-of-3.jsonl", "s.3-of-3.jsonl"].map(text);
     let merge = |names: &[&String], more: &[&str]| {
         let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        run(&[&["merge"][..], &names, more].concat())
+        run(&[&["sweep", "merge"][..], &names, more].concat())
     };
     let all = text("all.sqt");
     let (out, err, code) = merge(&parts.iter().collect::<Vec<_>>(), &["-o", &all]);
@@ -96,7 +96,7 @@ fn a_shard_goes_on_as_what_it_was_begun_and_an_array_names_it() {
         let (_, err, code) = run(&[&words[..], &["--shard", wrong]].concat());
         assert!(code == 2 && err.contains(&format!("--shard {wrong}")), "{err}");
     }
-    let (out, err, code) = run(&["status", &folder.path().display().to_string()]);
+    let (out, err, code) = run(&["sweep", "status", &folder.path().display().to_string()]);
     assert!(code == 0 && out.contains("| 3 of 4 | fake |"), "{out}{err}");
     assert!(out.contains("gemm: 1 of 4 shards complete") && out.contains("3 not begun: 1, 2, 4"), "{out}");
 }
@@ -119,11 +119,11 @@ fn a_shard_that_no_sweep_has_is_refused_by_check_merge_and_status_alike() {
             text.replacen(index, &format!("\"index\":{other_index}"), 1).replacen(of, &format!("\"of\":{other_of}"), 1);
         std::fs::write(&journal, changed).unwrap();
         let fault = format!("s.1-of-2.jsonl: line 1: shard {other_index} of {other_of}: ");
-        for words in [&["check", &journal][..], &["merge", &journal, "-o", &output, "--partial"]] {
+        for words in [&["check", &journal][..], &["sweep", "merge", &journal, "-o", &output, "--partial"]] {
             let (out, err, code) = run(words);
             assert!(code == 2 && err.contains(&fault) && out.is_empty(), "{words:?}: {out}{err}");
         }
-        let (out, err, code) = run(&["status", &folder.path().display().to_string()]);
+        let (out, err, code) = run(&["sweep", "status", &folder.path().display().to_string()]);
         assert!(code == 0 && err.contains(&fault) && !out.contains("gemm"), "{out}{err}");
     }
     // nothing is named into a folder above, and no shard is put beside a folder of the same name
@@ -148,9 +148,9 @@ fn shards_of_two_devices_are_merged_apart() {
     let text = std::fs::read_to_string(&second).unwrap().replacen("\"name\":\"fake\"", "\"name\":\"other\"", 1);
     std::fs::write(&second, text).unwrap();
     let (place, all) = (folder.path().display().to_string(), folder.path().join("all.sqt").display().to_string());
-    let (_, err, code) = run(&["merge", &place, "-o", &all]);
+    let (_, err, code) = run(&["sweep", "merge", &place, "-o", &all]);
     assert!(code == 2 && err.contains("is of fake") && err.contains("of other; --by-device"), "{err}");
-    let (out, err, code) = run(&["merge", &place, "--by-device", "-o", &all]);
+    let (out, err, code) = run(&["sweep", "merge", &place, "--by-device", "-o", &all]);
     assert!(code == 0 && err.contains("shard 2 of 2 is missing"), "{out}{err}");
     let records = |name: &str| Dataset::load(&folder.path().join(name)).unwrap().records.len();
     assert_eq!(records("all.fake.sqt") + records("all.other.sqt"), 120);
@@ -170,7 +170,7 @@ fn devices_whose_names_make_one_file_are_refused_before_anything_is_written() {
     let place = folder.path().display().to_string();
     for output in ["all.sqt", "..", "."] {
         let output = folder.path().join(output).display().to_string();
-        let (_, err, code) = run(&["merge", &place, "--by-device", "--overwrite", "-o", &output]);
+        let (_, err, code) = run(&["sweep", "merge", &place, "--by-device", "--overwrite", "-o", &output]);
         assert!(
             code == 2 && ["would be one file", "names no file", "is a folder"].iter().any(|w| err.contains(w)),
             "{err}"

@@ -201,7 +201,7 @@ fn a_file_that_may_not_grow_ends_a_sweep_with_a_sentence_and_the_same_command_go
     assert!(!kept.is_empty() && std::fs::read(&journal).unwrap() == whole_lines(&journal));
     // neither does an output that is written whole leave a part
     let packed = folder.path().join("packed.sqt");
-    let convert = ["-c", "ulimit -f 1; exec \"$0\" convert \"$1\" -o \"$2\""];
+    let convert = ["-c", "ulimit -f 1; exec \"$0\" export dataset \"$1\" -o \"$2\""];
     let mut limited = Command::new("sh");
     limited.args(convert).arg(command.get_program()).args([&calm, &packed]).current_dir(crate::common::root());
     let (_, err, code) = text(limited.output().unwrap());
@@ -246,7 +246,7 @@ fn a_folder_that_vanished_or_is_read_only_is_named() {
     let calm = folder.path().join("calm.jsonl");
     assert!(sweep(&calm).status().unwrap().success());
     let target = sealed.join("x.sqt").display().to_string();
-    let (_, err, code) = run(&["convert", calm.to_str().unwrap(), "-o", &target]);
+    let (_, err, code) = run(&["export", "dataset", calm.to_str().unwrap(), "-o", &target]);
     // root writes everywhere
     assert!(code == 1 && err.contains("sealed") || code == 0 && Path::new(&target).is_file(), "{code} {err}");
     // a sweep keeps writing to the file that it has open; what has no name any more is its user's wish

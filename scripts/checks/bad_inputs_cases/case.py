@@ -161,7 +161,7 @@ def records(folder, name):
     """The records of a dataset in any form."""
     path = folder / name
     if path.is_file() and path.read_bytes()[:1] == b"S":
-        made(PROGRAM[0], folder, "convert", name, "-o", "converted.jsonl")
+        made(PROGRAM[0], folder, "export", "dataset", name, "-o", "converted.jsonl")
         path = folder / "converted.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()[1:]]
 

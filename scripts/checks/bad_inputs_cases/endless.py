@@ -131,9 +131,9 @@ for line in sys.stdin:
     for what, place in (("a pipe that nobody writes", pipe), ("/dev/zero", lambda path: path.symlink_to("/dev/zero"))):
         for words in (
             ["check", "x"],
-            ["convert", "x", "-o", "o.sqt"],
+            ["export", "dataset", "x", "-o", "o.sqt"],
             ["export", "csv", "x", "-o", "o.csv"],
-            ["status", "x"],
+            ["sweep", "status", "x"],
             ["predict", "m", "x", "M=64"],
             ["predict", "x", "toy", "M=64"],
             ["space", "toy", "M=64", "--device", "x"],

@@ -18,11 +18,11 @@ def others_files(_):
 
     made_data = journal(lambda lines: lines, "d.jsonl")
     writers = (
-        ["convert", "d.jsonl", "-o"],
+        ["export", "dataset", "d.jsonl", "-o"],
         ["export", "csv", "d.jsonl", "-o"],
         ["export", "parquet", "d.jsonl", "-o"],
         ["export", "t4", "d.jsonl", "-o"],
-        ["merge", "d.jsonl", "-o"],
+        ["sweep", "merge", "d.jsonl", "-o"],
     )
     for words in writers:
         for what, place in (("a note", beside), ("a link to a note", link), ("a folder", folder_)):
@@ -33,8 +33,8 @@ def others_files(_):
             f"{' '.join(words[:2])} over what is read",
             [*words, "d.jsonl", "--overwrite"],
             run=made_data,
-            status=(0, 2) if words[0] == "convert" else (2,),
-            changes=("d.jsonl",) if words[0] == "convert" else (),
+            status=(0, 2) if words[:2] == ["export", "dataset"] else (2,),
+            changes=("d.jsonl",) if words[:2] == ["export", "dataset"] else (),
         )
         yield Case(kind, f"{' '.join(words[:2])} into no folder", [*words, "none/x.sqt"], run=made_data, status=(0, 1, 2))
     for output in ("..", ".", "in/..", "in", "note.txt"):

@@ -151,7 +151,7 @@ def others_kinds(_):
         case.check = microseconds([500])
         yield case
     for name in ("x.csv", "x.parquet", "x.json"):
-        yield Case(kind, f"convert -o {name}", ["convert", "j.jsonl", "-o", name], run=journal(lambda lines: lines))
+        yield Case(kind, f"convert -o {name}", ["export", "dataset", "j.jsonl", "-o", name], run=journal(lambda lines: lines))
         yield Case(kind, f"sweep -o {name}", [*FAKE[:7], name, *FAKE[8:]])
     yield Case(
         kind,

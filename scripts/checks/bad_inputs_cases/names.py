@@ -142,6 +142,6 @@ def names(toy):
     yield Case(
         kind,
         "merge --by-device: devices whose names make one file",
-        ["merge", "j.1-of-2.jsonl", "j.2-of-2.jsonl", "-o", "o.sqt", "--by-device", "--partial"],
+        ["sweep", "merge", "j.1-of-2.jsonl", "j.2-of-2.jsonl", "-o", "o.sqt", "--by-device", "--partial"],
         run=devices,
     )

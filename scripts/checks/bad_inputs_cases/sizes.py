@@ -60,7 +60,7 @@ def sizes(toy):
     gz = lambda path: gzip.open(path, "wb", compresslevel=1)
     yield Case(kind, "predict: trees of 3 GB", ["predict", "m", "toy", "M=64"], {"m": tree_bomb(toy), **toml})
     yield Case(kind, "check: trees of 3 GB", ["check", "m"], {"m": tree_bomb(toy)})
-    for words in (["export", "csv", "d.sqt", "-o", "o.csv"], ["check", "d.sqt"], ["merge", "d.sqt", *out], ["status", "d.sqt"]):
+    for words in (["export", "csv", "d.sqt", "-o", "o.csv"], ["check", "d.sqt"], ["sweep", "merge", "d.sqt", *out], ["sweep", "status", "d.sqt"]):
         status = (0, 2) if words[0] == "status" else (2,)
         yield Case(kind, f"{words[0]}: a dataset of 3 GB", words, {"d.sqt": zeros(3 << 30, Zlib)}, status)
     for verb, name in (
@@ -125,9 +125,9 @@ def sizes(toy):
     ):
         for words in (
             ["check", "j.1-of-2.jsonl"],
-            ["merge", "j.1-of-2.jsonl", "-o", "o.sqt", "--partial"],
-            ["status", "."],
-            ["convert", "j.1-of-2.jsonl", "-o", "o.sqt"],
+            ["sweep", "merge", "j.1-of-2.jsonl", "-o", "o.sqt", "--partial"],
+            ["sweep", "status", "."],
+            ["export", "dataset", "j.1-of-2.jsonl", "-o", "o.sqt"],
         ):
             yield Case(kind, f"{words[0]}: shard {index} of {of}", words, run=sharded(index, of), status=(0,) if words[0] == "status" else (2,))
     for words in (

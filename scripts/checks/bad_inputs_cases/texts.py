@@ -18,14 +18,14 @@ def compiles(_, folder):
 def texts(toy):
     kind = "text from outside"
     kernel = {"toy/kernel.toml": (toy / "kernel.toml").read_bytes()}
-    verbs = [["check", "j.jsonl"], ["check", "j.jsonl", "--json"], ["status", "."], ["convert", "j.jsonl", "-o", "o.sqt"]]
+    verbs = [["check", "j.jsonl"], ["check", "j.jsonl", "--json"], ["sweep", "status", "."], ["export", "dataset", "j.jsonl", "-o", "o.sqt"]]
     for key in (("command",), ("tool",), ("date",), ("device", "vendor"), ("device", "architecture"), ("device", "source"), ("device", "driver")):
         for name, text in HOSTILE.items():
             for words in verbs if name == "an escape sequence" else verbs[:1]:
                 yield Case(kind, f"{words[0]}: {name} in a journal's {key[-1]}", words, run=journal(head(*key, value=text)), status=(0, 2))
     for name, text in HOSTILE.items():
         file = f"x{text}.jsonl"
-        for words in (["check", file], ["status", "."], ["export", "csv", file, "-o", "o.csv"], ["merge", file, "-o", "o.sqt"]):
+        for words in (["check", file], ["sweep", "status", "."], ["export", "csv", file, "-o", "o.csv"], ["sweep", "merge", file, "-o", "o.sqt"]):
             yield Case(kind, f"{words[0]}: {name} in a file's name", words, run=journal(lambda lines: lines, file), status=(0, 2))
         yield Case(kind, f"check: {name} in the kernel's name of a journal", ["check", "j.jsonl"], run=journal(head("kernel", value=text)), status=(2,))
         for key in ("date", "tool", "command"):

@@ -291,7 +291,7 @@ fn another_version(vocab: &Vocab, learned: &KernelVocab, kernel: &Kernel) -> Err
     Error::Input(format!(
         "the model was made for another version of kernel {} ({differs}). Name the folder of that version as the kernel where it is \
          still there. A model's tokens are the values of its parameters, so it is not carried over: sweep and train again, or carry its data \
-         over by `seqtune convert --kernel` and train again",
+         over by `seqtune export dataset --kernel` and train again",
         kernel.name
     ))
 }

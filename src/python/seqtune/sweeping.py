@@ -103,7 +103,7 @@ def sweep(
     seed: int = 1,
     progress: bool = True,
 ) -> Sweep:
-    """Measures legal configs of each problem and writes a journal, which ``seqtune train`` and ``seqtune convert`` read.
+    """Measures legal configs of each problem and writes a journal, which ``seqtune train`` and ``seqtune export dataset`` read.
 
     ``measure(problem, config)`` gets two dicts and returns seconds, several samples of seconds, or ``None`` where the config does not work; a
     config for which it raises is booked as failed, and the sweep goes on. ``device`` is what runs it: ``"host"`` are the processors of this machine. ``sample`` is the number of configs per problem, the default config

@@ -1,4 +1,4 @@
-//! `seqtune status`
+//! `seqtune sweep status`
 
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_console::inputs::dataset_files;
@@ -41,6 +41,10 @@ struct Sweep {
     parts: Vec<Part>,
 }
 
+/// Runs `seqtune sweep status`.
+///
+/// # Errors
+/// `Error::File` where a folder cannot be read.
 pub fn run(args: Args) -> Result<()> {
     let mut sweeps: Vec<Sweep> = Vec::new();
     for path in dataset_files(&args.places)? {

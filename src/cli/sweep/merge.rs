@@ -1,4 +1,4 @@
-//! `seqtune merge`
+//! `seqtune sweep merge`
 
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_console::inputs::dataset_files;
@@ -36,6 +36,10 @@ pub struct Args {
     json: bool,
 }
 
+/// Runs `seqtune sweep merge`.
+///
+/// # Errors
+/// `Error::Input` where datasets do not belong together.
 pub fn run(args: Args) -> Result<()> {
     let files = dataset_files(&args.datasets)?;
     let mut by_device: BTreeMap<String, Vec<(String, Dataset)>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `seqtune convert`
+//! `seqtune export dataset`
 
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
@@ -8,7 +8,7 @@ use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
-/// Converts a dataset between a journal and the packed format, without loss
+/// Exports a dataset as a journal or as a packed file, without loss
 ///
 /// The output is packed if its name ends in .sqt, else a journal.
 #[derive(clap::Args)]
@@ -27,6 +27,10 @@ pub struct Args {
     replace: Replace,
 }
 
+/// Runs `seqtune export dataset`.
+///
+/// # Errors
+/// `Error::Input` where the output is something else, or the data do not fit the kernel.
 pub fn run(args: Args) -> Result<()> {
     // a dataset may be converted in place: it is whole in memory before a file takes its place
     claim(&args.output, Kind::Dataset, args.replace, &[])?;
