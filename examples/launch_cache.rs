@@ -31,9 +31,10 @@ impl LaunchCache {
         if let Some(config) = self.known.read().map_err(|e| poisoned(e.to_string()))?.get(problem) {
             return Ok(config.clone());
         }
-        let asked = [self.kernel.problem(problem)?];
-        let mut found = self.predictor.predict(&asked, &Query { width: 5, ..Query::new(&self.device) })?.remove(0);
-        let config = found.remove(0).config;
+        let asked = self.kernel.problem(problem)?;
+        let found = self.predictor.predict_one(&asked, &Query { width: 5, ..Query::new(&self.device) })?;
+        let first = found.candidates.into_iter().next();
+        let config = first.ok_or_else(|| Error::NoLegalConfig(format!("{problem} has no config")))?.config;
         self.known.write().map_err(|e| poisoned(e.to_string()))?.insert(problem.into(), config.clone());
         Ok(config)
     }

@@ -22,12 +22,10 @@ fn main() -> seqtune_predict::Result<()> {
     }
     let (top, width, threads) = (3, 20, seqtune_kernel::threads::cores());
     let query = Query { top, width, threads, ..Query::new(device) };
-    let found = predictor.predict(&problems, &query)?;
-    for (problem, candidates) in problems.iter().zip(found) {
-        let is_unsure = predictor.is_unsure(problem, &query, &candidates);
-        let unsure = if is_unsure { " (unsure: measure the first few)" } else { "" };
+    for (problem, prediction) in problems.iter().zip(predictor.predict(&problems, &query)?) {
+        let unsure = if prediction.unsure { " (unsure: measure the first few)" } else { "" };
         println!("{} on {}{unsure}", kernel.show_problem(problem), device.name);
-        for candidate in candidates {
+        for candidate in prediction.candidates {
             let (percent, us) = (100.0 * candidate.probability, candidate.time_us);
             println!("  {percent:5.1} %  {us:8.1} us  {}", kernel.show_config(&candidate.config));
         }

@@ -35,7 +35,7 @@ fn joules(kernel: &Kernel, problem: &Problem, config: &Config) -> f64 {
 /// The model's first three configs, and its first ones that take less and less.
 fn points(kernel: &Kernel, bench: &Bench, predictor: &Predictor, problem: &Problem) -> Result<Vec<Point>> {
     let query = Query { top: 300, width: 300, ..Query::new(&bench.device) };
-    let found = predictor.predict(std::slice::from_ref(problem), &query)?.remove(0);
+    let found = predictor.predict_one(problem, &query)?.candidates;
     let mut chosen = Vec::new();
     let mut least = f64::INFINITY;
     for candidate in &found {

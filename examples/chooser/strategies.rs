@@ -106,7 +106,7 @@ impl Strategy {
                 Some(config) => config.clone(),
                 None => {
                     let query = Query::new(&bench.device);
-                    let config = predictor.predict(std::slice::from_ref(problem), &query)?.remove(0).remove(0).config;
+                    let config = predictor.predict_one(problem, &query)?.candidates.remove(0).config;
                     self.spent.thought += since(began);
                     self.known[at] = Some(config.clone());
                     config

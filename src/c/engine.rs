@@ -3,7 +3,7 @@
 use crate::predictor::Shared;
 use crate::status::Answer;
 use seqtune_kernel::{Device, Problem};
-use seqtune_predict::{Candidate, Query, TimeBasis};
+use seqtune_predict::{Candidate, Prediction, Query, TimeBasis};
 
 /// What is asked besides the problem.
 pub(crate) struct Asked<'a> {
@@ -23,10 +23,10 @@ pub(crate) fn ask(shared: &Shared, asked: &Asked, each: &mut Each) -> Answer<(us
     let usual = Query::new(asked.device);
     let width = if asked.width == 0 { usual.width } else { asked.width };
     let query = Query { objective: asked.objective, top: asked.top, width, ..usual };
-    let candidates = shared.predictor.predict(std::slice::from_ref(asked.problem), &query)?.remove(0);
+    let Prediction { candidates, unsure, .. } = shared.predictor.predict_one(asked.problem, &query)?;
     let least = shared.predictor.least_us(asked.problem, asked.device);
     for (at, candidate) in candidates.iter().enumerate() {
         each(at, candidate, TimeBasis::new(candidate.time_us, least));
     }
-    Ok((candidates.len(), shared.predictor.is_unsure(asked.problem, &query, &candidates)))
+    Ok((candidates.len(), unsure))
 }

@@ -101,8 +101,7 @@ fn known(value: f64) -> f64 {
 
 impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
     fn best(&self, problem: &Problem, objective: Objective, top: usize) -> Result<Vec<Point>> {
-        let found =
-            self.predictor.borrow().estimates(std::slice::from_ref(problem), &self.query(objective, top))?.remove(0);
+        let found = self.predictor.borrow().estimate_one(problem, &self.query(objective, top))?.candidates;
         let Some(first) = found.first().cloned() else { return Ok(Vec::new()) };
         // the ranking is of the objective; of the other quantity only its own head knows
         let point = |candidate: seqtune_predict::Candidate| {

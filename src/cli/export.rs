@@ -199,10 +199,11 @@ fn table(args: InductorArgs) -> Result<()> {
     // Inductor looks up the keys of its products, and no other
     table.insert(format!("seqtune {}: {}", env!("CARGO_PKG_VERSION"), grounds.words()), serde_json::json!([]));
     let mut sure = 0;
-    for (problem, candidates) in problems.iter().zip(predictor.predict(&problems, &query)?) {
-        let is_sure = predictor.settles(problem, &query, &candidates);
+    for (problem, prediction) in problems.iter().zip(predictor.predict(&problems, &query)?) {
+        let is_sure = predictor.settles(&query, &prediction);
         sure += is_sure as usize;
-        let configs: Vec<_> = candidates.iter().take(if is_sure { 1 } else { args.top }).map(|c| &c.config).collect();
+        let most = if is_sure { 1 } else { args.top };
+        let configs: Vec<_> = prediction.candidates.iter().take(most).map(|c| &c.config).collect();
         let with_library = !is_sure || !args.sure_alone;
         let entries = inductor::entries(&kernel, problem, &configs, with_library, &style)?;
         table.insert(inductor::key(&kernel, problem, &style)?, entries.into());

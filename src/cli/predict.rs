@@ -11,7 +11,8 @@ use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, listed};
 use seqtune_predict::confidence::HeldOutResult;
 use seqtune_predict::search::WIDTH;
-use seqtune_predict::{Candidate, Grounds, MeasuredConfig, Model, Prediction, Predictor, Quality, Query, TimeBasis};
+use seqtune_predict::{Candidate, EngineKind, Grounds, MeasuredConfig, Model, Prediction, Predictor};
+use seqtune_predict::{Quality, Query, TimeBasis};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -94,13 +95,12 @@ pub fn run(args: Args) -> Result<()> {
     if !measured.is_empty() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
     }
-    let distilled = predictor.is_distilled();
     let cover = args.cover.map(|percent| percent as f64 / 100.0);
     let grounds = predictor.grounds(&device);
     let on = (&device, &grounds);
     let shown = predictor.held_out_result(&device, args.objective);
     let (objective, measured) = (args.objective, !args.measured.is_empty());
-    let say = Printer { predictor, on, objective, json: args.json, distilled, cover, measured, shown };
+    let say = Printer { predictor, on, objective, json: args.json, cover, measured, shown };
     let threads = args.threads.unwrap_or_else(cores);
     let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
     match (measured, args.pareto) {
@@ -156,17 +156,13 @@ fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query,
         return input("--measured: the datasets hold no working config of these problems");
     }
     for (problem, known) in problems.iter().zip(&known) {
-        let Prediction { candidates, unsure } = match (known.is_empty(), args.pareto) {
+        let prediction = match (known.is_empty(), args.pareto) {
             (true, true) => predictor.pareto(problem, query)?,
-            (true, false) => {
-                let candidates = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
-                let unsure = predictor.is_unsure(problem, query, &candidates);
-                Prediction { candidates, unsure }
-            }
+            (true, false) => predictor.predict_one(problem, query)?,
             (false, true) => predictor.pareto_measured(problem, query, known)?,
             (false, false) => predictor.predict_measured(problem, query, known)?,
         };
-        say.answer(problem, &candidates, unsure, &[])?;
+        say.answer(problem, &prediction, &[])?;
     }
     Ok(())
 }
@@ -180,6 +176,14 @@ fn said(args: &Args, model: &Model) {
         "seqtune: the small decoder answers, the only form of the model that is here; {}",
         level.cost(is_tuned)
     ));
+}
+
+/// The form of the model that answered, as JSON names it.
+fn by(engine: EngineKind) -> &'static str {
+    match engine {
+        EngineKind::Full => "whole",
+        EngineKind::Distilled => "distilled",
+    }
 }
 
 /// A clause that names the fields beyond what was learned; empty where there are none.
@@ -199,8 +203,6 @@ struct Printer<'a> {
     on: (&'a Device, &'a Grounds),
     objective: Objective,
     json: bool,
-    /// Whether the distilled decoder answers.
-    distilled: bool,
     /// Probability that the configs together are to hold the best.
     cover: Option<f64>,
     /// Whether some configs were measured.
@@ -213,9 +215,9 @@ impl Printer<'_> {
     /// Answers with the configs that no other beats in both time and energy.
     fn fronts(&self, problems: &[Problem], query: &Query, learned: &[&MeasuredProblem]) -> Result<()> {
         for problem in problems {
-            let Prediction { candidates, unsure } = self.predictor.pareto(problem, query)?;
-            let nearest = if unsure { self.nearest(problem, learned, 1) } else { Vec::new() };
-            self.answer(problem, &candidates, unsure, &nearest)?;
+            let prediction = self.predictor.pareto(problem, query)?;
+            let nearest = if prediction.unsure { self.nearest(problem, learned, 1) } else { Vec::new() };
+            self.answer(problem, &prediction, &nearest)?;
         }
         Ok(())
     }
@@ -231,10 +233,10 @@ impl Printer<'_> {
                 }
                 None => predictor.predict(portion, query)?,
             };
-            for (problem, candidates) in portion.iter().zip(answers) {
-                let unsure = predictor.is_unsure(problem, query, &candidates);
-                let nearest = if unsure { self.nearest(problem, learned, candidates.len()) } else { Vec::new() };
-                self.answer(problem, &candidates, unsure, &nearest)?;
+            for (problem, prediction) in portion.iter().zip(answers) {
+                let count = prediction.candidates.len();
+                let nearest = if prediction.unsure { self.nearest(problem, learned, count) } else { Vec::new() };
+                self.answer(problem, &prediction, &nearest)?;
             }
         }
         Ok(())
@@ -283,7 +285,8 @@ impl Printer<'_> {
         ranking.iter().filter(|c| space.is_legal(c)).take(top).map(|c| kernel.show_config(c)).collect()
     }
 
-    fn answer(&self, problem: &Problem, candidates: &[Candidate], unsure: bool, nearest: &[String]) -> Result<()> {
+    fn answer(&self, problem: &Problem, prediction: &Prediction, nearest: &[String]) -> Result<()> {
+        let Prediction { candidates, unsure, engine, .. } = prediction;
         let (kernel, (device, grounds)) = (self.predictor.kernel(), self.on);
         let bases = self.predictor.time_bases(problem, device, candidates);
         let (problem, beyond) = (kernel.show_problem(problem), self.predictor.beyond(problem));
@@ -306,7 +309,7 @@ impl Printer<'_> {
             let mut answer = serde_json::json!({
                 "problem": problem, "device": device.name, "device_learned": grounds.is_learned,
                 "learned_on": grounds.learned_on, "predictions": list, "unsure": unsure,
-                "by": if self.distilled { "distilled" } else { "whole" }, "shown": self.shown,
+                "by": by(*engine), "shown": self.shown,
             });
             if !beyond.is_empty() {
                 answer["beyond"] = beyond.into();
@@ -323,7 +326,7 @@ impl Printer<'_> {
             return seqtune_console::answer::answer_json(&answer);
         }
         let mut notes = Vec::new();
-        if unsure {
+        if *unsure {
             notes.push(format!("unsure{}: measure the first few", clause(&beyond)));
         }
         if let Some(share) = self.cover {

@@ -144,8 +144,8 @@ pub fn run(args: Args) -> Result<()> {
     let predicted = predictor.predict(&problems, &query)?;
     let rivals = rivals(&args, &kernel)?;
     if args.compile_only {
-        let planned = problems.iter().zip(&predicted).map(|(problem, candidates)| {
-            Ok((problem.clone(), rivals.beside(&kernel, &device, problem, candidates)?.all))
+        let planned = problems.iter().zip(&predicted).map(|(problem, prediction)| {
+            Ok((problem.clone(), rivals.beside(&kernel, &device, problem, &prediction.candidates)?.all))
         });
         let (plan, until) = (planned.collect::<Result<Vec<_>>>()?, args.budget.map(|budget| began + budget));
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
@@ -158,13 +158,13 @@ pub fn run(args: Args) -> Result<()> {
     bench.library = library.name().map(String::from);
     let mut bar = Bar::new("validate", problems.len() as u64);
     let mut validated = Validated::default();
-    for (i, (problem, candidates)) in problems.iter().zip(&predicted).enumerate() {
+    for (i, (problem, prediction)) in problems.iter().zip(&predicted).enumerate() {
         if i > 0 && args.budget.is_some_and(|budget| began.elapsed() >= budget) {
             break;
         }
         bar.at(i, &kernel.brief_problem(problem));
         validated.seen += 1;
-        match bench.problem(&kernel, &device, problem, candidates)? {
+        match bench.problem(&kernel, &device, problem, &prediction.candidates)? {
             Validation::Measured(answer) => validated.add(problem, *answer),
             Validation::Unmeasurable(reason) => {
                 let failed = format!("{} could not be measured: {reason}", kernel.brief_problem(problem));

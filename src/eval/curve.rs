@@ -54,7 +54,7 @@ pub fn curve(kernel: &Kernel, model: &Model, table: &seqtune_data::Table, option
             &Query { objective, top: width, width, ..Query::new(device) },
             &configs,
         )?;
-        predicted.push(found.into_iter().map(|candidate| candidate.config).collect::<Vec<Config>>());
+        predicted.push(found.candidates.into_iter().map(|candidate| candidate.config).collect::<Vec<Config>>());
     }
     let mut lines =
         vec![Line { method: "seqtune, predicted", shares: mean(&tests, objective, |at, _| predicted[at].clone()) }];

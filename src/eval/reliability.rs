@@ -59,10 +59,7 @@ impl Sureness {
         let by_shown = predictor.held_out_result(device, query.objective).is_some();
         let unsure = match by_shown {
             false => below,
-            true => {
-                let found = predictor.predict(std::slice::from_ref(problem), query)?.remove(0);
-                predictor.is_unsure(problem, query, &found)
-            }
+            true => predictor.predict_one(problem, query)?.unsure,
         };
         Ok(Some(Sureness { first, unsure, by_shown, set }))
     }

@@ -206,7 +206,7 @@ impl ModelRankings {
             let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
             let query = Query { objective, top: WIDTH, ..Query::new(device) };
             let found = predictor.predict_among(&tried.problem, &query, &configs)?;
-            predicted.push(Some(found.into_iter().map(|c| c.config).collect()));
+            predicted.push(Some(found.candidates.into_iter().map(|c| c.config).collect()));
             let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
             said.extend(Sureness::of(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?);
             for ((_, score), rankings) in parts.iter().zip(&mut by_part) {

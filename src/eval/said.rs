@@ -50,7 +50,7 @@ fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Re
     let [mut width, widest] = WIDTHS;
     loop {
         let query = Query { top: width, width, ..Query::new(&table.devices[tried.device]) };
-        let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?.remove(0);
+        let found = predictor.predict_one(&tried.problem, &query)?.candidates;
         let Some(first) = found.first() else { return Ok(None) };
         let best = first.config == *tuned;
         let first = TopPrediction { probability: first.probability, best, lost: !best as u8 as f64 };

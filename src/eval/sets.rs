@@ -26,7 +26,7 @@ impl Set {
     /// The error of a prediction.
     pub fn of_tuned(predictor: &Predictor, tried: &MeasuredProblem, device: &Device) -> Result<Option<Set>> {
         let Some((tuned, _)) = tried.tuned() else { return Ok(None) };
-        let found = predictor.credible_set(&tried.problem, &Query::new(device), SHARE)?;
+        let found = predictor.credible_set(&tried.problem, &Query::new(device), SHARE)?.candidates;
         Ok(Some(Set { size: found.len(), holds: found.iter().any(|c| c.config == *tuned) }))
     }
 

@@ -184,7 +184,7 @@ pub fn answer(
     tried: &MeasuredProblem,
 ) -> Result<Answered> {
     let query = Query { objective, top: 5, ..Query::new(device) };
-    let found = predictor.predict(std::slice::from_ref(&tried.problem), &query)?.remove(0);
+    let found = predictor.predict_one(&tried.problem, &query)?.candidates;
     let (probability, risk) = found.first().map_or((0.0, f64::NAN), |first| (first.probability, first.risk));
     if let Some((tuned, _)) = tried.tuned() {
         let within = |few: usize| Some(found.iter().take(few).any(|c| c.config == *tuned) as u8 as f64);

@@ -135,8 +135,8 @@ pub fn legality(
         let answers = predictor.predict(&problems, &Query { width: 1, threads, ..Query::new(device) })?;
         for (problem, answer) in problems.iter().zip(&answers) {
             let space = ConfigSpace::new(kernel, problem, device);
-            configs += answer.len();
-            illegal += answer.iter().filter(|c| space.violation(&c.config).is_some()).count();
+            configs += answer.candidates.len();
+            illegal += answer.candidates.iter().filter(|c| space.violation(&c.config).is_some()).count();
         }
         predictions += problems.len();
         progress(predictions);
@@ -174,7 +174,7 @@ pub fn latency(
     // the first few warm up
     for (i, problem) in timed_problems(kernel, device, count + 20, &mut rng)?.iter().enumerate() {
         let began = Instant::now();
-        predictor.predict(std::slice::from_ref(problem), &Query { top: width, width, ..Query::new(device) })?;
+        predictor.predict_one(problem, &Query { top: width, width, ..Query::new(device) })?;
         if i >= 20 {
             times.push(began.elapsed().as_secs_f64() * 1e3);
         }

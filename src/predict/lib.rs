@@ -27,9 +27,10 @@
 //! // what should be
 //! let model = Model::load(&toy.join("model"))?;
 //! let predictor = Predictor::new(&kernel, &model)?;
-//! let candidates = predictor.predict(&[problem], &Query { top: 3, ..Query::new(&device) })?.remove(0);
-//! assert_eq!(kernel.show_config(&candidates[0].config), "tile=32,width=4");
-//! assert!(candidates[0].probability > candidates[1].probability);
+//! let prediction = predictor.predict_one(&problem, &Query { top: 3, ..Query::new(&device) })?;
+//! let [first, second, ..] = &prediction.candidates[..] else { panic!("three configs were asked for") };
+//! assert_eq!(kernel.show_config(&first.config), "tile=32,width=4");
+//! assert!(first.probability > second.probability);
 //! # Ok(())
 //! # }
 //! ```
@@ -42,20 +43,24 @@ pub mod distilled;
 #[cfg(test)]
 #[path = "../kernel/drawn.rs"]
 mod drawn;
+mod engine;
 pub mod features;
 pub mod model;
 pub mod network;
 pub mod numeric;
 pub mod posterior;
+mod prediction;
 mod predictor;
 pub mod search;
 pub mod trees;
 
 pub use confidence::device::{Grounds, TimeBasis, device_for};
+pub use engine::EngineKind;
 pub use model::quality::Quality;
 pub use model::settings::{Hparams, Settings};
 pub use model::trained::{Meta, Model};
-pub use posterior::{MeasuredConfig, Prediction};
+pub use posterior::MeasuredConfig;
+pub use prediction::Prediction;
 pub use predictor::Predictor;
 pub use search::Acquisition;
 pub use search::candidate::{Candidate, Scored};

@@ -95,7 +95,7 @@ impl Engine {
         let problem = problem_of(&self.kernel, problem)?;
         let query = self.query(py, &ask)?;
         let found = py.detach(|| self.predictor.credible_set(&problem, &query, share)).or_raise(py)?;
-        Ok(self.predictions(&problem, &query, found))
+        Ok(self.predictions(&problem, found))
     }
 
     /// Predictions for one problem, of given configs only; those that are illegal are left out.
@@ -115,7 +115,7 @@ impl Engine {
         }
         let query = self.query(py, &ask)?;
         let found = py.detach(|| self.predictor.predict_among(&problem, &query, &legal)).or_raise(py)?;
-        Ok(self.predictions(&problem, &query, found))
+        Ok(self.predictions(&problem, found))
     }
 }
 
@@ -138,33 +138,27 @@ impl Engine {
         for portion in problems.chunks(PORTION) {
             let answers = py.detach(|| self.predictor.predict(portion, &query)).or_raise(py)?;
             let both = portion.iter().zip(answers);
-            all.extend(both.map(|(problem, candidates)| self.predictions(problem, &query, candidates)));
+            all.extend(both.map(|(problem, answer)| self.predictions(problem, answer)));
             py.check_signals()?;
         }
         Ok(all)
     }
 
     /// Candidates of one problem as Python has them.
-    fn predictions(
-        &self,
-        problem: &Problem,
-        query: &Query,
-        candidates: Vec<seqtune_predict::Candidate>,
-    ) -> Vec<Prediction> {
+    fn predictions(&self, problem: &Problem, answer: seqtune_predict::Prediction) -> Vec<Prediction> {
         let least = self.predictor.least_us(problem, &self.device);
-        let unsure = self.predictor.is_unsure(problem, query, &candidates);
         let known = |x: f64| x.is_finite().then_some(x);
         let shown = |c: seqtune_predict::Candidate| Prediction {
             names: self.names.clone(),
             values: values_of(&self.kernel, &c.config),
             probability: c.probability,
-            unsure,
+            unsure: answer.unsure,
             time_us: known(c.time_us),
             joules: known(c.joules),
             log_probability: c.log_probability,
             on: self.on.clone(),
             time_basis: TimeBasis::new(c.time_us, least).word(),
         };
-        candidates.into_iter().map(shown).collect()
+        answer.candidates.into_iter().map(shown).collect()
     }
 }

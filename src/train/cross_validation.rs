@@ -274,7 +274,7 @@ impl FoldJudge<'_> {
         let by = |score: &dyn Fn(&Scored) -> f64| by_score(configs, |i| score(&scored[i]));
         let query = Query { objective, top: WIDTH, ..Query::new(device) };
         let found = predictor.predict_among(&tried.problem, &query, configs)?;
-        let found: Vec<Config> = found.into_iter().map(|c| c.config).collect();
+        let found: Vec<Config> = found.candidates.into_iter().map(|c| c.config).collect();
         let mut rankings = Vec::new();
         if let Some(small) = &self.small {
             let scored = small.score(&tried.problem, device, objective, configs)?;

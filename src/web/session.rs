@@ -6,7 +6,8 @@ use crate::starts::start;
 use seqtune_kernel::error::{Error, Result, input, printable, quoted};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Choice, ConfigSpace, Count, LIMIT_NAMES, Limits, Parameter};
-use seqtune_predict::{Candidate, Device, Kernel, Model, Objective, Predictor, Problem, Query, TimeBasis, device_for};
+use seqtune_predict::device_for;
+use seqtune_predict::{Candidate, Device, Kernel, Model, Objective, Prediction, Predictor, Problem, Query, TimeBasis};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -145,12 +146,12 @@ impl Session {
         }
         let Some((_, predictor)) = &self.predictor else { return Err(Error::Failed("no predictor".into())) };
         let query = Query { top: top.clamp(1, MOST), ..Query::new(device) };
-        let candidates = predictor.predict(std::slice::from_ref(problem), &query)?.remove(0);
+        let Prediction { candidates, unsure, .. } = predictor.predict_one(problem, &query)?;
         let (grounds, bases) = (predictor.grounds(device), predictor.time_bases(problem, device, &candidates));
         let shown: Vec<Value> = candidates.iter().zip(bases).map(|(c, basis)| shown(kernel, c, basis)).collect();
         Ok(json!({
             "problem": kernel.show_problem(problem), "device": device.name, "predictions": shown,
-            "unsure": predictor.is_unsure(problem, &query, &candidates), "device_learned": grounds.is_learned,
+            "unsure": unsure, "device_learned": grounds.is_learned,
             "learned_on": grounds.learned_on, "note": grounds.note(), "shown": predictor.held_out_result(device, Objective::Time),
         }))
     }

@@ -45,10 +45,8 @@ fn a_page_is_answered_what_the_engine_predicts() {
     let predictor = Predictor::new(&kernel, &model).unwrap();
     for device in [model.meta.devices[0].clone(), Device::described("H200").unwrap()] {
         let problem = kernel.problem("M=300,N=200,K=100").unwrap();
-        let expected = predictor
-            .predict(std::slice::from_ref(&problem), &Query { top: 4, ..Query::new(&device) })
-            .unwrap()
-            .remove(0);
+        let predicted = predictor.predict_one(&problem, &Query { top: 4, ..Query::new(&device) }).unwrap();
+        let expected = &predicted.candidates;
         let subject = json!({
             "kernel": "gemm", "problem": { "M": "300", "N": " 200 ", "K": "100", "alpha": "" }, "device": device.name,
         });
@@ -56,12 +54,12 @@ fn a_page_is_answered_what_the_engine_predicts() {
         assert_eq!(found["problem"], kernel.show_problem(&problem));
         let list = found["predictions"].as_array().unwrap();
         assert_eq!(list.len(), 4);
-        for (found, expected) in list.iter().zip(&expected) {
+        for (found, expected) in list.iter().zip(expected) {
             assert_eq!(found["config"], kernel.show_config(&expected.config));
             assert_eq!(found["probability"].as_f64().unwrap(), expected.probability);
             assert_eq!(found["predicted_us"].as_f64(), Some(expected.time_us).filter(|us| us.is_finite()));
         }
-        assert_eq!(found["unsure"], predictor.is_unsure(&problem, &Query::new(&device), &expected));
+        assert_eq!(found["unsure"], predicted.unsure);
         let grounds = predictor.grounds(&device);
         assert_eq!(found["device_learned"], grounds.is_learned);
         assert_eq!(found["note"], json!(grounds.note()));

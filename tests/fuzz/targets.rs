@@ -121,7 +121,7 @@ fn model(data: &[u8]) {
     let Ok(model) = Model::from_bytes(&data) else { return };
     let Ok(predictor) = Predictor::new(&TOY, &model) else { return };
     let problem = TOY.problem("M=1000").unwrap();
-    predictor.predict(&[problem], &Query { width: 3, ..Query::new(&A100) }).ok();
+    predictor.predict_one(&problem, &Query { width: 3, ..Query::new(&A100) }).ok();
 }
 
 fn miopen_database(data: &[u8]) {

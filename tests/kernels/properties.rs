@@ -74,8 +74,8 @@ fn is_exhaustive_at_full_width(text: &str, size: u32, seed: u64) -> Result<(), T
     }
     let query = Query { width: legal.len() + 1, top: legal.len() + 1, ..Query::new(&device) };
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let found = predictor.predict(std::slice::from_ref(&problem), &query).unwrap().remove(0);
-    let judged = predictor.predict_among(&problem, &query, &legal).unwrap();
+    let found = predictor.predict_one(&problem, &query).unwrap().candidates;
+    let judged = predictor.predict_among(&problem, &query, &legal).unwrap().candidates;
     proptest::prop_assert_eq!(found.len(), legal.len());
     let total: f64 = found.iter().map(|candidate| candidate.probability).sum();
     proptest::prop_assert!((total - 1.0).abs() < 1e-6, "probabilities sum to {}", total);
@@ -189,7 +189,7 @@ fn predict(subject: &Subject, count: usize, rng: &mut ChaCha8Rng) -> [usize; 3] 
     let (limits, mut counts) = (limits(&device), [0; 3]);
     for problem in &problems {
         // a space without a legal config is refused with a sentence
-        let found = predictor.predict(std::slice::from_ref(problem), &query).map(|mut found| found.remove(0));
+        let found = predictor.predict_one(problem, &query).map(|found| found.candidates);
         counts[if found.is_ok() { 0 } else { 2 }] += 1;
         for candidate in found.unwrap_or_default() {
             let (problem, config) = (kernel.show_problem(problem), kernel.show_config(&candidate.config));
@@ -254,16 +254,19 @@ fn a_model_answers_on_spaces_of_any_size_within_seconds_or_names_the_constraint(
         let problem = kernel.problem("M=100").unwrap();
         let began = Instant::now();
         let found =
-            Predictor::new(&kernel, &model).unwrap().predict(&[problem], &Query { width: 5, ..Query::new(&device) });
+            Predictor::new(&kernel, &model).unwrap().predict_one(&problem, &Query { width: 5, ..Query::new(&device) });
         let seconds = began.elapsed().as_secs_f64();
         let short: String = constraint.chars().take(30).collect();
         match &found {
             Ok(found) => {
-                println!("`{short}...`: {} answers in {seconds:.2} s", found[0].len());
+                println!("`{short}...`: {} answers in {seconds:.2} s", found.candidates.len());
                 let is_legal = |c: &seqtune_predict::Candidate| {
                     rules.broken("M=100", &kernel.show_config(&c.config), &limits(&device)).is_none()
                 };
-                assert!(found[0].iter().all(is_legal) && found[0].is_empty() != is_answered, "{constraint}");
+                assert!(
+                    found.candidates.iter().all(is_legal) && found.candidates.is_empty() != is_answered,
+                    "{constraint}"
+                );
             }
             Err(error) => {
                 println!("`{short}...`: refused in {seconds:.2} s: {error}");

@@ -44,7 +44,7 @@ fn the_stated_probability_of_a_config_is_the_same_by_every_beam_among_given_conf
             let by = |width: usize| {
                 let width = predictor.stated_width(width);
                 let query = Query { top: width, width, ..Query::new(device) };
-                predictor.predict(std::slice::from_ref(&problem), &query).unwrap().remove(0)
+                predictor.predict_one(&problem, &query).unwrap().candidates
             };
             let usual = by(20);
             for width in [8, 40, 512] {
@@ -59,7 +59,7 @@ fn the_stated_probability_of_a_config_is_the_same_by_every_beam_among_given_conf
                 // as a tuner's door asks: of some configs in any order
                 let some: Vec<Config> = wide.iter().rev().step_by(3).map(|c| c.config.clone()).collect();
                 let query = Query { top: some.len(), ..Query::new(device) };
-                let among = predictor.predict_among(&problem, &query, &some).unwrap();
+                let among = predictor.predict_among(&problem, &query, &some).unwrap().candidates;
                 let off = |c: &Candidate| (c.probability - stated(&wide, &c.config).unwrap()).abs();
                 assert!(among.iter().all(|c| off(c) < ERROR), "{folder}: among {} configs", some.len());
             }
@@ -71,10 +71,10 @@ fn the_stated_probability_of_a_config_is_the_same_by_every_beam_among_given_conf
 fn a_beam_too_narrow_to_share_likelihood_out_states_no_probability_and_the_program_asks_a_wider_one() {
     let (kernel, model) = model("gemm-cpu", "gemm", Quality::Fast);
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let problems = [kernel.problem("M=300,N=200,K=100").unwrap()];
+    let problem = kernel.problem("M=300,N=200,K=100").unwrap();
     let query = Query { width: 5, ..Query::new(&model.meta.devices[0]) };
-    let quick = predictor.predict(&problems, &query).unwrap().remove(0);
-    assert!(quick[0].probability.is_nan() && predictor.is_unsure(&problems[0], &query, &quick));
+    let quick = predictor.predict_one(&problem, &query).unwrap();
+    assert!(quick.candidates[0].probability.is_nan() && quick.unsure);
     let words = ["predict", "models/gemm-cpu", "gemm", "M=300,N=200,K=100", "--device", &model.meta.devices[0].name];
     let first = |more: &[&str]| {
         let (out, err, code) = run(&[&words[..], &["--json"], more].concat());
@@ -105,8 +105,7 @@ fn what_a_shipped_model_says_was_shown_is_what_its_data_show_and_a_tenth_of_thes
         let held_out = table.part(&kernel, &model.meta.split, Part::Test, Objective::Time);
         let is_marked = |tried: &MeasuredProblem| {
             let query = Query::new(&table.devices[tried.device]);
-            let found = predictor.predict(std::slice::from_ref(&tried.problem), &query).unwrap().remove(0);
-            predictor.beyond(&tried.problem).is_empty() && predictor.is_unsure(&tried.problem, &query, &found)
+            predictor.beyond(&tried.problem).is_empty() && predictor.predict_one(&tried.problem, &query).unwrap().unsure
         };
         let marked = held_out.iter().filter(|i| is_marked(&table.tried[**i])).count();
         let share = marked as f64 / held_out.len() as f64;

@@ -27,7 +27,7 @@ fn answer(bytes: &[u8]) -> Result<String, String> {
     let model = Model::load(&path).inspect_err(|e| assert!(matches!(e, Error::Model(_)), "{e:?}"));
     let predict = |model: Model| {
         let predictor = Predictor::new(&kernel, &model)?;
-        let found = predictor.predict(&[kernel.problem("M=1000")?], &Query::new(&device))?.remove(0);
+        let found = predictor.predict_one(&kernel.problem("M=1000")?, &Query::new(&device))?.candidates;
         Ok(format!("{} {}", kernel.show_config(&found[0].config), found[0].probability))
     };
     model.and_then(predict).map_err(|e| e.to_string())

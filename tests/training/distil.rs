@@ -59,7 +59,7 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
     for m in [1, 6, 1_000] {
         let problem = kernel.problem(&format!("M={m}")).unwrap();
         let query = Query { top: 100, width: 100, ..Query::new(&device) };
-        let found = predictor.estimates(std::slice::from_ref(&problem), &query).unwrap().remove(0);
+        let found = predictor.estimate_one(&problem, &query).unwrap().candidates;
         let instance = Instance::new(&kernel, &problem, &device);
         let n = found.len();
         let wanted = |(i, config): (usize, Config)| Wanted { config, target: (n - i) as f64, costs: [f32::NAN; 2] };
@@ -114,7 +114,7 @@ fn what_is_asked_behind_prefixes_multiplies_to_the_likelihood_and_makes_lessons_
     let problem = kernel.problem("M=300").unwrap();
     let wide = Query { top: 1_000, width: 1_000, ..Query::new(&device) };
     let asked = predictor.prefix_scores(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
-    let found = predictor.predict(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
+    let found = predictor.predict_one(&problem, &wide).unwrap().candidates;
     for candidate in &found {
         let steps = asked.iter().filter(|asked| candidate.config.0.starts_with(&asked.prefix));
         let log: f64 = steps

@@ -47,9 +47,8 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
         }
         let mut expected: Vec<(&Scored, &Config)> = scored.iter().zip(&legal).collect();
         expected.sort_by(|a, b| predictor.pooled_score(b.0).total_cmp(&predictor.pooled_score(a.0)));
-        let problems = [problem.clone()];
-        let found =
-            predictor.predict(&problems, &Query { top: 100, width: 100, ..Query::new(&device) }).unwrap().remove(0);
+        let query = Query { top: 100, width: 100, ..Query::new(&device) };
+        let found = predictor.predict_one(&problem, &query).unwrap().candidates;
         assert_eq!(found.len(), legal.len());
         let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
         assert!((total - 1.0).abs() < 1e-4, "probabilities sum to {total}");
@@ -81,10 +80,8 @@ fn batches_and_threads_answer_as_single_predictions_do() {
     let together =
         predictor.predict(&problems, &Query { top: 3, width: 20, threads: 2, ..Query::new(&device) }).unwrap();
     for (problem, together) in problems.iter().zip(&together) {
-        let alone = predictor
-            .predict(std::slice::from_ref(problem), &Query { top: 3, width: 20, ..Query::new(&device) })
-            .unwrap();
-        for (a, b) in alone[0].iter().zip(together) {
+        let alone = predictor.predict_one(problem, &Query { top: 3, width: 20, ..Query::new(&device) }).unwrap();
+        for (a, b) in alone.candidates.iter().zip(&together.candidates) {
             assert!((a.probability - b.probability).abs() < 1e-4);
             assert!(a.config == b.config || (a.probability - b.probability).abs() < 1e-6);
         }
@@ -127,7 +124,7 @@ fn where_a_kernel_asks_for_profiles_they_answer_and_tell_what_a_choice_may_lose(
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let device = Device::described("A100").unwrap();
     let problem = kernel.problem("M=700").unwrap();
-    let found = predictor.predict(&[problem], &Query { top: 42, ..Query::new(&device) }).unwrap().remove(0);
+    let found = predictor.predict_one(&problem, &Query { top: 42, ..Query::new(&device) }).unwrap().candidates;
     assert!(found[0].risk < 0.5 && found.last().unwrap().risk > 0.9, "{found:?}");
     let total: f64 = found.iter().map(|c| c.log_probability.exp()).sum();
     assert!((total - 1.0).abs() < 1e-4, "a beam of the whole space: {total}");
@@ -241,10 +238,10 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
         let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
         assert!(row(Method::Predict).mean > 0.9, "{objective:?}\n{}", report.table());
         let predictor = Predictor::new(&kernel, &model).unwrap();
-        let problem = [kernel.problem("M=700").unwrap()];
+        let problem = kernel.problem("M=700").unwrap();
         let device = Device::described("A100").unwrap();
-        let found = predictor.predict(&problem, &Query { objective, width: 5, ..Query::new(&device) }).unwrap();
-        chosen.push(kernel.show_config(&found[0][0].config));
+        let found = predictor.predict_one(&problem, &Query { objective, width: 5, ..Query::new(&device) }).unwrap();
+        chosen.push(kernel.show_config(&found.candidates[0].config));
     }
     assert!(chosen[0] != chosen[1] && chosen[1].ends_with("width=1"), "time, energy, both: {chosen:?}");
     let name = folder.path().display().to_string();
@@ -346,10 +343,8 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
         let model = train(&corpus, &settings(2), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
         let device = Device::described("A100").unwrap();
         let predictor = Predictor::new(&kernel, &model).unwrap();
-        let problems = [kernel.problem("M=100").unwrap()];
-        let found = predictor.predict(&problems, &Query::new(&device)).unwrap();
-        let unsure = predictor.is_unsure(&problems[0], &Query::new(&device), &found[0]);
-        assert!(unsure || !model.meta.held_out.is_empty(), "an answer is sure though nothing was shown");
+        let found = predictor.predict_one(&kernel.problem("M=100").unwrap(), &Query::new(&device)).unwrap();
+        assert!(found.unsure || !model.meta.held_out.is_empty(), "an answer is sure though nothing was shown");
         model.meta.calibration.unwrap()
     };
     let by_heart = fitted(20);

@@ -70,9 +70,8 @@ fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
     let mut taken = Vec::new();
     let mut left = Vec::new();
     for (problem, configs) in problems.iter().zip(&sure) {
-        let found =
-            predictor.predict(std::slice::from_ref(problem), &Query { top: 16, ..Query::new(&device) }).unwrap();
-        let (chosen, rest) = found[0].split_at(configs.len());
+        let found = predictor.predict_one(problem, &Query { top: 16, ..Query::new(&device) }).unwrap();
+        let (chosen, rest) = found.candidates.split_at(configs.len());
         assert!(configs.iter().eq(chosen.iter().map(|c| &c.config)), "the most probable ones, best first");
         taken.extend(chosen.iter().skip(1).map(|c| c.probability));
         left.extend(rest.iter().map(|c| c.probability));
@@ -111,7 +110,8 @@ fn what_was_measured_since_is_learned_without_forgetting() {
                 let device = &corpus[0].1.devices[0];
                 let found = predictor
                     .predict_among(&tried.problem, &Query { width: 20, ..Query::new(device) }, &configs)
-                    .unwrap();
+                    .unwrap()
+                    .candidates;
                 let cost = costs.iter().find(|(c, _)| **c == found[0].config).unwrap().1;
                 sum += 1.0 - costs[0].1 / cost;
                 count += 1.0;

@@ -109,8 +109,8 @@ fn table<'a>(kernel: &'a Kernel, model: &Model, device: &Device, products: &[Str
     let padded: Vec<Problem> = asked.iter().map(|problem| whole_tiles(kernel, problem)).collect();
     let query = Query { top: 1, threads: cores(), ..Query::new(device) };
     let predicted = Predictor::new(kernel, model)?.predict(&padded, &query)?;
-    let choices = std::iter::zip(asked, predicted).filter_map(|(problem, candidates)| {
-        let first = candidates.into_iter().next()?;
+    let choices = std::iter::zip(asked, predicted).filter_map(|(problem, prediction)| {
+        let first = prediction.candidates.into_iter().next()?;
         let time_us = Some(first.time_us).filter(|us| us.is_finite());
         Some(Choice { problem, config: first.config, time_us })
     });

@@ -149,8 +149,8 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         let threads = cores();
         let predictor = Predictor::new(&kernel, &Model::load_as(&args.model, name, Quality::Auto)?)?;
         let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
-        for ((at, problem), candidates) in places.into_iter().zip(problems).zip(predicted) {
-            found[at].extend(candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
+        for ((at, problem), prediction) in places.into_iter().zip(problems).zip(predicted) {
+            found[at].extend(prediction.candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
         }
         bar.at(i + 1, name);
     }

@@ -245,8 +245,8 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
     let most = TOPS[TOPS.len() - 1];
     let answer = |tried: &&MeasuredProblem| -> Result<Answer> {
         let device = asked.device(tried);
-        let problem = std::slice::from_ref(&tried.problem);
-        let found = predictor.predict(problem, &Query { top: most, width: most, ..Query::new(device) })?.remove(0);
+        let query = Query { top: most, width: most, ..Query::new(device) };
+        let found = predictor.predict_one(&tried.problem, &query)?.candidates;
         let scored =
             predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
         Ok(Answer {
@@ -366,10 +366,10 @@ pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
 pub fn unmasked(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
     let greedy = |tried: &&MeasuredProblem| {
         let device = asked.device(tried);
-        let free = predictor.greedy(&tried.problem, device, false)?;
+        let free = predictor.greedy(&tried.problem, device, false);
         let space = ConfigSpace::new(asked.kernel, &tried.problem, device);
         let illegal = free.is_none_or(|config| !space.is_legal(&config));
-        Ok((illegal, predictor.greedy(&tried.problem, device, true)?.is_none()))
+        Ok((illegal, predictor.greedy(&tried.problem, device, true).is_none()))
     };
     let found = on_threads(&asked.judged, threads, greedy)?;
     let share = |count: usize| count as f64 / found.len().max(1) as f64;

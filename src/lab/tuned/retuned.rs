@@ -69,7 +69,7 @@ pub fn retuned(
     let agree = |a: &Config, b: &Config| kept.iter().all(|p| a.0[*p] == b.0[*p]);
     let mass = |(t, _, _): &(&MeasuredProblem, &Answer, &Config)| {
         let query = Query { top: WIDTH, width: WIDTH, ..Query::new(asked.device(t)) };
-        let found = predictor.predict(std::slice::from_ref(&t.problem), &query)?.remove(0);
+        let found = predictor.predict_one(&t.problem, &query)?.candidates;
         Ok(found.iter().filter(|c| agree(&c.config, tuned(t))).map(|c| c.probability).sum::<f64>())
     };
     let probabilities = on_threads(&judged, threads, mass)?;

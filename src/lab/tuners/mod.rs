@@ -62,7 +62,7 @@ impl Rival for Own<'_> {
             configs.sort();
             let query = Query { top: configs.len(), width: configs.len(), ..Query::new(lab.device) };
             let found = predictor.predict_among(&tried.problem, &query, &configs)?;
-            Ok(found.into_iter().map(|candidate| candidate.config).collect())
+            Ok(found.candidates.into_iter().map(|candidate| candidate.config).collect())
         };
         let rankings = lab.unseen.iter().map(rank).collect::<Result<Vec<_>>>()?;
         Ok(if self.again { lab.measure_first(rankings) } else { rankings })

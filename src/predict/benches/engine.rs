@@ -131,7 +131,7 @@ fn predict_one<const WIDTH: usize>(bencher: Bencher, name: &str) {
     let mut at = 0;
     bencher.bench_local(|| {
         at = (at + 1) % problems.len();
-        predictor.predict(std::slice::from_ref(&problems[at]), &query).unwrap()
+        predictor.predict_one(&problems[at], &query).unwrap()
     });
 }
 

@@ -1,8 +1,8 @@
 //! As few configs as hold the best one with a probability.
 
 use crate::confidence::calibration::ScoredProblem;
+use crate::prediction::Prediction;
 use crate::predictor::Predictor;
-use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
@@ -16,7 +16,7 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) where a sample of the problem's configs was measured, and the model
     /// learned from times.
-    pub fn credible_set(&self, problem: &Problem, query: &Query, share: f64) -> Result<Vec<Candidate>> {
+    pub fn credible_set(&self, problem: &Problem, query: &Query, share: f64) -> Result<Prediction> {
         let mut width = query.width.max(WIDTH);
         if let Some(calibration) = self.calibration {
             let legal = ConfigSpace::new(&self.featurizer.kernel, problem, query.device).counter().total();
@@ -29,15 +29,17 @@ impl Predictor {
         }
         loop {
             let wide = Query { top: width, width, ..*query };
-            let mut found = self.predict(std::slice::from_ref(problem), &wide)?.remove(0);
+            let mut prediction = self.predict_one(problem, &wide)?;
+            let found = &mut prediction.candidates;
             if self.calibration.is_some() {
                 // what the usual beam shares out comes before what keeps its own likelihood, however that is ranked
                 found.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+                prediction.unsure = self.is_unsure(problem, query, found);
             }
             let enough = enough(found.iter().map(|c| c.probability), share);
             if enough.is_some() || found.len() < width || width >= limits::WIDTH {
                 found.truncate(enough.unwrap_or(found.len()));
-                return Ok(found);
+                return Ok(prediction);
             }
             width = (4 * width).min(limits::WIDTH);
         }

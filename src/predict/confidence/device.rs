@@ -303,7 +303,7 @@ mod tests {
         let problem = kernel.problem("M=1024,N=512,K=256").unwrap();
         let ask = |device: &Device| {
             let query = crate::Query { top: 3, ..crate::Query::new(device) };
-            predictor.predict(std::slice::from_ref(&problem), &query).unwrap().remove(0)
+            predictor.predict_one(&problem, &query).unwrap().candidates
         };
         let own = ask(&model.meta.devices[0]);
         assert!(own.iter().all(|c| c.time_us > 0.0 && c.joules > 0.0));

@@ -1,6 +1,8 @@
-//! What a predictor tells: configs with their costs, as far as those are known of the device.
+//! Predictions: configs with their costs, as far as those are known of the device.
 
+use crate::clock::Instant;
 use crate::confidence::device::{Grounds, TimeBasis, least_us};
+use crate::prediction::Prediction;
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::Query;
@@ -17,24 +19,71 @@ impl Predictor {
     /// # Errors
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead, or the kernel does not exist for the device.
-    pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
-        let mut answers = self.estimates(problems, query)?;
-        problems
-            .iter()
-            .zip(&mut answers)
-            .for_each(|(problem, answer)| self.hide_unknown_costs(problem, query.device, answer));
-        Ok(answers)
+    pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Prediction>> {
+        let predictions = problems.iter().zip(self.estimates(problems, query)?).map(|(problem, mut candidates)| {
+            self.hide_unknown_costs(problem, query.device, &mut candidates);
+            self.marked(problem, query, candidates)
+        });
+        Ok(predictions.collect())
     }
 
-    /// As [`Predictor::predict`] for one problem, but the search follows `configs` only: what replay asks. Probabilities are
-    /// still those among all legal configs.
+    /// As [`Predictor::predict`], for one problem.
     ///
     /// # Errors
     /// As [`Predictor::predict`].
-    pub fn predict_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
-        let mut answer = self.estimates_among(problem, query, configs)?;
-        self.hide_unknown_costs(problem, query.device, &mut answer);
-        Ok(answer)
+    pub fn predict_one(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
+        let mut prediction = self.estimate_one(problem, query)?;
+        self.hide_unknown_costs(problem, query.device, &mut prediction.candidates);
+        Ok(prediction)
+    }
+
+    /// As [`Predictor::predict_one`], with times and joules as they are estimated, whatever they are worth on the device: to compare configs by,
+    /// not to be shown.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub fn estimate_one(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
+        let candidates = self.estimates(std::slice::from_ref(problem), query)?;
+        Ok(self.marked(problem, query, candidates.into_iter().flatten().collect()))
+    }
+
+    /// As [`Predictor::predict_one`], but the search follows `configs` only: what replay asks. Probabilities are still those among all legal
+    /// configs.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`]; [`Error::Config`](crate::Error::Config) where a config is illegal.
+    pub fn predict_among(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Prediction> {
+        let ranked = self.engine.rank(problem, query, configs)?;
+        let mut candidates = self.stated_apart(problem, query, ranked)?;
+        self.hide_unknown_costs(problem, query.device, &mut candidates);
+        Ok(self.marked(problem, query, candidates))
+    }
+
+    /// The best legal configs of each problem with estimated costs.
+    fn estimates(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+        self.kernel().check_device(query.device)?;
+        let began = Instant::now();
+        let answers = self.stated(problems, query)?;
+        tracing::debug!(
+            "{} problems for {}, beam of {}, {} threads: {:.2} ms",
+            problems.len(),
+            query.device.name,
+            query.width.max(query.top),
+            query.threads,
+            1e3 * began.elapsed().as_secs_f64()
+        );
+        Ok(answers)
+    }
+
+    /// An answer with the mark `unsure` that the rule gives it.
+    fn marked(&self, problem: &Problem, query: &Query, candidates: Vec<Candidate>) -> Prediction {
+        let unsure = self.is_unsure(problem, query, &candidates);
+        self.prediction(query, candidates, unsure)
+    }
+
+    /// An answer about a query's device.
+    pub(crate) fn prediction(&self, query: &Query, candidates: Vec<Candidate>, unsure: bool) -> Prediction {
+        Prediction { candidates, unsure, trained_on_device: self.trained_on(query.device), engine: self.engine.kind() }
     }
 
     /// Takes estimated times and joules from an answer where the model learned none of the device, or none nearly so short, and raises other times

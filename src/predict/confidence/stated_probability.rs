@@ -1,11 +1,13 @@
-//! What is stated of candidates: the probability of a config among all legal ones, whatever found it.
+//! What is stated of candidates: the probability of a config among all legal ones, whatever found it. Every probability is made here.
 //!
 //! A network's likelihood adds up to 1 over all legal configs. What the configs have of it together that a beam of the usual width
 //! ([`WIDTH`]) finds is shared out among them by the calibrated scores of likelihood, re-ranker and trees; every other config keeps its own.
 //! So the probabilities of all legal configs add up to 1, and that of one is the same by any wider beam, among given configs and by an
 //! exhaustive search. A narrower beam does not know what the usual one shares out, and states none.
 
+use crate::confidence::calibration::Calibration;
 use crate::confidence::device_calibration::PlattScaling;
+use crate::engine::Found;
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
@@ -19,19 +21,24 @@ impl Predictor {
         if self.calibration.is_some() { width.max(WIDTH) } else { width }
     }
 
-    /// What a beam found of each problem, with probabilities among all legal configs as they turn out on the device. NaN stands for probabilities that a beam of this width does not know.
+    /// What the beam finds of each problem, with the probabilities that it shares out itself.
     ///
     /// # Errors
     /// As [`Predictor::predict`].
-    pub(crate) fn stated(
-        &self,
-        problems: &[Problem],
-        query: &Query,
-        found: Vec<Vec<Candidate>>,
-    ) -> Result<Vec<Vec<Candidate>>> {
-        let (usual, width) = (self.usual(query)?, self.width(query)?);
+    pub(crate) fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+        let found = self.engine.search(problems, query)?;
+        Ok(found.into_iter().map(|found| share_likelihood(found, self.calibration.as_ref())).collect())
+    }
+
+    /// What a beam finds of each problem, with probabilities among all legal configs as they turn out on the device. NaN stands for probabilities
+    /// that a beam of this width does not know.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub(crate) fn stated(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+        let (usual, width) = (self.usual(query), self.engine.width(query));
         let scaling = self.device_scaling(query.device);
-        let mut answers = found;
+        let mut answers = self.search(problems, query)?;
         match self.calibration {
             Some(_) if width > usual.width => {
                 let shared = self.search(problems, &usual)?;
@@ -59,27 +66,35 @@ impl Predictor {
         let scaling = self.device_scaling(query.device);
         match self.calibration {
             Some(_) => {
-                let shared = self.search(std::slice::from_ref(problem), &self.usual(query)?)?.remove(0);
-                restate(&mut answer, shared, scaling);
+                let shared = self.search(std::slice::from_ref(problem), &self.usual(query))?;
+                shared.into_iter().for_each(|shared| restate(&mut answer, shared, scaling));
             }
-            None => scaling.correct(&mut answer),
+            None => {
+                answer.iter_mut().for_each(|candidate| candidate.probability = candidate.log_probability.exp());
+                scaling.correct(&mut answer);
+            }
         }
         Ok(answer)
     }
 
     /// The question whose beam shares its likelihood out.
-    fn usual<'q>(&self, query: &Query<'q>) -> Result<Query<'q>> {
-        let width = self.width(&Query { width: WIDTH, top: 1, ..*query })?;
-        Ok(Query { width, top: width, ..*query })
+    fn usual<'q>(&self, query: &Query<'q>) -> Query<'q> {
+        let width = self.engine.width(&Query { width: WIDTH, top: 1, ..*query });
+        Query { width, top: width, ..*query }
     }
+}
 
-    /// How many configs a beam finds.
-    fn width(&self, query: &Query) -> Result<usize> {
-        match self.is_distilled() {
-            true => Ok(query.width.max(query.top)),
-            false => Ok(self.decoder()?.width(query)),
+/// Gives the candidates that a beam found their probabilities: calibrated shares of the likelihood that all of it has together, or each its own.
+fn share_likelihood(found: Found, calibration: Option<&Calibration>) -> Vec<Candidate> {
+    let Found { mut candidates, scores, likelihood } = found;
+    match calibration.filter(|_| !scores.is_empty()) {
+        Some(calibration) => {
+            let shares = calibration.probabilities(&scores);
+            candidates.iter_mut().zip(shares).for_each(|(c, share)| c.probability = likelihood * share);
         }
+        None => candidates.iter_mut().for_each(|c| c.probability = c.log_probability.exp()),
     }
+    candidates
 }
 
 /// Gives each candidate what is stated of it: those of `shared`, best first, their share as it turns out, any other its own likelihood, as the

@@ -2,6 +2,7 @@
 
 use crate::confidence::calibration::{LOSS, RISK, ScoredProblem, TopPrediction};
 use crate::confidence::held_out::{HeldOutResult, HeldOutScore, TrainingRange};
+use crate::prediction::Prediction;
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::Query;
@@ -12,7 +13,7 @@ impl Predictor {
     /// is beyond the learned ones, or the first choice is less probable than nine tenths of those on problems held out were. Of a model of which
     /// nothing was shown for the device and the objective: whether it is less probable than what the model was found reliable at, or it lost too
     /// often on problems that are like this one; unmarked, it then loses more than [`LOSS`] no more often than [`RISK`].
-    pub fn is_unsure(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
+    pub(crate) fn is_unsure(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
         let exceeds_risk =
             |first: &Candidate| self.exceeds_risk((query.device, query.objective), first.probability, first.risk);
         !self.trained_on(query.device)
@@ -22,10 +23,10 @@ impl Predictor {
 
     /// Whether the first choice of an answer may stand unmeasured: it is not unsure, and nine tenths of the first choices on problems held out lost
     /// [`LOSS`] at most, where that was recorded.
-    pub fn settles(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
+    pub fn settles(&self, query: &Query, prediction: &Prediction) -> bool {
         let keeps = |shown: &HeldOutResult| !matches!(shown.worth, HeldOutScore::Best { p10, .. } if p10 < 1.0 - LOSS);
         let known = self.held_out_result(query.device, query.objective);
-        !candidates.is_empty() && !self.is_unsure(problem, query, candidates) && known.is_none_or(keeps)
+        !prediction.candidates.is_empty() && !prediction.unsure && known.is_none_or(keeps)
     }
 
     /// Whether an answer of which the first choice is so probable, and loses so probably, is unsure.

@@ -12,6 +12,13 @@ use seqtune_kernel::{Choice, Choices, Config, Objective};
 /// Prefixes that the network is asked about at once.
 const PREFIXES_PER_BATCH: usize = 256;
 
+/// Prefixes that one walk takes: every `step`-th, from the `first` on.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) first: usize,
+    pub(crate) step: usize,
+}
+
 /// What a walk found.
 pub(crate) struct Found {
     /// Configs whose own likelihood was computed.
@@ -81,21 +88,15 @@ impl Search<'_> {
         Ok(beam)
     }
 
-    /// Walks the legal configs behind every `step`-th of the prefixes, from the `first` on.
+    /// Walks the legal configs behind a part of the prefixes.
     ///
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
-    pub(crate) fn walk(
-        &self,
-        beam: &Beam,
-        (first, step): (usize, usize),
-        found: &mut Found,
-        work: &mut Work,
-    ) -> Result<()> {
+    pub(crate) fn walk(&self, beam: &Beam, part: Part, found: &mut Found, work: &mut Work) -> Result<()> {
         work.env.clear();
         work.env.extend_from_slice(&self.instance.env);
         let (mut own, mut free) = (Beam::default(), Vec::new());
-        for row in (first..beam.lengths.len()).step_by(step) {
+        for row in (part.first..beam.lengths.len()).step_by(part.step) {
             own.take(beam, row, beam.log[row], (self.parameters(), self.network.d));
         }
         match own.lengths.is_empty() {

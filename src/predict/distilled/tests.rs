@@ -61,6 +61,7 @@ fn a_beam_as_wide_as_the_space_finds_every_config_with_the_probability_that_it_i
         let query = Query { top: 1000, width: 1000, ..Query::new(&device) };
         for (problem, found) in problems.iter().zip(predictor.predict(&problems, &query).unwrap()) {
             let configs = all(&ConfigSpace::new(&kernel, problem, &device));
+            let found = found.candidates;
             assert_eq!(found.len(), configs.len());
             let total: f64 = found.iter().map(|c| c.probability).sum();
             assert!((total - 1.0).abs() < 1e-6, "{total}");
@@ -81,7 +82,7 @@ fn judging_every_config_finds_what_the_widest_beam_does_on_any_number_of_threads
     for problem in &problems {
         let legal = all(&ConfigSpace::new(&kernel, problem, &device)).len() as u64;
         let query = Query { top: 5, width: 1000, ..Query::new(&device) };
-        let beam = predictor.predict(std::slice::from_ref(problem), &query).unwrap().remove(0);
+        let beam = predictor.predict_one(problem, &query).unwrap().candidates;
         for threads in [1, 3] {
             let found = predictor.exhaustive(problem, &Query { threads, ..query }).unwrap();
             assert!(found.considered == legal && found.scored <= legal && found.scored >= 5.min(legal));
@@ -99,11 +100,11 @@ fn a_narrow_beam_gives_legal_configs_and_the_widest_first_choice_where_it_is_gre
     for problem in &problems {
         let space = ConfigSpace::new(&kernel, problem, &device);
         let query = Query { top: 1, width: 1, ..Query::new(&device) };
-        let first = predictor.predict(std::slice::from_ref(problem), &query).unwrap().remove(0).remove(0);
+        let first = predictor.predict_one(problem, &query).unwrap().candidates.remove(0);
         assert!(space.is_legal(&first.config));
         let among =
             predictor.predict_among(problem, &Query { top: 1, ..query }, std::slice::from_ref(&first.config)).unwrap();
-        assert!((among[0].log_probability - first.log_probability).abs() < 1e-5);
+        assert!((among.candidates[0].log_probability - first.log_probability).abs() < 1e-5);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::confidence::calibration::{LOSS, RISK};
 use crate::features::featurizer::Instance;
 use crate::numeric::linear::{cholesky, dot, solve};
 use crate::posterior::error_model::{ErrorModel, Observation, encoding};
+use crate::prediction::Prediction;
 use crate::predictor::Predictor;
 use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
@@ -15,7 +16,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::elementary::{cos, exp, ln};
 use seqtune_kernel::error::{Result, input};
-use seqtune_kernel::{Config, Count, Device, Objective, Problem};
+use seqtune_kernel::{Config, Count, Objective, Problem};
 
 /// Legal configs that are all considered; of larger spaces, those that a beam of at least [`MIN_BEAM_WIDTH`] finds.
 const MAX_ENUMERATED: u64 = 4_000;
@@ -40,15 +41,6 @@ impl MeasuredConfig {
     fn cost(&self, of: Objective) -> Option<f64> {
         of.cost_of(self.time_us, self.joules).filter(|cost| cost.is_finite() && *cost > 0.0)
     }
-}
-
-/// An answer, measured configs among it where there are some, and how sure it is.
-pub struct Prediction {
-    /// The best, best first; measured ones with what was measured. The best of the measured ones is always among them, beyond what was asked for
-    /// where it is not one of these.
-    pub candidates: Vec<Candidate>,
-    /// Whether the first may lose more than [`LOSS`] more often than [`RISK`].
-    pub unsure: bool,
 }
 
 impl Predictor {
@@ -84,10 +76,9 @@ impl Predictor {
         if error_model.independent && known.iter().all(|known| known.cost(Objective::Time).is_none()) {
             // coefficients alone know nothing of the problem
             let all = Query { top: considered.len(), ..*query };
-            let mut candidates = self.predict_among(problem, &all, &considered)?;
-            let unsure = self.is_unsure(problem, query, &candidates);
-            candidates.truncate(query.top);
-            return Ok(Prediction { candidates, unsure });
+            let mut prediction = self.predict_among(problem, &all, &considered)?;
+            prediction.candidates.truncate(query.top);
+            return Ok(prediction);
         }
         let mut configs: Vec<Config> = known.iter().map(|known| known.config.clone()).collect();
         let is_new = |config: &Config| known.iter().all(|known| known.config != *config);
@@ -112,15 +103,16 @@ impl Predictor {
                 scored = own;
             }
         }
-        let mut informed = Belief::new(rows, configs.len(), parts).answer(error_model, configs, &scored, query);
+        let Answer { mut candidates, unsure } =
+            Belief::new(rows, configs.len(), parts).answer(error_model, configs, &scored, query);
         let least = self.least_us(problem, query.device);
-        for candidate in &mut informed.candidates {
+        for candidate in &mut candidates {
             let is_measured = known.iter().any(|known| known.config == candidate.config);
             if !is_measured && candidate.time_us < least {
                 candidate.time_us = least;
             }
         }
-        Ok(informed)
+        Ok(self.prediction(query, candidates, unsure))
     }
 
     /// Configs that may come first.
@@ -134,8 +126,8 @@ impl Predictor {
             return Ok(all);
         }
         let width = query.width.max(query.top).max(MIN_BEAM_WIDTH);
-        let found = self.predict(std::slice::from_ref(problem), &Query { top: width, width, ..*query })?.remove(0);
-        Ok(found.into_iter().map(|candidate| candidate.config).collect())
+        let found = self.predict_one(problem, &Query { top: width, width, ..*query })?;
+        Ok(found.candidates.into_iter().map(|candidate| candidate.config).collect())
     }
 
     /// Of configs of one problem, the logarithm of the predicted cost of the one with the highest score, 0 where none is predicted, and what the
@@ -153,11 +145,6 @@ impl Predictor {
     /// The encoding of a config that coefficients of an error model multiply.
     pub fn encoding(&self, instance: &Instance, config: &Config) -> Vec<f64> {
         encoding(&self.featurizer, instance, config)
-    }
-
-    /// A problem on a device, ready to be encoded.
-    pub fn instance(&self, problem: &Problem, device: &Device) -> Instance {
-        Instance::new(&self.featurizer.kernel, problem, device)
     }
 }
 
@@ -179,6 +166,12 @@ struct Row {
     spread: Vec<f64>,
     rest: f64,
     measured: Option<f64>,
+}
+
+/// The configs with the least expected costs, and whether the first may lose more than [`LOSS`] more often than [`RISK`].
+struct Answer {
+    candidates: Vec<Candidate>,
+    unsure: bool,
 }
 
 /// What is believed of the logarithms of quantities: a row for each config of the first, then of the next.
@@ -249,7 +242,7 @@ impl Belief {
     }
 
     /// The configs with the least expected costs, and how probably each is the best.
-    fn answer(&self, error_model: &ErrorModel, configs: Vec<Config>, scored: &[Scored], query: &Query) -> Prediction {
+    fn answer(&self, error_model: &ErrorModel, configs: Vec<Config>, scored: &[Scored], query: &Query) -> Answer {
         // by the mean of the cost, not of its logarithm: what is less known is riskier
         let risk = |i| self.objective(i, &|row| self.rows[row].mean) + 0.5 * self.variance(i);
         let risks: Vec<f64> = (0..configs.len()).map(risk).collect();
@@ -285,7 +278,7 @@ impl Belief {
         });
         rows.extend(best_known.filter(|best| !rows.contains(best)));
         let candidates = rows.into_iter().map(candidate).collect();
-        Prediction { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }
+        Answer { candidates, unsure: lossy as f64 > RISK * DRAWS as f64 }
     }
 }
 

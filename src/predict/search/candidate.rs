@@ -24,6 +24,14 @@ pub struct Candidate {
     pub measured: bool,
 }
 
+impl Candidate {
+    /// A config of this likelihood with estimated microseconds and joules, and no probability yet.
+    pub(crate) fn estimated(config: Config, log_probability: f64, [time_us, joules]: [f64; 2]) -> Candidate {
+        let unknown = f64::NAN;
+        Candidate { config, log_probability, probability: unknown, time_us, joules, risk: unknown, measured: false }
+    }
+}
+
 /// A config with what the model makes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scored {

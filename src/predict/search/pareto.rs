@@ -1,6 +1,7 @@
 //! Configs that are predicted to be best in time, in energy, or in some trade between them.
 
-use crate::posterior::conditioning::{MIN_BEAM_WIDTH, MeasuredConfig, Prediction};
+use crate::posterior::conditioning::{MIN_BEAM_WIDTH, MeasuredConfig};
+use crate::prediction::Prediction;
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::Query;
@@ -15,13 +16,12 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`].
     pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
-        let problems = std::slice::from_ref(problem);
         let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
             let wide = Query { objective, top: query.width, ..*query };
-            let candidates = self.estimates(problems, &wide)?.remove(0);
-            unsure |= self.is_unsure(problem, &wide, &candidates);
-            join(&mut found, candidates);
+            let prediction = self.estimate_one(problem, &wide)?;
+            unsure |= prediction.unsure;
+            join(&mut found, prediction.candidates);
         }
         // what is compared is predicted in one go: the re-ranker's scores of a config differ a little with what is asked for
         let configs: Vec<Config> = found.iter().map(|c| c.config.clone()).collect();
@@ -31,7 +31,7 @@ impl Predictor {
         }
         let mut candidates = front(found);
         self.hide_unknown_costs(problem, query.device, &mut candidates);
-        Ok(Prediction { candidates, unsure })
+        Ok(self.prediction(query, candidates, unsure))
     }
 
     /// As [`Predictor::pareto`], of a problem of which some configs were measured: the best of these by each objective is among the answer, beaten
@@ -54,7 +54,7 @@ impl Predictor {
         // what is known stands beside what is guessed to beat it
         join(&mut candidates, best_known);
         candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us));
-        Ok(Prediction { candidates, unsure })
+        Ok(self.prediction(query, candidates, unsure))
     }
 }
 

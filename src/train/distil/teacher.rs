@@ -124,8 +124,8 @@ impl Teacher<'_> {
         let Asked { problem, device, measured, .. } = asked;
         let beam = if measured.is_some() { BEAM } else { NARROW };
         let query = Query { objective: self.objective, top: beam, width: beam, ..Query::new(device) };
-        let found = match self.whole.on(device).predict(std::slice::from_ref(problem), &query) {
-            Ok(mut found) => found.remove(0),
+        let found = match self.whole.on(device).predict_one(problem, &query) {
+            Ok(found) => found.candidates,
             Err(Error::NoLegalConfig(_)) => return Ok(None),
             Err(e) => return Err(e),
         };
