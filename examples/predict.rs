@@ -26,8 +26,9 @@ fn main() -> seqtune_predict::Result<()> {
         let unsure = if prediction.unsure { " (unsure: measure the first few)" } else { "" };
         println!("{} on {}{unsure}", kernel.show_problem(problem), device.name);
         for candidate in prediction.candidates {
-            let (percent, us) = (100.0 * candidate.probability, candidate.time_us);
-            println!("  {percent:5.1} %  {us:8.1} us  {}", kernel.show_config(&candidate.config));
+            let percent = candidate.probability.map_or(String::new(), |p| format!("{:.1} %", 100.0 * p));
+            let time = candidate.time_us.map_or(String::new(), |us| format!("{us:.1} us"));
+            println!("  {percent:>7}  {time:>11}  {}", kernel.show_config(&candidate.config));
         }
     }
     Ok(())

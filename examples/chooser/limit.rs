@@ -41,7 +41,7 @@ fn points(kernel: &Kernel, bench: &Bench, predictor: &Predictor, problem: &Probl
     for candidate in &found {
         let taken = joules(kernel, problem, &candidate.config);
         if chosen.len() < 3 || taken < 0.8 * least {
-            chosen.push(Point { config: candidate.config.clone(), time_us: candidate.time_us, joules: taken });
+            chosen.push(Point { config: candidate.config.clone(), time_us: candidate.time_us, joules: Some(taken) });
             least = least.min(taken);
         }
     }

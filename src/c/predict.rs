@@ -162,9 +162,9 @@ unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &Room, objective: Obj
         // SAFETY: the place is within the room, and aligned as its stride is; what an older program's lacks is not written
         unsafe {
             (&raw mut (*place).values).write(values);
-            (&raw mut (*place).probability).write(candidate.probability);
-            (&raw mut (*place).time_us).write(candidate.time_us);
-            (&raw mut (*place).joules).write(candidate.joules);
+            (&raw mut (*place).probability).write(candidate.probability.unwrap_or(f64::NAN));
+            (&raw mut (*place).time_us).write(candidate.time_us.unwrap_or(f64::NAN));
+            (&raw mut (*place).joules).write(candidate.joules.unwrap_or(f64::NAN));
             if stride > FIRST_CANDIDATE {
                 (&raw mut (*place).time_basis).write(number(basis));
             }

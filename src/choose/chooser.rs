@@ -235,7 +235,8 @@ impl Chooser {
             let set_up: Vec<Config> = reading(&self.set_up).iter().cloned().collect();
             let mut others = self.points.expect(problem, objective, first, &set_up)?;
             others.retain(|other| points.iter().all(|point| point.config != other.config));
-            others.sort_by(|a, b| a.time_us.total_cmp(&b.time_us).then(a.config.cmp(&b.config)));
+            let time = |point: &Point| point.time_us.unwrap_or(f64::INFINITY);
+            others.sort_by(|a, b| time(a).total_cmp(&time(b)).then(a.config.cmp(&b.config)));
             points.extend(others.into_iter().take(SET_UP));
         }
         points.retain(|point| point.config.0.len() == self.kernel.parameters.len() && space.is_legal(&point.config));

@@ -83,12 +83,13 @@ impl Outlook {
 impl Course {
     /// Begins with points, and what is expected of the shift of times.
     pub(crate) fn new(points: &[Point], spread: f64, shift: Normal) -> Course {
-        let logs = |of: fn(&Point) -> f64| -> Option<Vec<f64>> {
-            let logs: Vec<f64> = points.iter().map(|p| of(p).ln()).collect();
-            let known: Vec<f64> = logs.iter().copied().filter(|x| x.is_finite()).collect();
+        let logs = |of: fn(&Point) -> Option<f64>| -> Option<Vec<f64>> {
+            let log = |point: &Point| of(point).map(f64::ln).filter(|log| log.is_finite());
+            let logs: Vec<Option<f64>> = points.iter().map(log).collect();
+            let known: Vec<f64> = logs.iter().flatten().copied().collect();
             let mean = known.iter().sum::<f64>() / known.len() as f64;
             // of what nothing is expected, the mean is
-            (!known.is_empty()).then(|| logs.iter().map(|x| if x.is_finite() { *x } else { mean }).collect())
+            (!known.is_empty()).then(|| logs.iter().map(|log| log.unwrap_or(mean)).collect())
         };
         let unknown = Normal { mean: 0.0, sd: UNKNOWN };
         let (times, time_shift) = match logs(|p| p.time_us) {

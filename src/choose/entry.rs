@@ -74,7 +74,7 @@ impl Held {
     ) -> Option<Held> {
         let configs: Option<Vec<Config>> = known.configs.iter().map(|e| kernel.config(&e.config).ok()).collect();
         let configs = configs.filter(|configs| !configs.is_empty() && configs.iter().all(is_legal))?;
-        let point = |config: &Config| Point { config: config.clone(), time_us: f64::NAN, joules: f64::NAN };
+        let point = |config: &Config| Point { config: config.clone(), time_us: None, joules: None };
         let points: Vec<Point> = configs.iter().map(point).collect();
         let mut course = Course::new(&points, spread, Normal { mean: 0.0, sd: SHIFT });
         for (quantity, belief) in [&mut course.time, &mut course.energy].into_iter().enumerate() {

@@ -9,10 +9,10 @@ use std::borrow::Borrow;
 pub struct Point {
     /// Legal config.
     pub config: Config,
-    /// Expected microseconds; NaN where nothing is known. Ratios between points matter, a common factor is learned.
-    pub time_us: f64,
-    /// Expected joules; NaN where nothing is known.
-    pub joules: f64,
+    /// Expected microseconds. Ratios between points matter, a common factor is learned.
+    pub time_us: Option<f64>,
+    /// Expected joules.
+    pub joules: Option<f64>,
 }
 
 /// Gives the configs of a problem.
@@ -89,14 +89,19 @@ impl<P: Borrow<Predictor>> Predicted<P> {
     }
 }
 
+/// The logarithm of the ratio of two costs; `None` where one is unknown.
+pub(crate) fn log_ratio(of: Option<f64>, to: Option<f64>) -> Option<f64> {
+    Some((of? / to?).ln()).filter(|log| log.is_finite())
+}
+
 /// The mean of two estimates of a ratio, as logarithms, of which one may be unknown.
-fn pooled(by_time: f64, by_rank: f64) -> f64 {
-    if by_time.is_finite() { 0.5 * (by_time + by_rank) } else { by_rank }
+fn pooled(by_time: Option<f64>, by_rank: f64) -> f64 {
+    by_time.map_or(by_rank, |by_time| 0.5 * (by_time + by_rank))
 }
 
 /// A time for a first config that has none: a common factor is learned anyway.
-fn known(value: f64) -> f64 {
-    if value.is_finite() && value > 0.0 { value } else { 1.0 }
+fn known(value: Option<f64>) -> f64 {
+    value.filter(|us| us.is_finite() && *us > 0.0).unwrap_or(1.0)
 }
 
 impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
@@ -106,22 +111,21 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
         // the ranking is of the objective; of the other quantity only its own head knows
         let point = |candidate: seqtune_predict::Candidate| {
             // a first choice on a device never seen may be less probable than the second, and comes first all the same
-            let odds = match first.probability.is_finite() && candidate.probability.is_finite() {
-                true => (first.probability / candidate.probability.max(1e-12)).max(1.0),
+            let odds = match first.probability.zip(candidate.probability) {
+                Some((first, own)) => (first / own.max(1e-12)).max(1.0),
                 // a beam narrower than the usual one states no probabilities
-                false => (first.log_probability - candidate.log_probability).exp().max(1.0),
+                None => (first.log_probability - candidate.log_probability).exp().max(1.0),
             };
             let by_rank = PROBABILITY_TO_TIME * odds.ln();
-            let ratio = |of: f64, to: f64| (of / to).ln();
             let is_time = objective == Objective::Time;
-            let by_time = ratio(candidate.time_us, first.time_us);
-            let time = if is_time { pooled(by_time, by_rank) } else { pooled(by_time, by_time) };
-            let by_energy = ratio(candidate.joules, first.joules);
-            let energy = if is_time { by_energy } else { pooled(by_energy, by_rank) };
+            let by_time = log_ratio(candidate.time_us, first.time_us);
+            let time = if is_time { Some(pooled(by_time, by_rank)) } else { by_time };
+            let by_energy = log_ratio(candidate.joules, first.joules);
+            let energy = if is_time { by_energy } else { Some(pooled(by_energy, by_rank)) };
             Point {
                 config: candidate.config,
-                time_us: known(first.time_us) * if time.is_finite() { time.exp() } else { 1.0 },
-                joules: first.joules * energy.exp(),
+                time_us: Some(known(first.time_us) * time.map_or(1.0, f64::exp)),
+                joules: first.joules.zip(energy).map(|(joules, energy)| joules * energy.exp()),
             }
         };
         Ok(found.into_iter().map(point).collect())
@@ -136,9 +140,13 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
         let score = |scored: &seqtune_predict::Scored| self.predictor.borrow().pooled_score(scored);
         let point = |(config, scored): (&Config, &seqtune_predict::Scored)| {
             let by_rank = SCORE_TO_TIME * (score(reference) - score(scored));
-            let gap = pooled((scored.time_us / reference.time_us).ln(), by_rank);
-            let energy = scored.joules / reference.joules;
-            Point { config: config.clone(), time_us: first.time_us * gap.exp(), joules: first.joules * energy }
+            let gap = pooled(log_ratio(scored.time_us, reference.time_us), by_rank);
+            let energy = scored.joules.zip(reference.joules).map(|(own, reference)| own / reference);
+            Point {
+                config: config.clone(),
+                time_us: first.time_us.map(|us| us * gap.exp()),
+                joules: first.joules.zip(energy).map(|(joules, energy)| joules * energy),
+            }
         };
         Ok(all[1..].iter().zip(rest).map(point).collect())
     }

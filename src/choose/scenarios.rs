@@ -25,8 +25,8 @@ fn given(identity: &str, driver: &str, options: Options) -> Chooser {
         let kernel = kernel();
         let point = |(config, time_us, joules): &(&str, f64, f64)| Point {
             config: kernel.config(config).unwrap(),
-            time_us: *time_us,
-            joules: *joules,
+            time_us: Some(*time_us),
+            joules: Some(*joules),
         };
         GIVEN.iter().map(point).collect()
     };

@@ -32,7 +32,7 @@ impl Simulated {
         (1..arms).for_each(|at| expected.push(expected[at - 1] + 0.1 * rng.random::<f64>()));
         let shift = 0.4 * normal(rng);
         let truth = expected.iter().map(|e| e + shift + SPREAD * normal(rng)).collect();
-        let point = |e: &f64| Point { config: Config(vec![0]), time_us: e.exp(), joules: f64::NAN };
+        let point = |e: &f64| Point { config: Config(vec![0]), time_us: Some(e.exp()), joules: None };
         let points: Vec<Point> = expected.iter().map(point).collect();
         Simulated { course: Course::new(&points, SPREAD, Normal { mean: 0.0, sd: 0.4 }), truth }
     }
@@ -130,7 +130,7 @@ fn a_problem_settles_and_rarely_on_a_config_that_loses_much() {
 #[test]
 fn a_config_is_set_up_only_once_it_gains_that_back() {
     let rules = Rules { setup_us: 100_000.0, tolerance: 0.01 };
-    let point = |us: f64| Point { config: Config(vec![0]), time_us: us, joules: f64::NAN };
+    let point = |us: f64| Point { config: Config(vec![0]), time_us: Some(us), joules: None };
     let mut course = Course::new(&[point(80.0), point(100.0)], 0.05, Normal { mean: 0.0, sd: 0.1 });
     let goal = Goal::default();
     let mut bought = None;

@@ -262,19 +262,19 @@ impl Printer<'_> {
 
     /// The costs of a candidate, as wide as those of the others.
     fn costs(&self, candidate: &Candidate, basis: TimeBasis) -> String {
-        let time = match basis {
-            _ if candidate.measured => format!("measured {:.1} us", candidate.time_us),
-            TimeBasis::Absent if !self.measured => return self.energy(candidate),
-            TimeBasis::Absent => String::new(),
-            TimeBasis::Learned => format!("{:.1} us", candidate.time_us),
-            TimeBasis::Bounded => format!("≥{:.1} us", candidate.time_us),
+        let time = match (candidate.time_us, basis) {
+            (Some(us), _) if candidate.measured => format!("measured {us:.1} us"),
+            (None, _) | (_, TimeBasis::Absent) if !self.measured => return self.energy(candidate),
+            (None, _) | (_, TimeBasis::Absent) => String::new(),
+            (Some(us), TimeBasis::Learned) => format!("{us:.1} us"),
+            (Some(us), TimeBasis::Bounded) => format!("≥{us:.1} us"),
         };
         let width = if self.measured { 22 } else { 13 };
         format!("{time:>width$}  {}", self.energy(candidate))
     }
 
     fn energy(&self, candidate: &Candidate) -> String {
-        if candidate.joules.is_finite() { format!("{:>10.3} mJ  ", 1e3 * candidate.joules) } else { String::new() }
+        candidate.joules.map_or(String::new(), |joules| format!("{:>10.3} mJ  ", 1e3 * joules))
     }
 
     /// The best configs of the nearest measured problems that are legal for this one, as they are written.
@@ -290,7 +290,7 @@ impl Printer<'_> {
         let (kernel, (device, grounds)) = (self.predictor.kernel(), self.on);
         let bases = self.predictor.time_bases(problem, device, candidates);
         let (problem, beyond) = (kernel.show_problem(problem), self.predictor.beyond(problem));
-        let held: f64 = candidates.iter().map(|c| c.probability).sum();
+        let held: f64 = candidates.iter().filter_map(|c| c.probability).sum();
         if self.json {
             let list: Vec<_> = candidates
                 .iter()
@@ -338,7 +338,7 @@ impl Printer<'_> {
         let unseen = if grounds.is_learned { "" } else { ", which the model never saw" };
         seqtune_console::answer::answer(&format!("{problem} on {}{unseen}{notes}", device.name));
         for (c, basis) in candidates.iter().zip(bases) {
-            let (percent, config) = (100.0 * c.probability, kernel.show_config(&c.config));
+            let (percent, config) = (100.0 * c.probability.unwrap_or(f64::NAN), kernel.show_config(&c.config));
             seqtune_console::answer::answer(&format!("  {percent:5.1} %  {}{config}", self.costs(c, basis)));
         }
         for config in nearest {

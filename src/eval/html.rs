@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_page_is_whole_needs_nothing_beside_it_and_escapes_what_it_shows() {
-        let first = |probability, best| TopPrediction { probability, best, lost: 0.0 };
+        let first = |probability, best| TopPrediction { probability, best, lost: Some(0.0) };
         let page = Page {
             title: "<b>&\"".into(),
             headline: "fine".into(),

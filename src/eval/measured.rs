@@ -44,7 +44,7 @@ pub struct Row {
     /// or data without energy.
     pub front: Option<f64>,
     /// Median over all configs that were not measured of how far the predicted cost is off, in shares of the true one.
-    pub error: f64,
+    pub error: Option<f64>,
 }
 
 /// One problem with so much measured.
@@ -123,7 +123,8 @@ fn judge(
             while measured.len() < *count {
                 let is_new = |c: &&Candidate| measured.iter().all(|known| known.config != c.config);
                 let fresh = informed.candidates.iter().filter(is_new);
-                let Some(next) = fresh.max_by(|a, b| a.probability.total_cmp(&b.probability)) else { break };
+                let by_probability = |c: &Candidate| c.probability.unwrap_or(0.0);
+                let Some(next) = fresh.max_by(|a, b| by_probability(a).total_cmp(&by_probability(b))) else { break };
                 measured.push(outcome(&next.config));
                 informed = ask(&measured)?;
             }
@@ -132,7 +133,7 @@ fn judge(
     let first = &informed.candidates[0].config;
     let fresh = informed.candidates.iter().filter(|c| measured.iter().all(|known| known.config != c.config));
     let errors = fresh.filter_map(|c| {
-        let said = query.objective.cost_of(Some(c.time_us), Some(c.joules))?;
+        let said = query.objective.cost_of(c.time_us, c.joules)?;
         said.is_finite().then(|| (said / cost(&c.config) - 1.0).abs())
     });
     Ok(Judged {
@@ -149,7 +150,7 @@ fn judge(
 fn front_of(tried: &MeasuredProblem, candidates: Vec<Candidate>) -> Option<f64> {
     let costs = |outcome: &Outcome| Some((outcome.time_us()?, outcome.joules()?));
     let all: Vec<(f64, f64)> = tried.results.iter().filter_map(|(_, outcome)| costs(outcome)).collect();
-    if all.is_empty() || candidates.iter().any(|c| !(c.time_us.is_finite() && c.joules.is_finite())) {
+    if all.is_empty() || candidates.iter().any(|c| c.time_us.is_none() || c.joules.is_none()) {
         return None;
     }
     let chosen = front(candidates);
@@ -177,7 +178,7 @@ fn row(judged: &[Judged]) -> Row {
         sure_excess: (!sure.is_empty()).then(|| mean(&sure)),
         sure: sure.len() as f64 / judged.len() as f64,
         front: mean_of_all(judged.iter().map(|j| j.front)),
-        error: if errors.is_empty() { f64::NAN } else { quantile(&errors, 0.5) },
+        error: (!errors.is_empty()).then(|| quantile(&errors, 0.5)),
     }
 }
 
@@ -211,7 +212,7 @@ pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[Row]) -> String {
             format!("{:.0}", 100.0 * row.sure),
             percent(row.sure_excess.unwrap_or(f64::NAN)),
             percent(row.front.unwrap_or(f64::NAN)),
-            percent(row.error),
+            percent(row.error.unwrap_or(f64::NAN)),
         ]);
     }
     let problems = rows.first().map_or(0, |row| row.problems);

@@ -92,7 +92,7 @@ impl Reliability {
     pub fn of(said: &[Sureness]) -> Option<Reliability> {
         let lossy = |unsure: bool| {
             let of_kind: Vec<&TopPrediction> = said.iter().filter(|s| s.unsure == unsure).map(|s| &s.first).collect();
-            let lossy = of_kind.iter().filter(|f| f.lost > LOSS).count() as f64;
+            let lossy = of_kind.iter().filter(|f| f.lost > Some(LOSS)).count() as f64;
             (!of_kind.is_empty()).then(|| lossy / of_kind.len() as f64)
         };
         let count = said.len() as f64;

@@ -51,12 +51,12 @@ fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Re
     loop {
         let query = Query { top: width, width, ..Query::new(&table.devices[tried.device]) };
         let found = predictor.predict_one(&tried.problem, &query)?.candidates;
-        let Some(first) = found.first() else { return Ok(None) };
+        let Some((first, probability)) = found.first().and_then(|c| Some((c, c.probability?))) else { return Ok(None) };
         let best = first.config == *tuned;
-        let first = TopPrediction { probability: first.probability, best, lost: !best as u8 as f64 };
-        let sum = |upto: usize| found[..upto].iter().map(|c| c.probability).sum::<f64>().min(1.0);
+        let first = TopPrediction { probability, best, lost: Some(!best as u8 as f64) };
+        let sum = |upto: usize| found[..upto].iter().filter_map(|c| c.probability).sum::<f64>().min(1.0);
         let place = match found.iter().position(|c| c.config == *tuned) {
-            Some(at) => BestRank { ahead: sum(at), own: found[at].probability },
+            Some(at) => BestRank { ahead: sum(at), own: found[at].probability.unwrap_or(0.0) },
             None if width < widest && found.len() == width => {
                 width *= 4;
                 continue;

@@ -28,7 +28,7 @@ pub struct Answered {
     /// Stated probability of the first choice.
     pub probability: f64,
     /// Its risk.
-    pub risk: f64,
+    pub risk: Option<f64>,
 }
 
 /// A kernel with its data, ready to be asked.
@@ -124,7 +124,7 @@ fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], an
     let shapes: BTreeSet<String> =
         of.iter().map(|(kernel, _, tried)| format!("{} {}", kernel.name, kernel.shape(&tried.problem))).collect();
     let data: BTreeSet<&String> = of.iter().map(|(_, table, tried)| &table.hashes[tried.dataset]).collect();
-    let risks: Vec<f64> = answered.iter().map(|a| a.risk).filter(|risk| risk.is_finite()).collect();
+    let risks: Vec<f64> = answered.iter().filter_map(|a| a.risk).collect();
     HeldOutResult {
         kernels: kernels.into_iter().collect(),
         device: device.into(),
@@ -185,7 +185,8 @@ pub fn answer(
 ) -> Result<Answered> {
     let query = Query { objective, top: 5, ..Query::new(device) };
     let found = predictor.predict_one(&tried.problem, &query)?.candidates;
-    let (probability, risk) = found.first().map_or((0.0, f64::NAN), |first| (first.probability, first.risk));
+    let (probability, risk) = (found.first().and_then(|c| c.probability), found.first().and_then(|c| c.risk));
+    let probability = probability.unwrap_or(0.0);
     if let Some((tuned, _)) = tried.tuned() {
         let within = |few: usize| Some(found.iter().take(few).any(|c| c.config == *tuned) as u8 as f64);
         return Ok(Answered { shares: [within(1), within(5)], probability, risk });

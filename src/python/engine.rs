@@ -147,14 +147,13 @@ impl Engine {
     /// Candidates of one problem as Python has them.
     fn predictions(&self, problem: &Problem, answer: seqtune_predict::Prediction) -> Vec<Prediction> {
         let least = self.predictor.least_us(problem, &self.device);
-        let known = |x: f64| x.is_finite().then_some(x);
         let shown = |c: seqtune_predict::Candidate| Prediction {
             names: self.names.clone(),
             values: values_of(&self.kernel, &c.config),
-            probability: c.probability,
+            probability: c.probability.unwrap_or(f64::NAN),
             unsure: answer.unsure,
-            time_us: known(c.time_us),
-            joules: known(c.joules),
+            time_us: c.time_us,
+            joules: c.joules,
             log_probability: c.log_probability,
             on: self.on.clone(),
             time_basis: TimeBasis::new(c.time_us, least).word(),

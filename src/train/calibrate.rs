@@ -73,7 +73,7 @@ fn by_heart(known: &[&ScoredProblem]) -> Option<Calibration> {
 
 /// Whether profiles answer: they alone tell risks.
 fn by_profiles(known: &[&ScoredProblem]) -> bool {
-    let tells = |k: &&ScoredProblem| !k.risks.is_empty() && k.risks.iter().all(|risk| !risk.is_nan());
+    let tells = |k: &&ScoredProblem| !k.risks.is_empty() && k.risks.iter().all(Option::is_some);
     !known.is_empty() && known.iter().all(tells)
 }
 
@@ -131,7 +131,7 @@ fn fit_threshold(mut firsts: Vec<TopPrediction>) -> f64 {
     firsts.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     let (mut lossy, mut threshold) = (0.0, NEVER);
     for (i, first) in firsts.iter().enumerate() {
-        lossy += (first.lost > LOSS) as u8 as f64;
+        lossy += (first.lost > Some(LOSS)) as u8 as f64;
         // as if the next one lost too: of few problems luck does not pass for skill
         if (lossy + 1.0) / (i + 2) as f64 <= RISK {
             threshold = first.probability;
@@ -172,7 +172,7 @@ mod tests {
             ScoredProblem {
                 opinions: scores.into_iter().map(|m| [4.0 * m, 0.0, 0.0, 0.0]).collect(),
                 costs,
-                risks: vec![f64::NAN],
+                risks: vec![None],
             }
         };
         (0..count).map(problem).collect()
@@ -184,7 +184,7 @@ mod tests {
         let problem = |at: usize| ScoredProblem {
             opinions: (0..5).map(|i| [if i == at % 5 { 0.0 } else { -40.0 }, 0.0, 0.0, 0.0]).collect(),
             costs: (0..5).map(|i| if i == at % 5 { 1.0 } else { 2.0 }).collect(),
-            risks: vec![f64::NAN],
+            risks: vec![None],
         };
         let known: Vec<ScoredProblem> = (0..12).map(problem).collect();
         let fitted = fit(&known, Some(0.05)).unwrap();
@@ -232,7 +232,7 @@ mod tests {
         let threshold = fitted.threshold.unwrap();
         let risk = |above: f64| {
             let sure: Vec<&TopPrediction> = firsts.iter().filter(|f| f.probability >= above).collect();
-            (sure.iter().filter(|f| f.lost > LOSS).count() as f64 / sure.len() as f64, sure.len())
+            (sure.iter().filter(|f| f.lost > Some(LOSS)).count() as f64 / sure.len() as f64, sure.len())
         };
         let (kept, count) = risk(threshold);
         assert!(kept <= RISK && count > 400 && count < 4_000, "{kept} of {count}");

@@ -270,7 +270,7 @@ impl FoldJudge<'_> {
     ) -> Result<(Vec<(Method, Ranking)>, Option<Sureness>)> {
         let (predictor, objective) = (&self.predictor, self.objective);
         let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
-        let cost = |s: &Scored| objective.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
+        let cost = |s: &Scored| objective.cost_of(s.time_us, s.joules).unwrap_or(f64::NAN);
         let by = |score: &dyn Fn(&Scored) -> f64| by_score(configs, |i| score(&scored[i]));
         let query = Query { objective, top: WIDTH, ..Query::new(device) };
         let found = predictor.predict_among(&tried.problem, &query, configs)?;

@@ -28,7 +28,7 @@ fn answer(bytes: &[u8]) -> Result<String, String> {
     let predict = |model: Model| {
         let predictor = Predictor::new(&kernel, &model)?;
         let found = predictor.predict_one(&kernel.problem("M=1000")?, &Query::new(&device))?.candidates;
-        Ok(format!("{} {}", kernel.show_config(&found[0].config), found[0].probability))
+        Ok(format!("{} {}", kernel.show_config(&found[0].config), found[0].probability.unwrap()))
     };
     model.and_then(predict).map_err(|e| e.to_string())
 }

@@ -73,8 +73,8 @@ fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
         let found = predictor.predict_one(problem, &Query { top: 16, ..Query::new(&device) }).unwrap();
         let (chosen, rest) = found.candidates.split_at(configs.len());
         assert!(configs.iter().eq(chosen.iter().map(|c| &c.config)), "the most probable ones, best first");
-        taken.extend(chosen.iter().skip(1).map(|c| c.probability));
-        left.extend(rest.iter().map(|c| c.probability));
+        taken.extend(chosen.iter().skip(1).filter_map(|c| c.probability));
+        left.extend(rest.iter().filter_map(|c| c.probability));
     }
     let least = taken.iter().copied().fold(f64::INFINITY, f64::min);
     // the plan weighs problems by how its own beam shares likelihood out, the answers state probabilities among all legal configs

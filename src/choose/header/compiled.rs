@@ -161,7 +161,7 @@ work = { flops = "1", bytes = "1" }
         let mut points = Vec::new();
         let mut take = |config: &[Choice]| {
             let time_us = 1.0 + ((points.len() as f64 + problem.values[0]) * 7.0) % 5.0;
-            points.push(Point { config: Config(config.into()), time_us, joules: f64::NAN });
+            points.push(Point { config: Config(config.into()), time_us: Some(time_us), joules: None });
             true
         };
         ConfigSpace::new(&given, problem, &limits).for_each(&mut take).unwrap();
@@ -207,7 +207,7 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
     let device = Device { name, ..Device::described("A100").unwrap() };
     let given = kernel.clone();
     let points = Given::new("made up \n#error injected", move |_: &Problem| {
-        vec![Point { config: given.default_config(), time_us: 1.0, joules: f64::NAN }]
+        vec![Point { config: given.default_config(), time_us: Some(1.0), joules: None }]
     });
     let fixed = vec![kernel.problem("EOF=3,int=new").unwrap()];
     let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
@@ -257,7 +257,7 @@ fn two_headers_of_one_kernel_are_refused_in_one_namespace_and_answer_apart_in_tw
     let made = |tile: &str| {
         let config = kernel.config(&format!("tile={tile},width=1")).unwrap();
         let points =
-            Given::new("", move |_: &Problem| vec![Point { config: config.clone(), time_us: 1.0, joules: f64::NAN }]);
+            Given::new("", move |_: &Problem| vec![Point { config: config.clone(), time_us: Some(1.0), joules: None }]);
         let device = Device::described("A100").unwrap();
         Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap()
     };

@@ -10,7 +10,7 @@ pub(crate) mod tree;
 pub use ranges::Ranges;
 pub use text::MARK;
 
-use crate::points::{Point, Points};
+use crate::points::{Point, Points, log_ratio};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::ConfigSpace;
@@ -240,14 +240,13 @@ impl Header {
 
 /// What a config loses against the first, as a logarithm.
 fn loss(point: &Point, first: &Point, objective: Objective) -> f64 {
-    let ratio = |of: f64, to: f64| (of / to).ln();
-    let (time, energy) = (ratio(point.time_us, first.time_us), ratio(point.joules, first.joules));
+    let (time, energy) = (log_ratio(point.time_us, first.time_us), log_ratio(point.joules, first.joules));
     let loss = match objective {
-        Objective::Energy if energy.is_finite() => energy,
-        Objective::Edp if energy.is_finite() => energy + time,
-        _ => time,
+        Objective::Time => time,
+        Objective::Energy => energy.or(time),
+        Objective::Edp => energy.zip(time).map(|(energy, time)| energy + time).or(time),
     };
-    loss.max(0.0)
+    loss.map_or(0.0, |loss| loss.max(0.0))
 }
 
 /// The configs that come first most often.

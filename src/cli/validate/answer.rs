@@ -59,8 +59,8 @@ pub struct Beside {
 #[derive(Serialize)]
 pub struct Predicted {
     pub config: String,
-    pub probability: f64,
-    pub predicted_us: f64,
+    pub probability: Option<f64>,
+    pub predicted_us: Option<f64>,
     pub measured_us: Option<f64>,
     /// Joules per launch, where the model tells them.
     pub predicted_joules: Option<f64>,
@@ -198,7 +198,7 @@ impl Columns {
         let mut cells = vec![
             problem,
             first.config.clone(),
-            show(Some(first.predicted_us).filter(|us| us.is_finite()), 1),
+            show(first.predicted_us, 1),
             match &first.failure {
                 Some(failure) => format!("failed ({:?})", failure.kind),
                 None => show(time, 1),

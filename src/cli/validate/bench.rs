@@ -205,7 +205,7 @@ fn predicted(kernel: &Kernel, candidate: &Candidate, found: &Found) -> Predicted
         probability: candidate.probability,
         predicted_us: candidate.time_us,
         measured_us: found.time(&candidate.config),
-        predicted_joules: Some(candidate.joules).filter(|joules| joules.is_finite()),
+        predicted_joules: candidate.joules,
         measured_joules: found.joules(&candidate.config),
         failure: match found.outcome(&candidate.config) {
             Some(Outcome::Invalid(invalidity)) => Some(invalidity.clone()),

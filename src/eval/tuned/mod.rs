@@ -212,7 +212,7 @@ fn judge_trees(
 /// Predicted probability of the first choice, and whether it was right; its cost beside the tuned config was not measured.
 fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<TopPrediction> {
     let best = answer.ranking.first() == Some(tuned(tried));
-    Some(TopPrediction { probability: answer.first?, best, lost: f64::NAN })
+    Some(TopPrediction { probability: answer.first?, best, lost: None })
 }
 
 /// Paired differences of two methods.
@@ -250,8 +250,8 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
         let scored =
             predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
         Ok(Answer {
-            first: found.first().map(|c| c.probability),
-            time_us: found.first().map(|c| c.time_us).filter(|us| us.is_finite()),
+            first: found.first().and_then(|c| c.probability),
+            time_us: found.first().and_then(|c| c.time_us),
             ranking: found.into_iter().map(|c| c.config).collect(),
             log_probability: Some(scored.log_probability),
             steps: Some(scored.steps),

@@ -70,7 +70,7 @@ pub fn retuned(
     let mass = |(t, _, _): &(&MeasuredProblem, &Answer, &Config)| {
         let query = Query { top: WIDTH, width: WIDTH, ..Query::new(asked.device(t)) };
         let found = predictor.predict_one(&t.problem, &query)?.candidates;
-        Ok(found.iter().filter(|c| agree(&c.config, tuned(t))).map(|c| c.probability).sum::<f64>())
+        Ok(found.iter().filter(|c| agree(&c.config, tuned(t))).filter_map(|c| c.probability).sum::<f64>())
     };
     let probabilities = on_threads(&judged, threads, mass)?;
     let of_judged = |right: &dyn Fn(&Config, &Config, &Config) -> bool| {

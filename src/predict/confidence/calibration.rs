@@ -48,7 +48,7 @@ pub struct ScoredProblem {
     /// Measured cost of each config, in the unit of the objective.
     pub costs: Vec<f64>,
     /// [`Scored::risk`](crate::search::candidate::Scored::risk) of each config; may be empty.
-    pub risks: Vec<f64>,
+    pub risks: Vec<Option<f64>>,
 }
 
 /// A first choice: its predicted probability, whether it was the best, and the part of the best that it lost.
@@ -58,8 +58,8 @@ pub struct TopPrediction {
     pub probability: f64,
     /// Whether its cost is the lowest of all.
     pub best: bool,
-    /// Share of the best speed (or energy, or product) that it loses, from 0 to 1.
-    pub lost: f64,
+    /// Share of the best speed (or energy, or product) that it loses, from 0 to 1; `None` where its cost is unknown.
+    pub lost: Option<f64>,
 }
 
 /// Where the best config of a problem stands in a ranking.
@@ -128,7 +128,7 @@ impl TopPrediction {
         Some(TopPrediction {
             probability: probabilities[first],
             best: costs[first] == least,
-            lost: 1.0 - least / costs[first],
+            lost: Some(1.0 - least / costs[first]),
         })
     }
 }

@@ -3,6 +3,7 @@
 use crate::confidence::calibration::ScoredProblem;
 use crate::prediction::Prediction;
 use crate::predictor::Predictor;
+use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
@@ -33,10 +34,11 @@ impl Predictor {
             let found = &mut prediction.candidates;
             if self.calibration.is_some() {
                 // what the usual beam shares out comes before what keeps its own likelihood, however that is ranked
-                found.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+                let probability = |c: &Candidate| c.probability.unwrap_or(0.0);
+                found.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
                 prediction.unsure = self.is_unsure(problem, query, found);
             }
-            let enough = enough(found.iter().map(|c| c.probability), share);
+            let enough = enough(found.iter().filter_map(|c| c.probability), share);
             if enough.is_some() || found.len() < width || width >= limits::WIDTH {
                 found.truncate(enough.unwrap_or(found.len()));
                 return Ok(prediction);

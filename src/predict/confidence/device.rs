@@ -72,11 +72,11 @@ pub enum TimeBasis {
 
 impl TimeBasis {
     /// Of a time that was predicted for a problem that takes `least` at least.
-    pub fn new(time_us: f64, least: f64) -> TimeBasis {
-        match () {
-            () if !time_us.is_finite() => TimeBasis::Absent,
-            () if time_us <= least => TimeBasis::Bounded,
-            () => TimeBasis::Learned,
+    pub fn new(time_us: Option<f64>, least: f64) -> TimeBasis {
+        match time_us.filter(|us| us.is_finite()) {
+            None => TimeBasis::Absent,
+            Some(us) if us <= least => TimeBasis::Bounded,
+            Some(_) => TimeBasis::Learned,
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let problem = matrix.problem("M=512,N=512,K=512").unwrap();
         assert_eq!(least_us(&matrix, &problem, &h200), 0.0, "matrix units have another peak");
         assert_eq!(
-            [TimeBasis::new(f64::NAN, 1.0), TimeBasis::new(1.0, 1.0), TimeBasis::new(1.1, 1.0)].map(TimeBasis::word),
+            [None, Some(1.0), Some(1.1)].map(|us| TimeBasis::new(us, 1.0).word()),
             ["absent", "bounded", "learned"]
         );
     }
@@ -306,14 +306,14 @@ mod tests {
             predictor.predict_one(&problem, &query).unwrap().candidates
         };
         let own = ask(&model.meta.devices[0]);
-        assert!(own.iter().all(|c| c.time_us > 0.0 && c.joules > 0.0));
+        assert!(own.iter().all(|c| c.time_us > Some(0.0) && c.joules > Some(0.0)));
         let mut slow = model.meta.devices[0].clone();
         slow.limits.f32_gflops = Some(1.0);
         let least = least_us(&kernel, &problem, &slow);
-        assert!(ask(&slow).iter().all(|c| c.time_us == least), "raised to what it can do");
+        assert!(ask(&slow).iter().all(|c| c.time_us == Some(least)), "raised to what it can do");
         for name in ["T4", "RTX 4090", "MI300X"] {
             let other = ask(&Device::described(name).unwrap());
-            assert!(!other.is_empty() && other.iter().all(|c| c.time_us.is_nan() && c.joules.is_nan()), "{name}");
+            assert!(!other.is_empty() && other.iter().all(|c| c.time_us.is_none() && c.joules.is_none()), "{name}");
         }
     }
 }

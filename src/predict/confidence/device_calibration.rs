@@ -127,8 +127,8 @@ impl PlattScaling {
 
     /// The same of candidates.
     pub fn correct(self, candidates: &mut [Candidate]) {
-        let stated: Vec<f64> = candidates.iter().map(|c| c.probability).collect();
-        candidates.iter_mut().zip(self.corrected(stated.into_iter())).for_each(|(c, now)| c.probability = now);
+        let stated: Vec<f64> = candidates.iter().map(|c| c.probability.unwrap_or(0.0)).collect();
+        candidates.iter_mut().zip(self.corrected(stated.into_iter())).for_each(|(c, now)| c.probability = Some(now));
     }
 }
 
@@ -345,15 +345,15 @@ mod tests {
         let candidate = |probability: f64| Candidate {
             config: Config(vec![0]),
             log_probability: probability.ln(),
-            probability,
-            time_us: f64::NAN,
-            joules: f64::NAN,
-            risk: f64::NAN,
+            probability: Some(probability),
+            time_us: None,
+            joules: None,
+            risk: None,
             measured: false,
         };
         let mut answer: Vec<Candidate> = [0.5, 0.3, 0.1].map(candidate).into();
         PlattScaling { slope: 0.8, offset: -1.0 }.correct(&mut answer);
-        let now: Vec<f64> = answer.iter().map(|c| c.probability).collect();
+        let now: Vec<f64> = answer.iter().filter_map(|c| c.probability).collect();
         let line = PlattScaling { slope: 0.8, offset: -1.0 };
         for (few, said) in [(1, 0.5), (2, 0.8), (3, 0.9)] {
             assert!((now[..few].iter().sum::<f64>() - line.at(said)).abs() < 1e-12);

@@ -14,7 +14,7 @@ const MIN_TIME_SHARE: f64 = 0.5;
 
 impl Predictor {
     /// The best legal configs of each problem, of those that the beam finds most probable: likelihood, re-ranker and trees together order them.
-    /// Times and joules are told of devices that the model learned some of ([`TimeBasis`]), and are NaN of all others.
+    /// Times and joules are told of devices that the model learned some of ([`TimeBasis`]), and are `None` of all others.
     ///
     /// # Errors
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
@@ -96,14 +96,10 @@ impl Predictor {
         let shortest =
             MIN_TIME_SHARE * self.training_range.as_ref().and_then(|range| range.quickest_us(device)).unwrap_or(0.0);
         for candidate in answer {
-            let is_too_short = candidate.time_us < shortest;
-            match has_times && !is_too_short {
-                true if candidate.time_us < least => candidate.time_us = least,
-                true => {}
-                false => candidate.time_us = f64::NAN,
-            }
+            let is_too_short = candidate.time_us.is_some_and(|us| us < shortest);
+            candidate.time_us = candidate.time_us.filter(|_| has_times && !is_too_short).map(|us| us.max(least));
             if !is_learned || is_too_short {
-                candidate.joules = f64::NAN;
+                candidate.joules = None;
             }
         }
     }

@@ -12,7 +12,6 @@ use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::Problem;
-use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::Result;
 
 impl Predictor {
@@ -30,8 +29,8 @@ impl Predictor {
         Ok(found.into_iter().map(|found| share_likelihood(found, self.calibration.as_ref())).collect())
     }
 
-    /// What a beam finds of each problem, with probabilities among all legal configs as they turn out on the device. NaN stands for probabilities
-    /// that a beam of this width does not know.
+    /// What a beam finds of each problem, with probabilities among all legal configs as they turn out on the device. A beam of this
+    /// width may know none.
     ///
     /// # Errors
     /// As [`Predictor::predict`].
@@ -46,7 +45,7 @@ impl Predictor {
                 both.for_each(|(answer, shared)| restate(answer, shared, scaling));
             }
             Some(_) if width < usual.width => {
-                answers.iter_mut().flatten().for_each(|candidate| candidate.probability = f64::NAN);
+                answers.iter_mut().flatten().for_each(|candidate| candidate.probability = None);
             }
             _ => answers.iter_mut().for_each(|answer| scaling.correct(answer)),
         }
@@ -70,7 +69,7 @@ impl Predictor {
                 shared.into_iter().for_each(|shared| restate(&mut answer, shared, scaling));
             }
             None => {
-                answer.iter_mut().for_each(|candidate| candidate.probability = candidate.log_probability.exp());
+                answer.iter_mut().for_each(|candidate| candidate.probability = Some(candidate.log_probability.exp()));
                 scaling.correct(&mut answer);
             }
         }
@@ -90,9 +89,9 @@ fn share_likelihood(found: Found, calibration: Option<&Calibration>) -> Vec<Cand
     match calibration.filter(|_| !scores.is_empty()) {
         Some(calibration) => {
             let shares = calibration.probabilities(&scores);
-            candidates.iter_mut().zip(shares).for_each(|(c, share)| c.probability = likelihood * share);
+            candidates.iter_mut().zip(shares).for_each(|(c, share)| c.probability = Some(likelihood * share));
         }
-        None => candidates.iter_mut().for_each(|c| c.probability = c.log_probability.exp()),
+        None => candidates.iter_mut().for_each(|c| c.probability = Some(c.log_probability.exp())),
     }
     candidates
 }
@@ -100,11 +99,11 @@ fn share_likelihood(found: Found, calibration: Option<&Calibration>) -> Vec<Cand
 /// Gives each candidate what is stated of it: those of `shared`, best first, their share as it turns out, any other its own likelihood, as the
 /// line leaves of it.
 fn restate(answer: &mut [Candidate], mut shared: Vec<Candidate>, scaling: PlattScaling) {
-    let held: f64 = shared.iter().map(|c| c.probability).sum();
+    let held: f64 = shared.iter().filter_map(|c| c.probability).sum();
     scaling.correct(&mut shared);
     let rest = if held < 1.0 { (1.0 - scaling.at(held)) / (1.0 - held) } else { 0.0 };
     for candidate in answer {
         let own = shared.iter().find(|c| c.config == candidate.config);
-        candidate.probability = own.map_or(rest * exp(candidate.log_probability), |own| own.probability);
+        candidate.probability = own.map_or(Some(rest * candidate.log_probability.exp()), |own| own.probability);
     }
 }

@@ -14,11 +14,9 @@ impl Predictor {
     /// nothing was shown for the device and the objective: whether it is less probable than what the model was found reliable at, or it lost too
     /// often on problems that are like this one; unmarked, it then loses more than [`LOSS`] no more often than [`RISK`].
     pub(crate) fn is_unsure(&self, problem: &Problem, query: &Query, candidates: &[Candidate]) -> bool {
-        let exceeds_risk =
-            |first: &Candidate| self.exceeds_risk((query.device, query.objective), first.probability, first.risk);
         !self.trained_on(query.device)
             || !self.beyond(problem).is_empty()
-            || candidates.first().is_some_and(exceeds_risk)
+            || candidates.first().is_some_and(|first| self.exceeds_risk(query, first))
     }
 
     /// Whether the first choice of an answer may stand unmeasured: it is not unsure, and nine tenths of the first choices on problems held out lost
@@ -29,15 +27,16 @@ impl Predictor {
         !prediction.candidates.is_empty() && !prediction.unsure && known.is_none_or(keeps)
     }
 
-    /// Whether an answer of which the first choice is so probable, and loses so probably, is unsure.
-    fn exceeds_risk(&self, (device, objective): (&Device, Objective), probability: f64, risk: f64) -> bool {
+    /// Whether an answer with this first choice is unsure. A first choice without a probability is.
+    fn exceeds_risk(&self, query: &Query, first: &Candidate) -> bool {
         let threshold = self.calibration.and_then(|c| c.threshold);
-        match self.held_out_result(device, objective) {
-            _ if !self.trained_on(device) => true,
-            Some(HeldOutResult { riskiest: Some(riskiest), .. }) => risk > *riskiest,
-            // what states no probability is unsure
-            Some(shown) => probability.is_nan() || probability < self.device_scaling(device).at(shown.least),
-            None => risk > RISK || threshold.is_some_and(|threshold| probability.is_nan() || probability < threshold),
+        let is_below = |least: f64| first.probability.is_none_or(|probability| probability < least);
+        let is_above = |most: f64| first.risk.is_some_and(|risk| risk > most);
+        match self.held_out_result(query.device, query.objective) {
+            _ if !self.trained_on(query.device) => true,
+            Some(HeldOutResult { riskiest: Some(riskiest), .. }) => is_above(*riskiest),
+            Some(shown) => is_below(self.device_scaling(query.device).at(shown.least)),
+            None => is_above(RISK) || threshold.is_some_and(is_below),
         }
     }
 
@@ -46,7 +45,7 @@ impl Predictor {
     pub fn top_prediction(&self, device: &Device, known: &ScoredProblem) -> Option<(TopPrediction, bool)> {
         let calibration = self.calibration?;
         let first = known.top_prediction(&calibration)?;
-        let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied());
+        let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied().flatten());
         let first = TopPrediction { probability: self.device_scaling(device).at(first.probability), ..first };
         let lossy = risk.is_some_and(|risk| risk > RISK);
         let improbable = calibration.threshold.is_some_and(|threshold| first.probability < threshold);

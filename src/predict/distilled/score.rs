@@ -57,7 +57,7 @@ impl Search<'_> {
     }
 
     /// Microseconds and joules by hidden state number `state` of `work.states`, at "finished".
-    pub(crate) fn costs(&self, state: usize, work: &mut Work) -> [f64; 2] {
+    pub(crate) fn costs(&self, state: usize, work: &mut Work) -> [Option<f64>; 2] {
         let d = self.network.d;
         self.network.costs(&work.states[state * d..][..d], &mut work.scores);
         self.featurizer.decode_costs(self.instance, [work.scores[0], work.scores[1]])

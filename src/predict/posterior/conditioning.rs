@@ -14,7 +14,6 @@ use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use seqtune_kernel::elementary::{cos, exp, ln};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Count, Objective, Problem};
 
@@ -108,8 +107,8 @@ impl Predictor {
         let least = self.least_us(problem, query.device);
         for candidate in &mut candidates {
             let is_measured = known.iter().any(|known| known.config == candidate.config);
-            if !is_measured && candidate.time_us < least {
-                candidate.time_us = least;
+            if !is_measured {
+                candidate.time_us = candidate.time_us.map(|us| us.max(least));
             }
         }
         Ok(self.prediction(query, candidates, unsure))
@@ -134,8 +133,8 @@ impl Predictor {
     /// slopes of an error model multiply: how far each config is from it in the logarithm of the predicted cost, and in the score.
     pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
         let log = |s: &Scored| {
-            let predicted = of.cost_of(Some(s.time_us), Some(s.joules)).unwrap_or(f64::NAN);
-            if predicted.is_finite() && predicted > 0.0 { ln(predicted) } else { 0.0 }
+            let predicted = of.cost_of(s.time_us, s.joules).filter(|cost| cost.is_finite() && *cost > 0.0);
+            predicted.map_or(0.0, f64::ln)
         };
         let pairs: Vec<[f64; 2]> = scored.iter().map(|s| [log(s), self.pooled_score(s)]).collect();
         let best = pairs.iter().copied().max_by(|a, b| a[1].total_cmp(&b[1])).unwrap_or_default();
@@ -255,19 +254,19 @@ impl Belief {
             let costs: Vec<f64> = (0..configs.len()).map(|i| self.objective(i, &|row| drawn[row])).collect();
             let at = (0..costs.len()).fold(0, |best, i| if costs[i] < costs[best] { i } else { best });
             best[at] += 1;
-            lossy += (exp(costs[at] - costs[order[0]]) < 1.0 - LOSS) as usize;
+            lossy += ((costs[at] - costs[order[0]]).exp() < 1.0 - LOSS) as usize;
         }
-        let quantity = |of: Objective, config: usize, else_: f64| {
-            let at = error_model.quantities.iter().position(|q| q.objective == of);
-            at.map_or(else_, |at| exp(self.rows[at * self.configs + config].mean))
+        let quantity = |of: Objective, config: usize| {
+            let at = error_model.quantities.iter().position(|q| q.objective == of)?;
+            Some(self.rows[at * self.configs + config].mean.exp())
         };
         let candidate = |at: usize| Candidate {
             config: configs[at].clone(),
             log_probability: scored[at].log_probability,
-            probability: best[at] as f64 / DRAWS as f64,
-            time_us: quantity(Objective::Time, at, scored[at].time_us),
-            joules: quantity(Objective::Energy, at, scored[at].joules),
-            risk: f64::NAN,
+            probability: Some(best[at] as f64 / DRAWS as f64),
+            time_us: quantity(Objective::Time, at).or(scored[at].time_us),
+            joules: quantity(Objective::Energy, at).or(scored[at].joules),
+            risk: None,
             measured: self.is_measured(at),
         };
         let mut rows: Vec<usize> = order.iter().copied().take(query.top).collect();
@@ -296,5 +295,5 @@ fn shifts(rows: &[Row], known: &[usize], factor: &[Vec<f64>], off: &[f64]) -> Ve
 /// A normal deviate (Box & Muller 1958).
 fn gauss(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (rng.random(), rng.random());
-    (-2.0 * ln(1.0 - u)).sqrt() * cos(std::f64::consts::TAU * v)
+    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }

@@ -10,7 +10,6 @@ use crate::features::featurizer::{Instance, number};
 use crate::numeric::softmax::softmax;
 use crate::trees::extra_trees::ExtraTrees;
 use bincode::{Decode, Encode};
-use seqtune_kernel::elementary::{self, exp, ln};
 use seqtune_kernel::limits::COMBINATIONS;
 use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, Objective};
 
@@ -45,13 +44,13 @@ pub struct CostNeighbours {
 pub struct TreeOpinion {
     /// The natural logarithms of how probably it is the best of those that are compared: by the values and by the lists; or by the mean of the neighbours and one by one.
     pub logs: [f64; 2],
-    /// How probably it loses more than [`LOSS`] beside the best of them; NaN without cost neighbours.
-    pub risk: f64,
+    /// How probably it loses more than [`LOSS`] beside the best of them; `None` without cost neighbours.
+    pub risk: Option<f64>,
 }
 
 impl TreeOpinion {
     /// Where there are no trees.
-    pub const NEUTRAL: TreeOpinion = TreeOpinion { logs: [0.0; 2], risk: f64::NAN };
+    pub const NEUTRAL: TreeOpinion = TreeOpinion { logs: [0.0; 2], risk: None };
 }
 
 /// How many numbers [`row`] has.
@@ -90,7 +89,7 @@ impl CostNeighbours {
     }
 
     /// Gives predicted costs of configs of one problem the shape of the mean profile; their geometric mean stays. Costs that are not known stay so.
-    pub fn reshape(&self, instance: &Instance, configs: &[Config], costs: &mut [&mut f64]) {
+    pub fn reshape(&self, instance: &Instance, configs: &[Config], costs: &mut [&mut Option<f64>]) {
         let kernel = &instance.space.kernel;
         let shares = self.forest.predict(&row(kernel, instance));
         let log = |config: &Config| {
@@ -98,9 +97,10 @@ impl CostNeighbours {
             shares.iter().zip(&self.costs).map(|(share, costs)| f64::from(share * costs[at])).sum()
         };
         let logs: Vec<f64> = configs.iter().map(log).collect();
-        let level = costs.iter().zip(&logs).map(|(cost, log)| ln(**cost) - log).sum::<f64>() / logs.len() as f64;
-        if level.is_finite() {
-            costs.iter_mut().zip(logs).for_each(|(cost, log)| **cost = exp(level + log));
+        let offsets = costs.iter().zip(&logs).map(|(cost, log)| Some(cost.as_ref()?.ln() - log));
+        let level = offsets.sum::<Option<f64>>().map(|sum| sum / logs.len() as f64);
+        if let Some(level) = level.filter(|level| level.is_finite()) {
+            costs.iter_mut().zip(logs).for_each(|(cost, log)| **cost = Some((level + log).exp()));
         }
     }
 
@@ -111,7 +111,7 @@ impl CostNeighbours {
         let shares = self.forest.predict(&row(kernel, instance));
         let asked: Vec<usize> = configs.iter().map(|config| combination(kernel, config)).collect();
         let (mut mean, mut best, mut risk) = (vec![0.0; asked.len()], vec![0.0; asked.len()], vec![0.0; asked.len()]);
-        let most = -elementary::ln(1.0 - LOSS);
+        let most = -(1.0 - LOSS).ln();
         for (share, costs) in shares.into_iter().map(f64::from).zip(&self.costs).filter(|(share, _)| *share > 0.0) {
             let costs: Vec<f64> = asked.iter().map(|at| f64::from(costs[*at])).collect();
             let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -123,9 +123,13 @@ impl CostNeighbours {
             }
         }
         let means: Vec<f64> = mean.into_iter().map(|mean| -mean / self.tau).collect();
-        let ln = |p: f64| elementary::ln(p.max(f64::MIN_POSITIVE));
+        let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
         let by_mean = softmax(&means, 1.0).into_iter();
-        by_mean.zip(best).zip(risk).map(|((m, b), risk)| TreeOpinion { logs: [ln(m), ln(b)], risk }).collect()
+        by_mean
+            .zip(best)
+            .zip(risk)
+            .map(|((m, b), risk)| TreeOpinion { logs: [ln(m), ln(b)], risk: Some(risk) })
+            .collect()
     }
 }
 
@@ -161,7 +165,10 @@ mod tests {
             let problem = kernel.problem(problem).unwrap();
             let instance = Instance::new(&kernel, &problem, &Device::described("A100").unwrap());
             let said = profiles.weigh(&instance, &configs);
-            (said.iter().map(|w| exp(w.logs[1])).collect::<Vec<_>>(), said.iter().map(|w| w.risk).collect::<Vec<_>>())
+            (
+                said.iter().map(|w| w.logs[1].exp()).collect::<Vec<_>>(),
+                said.iter().filter_map(|w| w.risk).collect::<Vec<_>>(),
+            )
         };
         let (chances, risks) = weigh("M=16");
         assert!(chances[0] > 0.99 && risks == [0.0, 1.0, 1.0], "{chances:?} {risks:?}");

@@ -45,7 +45,9 @@ impl Predictor {
         let budget = ((each as f64 - random) * problems.len() as f64).round() as usize;
         let mut pairs: Vec<(f64, usize, usize)> = Vec::new();
         for (problem, candidates) in found.iter().enumerate() {
-            pairs.extend(candidates.iter().enumerate().skip(1).map(|(at, c)| (c.probability, problem, at)));
+            pairs.extend(
+                candidates.iter().enumerate().skip(1).map(|(at, c)| (c.probability.unwrap_or(0.0), problem, at)),
+            );
         }
         pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         pairs.truncate(budget.saturating_sub(found.len()));

@@ -2,6 +2,7 @@
 
 use crate::confidence::opinion_pool::LogProbs;
 use seqtune_kernel::Config;
+use std::cmp::Ordering;
 
 /// A predicted config.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,25 +11,29 @@ pub struct Candidate {
     pub config: Config,
     /// Natural logarithm of the likelihood among all legal configs.
     pub log_probability: f64,
-    /// Probability that it is the best of all legal configs (`crate::confidence::stated_probability`); of a model without calibration, the likelihood. NaN where the
+    /// Probability that it is the best of all legal configs (`crate::confidence::stated_probability`); of a model without calibration, the likelihood. `None` where the
     /// beam was too narrow to state one.
-    pub probability: f64,
-    /// Predicted device time in microseconds; NaN where the model never saw a time.
-    pub time_us: f64,
-    /// Predicted joules per launch; NaN where the model never saw energy.
-    pub joules: f64,
+    pub probability: Option<f64>,
+    /// Predicted device time in microseconds; `None` where the model never saw a time.
+    pub time_us: Option<f64>,
+    /// Predicted joules per launch; `None` where the model never saw energy.
+    pub joules: Option<f64>,
     /// How probably it loses more than [`LOSS`](crate::confidence::calibration::LOSS), where the model knows that of the problem itself
-    /// ([`crate::posterior::cost_neighbours`]); else NaN.
-    pub risk: f64,
+    /// ([`crate::posterior::cost_neighbours`]).
+    pub risk: Option<f64>,
     /// Whether its cost was measured, not predicted.
     pub measured: bool,
 }
 
+/// Orders costs; unknown ones come last.
+pub(crate) fn by_cost(a: Option<f64>, b: Option<f64>) -> Ordering {
+    a.unwrap_or(f64::INFINITY).total_cmp(&b.unwrap_or(f64::INFINITY))
+}
+
 impl Candidate {
     /// A config of this likelihood with estimated microseconds and joules, and no probability yet.
-    pub(crate) fn estimated(config: Config, log_probability: f64, [time_us, joules]: [f64; 2]) -> Candidate {
-        let unknown = f64::NAN;
-        Candidate { config, log_probability, probability: unknown, time_us, joules, risk: unknown, measured: false }
+    pub(crate) fn estimated(config: Config, log_probability: f64, [time_us, joules]: [Option<f64>; 2]) -> Candidate {
+        Candidate { config, log_probability, probability: None, time_us, joules, risk: None, measured: false }
     }
 }
 
@@ -39,16 +44,16 @@ pub struct Scored {
     pub log_probability: f64,
     /// Positions where there was a choice, and whether the config's value was the most probable one there.
     pub steps: Vec<(usize, bool)>,
-    /// Predicted device time in microseconds; NaN where the model never saw a time.
-    pub time_us: f64,
-    /// Predicted joules per launch; NaN where the model never saw energy.
-    pub joules: f64,
+    /// Predicted device time in microseconds; `None` where the model never saw a time.
+    pub time_us: Option<f64>,
+    /// Predicted joules per launch; `None` where the model never saw energy.
+    pub joules: Option<f64>,
     /// The re-ranker's score: the logarithm of how probably it is the best of the configs that were scored with it; 0 where the model has none.
     pub rank: f64,
     /// The scores of the boosted trees of values and of lists, likewise; 0 where the model has none.
     pub trees: [f64; 2],
     /// As [`Candidate::risk`], among the configs that were scored with it.
-    pub risk: f64,
+    pub risk: Option<f64>,
 }
 
 impl Scored {
@@ -57,11 +62,11 @@ impl Scored {
         Scored {
             log_probability: 0.0,
             steps: Vec::new(),
-            time_us: f64::NAN,
-            joules: f64::NAN,
+            time_us: None,
+            joules: None,
             rank: 0.0,
             trees: [0.0; 2],
-            risk: f64::NAN,
+            risk: None,
         }
     }
 

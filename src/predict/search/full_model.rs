@@ -25,8 +25,8 @@ pub(crate) struct FullModel {
 /// A config with its estimated costs, to be changed.
 pub(crate) struct EstimateMut<'c> {
     pub(crate) config: &'c Config,
-    pub(crate) time_us: &'c mut f64,
-    pub(crate) joules: &'c mut f64,
+    pub(crate) time_us: &'c mut Option<f64>,
+    pub(crate) joules: &'c mut Option<f64>,
 }
 
 impl FullModel {

@@ -3,7 +3,7 @@
 use crate::posterior::conditioning::{MIN_BEAM_WIDTH, MeasuredConfig};
 use crate::prediction::Prediction;
 use crate::predictor::Predictor;
-use crate::search::candidate::Candidate;
+use crate::search::candidate::{Candidate, by_cost};
 use crate::search::query::Query;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
@@ -45,15 +45,15 @@ impl Predictor {
             let wide = Query { objective, top: query.width.max(MIN_BEAM_WIDTH), ..*query };
             let measured_answer = self.predict_measured(problem, &wide, known)?;
             unsure |= measured_answer.unsure;
-            let cost = |c: &&Candidate| objective.cost_of(Some(c.time_us), Some(c.joules)).unwrap_or(f64::NAN);
+            let cost = |c: &&Candidate| objective.cost_of(c.time_us, c.joules);
             let measured = measured_answer.candidates.iter().filter(|c| c.measured);
-            best_known.extend(measured.min_by(|a, b| cost(a).total_cmp(&cost(b))).cloned());
+            best_known.extend(measured.min_by(|a, b| by_cost(cost(a), cost(b))).cloned());
             join(&mut found, measured_answer.candidates);
         }
         let mut candidates = front(found);
         // what is known stands beside what is guessed to beat it
         join(&mut candidates, best_known);
-        candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us));
+        candidates.sort_by(|a, b| by_cost(a.time_us, b.time_us));
         Ok(self.prediction(query, candidates, unsure))
     }
 }
@@ -69,11 +69,11 @@ fn join(found: &mut Vec<Candidate>, more: Vec<Candidate>) {
 
 /// Those that no other beats in time and energy, by rising time.
 pub fn front(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.sort_by(|a, b| a.time_us.total_cmp(&b.time_us).then(a.joules.total_cmp(&b.joules)));
+    candidates.sort_by(|a, b| by_cost(a.time_us, b.time_us).then(by_cost(a.joules, b.joules)));
     let mut least = f64::INFINITY;
     candidates.retain(|c| {
-        let better = c.joules < least;
-        least = least.min(c.joules);
+        let better = c.joules.is_some_and(|joules| joules < least);
+        least = least.min(c.joules.unwrap_or(least));
         better
     });
     candidates
@@ -89,14 +89,14 @@ mod tests {
         let candidate = |(time_us, joules): (f64, f64)| Candidate {
             config: Config(Vec::new()),
             log_probability: 0.0,
-            probability: 1.0,
-            time_us,
-            joules,
-            risk: f64::NAN,
+            probability: Some(1.0),
+            time_us: Some(time_us),
+            joules: Some(joules),
+            risk: None,
             measured: false,
         };
         let found: Vec<(f64, f64)> =
-            front(points.into_iter().map(candidate).collect()).iter().map(|c| (c.time_us, c.joules)).collect();
+            front(points.into_iter().map(candidate).collect()).iter().filter_map(|c| c.time_us.zip(c.joules)).collect();
         assert_eq!(found, [(1.0, 5.0), (2.0, 2.0), (3.0, 1.0)]);
     }
 }

@@ -118,6 +118,6 @@ impl TreesInStep {
         let lists: Vec<f64> = self.lists.predict(&rows, columns).into_iter().map(f64::from).collect();
         let ln = |p: f64| elementary::ln(p.max(f64::MIN_POSITIVE));
         let pairs = softmax(&values, 1.0).into_iter().zip(softmax(&lists, 1.0));
-        pairs.map(|(v, l)| TreeOpinion { logs: [ln(v), ln(l)], risk: f64::NAN }).collect()
+        pairs.map(|(v, l)| TreeOpinion { logs: [ln(v), ln(l)], risk: None }).collect()
     }
 }

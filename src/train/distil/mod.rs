@@ -330,7 +330,7 @@ impl Distillation<'_> {
                 for (whole, indices) in divided {
                     let of = |predictor| said(predictor, self.table, &indices, Objective::Time, threads());
                     let (own, whole) = (of(&own)?, of(whole)?);
-                    losses.extend(own.iter().zip(&whole).map(|(s, w)| (s.first.lost, w.first.lost)));
+                    losses.extend(own.iter().zip(&whole).filter_map(|(s, w)| s.first.lost.zip(w.first.lost)));
                     all.extend(own);
                 }
                 small.meta.device_calibration.seen = trust_in_seen(&all);
@@ -370,7 +370,7 @@ impl Distillation<'_> {
 /// What the first choice loses; `None` of no configs.
 fn lost(known: &ScoredProblem, weights: &PoolWeights) -> Option<f64> {
     let scores = known.scores(weights);
-    Some(TopPrediction::from_scores(&scores, &scores, &known.costs)?.lost)
+    TopPrediction::from_scores(&scores, &scores, &known.costs)?.lost
 }
 
 fn threads() -> usize {

@@ -175,9 +175,8 @@ impl Teacher<'_> {
         }
         let heads = |i: usize| {
             let outcome = measured.and_then(|m| m.results.iter().find(|(c, _)| *c == configs[i])).map(|(_, o)| o);
-            let known = |measured: Option<f64>, said: f64| measured.or(Some(said).filter(|x| x.is_finite()));
-            let time = known(outcome.and_then(Outcome::time_us), scored[i].time_us);
-            self.featurizer.encode_costs(instance, time, known(outcome.and_then(Outcome::joules), scored[i].joules))
+            let time = outcome.and_then(Outcome::time_us).or(scored[i].time_us);
+            self.featurizer.encode_costs(instance, time, outcome.and_then(Outcome::joules).or(scored[i].joules))
         };
         let wanted =
             (0..configs.len()).map(|i| Wanted { config: configs[i].clone(), target: target[i], costs: heads(i) });

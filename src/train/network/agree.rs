@@ -45,7 +45,7 @@ pub fn score_by_libtorch(
     let scored = (0..log.len()).map(|i| {
         let [time_us, joules] = featurizer.decode_costs(&instance, [time[i], energy[i]]);
         let (log_probability, rank) = (log[i] as f64, rank[i] as f64);
-        Scored { log_probability, steps: Vec::new(), time_us, joules, rank, trees: [0.0; 2], risk: f64::NAN }
+        Scored { log_probability, steps: Vec::new(), time_us, joules, rank, trees: [0.0; 2], risk: None }
     });
     Ok(scored.collect())
 }
