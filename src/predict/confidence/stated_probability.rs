@@ -12,6 +12,7 @@ use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
 use seqtune_kernel::Problem;
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::Result;
 
 impl Predictor {
@@ -69,7 +70,7 @@ impl Predictor {
                 shared.into_iter().for_each(|shared| restate(&mut answer, shared, scaling));
             }
             None => {
-                answer.iter_mut().for_each(|candidate| candidate.probability = Some(candidate.log_probability.exp()));
+                answer.iter_mut().for_each(|candidate| candidate.probability = Some(exp(candidate.log_probability)));
                 scaling.correct(&mut answer);
             }
         }
@@ -91,7 +92,7 @@ fn share_likelihood(found: Found, calibration: Option<&Calibration>) -> Vec<Cand
             let shares = calibration.probabilities(&scores);
             candidates.iter_mut().zip(shares).for_each(|(c, share)| c.probability = Some(likelihood * share));
         }
-        None => candidates.iter_mut().for_each(|c| c.probability = Some(c.log_probability.exp())),
+        None => candidates.iter_mut().for_each(|c| c.probability = Some(exp(c.log_probability))),
     }
     candidates
 }
@@ -104,6 +105,6 @@ fn restate(answer: &mut [Candidate], mut shared: Vec<Candidate>, scaling: PlattS
     let rest = if held < 1.0 { (1.0 - scaling.at(held)) / (1.0 - held) } else { 0.0 };
     for candidate in answer {
         let own = shared.iter().find(|c| c.config == candidate.config);
-        candidate.probability = own.map_or(Some(rest * candidate.log_probability.exp()), |own| own.probability);
+        candidate.probability = own.map_or(Some(rest * exp(candidate.log_probability)), |own| own.probability);
     }
 }

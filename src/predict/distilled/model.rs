@@ -10,6 +10,7 @@ use crate::model::trained::Model;
 use crate::network::weights::NetworkWeights;
 use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Choice, Choices, Config, Objective, Problem};
@@ -58,7 +59,7 @@ impl DistilledModel {
         Ok(Found {
             candidates: (0..found).map(candidate).collect(),
             scores: beam.log.clone(),
-            likelihood: beam.log.iter().map(|log| log.exp()).sum(),
+            likelihood: beam.log.iter().map(|log| exp(*log)).sum(),
         })
     }
 

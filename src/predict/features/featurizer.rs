@@ -3,6 +3,7 @@
 use crate::features::input_feature::{InputFeature, Kind, Scale};
 use crate::features::vocabulary::{KernelVocab, OBJECTIVE, Vocab, is_late};
 use seqtune_kernel::Objective;
+use seqtune_kernel::elementary;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::expressions::Expr;
 use seqtune_kernel::kernel_toml::spec::FieldKind;
@@ -255,7 +256,7 @@ impl Featurizer {
     /// What the heads are to say of microseconds and joules; NaN for what is not known.
     pub fn encode_costs(&self, instance: &Instance, time_us: Option<f64>, joules: Option<f64>) -> [f32; 2] {
         let spell = |scale: &Option<Scale>, cost: Option<f64>| {
-            let per = cost.map_or(f64::NAN, |cost| (instance.flops / cost).ln());
+            let per = cost.map_or(f64::NAN, |cost| elementary::ln(instance.flops / cost));
             scale.as_ref().filter(|_| per.is_finite()).map_or(f32::NAN, |scale| scale.apply(per))
         };
         [spell(&self.vocab.rate, time_us), spell(&self.vocab.efficiency, joules)]
@@ -265,7 +266,7 @@ impl Featurizer {
     pub fn decode_costs(&self, instance: &Instance, encoded: [f32; 2]) -> [Option<f64>; 2] {
         let read = |scale: &Option<Scale>, encoded: f32| {
             let scale = scale.as_ref()?;
-            let cost = instance.flops / (encoded as f64 * scale.deviation + scale.mean).exp();
+            let cost = instance.flops / elementary::exp(encoded as f64 * scale.deviation + scale.mean);
             cost.is_finite().then_some(cost)
         };
         [read(&self.vocab.rate, encoded[0]), read(&self.vocab.efficiency, encoded[1])]
@@ -387,7 +388,7 @@ pub(crate) fn number(x: f64) -> f32 {
 
 fn numbers(kernel: &Kernel, fields: &[f64]) -> Vec<f64> {
     let fields = kernel.fields.iter().zip(fields);
-    fields.map(|(f, v)| if f.kind == FieldKind::Size { (v + 1.0).log2() } else { *v }).collect()
+    fields.map(|(f, v)| if f.kind == FieldKind::Size { elementary::log2(v + 1.0) } else { *v }).collect()
 }
 
 /// Sets the parameters of a prefix in slots.

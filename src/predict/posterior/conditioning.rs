@@ -14,6 +14,7 @@ use crate::search::candidate::{Candidate, Scored};
 use crate::search::query::Query;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::elementary::{cos, exp, ln};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Count, Objective, Problem};
 
@@ -95,7 +96,7 @@ impl Predictor {
             };
             for (i, x) in regressors.into_iter().enumerate() {
                 let mean = base + dot(&quantity.slopes, &x) + error_model.offset(at, &encodings[i]);
-                let measured = known.get(i).and_then(|known| known.cost(quantity.objective)).map(f64::ln);
+                let measured = known.get(i).and_then(|known| known.cost(quantity.objective)).map(ln);
                 rows.push(Row { mean, spread: error_model.spread(at, &encodings[i]), rest: quantity.rest, measured });
             }
             if at == parts[0] {
@@ -134,7 +135,7 @@ impl Predictor {
     pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
         let log = |s: &Scored| {
             let predicted = of.cost_of(s.time_us, s.joules).filter(|cost| cost.is_finite() && *cost > 0.0);
-            predicted.map_or(0.0, f64::ln)
+            predicted.map_or(0.0, ln)
         };
         let pairs: Vec<[f64; 2]> = scored.iter().map(|s| [log(s), self.pooled_score(s)]).collect();
         let best = pairs.iter().copied().max_by(|a, b| a[1].total_cmp(&b[1])).unwrap_or_default();
@@ -149,8 +150,7 @@ impl Predictor {
 
 /// The error model of learned problems that are like what was measured, where there is one.
 fn nearby(error_model: &ErrorModel, known: &[MeasuredConfig], encodings: &[Vec<f64>]) -> Option<ErrorModel> {
-    let of =
-        |quantity: usize, known: &MeasuredConfig| known.cost(error_model.quantities[quantity].objective).map(f64::ln);
+    let of = |quantity: usize, known: &MeasuredConfig| known.cost(error_model.quantities[quantity].objective).map(ln);
     let seen = (0..error_model.quantities.len()).flat_map(|quantity| {
         let measured = known.iter().zip(encodings);
         measured
@@ -254,11 +254,11 @@ impl Belief {
             let costs: Vec<f64> = (0..configs.len()).map(|i| self.objective(i, &|row| drawn[row])).collect();
             let at = (0..costs.len()).fold(0, |best, i| if costs[i] < costs[best] { i } else { best });
             best[at] += 1;
-            lossy += ((costs[at] - costs[order[0]]).exp() < 1.0 - LOSS) as usize;
+            lossy += (exp(costs[at] - costs[order[0]]) < 1.0 - LOSS) as usize;
         }
         let quantity = |of: Objective, config: usize| {
             let at = error_model.quantities.iter().position(|q| q.objective == of)?;
-            Some(self.rows[at * self.configs + config].mean.exp())
+            Some(exp(self.rows[at * self.configs + config].mean))
         };
         let candidate = |at: usize| Candidate {
             config: configs[at].clone(),
@@ -295,5 +295,5 @@ fn shifts(rows: &[Row], known: &[usize], factor: &[Vec<f64>], off: &[f64]) -> Ve
 /// A normal deviate (Box & Muller 1958).
 fn gauss(rng: &mut ChaCha8Rng) -> f64 {
     let (u, v): (f64, f64) = (rng.random(), rng.random());
-    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    (-2.0 * ln(1.0 - u)).sqrt() * cos(std::f64::consts::TAU * v)
 }

@@ -10,6 +10,7 @@ use crate::features::featurizer::{Instance, number};
 use crate::numeric::softmax::softmax;
 use crate::trees::extra_trees::ExtraTrees;
 use bincode::{Decode, Encode};
+use seqtune_kernel::elementary::{self, exp, ln};
 use seqtune_kernel::limits::COMBINATIONS;
 use seqtune_kernel::{Config, Kernel, LIMIT_NAMES, Objective};
 
@@ -97,10 +98,10 @@ impl CostNeighbours {
             shares.iter().zip(&self.costs).map(|(share, costs)| f64::from(share * costs[at])).sum()
         };
         let logs: Vec<f64> = configs.iter().map(log).collect();
-        let offsets = costs.iter().zip(&logs).map(|(cost, log)| Some(cost.as_ref()?.ln() - log));
+        let offsets = costs.iter().zip(&logs).map(|(cost, log)| Some(ln((**cost)?) - log));
         let level = offsets.sum::<Option<f64>>().map(|sum| sum / logs.len() as f64);
         if let Some(level) = level.filter(|level| level.is_finite()) {
-            costs.iter_mut().zip(logs).for_each(|(cost, log)| **cost = Some((level + log).exp()));
+            costs.iter_mut().zip(logs).for_each(|(cost, log)| **cost = Some(exp(level + log)));
         }
     }
 
@@ -111,7 +112,7 @@ impl CostNeighbours {
         let shares = self.forest.predict(&row(kernel, instance));
         let asked: Vec<usize> = configs.iter().map(|config| combination(kernel, config)).collect();
         let (mut mean, mut best, mut risk) = (vec![0.0; asked.len()], vec![0.0; asked.len()], vec![0.0; asked.len()]);
-        let most = -(1.0 - LOSS).ln();
+        let most = -elementary::ln(1.0 - LOSS);
         for (share, costs) in shares.into_iter().map(f64::from).zip(&self.costs).filter(|(share, _)| *share > 0.0) {
             let costs: Vec<f64> = asked.iter().map(|at| f64::from(costs[*at])).collect();
             let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -123,7 +124,7 @@ impl CostNeighbours {
             }
         }
         let means: Vec<f64> = mean.into_iter().map(|mean| -mean / self.tau).collect();
-        let ln = |p: f64| p.max(f64::MIN_POSITIVE).ln();
+        let ln = |p: f64| elementary::ln(p.max(f64::MIN_POSITIVE));
         let by_mean = softmax(&means, 1.0).into_iter();
         by_mean
             .zip(best)
@@ -166,7 +167,7 @@ mod tests {
             let instance = Instance::new(&kernel, &problem, &Device::described("A100").unwrap());
             let said = profiles.weigh(&instance, &configs);
             (
-                said.iter().map(|w| w.logs[1].exp()).collect::<Vec<_>>(),
+                said.iter().map(|w| exp(w.logs[1])).collect::<Vec<_>>(),
                 said.iter().filter_map(|w| w.risk).collect::<Vec<_>>(),
             )
         };

@@ -11,6 +11,7 @@ use crate::search::candidate::{Candidate, Scored};
 use crate::search::decoder::{BeamOptions, Searched};
 use crate::search::full_model::{EstimateMut, FullModel};
 use crate::search::query::Query;
+use seqtune_kernel::elementary::exp;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{on_threads, run_in_pool};
 use seqtune_kernel::{Config, Objective, Problem};
@@ -63,7 +64,7 @@ impl FullModel {
         self.reshape(instance, estimates);
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         Found {
-            likelihood: beam.iter().map(|h| h.log_probability.exp()).sum(),
+            likelihood: beam.iter().map(|h| exp(h.log_probability)).sum(),
             scores: ranked.iter().map(|(score, _)| *score).collect(),
             candidates: ranked.into_iter().take(query.top).map(|(_, candidate)| candidate).collect(),
         }
