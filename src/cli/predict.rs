@@ -5,7 +5,7 @@ use seqtune_console::inputs::ModelAndProblems;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_kernel::Objective;
-use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::error::{Error, Result, input, quoted};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, listed};
@@ -69,6 +69,12 @@ pub struct Args {
     /// Form of the model to use
     #[arg(long, value_parser = seqtune_console::value_parsers::quality(), default_value_t = Quality::Auto)]
     quality: Quality,
+    /// Answer by the model with this digest alone
+    ///
+    /// The digest is 16 hexadecimal digits, which `check` prints and each answer in JSON carries. The same file answers with the same
+    /// bytes on every host.
+    #[arg(long, value_name = "DIGEST")]
+    expect: Option<String>,
     /// Print one JSON object per problem
     #[arg(long)]
     json: bool,
@@ -78,6 +84,7 @@ pub fn run(args: Args) -> Result<()> {
     let (named, words) = args.asked.split()?;
     let kernel = seqtune_console::inputs::kernel(&named)?;
     let model = Model::load_as(&args.asked.model, &kernel.name, args.quality)?;
+    expect(&model, args.expect.as_deref())?;
     // never freed: the program ends with its answers, and freeing takes a twentieth of the time to the first of them
     let (model, predictor): (&Model, &Predictor) = {
         let predictor = Predictor::new(&kernel, &model)?;
@@ -100,7 +107,7 @@ pub fn run(args: Args) -> Result<()> {
     let on = (&device, &grounds);
     let shown = predictor.held_out_result(&device, args.objective);
     let (objective, measured) = (args.objective, !args.measured.is_empty());
-    let say = Printer { predictor, on, objective, json: args.json, cover, measured, shown };
+    let say = Printer { predictor, on, objective, json: args.json, cover, measured, shown, digest: model.digest() };
     let threads = args.threads.unwrap_or_else(cores);
     let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
     match (measured, args.pareto) {
@@ -113,6 +120,20 @@ pub fn run(args: Args) -> Result<()> {
         said(&args, model);
     }
     Ok(())
+}
+
+/// Refuses a model of another digest than is wanted.
+fn expect(model: &Model, wanted: Option<&str>) -> Result<()> {
+    let found = model.digest();
+    match wanted {
+        Some(wanted) if wanted != found => {
+            let wanted = quoted(wanted);
+            Err(Error::Mismatch(format!(
+                "--expect: the model's digest is {found}, not {wanted}; name the file that it belongs to"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What was measured on a device: what another one did says nothing of its times.
@@ -209,6 +230,8 @@ struct Printer<'a> {
     measured: bool,
     /// What was shown of the model for such questions.
     shown: Option<&'a HeldOutResult>,
+    /// Digest of the model.
+    digest: String,
 }
 
 impl Printer<'_> {
@@ -309,7 +332,7 @@ impl Printer<'_> {
             let mut answer = serde_json::json!({
                 "problem": problem, "device": device.name, "device_learned": grounds.is_learned,
                 "learned_on": grounds.learned_on, "predictions": list, "unsure": unsure,
-                "by": by(*engine), "shown": self.shown,
+                "by": by(*engine), "shown": self.shown, "model": self.digest, "seqtune": env!("CARGO_PKG_VERSION"),
             });
             if !beyond.is_empty() {
                 answer["beyond"] = beyond.into();

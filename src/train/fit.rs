@@ -208,6 +208,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
         weights: tensors::to_arrays(&weights)?,
         trees: prepared.trees.into_iter().map(Arc::new).collect(),
         neighbours: profiles::fit(plan, false)?,
+        checksum: None,
     })
 }
 

@@ -84,7 +84,7 @@ impl<'a> Plan<'a> {
 
     /// What tells the model to go on from.
     pub fn parent(&self) -> Option<String> {
-        self.from.map(Model::digest)
+        self.from.map(Model::training_digest)
     }
 
     /// Temperature of the target that the decoder is trained towards; `None` for the best config alone.

@@ -109,5 +109,5 @@ pub fn model(kernel: &Kernel, rng: &mut ChaCha8Rng) -> Model {
     };
     let weights: Weights = shapes(&TOY.hparams, &vocab, false).into_iter().map(array).collect();
     let meta = Meta { vocab, calibration: None, ..TOY.clone() };
-    Model { meta, weights, trees: Vec::new(), neighbours: Vec::new() }
+    Model { meta, weights, trees: Vec::new(), neighbours: Vec::new(), checksum: None }
 }

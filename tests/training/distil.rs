@@ -44,11 +44,11 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
     };
     let small = distil(&model, None, &corpus, &options(200), folder.path(), &mut told).unwrap();
     assert!(asked > 60, "{asked}");
-    assert_eq!(small.meta.parent, Some(model.digest()));
+    assert_eq!(small.meta.parent, Some(model.training_digest()));
     let level = small.meta.distilled.unwrap();
     assert!(level.problems > 2 && level.behind < 0.1, "{level:?}");
     let read = Model::load_as(folder.path(), &kernel.name, Quality::Fast).unwrap();
-    assert_eq!(read.digest(), small.digest());
+    assert_eq!(read.training_digest(), small.training_digest());
     assert!(Model::load_as(folder.path(), &kernel.name, Quality::Best).unwrap().meta.distilled.is_none());
 
     // as it was trained: the same numbers by libtorch

@@ -99,7 +99,7 @@ fn what_was_measured_since_is_learned_without_forgetting() {
     let corpus = [(kernel.clone(), all)];
     let second = refine(&first, &corpus, &whole(10), &place("b"), Existing::Keep, &mut |_| {}).unwrap();
     assert_eq!(second.meta.vocab, first.meta.vocab);
-    assert_eq!(second.meta.parent, Some(first.digest()));
+    assert_eq!(second.meta.parent, Some(first.training_digest()));
     let lost = |model: &Model, large: bool| {
         let predictor = Predictor::new(&kernel, model).unwrap();
         let (mut sum, mut count) = (0.0, 0.0);

@@ -27,7 +27,7 @@ fn small(seed: u64) -> Model {
     let weights = prefix::shapes(&hparams, &whole.meta.vocab).into_iter().map(&mut draw).collect();
     let level = Comparison { behind: 0.0, error: 0.0, problems: 9 };
     let meta = Meta { hparams, members: 1, distilled: Some(level), calibration: None, ..whole.meta };
-    Model { meta, weights, trees: Vec::new(), neighbours: Vec::new() }
+    Model { meta, weights, trees: Vec::new(), neighbours: Vec::new(), checksum: None }
 }
 
 struct Subject {

@@ -201,6 +201,8 @@ pub struct Decoded {
     pub neighbours: Vec<Arc<CostNeighbours>>,
     /// Metadata as text.
     pub meta: HashMap<String, String>,
+    /// Checksum of the bytes, in 64 hexadecimal digits.
+    pub checksum: String,
 }
 
 /// The inverse of [`encode`].
@@ -222,7 +224,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded> {
         return input("it was changed since it was written, or is damaged; fetch or train it again");
     };
     let neighbours = neighbours.map(unpacked).transpose()?.unwrap_or_default();
-    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), neighbours, meta })
+    let checksum = meta.get(CHECKSUM).cloned().unwrap_or_default();
+    Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), neighbours, meta, checksum })
 }
 
 /// The weights of a file in single precision.

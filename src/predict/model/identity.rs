@@ -22,8 +22,14 @@ impl Model {
         }
     }
 
-    /// What tells it from others, in 16 hexadecimal digits: of its data, settings and scores.
+    /// What tells a model's file from others, in 16 hexadecimal digits: the beginning of its checksum. The same file gives the same answers
+    /// on every host. A model that was not read from a file has that of its training.
     pub fn digest(&self) -> String {
+        self.checksum.as_deref().and_then(|sum| sum.get(..16)).map_or_else(|| self.training_digest(), String::from)
+    }
+
+    /// What tells a training from others, in 16 hexadecimal digits: of its data, settings and scores. All forms of a model have it in common.
+    pub fn training_digest(&self) -> String {
         let Meta { data, scores, parent, .. } = &self.meta;
         let all = [data.canonical(), self.meta.trained_as().canonical(), parent.canonical(), scores.canonical()];
         hex(&Sha256::digest(all.join(" "))[..8])

@@ -183,6 +183,8 @@ pub struct Model {
     pub trees: Vec<Arc<Trees>>,
     /// In spaces of few combinations: for each kernel and objective, what answers in the place of the trees.
     pub neighbours: Vec<Arc<CostNeighbours>>,
+    /// Checksum of the file that it was read from, in 64 hexadecimal digits; `None` of a model that was just made.
+    pub checksum: Option<String>,
 }
 
 impl Model {
@@ -367,11 +369,11 @@ impl Model {
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         let whole = || {
             metadata(bytes).and_then(|meta| Meta::refuse_older(&meta))?;
-            let Decoded { weights, trees, neighbours, meta } = decode(bytes)?;
+            let Decoded { weights, trees, neighbours, meta, checksum } = decode(bytes)?;
             let meta = Meta::parse(&meta)?;
             shapes::check(&meta.hparams, &meta.vocab, meta.members, meta.distilled.is_some(), &weights)
                 .map_err(|e| e.at("its weights; fetch or train it again"))?;
-            Ok(Model { meta, weights, trees, neighbours })
+            Ok(Model { meta, weights, trees, neighbours, checksum: Some(checksum) })
         };
         whole().map_err(|e: Error| e.or_kind(Error::Model))
     }

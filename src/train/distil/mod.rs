@@ -169,7 +169,7 @@ pub fn distil(
     let made = Distillation { model, plan, kernel, table, featurizer, whole, options, recipe };
     let checkpoint = Checkpoint {
         path: folder.join("checkpoint-distilled.safetensors"),
-        key: checkpoint_key(&model.digest(), &recipe, options.seed, refined.map(Model::digest)),
+        key: checkpoint_key(&model.training_digest(), &recipe, options.seed, refined.map(Model::training_digest)),
     };
     let small = made.train(&checkpoint, told)?;
     small.save(folder)?;
@@ -190,7 +190,7 @@ pub fn kept(model: &Model, corpus: &[(Kernel, Table)], options: &Options, folder
     let file = Model::small_file(folder);
     if file.is_file() {
         let small = Model::load(&file)?;
-        if small.meta.parent.as_ref() == Some(&model.digest()) && small.meta.command == options.command {
+        if small.meta.parent.as_ref() == Some(&model.training_digest()) && small.meta.command == options.command {
             return Ok(small);
         }
     }
@@ -279,7 +279,7 @@ impl Distillation<'_> {
             split,
             data,
             settings,
-            parent: Some(self.model.digest()),
+            parent: Some(self.model.training_digest()),
             scores: [("validation divergence (nats)".to_string(), nats)].into(),
             calibration: None,
             device_calibration: DeviceCalibration::default(),
@@ -292,7 +292,7 @@ impl Distillation<'_> {
             tool: env!("CARGO_PKG_VERSION").into(),
             date: today(),
         };
-        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new(), neighbours: Vec::new() })
+        Ok(Model { meta, weights: to_arrays(&weights)?, trees: Vec::new(), neighbours: Vec::new(), checksum: None })
     }
 
     /// Lessons of what was measured or tuned, by one target whatever is trained towards.
