@@ -6,6 +6,7 @@
 //! The line holds for the first choice and for the first few together: it is learned of where in the ranking the best config stood.
 
 use crate::confidence::calibration::{BestRank, TopPrediction, log_odds, logistic};
+use crate::numeric::newton::{Derivatives, Newton, newton2};
 use crate::search::candidate::Candidate;
 use seqtune_kernel::Device;
 use seqtune_kernel::elementary;
@@ -55,10 +56,9 @@ impl PlattScaling {
     /// offset are held to those of `prior`, each as strongly as `4 * held` problems would. Learned towards the targets of Platt (1999), as if
     /// one more had been right and one wrong: a dozen problems that were all right make nothing certain.
     pub fn fit(firsts: &[TopPrediction], prior: PlattScaling, held: [f64; 2]) -> PlattScaling {
-        let PlattScaling { mut slope, mut offset } = prior;
         let right = firsts.iter().filter(|first| first.best).count() as f64;
         let targets = [1.0 / (firsts.len() as f64 - right + 2.0), (right + 1.0) / (right + 2.0)];
-        for _ in 0..60 {
+        let derivatives = |[slope, offset]: [f64; 2]| {
             let mut g = [held[0] * (slope - prior.slope), held[1] * (offset - prior.offset)];
             let mut h = [held[0], 0.0, held[1]];
             for first in firsts {
@@ -68,12 +68,10 @@ impl PlattScaling {
                 g = [g[0] + error * x, g[1] + error];
                 h = [h[0] + weight * x * x, h[1] + weight * x, h[2] + weight];
             }
-            let determinant = h[0] * h[2] - h[1] * h[1];
-            let step = [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
-            // far from the best line the curvature misleads
-            slope -= step[0].clamp(-0.5, 0.5);
-            offset -= step[1].clamp(-0.5, 0.5);
-        }
+            Derivatives { gradient: g, hessian: h }
+        };
+        let how = Newton { steps: 60, longest: [0.5, 0.5], least: [f64::NEG_INFINITY; 2] };
+        let [slope, offset] = newton2([prior.slope, prior.offset], how, derivatives);
         match slope.is_finite() && offset.is_finite() && slope > 0.0 {
             true => PlattScaling { slope, offset },
             false => prior,
@@ -83,8 +81,7 @@ impl PlattScaling {
     /// The line under which the places where best configs stood are most probable, held to `prior` as strongly as [`PlattScaling::fit`] holds it:
     /// maximum likelihood of a logistic distribution that is known by intervals, which has one maximum, by Newton's method.
     pub fn fit_best_ranks(ranks: &[BestRank], prior: PlattScaling, held: [f64; 2]) -> PlattScaling {
-        let PlattScaling { mut slope, mut offset } = prior;
-        for _ in 0..200 {
+        let derivatives = |[slope, offset]: [f64; 2]| {
             let mut g = [held[0] * (slope - prior.slope), held[1] * (offset - prior.offset)];
             let mut h = [held[0], 0.0, held[1]];
             for rank in ranks {
@@ -103,12 +100,10 @@ impl PlattScaling {
                 h[1] += first[0] * first[1] - second[1];
                 h[2] += first[1] * first[1] - second[2];
             }
-            let determinant = (h[0] * h[2] - h[1] * h[1]).max(1e-12);
-            let step = [(h[2] * g[0] - h[1] * g[1]) / determinant, (h[0] * g[1] - h[1] * g[0]) / determinant];
-            // far from the best line the curvature misleads
-            slope = (slope - step[0].clamp(-0.2, 0.2)).max(0.02);
-            offset -= step[1].clamp(-0.5, 0.5);
-        }
+            Derivatives { gradient: g, hessian: h }
+        };
+        let how = Newton { steps: 200, longest: [0.2, 0.5], least: [0.02, f64::NEG_INFINITY] };
+        let [slope, offset] = newton2([prior.slope, prior.offset], how, derivatives);
         match slope.is_finite() && offset.is_finite() {
             true => PlattScaling { slope, offset },
             false => prior,

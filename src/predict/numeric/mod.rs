@@ -1,4 +1,5 @@
 //! Numerical routines that several parts share.
 
 pub mod linear;
+pub mod newton;
 pub mod softmax;
