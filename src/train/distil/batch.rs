@@ -1,10 +1,10 @@
 //! Lessons of several problems as tensors.
 //!
-//! Letters of the shapes: B problems, R configs of each, N = B R, M nodes in all, V tokens of the kernel, C numbers of its late features. Nodes
+//! Letters of the shapes: B problems, R configs of each, N = B R, T steps of the longest, and those of [`crate::distil::network`]. Nodes
 //! stand in the order of their positions, so that those which are asked for the same parameter are neighbours.
 
 use crate::distil::lesson::Lesson;
-use crate::distil::network::Student;
+use crate::distil::network::{Inputs, Student};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -27,18 +27,8 @@ pub struct Group {
 
 /// A batch of lessons.
 pub struct Batch {
-    /// (B, numbers)
-    pub source: Tensor,
-    /// Index of the problem of each node: (M).
-    pub problems: Tensor,
-    /// 1 for each token of the prefix: (M, V).
-    pub tokens: Tensor,
-    /// Tokens of the kernel in the vocabulary: (V).
-    pub vocabulary: Tensor,
-    /// Encoding of what the prefix decides: (M, C).
-    pub features: Tensor,
-    /// Parameter that is asked for, in the vocabulary: (M).
-    pub positions: Tensor,
+    /// What the network reads.
+    pub inputs: Inputs,
     /// All nodes but the finished ones.
     pub groups: Vec<Group>,
     /// Share of the target of each score of all groups; `None` where the target is of configs.
@@ -212,12 +202,14 @@ impl Batch {
         let target: Vec<f32> = drawn.iter().flatten().map(|(_, share)| *share).collect();
         let encoded = Encoded::new(featurizer, &nodes, &values);
         Batch {
-            source: shaped(&source, &[b, source.len() / b]),
-            problems: shaped(&nodes.iter().map(|p| p.problem as i64).collect::<Vec<_>>(), &[nodes.len()]),
-            tokens: shaped(&encoded.tokens, &[nodes.len(), values.iter().sum()]),
-            vocabulary: vocabulary(featurizer),
-            features: shaped(&encoded.features, &[nodes.len(), featurizer.choice_width()]),
-            positions: shaped(&encoded.positions, &[nodes.len()]),
+            inputs: Inputs {
+                source: shaped(&source, &[b, source.len() / b]),
+                problems: shaped(&nodes.iter().map(|p| p.problem as i64).collect::<Vec<_>>(), &[nodes.len()]),
+                tokens: shaped(&encoded.tokens, &[nodes.len(), values.iter().sum()]),
+                vocabulary: vocabulary(featurizer),
+                features: shaped(&encoded.features, &[nodes.len(), featurizer.choice_width()]),
+                positions: shaped(&encoded.positions, &[nodes.len()]),
+            },
             groups,
             shares,
             finished: (nodes.len() - first) as i64,
@@ -233,7 +225,7 @@ impl Batch {
 
     /// What a network answers.
     pub fn forward(&self, net: &Student, kernel: usize) -> Answers {
-        let states = net.states(self, kernel); // (M, D)
+        let states = net.states(&self.inputs, kernel); // (M, D)
         // by position, the finished ones last
         let counts: Vec<i64> = self.groups.iter().map(|group| group.count).chain([self.finished]).collect();
         let parts = states.split_with_sizes(&counts, 0);

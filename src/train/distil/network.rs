@@ -1,12 +1,28 @@
-//! The small decoder in libtorch; see [`seqtune_predict::network::prefix`] for what it is. Letters of the shapes as in [`crate::distil::batch`], D
-//! the width.
+//! The small decoder in libtorch; see [`seqtune_predict::network::prefix`] for what it is.
+//!
+//! Letters of the shapes: B problems, M nodes in all, V tokens of the kernel, C numbers of its late features, D the width.
 
-use crate::distil::batch::Batch;
 use crate::network::layers::{FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Hparams;
 use tch::{Kind, Tensor};
+
+/// What the network reads: problems, and nodes that are prefixes of their configs.
+pub struct Inputs {
+    /// Encoded problems: (B, numbers).
+    pub source: Tensor,
+    /// Index of the problem of each node: (M).
+    pub problems: Tensor,
+    /// 1 for each token of the prefix: (M, V).
+    pub tokens: Tensor,
+    /// Tokens of the kernel in the vocabulary: (V).
+    pub vocabulary: Tensor,
+    /// Encoding of what the prefix decides: (M, C).
+    pub features: Tensor,
+    /// Parameter that is asked for, in the vocabulary: (M).
+    pub positions: Tensor,
+}
 
 /// A block of the decoder: x + down(relu(up(norm(x)))).
 struct Block {
@@ -84,12 +100,12 @@ impl Student {
     }
 
     /// Hidden states of all nodes: (M, D).
-    pub fn states(&self, batch: &Batch, kernel: usize) -> Tensor {
-        let problem = self.problem.forward(&self.encode(&batch.source, kernel)); // (B, D)
-        let mut x = problem.index_select(0, &batch.problems)
-            + self.positions.index_select(0, &batch.positions)
-            + batch.tokens.matmul(&self.tokens.index_select(0, &batch.vocabulary))
-            + self.features[kernel].forward(&batch.features);
+    pub fn states(&self, inputs: &Inputs, kernel: usize) -> Tensor {
+        let problem = self.problem.forward(&self.encode(&inputs.source, kernel)); // (B, D)
+        let mut x = problem.index_select(0, &inputs.problems)
+            + self.positions.index_select(0, &inputs.positions)
+            + inputs.tokens.matmul(&self.tokens.index_select(0, &inputs.vocabulary))
+            + self.features[kernel].forward(&inputs.features);
         for Block { norm, up, down } in &self.blocks {
             x = &x + down.forward(&up.forward(&norm.forward(&x)).relu());
         }
