@@ -75,7 +75,7 @@ fn expand(tree: &str, prefix: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Statements that begin with `use` or `pub use`: whether they re-export, and their trees.
+/// Statements that begin with `use` or `pub use`, also within functions: whether they re-export, and their trees.
 fn uses(code: &str) -> Vec<(bool, String)> {
     let mut found = Vec::new();
     let mut rest = code;
@@ -83,38 +83,36 @@ fn uses(code: &str) -> Vec<(bool, String)> {
         let before = rest[..at].rsplit('\n').next().unwrap_or_default().trim();
         let statement = rest[at + 4..].split(';').next().unwrap_or_default().to_string();
         rest = &rest[at + 4..];
-        if before.is_empty() || before.starts_with("pub") && !before.contains(' ') {
-            found.push((before.starts_with("pub"), statement));
+        let is_public = is_visibility(before);
+        if is_public || before.is_empty() || before.ends_with(['{', '}', ';']) {
+            found.push((is_public, statement));
         }
     }
     found
 }
 
+/// Whether a text is `pub`, `pub(crate)` or the like.
+fn is_visibility(text: &str) -> bool {
+    text == "pub" || text.starts_with("pub(") && text.ends_with(')') && text.matches('(').count() == 1
+}
+
 /// `path` as it is seen from `module`, from the root; `None` where it is of another crate.
 fn absolute(path: &str, module: &str, package: &Package) -> Option<String> {
-    let mut segments: Vec<&str> = path.split("::").collect();
+    let segments: Vec<&str> = path.split("::").collect();
     let mut base: Vec<&str> = module.split("::").filter(|s| !s.is_empty()).collect();
-    match segments[0] {
-        "crate" => base.clear(),
-        "self" => {}
-        "super" => {
-            while segments.first() == Some(&"super") {
-                base.pop();
-                segments.remove(0);
-            }
-            base.extend(&segments);
-            return Some(base.join("::"));
-        }
-        child => {
-            let own = if module.is_empty() { child.to_string() } else { format!("{module}::{child}") };
-            if !package.files.contains_key(&own) {
-                return None;
-            }
-            base.extend(&segments);
-            return Some(base.join("::"));
+    let leading = segments.iter().take_while(|s| ["crate", "self", "super"].contains(*s)).count();
+    for segment in &segments[..leading] {
+        match *segment {
+            "crate" => base.clear(),
+            "super" => drop(base.pop()),
+            _ => {}
         }
     }
-    base.extend(&segments[1..]);
+    if leading == 0 {
+        let own = if module.is_empty() { segments[0].to_string() } else { format!("{module}::{}", segments[0]) };
+        package.files.get(&own)?;
+    }
+    base.extend(&segments[leading..]);
     Some(base.join("::"))
 }
 
@@ -123,7 +121,10 @@ fn definer(path: &str, package: &Package, exports: &BTreeMap<String, String>) ->
     let mut path = path.to_string();
     for _ in 0..8 {
         let segments: Vec<&str> = path.split("::").collect();
-        let known = (1..=segments.len()).rev().find_map(|n| exports.get(&segments[..n].join("::")).map(|to| (n, to)));
+        // a function may have the name of its module, in which paths go on
+        let is_module = |n: usize| n < segments.len() && package.files.contains_key(&segments[..n].join("::"));
+        let known = (1..=segments.len()).rev().filter(|n| !is_module(*n));
+        let known = known.into_iter().find_map(|n| exports.get(&segments[..n].join("::")).map(|to| (n, to)));
         match known {
             Some((n, to)) if *to != path => path = [&[to.as_str()], &segments[n..]].concat().join("::"),
             _ => break,
@@ -134,8 +135,8 @@ fn definer(path: &str, package: &Package, exports: &BTreeMap<String, String>) ->
     module.into_iter().find(|m| package.files.contains_key(m)).unwrap_or_default()
 }
 
-/// Paths beside `use` that begin with `crate::`, `super::` or a child module.
-fn inline(code: &str, module: &str, package: &Package) -> Vec<String> {
+/// Paths beside `use` that begin with `crate::`, `super::`, a child module or a name of `imported`, which holds absolute paths.
+fn inline(code: &str, module: &str, package: &Package, imported: &[String]) -> Vec<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
     for (at, _) in code.match_indices("::") {
@@ -144,7 +145,13 @@ fn inline(code: &str, module: &str, package: &Package) -> Vec<String> {
             continue;
         }
         let end = code[at..].find(|c: char| !is_word(c) && c != ':').map_or(code.len(), |i| at + i);
-        found.extend(absolute(code[start..end].trim_end_matches(':'), module, package));
+        let path = code[start..end].trim_end_matches(':');
+        let behind_import = || {
+            let (first, rest) = path.split_once("::")?;
+            let whole = imported.iter().find(|whole| whole.rsplit("::").next() == Some(first))?;
+            Some(format!("{whole}::{rest}"))
+        };
+        found.extend(absolute(path, module, package).or_else(behind_import));
     }
     found
 }
@@ -155,7 +162,7 @@ fn without_uses(code: &str) -> String {
     let mut inside = false;
     for line in code.lines() {
         let start = line.trim_start();
-        let start = start.strip_prefix("pub ").unwrap_or(start);
+        let start = start.split_once(' ').filter(|(first, _)| is_visibility(first)).map_or(start, |(_, rest)| rest);
         inside |= start.starts_with("use ") || start.starts_with("mod ") && start.ends_with(';');
         if !inside {
             own += line;
@@ -196,7 +203,7 @@ pub fn graph(package: &Package) -> Graph {
         statements.iter().filter(|(public, _)| *public).for_each(|(_, tree)| expand(tree, "", &mut handed));
         paths.extend(handed.into_iter().filter(|path| names(&own, path.rsplit("::").next().unwrap_or_default())));
         let mut absolute: Vec<String> = paths.iter().filter_map(|p| absolute(p, module, package)).collect();
-        absolute.extend(inline(&own, module, package));
+        absolute.extend(inline(&own, module, package, &absolute));
         let imported = absolute.iter().map(|path| definer(path, package, &exports)).filter(|m| m != module);
         graph.insert(module.clone(), imported.collect());
     }

@@ -55,6 +55,39 @@ fn a_circle_that_is_planted_is_found() {
 }
 
 #[test]
+fn a_circle_within_a_folder_is_found_however_it_is_written() {
+    let file = |module: &str, text: &str| (module.to_string(), text.to_string());
+    // a function that the crate hands on has the name of its folder
+    let sound = [
+        file("", "pub mod deep;\npub use deep::deep;\n"),
+        file("deep", "pub mod inner;\nmod other;\npub fn deep() {\n    other::g()\n}\n"),
+        file("deep::other", "pub(crate) fn g() {}\npub struct Thing;\n"),
+        file("deep::inner", "pub(crate) mod one;\nmod two;\n"),
+        file("deep::inner::one", "use crate::deep::inner::two::Two;\npub struct One(Two);\n"),
+        file("deep::inner::two", "use super::super::other::Thing;\npub struct Two(Thing);\n"),
+    ];
+    let package = |files: [(String, String); 6]| Package { name: "planted".into(), files: BTreeMap::from(files) };
+    assert_eq!(circles(&graph(&package(sound.clone()))), Vec::<String>::new());
+    for (module, planted) in [
+        ("deep::inner::two", "use crate::deep::inner::one::One;\n"),
+        ("deep::inner::two", "use crate::{deep::inner::one};\n"),
+        ("deep::inner::two", "use super::one::One;\n"),
+        ("deep::inner::two", "fn f(one: &super::one::One) {}\n"),
+        ("deep::inner::two", "fn f() {\n    use super::one::{self, One};\n    one::f()\n}\n"),
+        ("deep::inner::two", "fn f() { use super::one::One; }\n"),
+        ("deep::inner::two", "use crate::deep::inner;\nfn f() {\n    inner::one::f()\n}\n"),
+        ("deep::inner::two", "use self::super::one;\n"),
+        ("deep::other", "use super::inner::one::One;\n"),
+        ("deep::other", "use crate::deep::deep;\n"),
+    ] {
+        let mut circular = package(sound.clone());
+        circular.files.insert(module.into(), format!("{planted}{}", circular.files[module]));
+        let found = circles(&graph(&circular));
+        assert!(found.len() == 1 && found[0].contains(&format!("{module} ->")), "{module}, {planted}: {found:?}");
+    }
+}
+
+#[test]
 fn packages_import_only_what_stands_before_them() {
     for (at, package) in packages(&ORDER).iter().enumerate() {
         for (_, later) in &ORDER[at + 1..] {
