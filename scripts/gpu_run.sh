@@ -153,7 +153,7 @@ library() {
         product=()
         ! grep -q '^\[library' "kernels/$name/kernel.toml" 2> /dev/null || product=("${beside[@]}")
         sweep "library/$name" $(((until - SECONDS) / ${#names[@]})) "$name" --problems "$work/library/$name.txt" \
-            --sample "$listed" --pool 150 --fresh 0 "${product[@]}"
+            --sample "$listed" --pool 150 --private-share 0 "${product[@]}"
         names=("${names[@]:1}")
     done
 }
@@ -204,7 +204,7 @@ validate_energy() {
     model=$(model_of gemm gemm_energy_held_out --objective energy) || { say "no model of gemm knows energy"; return; }
     printf '\nvalidation of %s on gemm by energy\n\n' "$model" >> "$work/report.txt"
     timeout $(($1 + 30)) "$bin" validate "$model" gemm "$work/gemm_energy_held_out.txt" --objective energy --energy-window "$window" --top 4 \
-        --search 8 --no-confirm --device "$device" --budget "$1s" --learn "$work/validated_energy.jsonl" \
+        --random 8 --no-confirm --device "$device" --budget "$1s" --record "$work/validated_energy.jsonl" \
         >> "$work/report.txt" 2>> "$work/log.txt" || say "validation by energy stopped"
     pack validated_energy
 }
@@ -221,13 +221,13 @@ validate() {
         [ "$budget" -ge 2 ] || { say "no time is left to validate $model on $kernel"; continue; }
         printf '\nvalidation of %s on %s\n\n' "$model" "$kernel" >> "$work/report.txt"
         # a problem that was begun is finished; what hangs beyond that is ended
-        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$work/${kernel}_held_out.txt" --top 8 --search "$search" --no-confirm --device "$device" \
-            --budget "${budget}s" --learn "$work/$kept$kernel.jsonl" >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model on $kernel stopped"
+        timeout $((budget + 20)) "$bin" validate "$model" "$kernel" "$work/${kernel}_held_out.txt" --top 8 --random "$search" --no-confirm --device "$device" \
+            --budget "${budget}s" --record "$work/$kept$kernel.jsonl" >> "$work/report.txt" 2>> "$work/log.txt" || say "validation of $model on $kernel stopped"
         pack "$kept$kernel"
     done
 }
 
-sampled=(--sample "$configs" --pool "$pool" --fresh 0)
+sampled=(--sample "$configs" --pool "$pool" --private-share 0)
 promising=(--sample "$guided" ${GUIDED_POOL:+--pool "$GUIDED_POOL"})
 # products are measured beside the vendor's library where one works through the device's API
 beside=()
@@ -268,7 +268,7 @@ while [ ${#parts[@]} -gt 0 ]; do
     library) library "$seconds" ;;
     *_guided) guide "${part%_guided}" "$seconds" ;;
     energy)
-        metered=(--sample 12 --pool "$pool" --fresh 0 --energy --energy-window "$window")
+        metered=(--sample 12 --pool "$pool" --private-share 0 --energy --energy-window "$window")
         sweep gemm_energy $((seconds * 9 / 10)) gemm --problems "$work/energy.txt" "${metered[@]}"
         sweep gemm_energy_again $((seconds / 10)) gemm --problems "$work/energy_again.txt" "${metered[@]}"
         ;;

@@ -32,9 +32,9 @@ make_one() { # SOLVER; on one thread, beside another
     fi
     few=$work/tuned/RX_6800_XT-$solver.sqt
     if [ -e "$few" ]; then
-        refined=(--refined "$work/refined/$solver") newest=$work/refined/$solver/model.safetensors
+        refined=(--fine-tuned "$work/refined/$solver") newest=$work/refined/$solver/model.safetensors
         [ -e "$newest" ] \
-            || "$work/seqtune" train "$few" --from "$work/whole/$solver" -o "$work/refined/$solver" --json > "$work/log/$solver.refine.json" 2> "$work/log/$solver.refine"
+            || "$work/seqtune" train "$few" --fine-tune "$work/whole/$solver" -o "$work/refined/$solver" --json > "$work/log/$solver.refine.json" 2> "$work/log/$solver.refine"
     fi
     began=$SECONDS
     if [ ! "$work/log/$solver.distil.json" -nt "$newest" ]; then

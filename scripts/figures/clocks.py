@@ -40,7 +40,7 @@ def judged(program, table, name, folder):
     run(program, "import", "clocks", table, "-o", folder / "a.sqt", "--without", name)
     run(program, "import", "clocks", table, "-o", folder / "t.sqt", "--only", name)
     run(program, "train", folder / "a.sqt", "-o", folder / "model", "--epochs", 4, "--members", 1, "--test", 0)
-    ask = ["evaluate", "measured", folder / "model", folder / "t.sqt", "--whole", "--json", "--objective"]
+    ask = ["evaluate", "measured", folder / "model", folder / "t.sqt", "--all-problems", "--json", "--objective"]
     return {(o, w): json.loads(run(program, *ask, o, "--measured", *given))[-1] for o in ("energy", "edp", "time") for w, given in WAYS.items()}
 
 

@@ -27,13 +27,13 @@ for cpu in "${cpus[@]}"; do
     fi
     device=$(head -1 "$all" | python3 -c 'import json, sys; print(json.load(sys.stdin)["device"]["name"].replace(" ", "-"))')
     scripts/gpu/part.py "$all" "$judged" > "$work/$cpu-judged.jsonl"
-    evaluate() { "$seqtune" evaluate model "$1" "$work/$cpu-judged.jsonl" --whole --json > "$2"; }
+    evaluate() { "$seqtune" evaluate model "$1" "$work/$cpu-judged.jsonl" --all-problems --json > "$2"; }
     evaluate "$work/without-$device" "$work/$cpu-0.json"
     reports=("$work/$cpu-0.json")
     for configs in 10 100; do
         scripts/gpu/part.py "$all" "$learned" "$configs" > "$work/$cpu-$configs.jsonl"
         others=$(for other in "${cpus[@]}"; do [ "$other" = "$cpu" ] || sweep "$other"; done)
-        "$seqtune" train $others "$work/$cpu-$configs.jsonl" --from "$work/without-$device" -o "$work/$cpu-with-$configs" --overwrite > /dev/null
+        "$seqtune" train $others "$work/$cpu-$configs.jsonl" --fine-tune "$work/without-$device" -o "$work/$cpu-with-$configs" --overwrite > /dev/null
         evaluate "$work/$cpu-with-$configs" "$work/$cpu-$configs.json"
         reports+=("$work/$cpu-$configs.json")
     done

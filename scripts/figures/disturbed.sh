@@ -11,7 +11,7 @@ mkdir -p "$out"
 rm -f "$out"/*.jsonl
 grep -v '#\|trans\|dtype' datasets/problems/gemm_cpu.txt | awk 'NR % 5 == 0' | head -24 > "$out/problems.txt"
 sweep() { # NAME
-    target/release/seqtune sweep gemm --problems "$out/problems.txt" --sample 60 --pool 70 --fresh 0.02 -o "$out/$1.jsonl"
+    target/release/seqtune sweep gemm --problems "$out/problems.txt" --sample 60 --pool 70 --private-share 0.02 -o "$out/$1.jsonl"
 }
 # the first one compiles beside measuring, and is not looked at
 sweep compiled

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 cargo build --release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-target/release/seqtune evaluate model models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --quality best > "$work/evaluate.md"
+target/release/seqtune evaluate model models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --all-problems --quality best > "$work/evaluate.md"
 {
     sed -n '/^|/p' "$work/evaluate.md"
     echo

@@ -11,7 +11,7 @@ seqtune=target/release/seqtune model=models/gemm-cpu
 out=${1:-guided}
 mkdir -p "$out"
 problems=datasets/problems/gemm_guided.txt
-"$seqtune" sweep gemm --problems "$problems" --sample 100 --pool 120 --fresh 0.05 --seed 7 -o "$out/random.jsonl"
+"$seqtune" sweep gemm --problems "$problems" --sample 100 --pool 120 --private-share 0.05 --seed 7 -o "$out/random.jsonl"
 "$seqtune" sweep gemm --problems "$problems" --sample 20 --guided "$model" --seed 7 -o "$out/guided.jsonl"
 scripts/figures/curve.py "$out/curve.svg" random="$out/random.jsonl" guided="$out/guided.jsonl" | tee "$out/curve.md"
 scripts/figures/put_figures.py guided.sh "$out/curve.md" docs/results/tables/guided.md

@@ -39,7 +39,7 @@ if [ ! -x "$out/xhpl" ]; then
 fi
 export SEQTUNE_XHPL=$out/xhpl
 
-"$program" sweep hpl --problems datasets/problems/hpl.txt --sample 24 --pool 96 --fresh 0.1 -o "$out/hpl.jsonl"
+"$program" sweep hpl --problems datasets/problems/hpl.txt --sample 24 --pool 96 --private-share 0.1 -o "$out/hpl.jsonl"
 
 # shapes of the test part are in no model; what is held out here is no part of the sweep at all
 [ -e "$out/model/model.safetensors" ] || "$program" train "$out/hpl.jsonl" -o "$out/model" --epochs 150 --members 3
@@ -49,6 +49,6 @@ faq="$grid,NB=128,PFACT=left,NBMIN=2,NDIV=2,RFACT=left,BCAST=1rg,DEPTH=0,SWAP=mi
 # the HPL.dat that comes with it has blocks of 4 columns at most
 shipped="$grid,NB=4,PFACT=left,NBMIN=2,NDIV=2,RFACT=left,BCAST=1rg,DEPTH=0,SWAP=mix"
 [ "$(nproc)" = 2 ] || echo "hpl: the grid 1 x $(nproc) is netlib's advice for two processes; change it for more" >&2
-"$program" validate "$out/model" hpl datasets/problems/hpl_held_out.txt --top 5 --search 12 --beside "$faq" --beside "$shipped" \
+"$program" validate "$out/model" hpl datasets/problems/hpl_held_out.txt --top 5 --random 12 --also "$faq" --also "$shipped" \
     --no-confirm | tee "$out/validated.md"
 scripts/figures/put_figures.py hpl.sh "$out/validated.md" docs/results/tables/hpl.md

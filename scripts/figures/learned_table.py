@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What learning a little of a device is worth: models judged on the same sweep before and after, a row for each.
 
-usage: scripts/figures/learned_table.py 'BEFORE.json AFTER.json...'...    a group for each device: what `seqtune evaluate model MODEL SWEEP --whole --json` prints
+usage: scripts/figures/learned_table.py 'BEFORE.json AFTER.json...'...    a group for each device: what `seqtune evaluate model MODEL SWEEP --all-problems --json` prints
 
 The last part of a file's name is how many configs of each of the sizes had been learned: epyc-10.json.
 """

@@ -42,7 +42,7 @@ sweep() {
         exit 2
     fi
     grep -v '^#' "datasets/problems/$list.txt" | head -n $count > "$out/$list.txt"
-    "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 "${pool[@]}" --fresh 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
+    "$program" sweep "$1" --problems "$out/$list.txt" --sample 60 --pool 80 "${pool[@]}" --private-share 0 --timeout 60s --device opencl:0 -o "$out/$list.jsonl"
     mkdir -p "datasets/$1"
     "$program" export dataset "$out/$list.jsonl" -o "$to" --overwrite
 }

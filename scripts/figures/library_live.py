@@ -46,7 +46,7 @@ def judged(program, kernel, count):
     for at in range(count):
         problem = problems[at * len(problems) // count]
         beside = best[frozenset(tuple(pair.split("=")) for pair in problem.split(","))]
-        words = ["validate", model, kernel, problem, "--top", 5, "--beside", beside, "--device", "opencl:0", "--no-confirm", "--json"]
+        words = ["validate", model, kernel, problem, "--top", 5, "--also", beside, "--device", "opencl:0", "--no-confirm", "--json"]
         done = json.loads(answer(program, *words))
         times = [p["measured_us"] or float("inf") for p in done["predictions"]]
         known = dict(zip((p["config"] for p in done["predictions"]), times)).get(beside)

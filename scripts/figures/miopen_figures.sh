@@ -22,7 +22,7 @@ evaluate() { # FILE OPTION...
     mv "$file.part" "$file"
 }
 judge() { # DEVICE
-    local device=$1 data=() networks=(--beside "$work/whole")
+    local device=$1 data=() networks=(--baseline-model "$work/whole")
     local name=${device// /-} files=() said=() folder solver file
     mkdir -p "$work/figures/$name"
     for folder in models/miopen/*/; do
@@ -37,11 +37,11 @@ judge() { # DEVICE
         # solver by solver: classifiers of a thousand classes take minutes each
         for file in "${files[@]}"; do
             solver=$(basename "$file" .md)
-            local whole=(--whole-configs)
+            local whole=(--config-classifiers)
             # of one parameter a config is its value
             [[ $solver != ConvBinWinograd* ]] || whole=()
             [ "$file" -nt "models/miopen/$solver/distilled.safetensors" ] \
-                || evaluate "$file" "$work/tuned/MI300X-$solver.sqt" --device "$device" "${whole[@]}" --ktn "$databases/ktn" "${networks[@]}"
+                || evaluate "$file" "$work/tuned/MI300X-$solver.sqt" --device "$device" "${whole[@]}" --kernel-tuning-net "$databases/ktn" "${networks[@]}"
         done
         # what probabilities are worth, of all solvers together
         said=(--said "$work/figures/$name/said")

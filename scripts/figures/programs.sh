@@ -17,11 +17,11 @@ case_of() {
     shift
     held_out=("$@")
     began=$SECONDS
-    "$program" sweep "$folder" --problems "${problems[@]}" --sample "$configs" --fresh 0.3 -o "$out/$name.jsonl" > "$out/$name.sweep.txt"
+    "$program" sweep "$folder" --problems "${problems[@]}" --sample "$configs" --private-share 0.3 -o "$out/$name.jsonl" > "$out/$name.sweep.txt"
     swept=$SECONDS
     "$program" train "$out/$name.jsonl" --kernel "$folder" -o "$out/$name" --epochs 60 --members 2 > "$out/$name.train.txt"
     trained=$SECONDS
-    "$program" validate "$out/$name" "$folder" "${held_out[@]}" --top 3 --search 15 --no-confirm > "$out/$name.validate.txt"
+    "$program" validate "$out/$name" "$folder" "${held_out[@]}" --top 3 --random 15 --no-confirm > "$out/$name.validate.txt"
     local records brings
     records=$(head -n 1 "$out/$name.sweep.txt" | cut -d' ' -f1)
     brings=$(sed -n 's/^[0-9]* problems\{0,1\}: first choice \([0-9.]*\) x the default (geometric mean), \([0-9.]*\) % of the best found, best of the top \([0-9.]*\) %.*/\1 | \2 | \3/p' "$out/$name.validate.txt")

@@ -30,7 +30,7 @@ play() {
         [ -s "$out/$1.orders.jsonl" ] || order "$@"
         orders=(--orders "$out/$1.orders.jsonl")
     fi
-    "$lab" tuners "$2" --first "$5" --seconds "$3" --compile "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/results/tuners-$1.svg" "${orders[@]}" \
+    "$lab" tuners "$2" --first "$5" --seconds "$3" --compile-time "$4" --seeds 3 --models "$out/$1" --epochs 8 --plot "docs/results/tuners-$1.svg" "${orders[@]}" \
         > "$out/$1.part.md"
     mv "$out/$1.part.md" "$out/$1.md"
 }

@@ -15,7 +15,7 @@ import sys
 
 def measured(program, model, kernel, problem, configs):
     """Microseconds of the configs that work, by config, and the fastest of all that was measured."""
-    beside = [word for config in configs for word in ("--beside", config)]
+    beside = [word for config in configs for word in ("--also", config)]
     command = [program, "validate", model, kernel, problem, "--top", "1", "--no-confirm", "--json", *beside]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -19,7 +19,7 @@ if [ "${1:-}" = --miopen ]; then
     solvers=("$@")
     [ $# -gt 0 ] || mapfile -t solvers < <(find models/miopen -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort)
     for solver in "${solvers[@]}"; do
-        "$seqtune" calibrate --shown "models/miopen/$solver" "$work"/tuned/*-"$solver".sqt
+        "$seqtune" calibrate --held-out-results "models/miopen/$solver" "$work"/tuned/*-"$solver".sqt
     done
     exit
 fi
@@ -28,7 +28,7 @@ models=("$@")
 
 # MODEL FILE...: of its own data, and of others of the same kernels
 record() {
-    "$seqtune" calibrate --shown "$@"
+    "$seqtune" calibrate --held-out-results "$@"
 }
 
 for model in "${models[@]}"; do

@@ -33,7 +33,7 @@ def start(form):
 least = {}
 for turn in range(3):
     for form in forms:
-        rest = ["--latency", "300", "--batch", "1000", "--judged", "2", "--width", "1,5,20"]
+        rest = ["--latency", "300", "--batch", "1000", "--scored", "2", "--width", "1,5,20"]
         found = bench(form, *rest, "--legality", predictions if turn == 0 else "100")
         first = least.setdefault(form, {"legality": found["legality"], "width": {}, "batch": 0.0, "judged": 0.0, "start": (1e9, 0.0)})
         for latency in found["latency"]:

@@ -23,7 +23,7 @@ count)
     ;;
 cpu)
     for kernel in naive transposed tiled; do
-        "$program" sweep "./examples/triton-article/$kernel" --device opencl:0 --sample 16 --pool 16 --fresh 0 --timeout 60s -o "$out/$kernel.jsonl" \
+        "$program" sweep "./examples/triton-article/$kernel" --device opencl:0 --sample 16 --pool 16 --private-share 0 --timeout 60s -o "$out/$kernel.jsonl" \
             --problems M=128,N=128,K=128 M=256,N=256,K=256 M=384,N=384,K=384
     done
     # the peaks of this machine, and what a model of another kernel makes of the same product

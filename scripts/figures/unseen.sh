@@ -52,7 +52,7 @@ def judged(models, name, *more):
 print("| device left out | problems | right | error as stated | lowered | after 20 problems | refined | by chance | sets of 90 % hold | after 20 problems | refined | right, refined |")
 print("|---" * 12 + "|")
 for name in devices:
-    stated, before = judged(work / name, name, "--as-stated"), judged(work / name, name)
+    stated, before = judged(work / name, name, "--raw-probabilities"), judged(work / name, name)
     calibrated, refined = work / "calibrated" / name, work / "refined" / name
     for folder in (calibrated, refined):
         shutil.rmtree(folder, ignore_errors=True)
@@ -66,7 +66,7 @@ for name in devices:
         few.write_text("\n".join([head, *rows[:20]]) + "\n")
         run("calibrate", calibrated / model.name, few)
         others = [file for file in (work / "tuned").glob(f"*-{model.name}.sqt") if file != data]
-        run("train", *others, few, "--from", model, "-o", refined / model.name)
+        run("train", *others, few, "--fine-tune", model, "-o", refined / model.name)
     after, learned = judged(calibrated, name), judged(refined, name)
     sets = " | ".join(f"{said['hold']} of {said['size']}" for said in (before, after, learned))
     errors = " | ".join(said["error"] for said in (stated, before, after, learned))

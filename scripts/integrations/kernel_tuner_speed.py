@@ -27,7 +27,7 @@ def swept(case, run):
     """Seconds of seqtune's sweep, and its records by problem: config and median time."""
     kernel, problems = CASES[case]
     journal = folder / f"{kernel}-{len(problems)}-{run}.jsonl"
-    words = [program, "sweep", kernel, "--device", "opencl:0", "--sample", CONFIGS, "--pool", CONFIGS, "--fresh", 0, "-o", journal, "--problems", *problems]
+    words = [program, "sweep", kernel, "--device", "opencl:0", "--sample", CONFIGS, "--pool", CONFIGS, "--private-share", 0, "-o", journal, "--problems", *problems]
     began = time.monotonic()
     environment = {**os.environ, "SEQTUNE_CACHE": str(folder / f"seqtune-{kernel}-{len(problems)}-{run}")}
     subprocess.run(list(map(str, words)), check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

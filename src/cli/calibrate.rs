@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 ///
 /// Pass measured or tuned problems of a device that the model was not trained on. Twenty problems are enough. The calibration is stored in
 /// the model's file or files. The ranking of configs does not change. A later run with problems of the same device replaces its
-/// calibration. Training on the device teaches the model more: see `train --from`.
+/// calibration. Training on the device teaches the model more: see `train --fine-tune`.
 ///
-/// With --shown, the command records how good first choices are on held-out problems, and which sizes the model was trained on. `predict`
-/// then prints this. It marks an answer unsure only if it is less certain than nine tenths of the held-out answers, or if a size is outside
-/// the training range. Training records the same for the problems that it holds out.
+/// With --held-out-results, the command records how good first choices are on held-out problems, and which sizes the model was trained on.
+/// `predict` then prints this. It marks an answer unsure only if it is less certain than nine tenths of the held-out answers, or if a size
+/// is outside the training range. Training records the same for the problems that it holds out.
 ///
 /// With the model's own datasets, the command adds what models of older versions lack. From sweeps it learns how prediction errors are
 /// correlated, which `predict --measured` needs. From tuned configs it calibrates the probabilities on the model's own devices. New models
@@ -42,7 +42,7 @@ pub struct Args {
     kernel: Option<String>,
     /// Quantity by which configs are compared
     ///
-    /// --shown ignores it and records each objective of the model.
+    /// --held-out-results ignores it and records each objective of the model.
     #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
     /// Record how good first choices are on held-out problems; calibrate nothing
@@ -50,7 +50,7 @@ pub struct Args {
     /// The datasets must include the model's own. The command prefers problems whose shapes occur in none of the model's own data. Without
     /// enough of those, it uses the held-out problems of the model's own data. It needs at least 5 problems of a device.
     #[arg(long)]
-    shown: bool,
+    held_out_results: bool,
     /// Print the results as JSON, one line per device and file
     #[arg(long)]
     json: bool,
@@ -59,7 +59,7 @@ pub struct Args {
 /// Learns, and writes the models anew.
 pub fn run(args: Args) -> Result<()> {
     let corpus = seqtune_console::inputs::tables(&args.datasets, args.kernel.as_deref())?;
-    if args.shown {
+    if args.held_out_results {
         return record(&args, &corpus);
     }
     for (kernel, table) in &corpus {

@@ -115,7 +115,7 @@ struct InductorArgs {
     ///
     /// Nothing is then measured there. The model knows which config is best, but not whether the library is faster.
     #[arg(long)]
-    sure_alone: bool,
+    no_library_if_sure: bool,
     #[command(flatten)]
     replace: Replace,
 }
@@ -204,7 +204,7 @@ fn table(args: InductorArgs) -> Result<()> {
         sure += is_sure as usize;
         let most = if is_sure { 1 } else { args.top };
         let configs: Vec<_> = prediction.candidates.iter().take(most).map(|c| &c.config).collect();
-        let with_library = !is_sure || !args.sure_alone;
+        let with_library = !is_sure || !args.no_library_if_sure;
         let entries = inductor::entries(&kernel, problem, &configs, with_library, &style)?;
         table.insert(inductor::key(&kernel, problem, &style)?, entries.into());
     }
@@ -215,7 +215,7 @@ fn table(args: InductorArgs) -> Result<()> {
         args.output.display(),
         problems.len(),
         grounds.words(),
-        if args.sure_alone { " alone" } else { " beside the library" },
+        if args.no_library_if_sure { " alone" } else { " beside the library" },
         problems.len() - sure,
         args.top
     ));

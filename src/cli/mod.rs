@@ -152,6 +152,12 @@ mod tests {
     }
 
     #[test]
+    fn verbs_have_todays_names_of_options_alone() {
+        let faults = seqtune_console::renamed_options::faults(&super::command());
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+
+    #[test]
     fn every_number_states_its_range() {
         let mut found = Vec::new();
         numbers(&super::command(), &mut found);

@@ -59,7 +59,7 @@ pub struct Args {
     fallback: Vec<PathBuf>,
     /// Datasets with measurements of these same problems on the same device
     ///
-    /// `sweep` and `validate --learn` write them. The measured configs show how far the model is off for a problem, and so correct the
+    /// `sweep` and `validate --record` write them. The measured configs show how far the model is off for a problem, and so correct the
     /// predicted costs of the other configs.
     #[arg(long, value_name = "DATASETS", num_args = 1.., conflicts_with_all = ["cover", "fallback"])]
     measured: Vec<PathBuf>,
@@ -276,7 +276,7 @@ impl Printer<'_> {
                 ));
             }
             None if grounds.is_learned => tell(&format!(
-                "predict: the model has no figures of held-out problems for {} on {}; `train` without --quick finds them, `seqtune calibrate --shown MODEL DATASETS` those of data that it did not learn from",
+                "predict: the model has no figures of held-out problems for {} on {}; `train` without --no-cross-validation finds them, `seqtune calibrate --held-out-results MODEL DATASETS` those of data that it did not learn from",
                 self.objective, device.name
             )),
             None => {}

@@ -42,17 +42,17 @@ pub struct Args {
     top: usize,
     /// Number of random legal configs to measure too, per problem, 0 to 1,000,000
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = seqtune_console::value_parsers::count(0..=limits::SAMPLE))]
-    search: usize,
+    random: usize,
     /// Further config to measure, such as `A=1,B=2`; may be repeated
     ///
     /// It is left out for problems where it is illegal.
     #[arg(long, value_name = "CONFIG")]
-    beside: Vec<String>,
+    also: Vec<String>,
     /// Compile the programs into the cache on disk and measure nothing
     ///
     /// Use it to prepare a run on a machine that is available only for minutes. The device may be a described one. This works for
     /// NVIDIA and AMD GPUs.
-    #[arg(long, conflicts_with_all = ["learn", "plot", "html", "json"])]
+    #[arg(long, conflicts_with_all = ["record", "plot", "html", "json"])]
     compile_only: bool,
     /// Device to measure on: `live` or an id such as `cuda:0`, `hip:0` or `opencl:0`
     ///
@@ -79,9 +79,9 @@ pub struct Args {
     /// and on smaller problems of odd sizes.
     #[arg(long)]
     no_confirm: bool,
-    /// Journal to append the measurements to, for `train --from MODEL`
+    /// Journal to append the measurements to, for `train --fine-tune MODEL`
     #[arg(long, value_name = "JOURNAL")]
-    learn: Option<PathBuf>,
+    record: Option<PathBuf>,
     /// SVG file for a plot of the comparison
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -116,9 +116,9 @@ pub struct Args {
 
 /// What a signal leaves.
 fn kept(args: &Args) -> String {
-    match &args.learn {
+    match &args.record {
         Some(path) => format!("{} keeps what was measured", path.display()),
-        None => "nothing is kept; with --learn FILE what was measured is".into(),
+        None => "nothing is kept; with --record FILE what was measured is".into(),
     }
 }
 
@@ -198,14 +198,14 @@ fn peaks_before(kernel: &Kernel, bench: &mut Bench) -> Result<Option<Peaks>> {
 
 /// Refuses options that cannot work, before anything is measured.
 fn check(args: &Args) -> Result<()> {
-    let read: Vec<PathBuf> = args.learn.iter().cloned().chain([args.asked.model.clone()]).collect();
+    let read: Vec<PathBuf> = args.record.iter().cloned().chain([args.asked.model.clone()]).collect();
     seqtune_console::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }
 
 /// What is measured beside predictions.
 fn rivals(args: &Args, kernel: &Kernel) -> Result<Rivals> {
-    let named = args.beside.iter().map(|text| kernel.config(text)).collect::<Result<_>>();
-    Ok(Rivals { search: args.search, seed: args.seed, named: named.map_err(|e| e.at("--beside"))? })
+    let named = args.also.iter().map(|text| kernel.config(text)).collect::<Result<_>>();
+    Ok(Rivals { search: args.random, seed: args.seed, named: named.map_err(|e| e.at("--also"))? })
 }
 
 /// What measures, with the journal that is to be learned from.
@@ -219,7 +219,7 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
     };
     let provenance = Provenance::measured(policy);
     let header = Header::new(kernel, device, args.seed, provenance, seqtune_console::outputs::command_line());
-    let learn = args.learn.as_ref().map(|path| Journal::open(path, header)).transpose()?;
+    let learn = args.record.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let begun = learn.as_ref().and_then(|journal| journal.dataset.header.provenance.policy().copied());
     Ok(Bench {
         engine: Engine::new(setup, compilers(device)),
@@ -301,7 +301,7 @@ impl Validated {
             page(kernel, measured, answers, device, model)?.write(path)?;
             wrote(path);
         }
-        args.learn.iter().for_each(|path| wrote(path));
+        args.record.iter().for_each(|path| wrote(path));
         Ok(())
     }
 

@@ -6,6 +6,7 @@ pub mod inputs;
 pub mod outputs;
 pub mod program;
 pub mod progress;
+pub mod renamed_options;
 pub mod siblings;
 pub mod signals;
 pub mod value_parsers;

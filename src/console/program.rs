@@ -1,6 +1,7 @@
 //! The start and the end of a program: its command line, its log, its exit code.
 
-use crate::answer::{answer, tell};
+use crate::answer::{answer, tell, warn};
+use crate::renamed_options;
 use seqtune_kernel::error::Result;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,8 +36,11 @@ pub struct CommandLine<A> {
     pub words: Vec<OsString>,
 }
 
-/// Reads the words of the command line; wrong ones end the program with a message. `command` is what `A` reads.
+/// Reads the words of the command line, `command` being what `A` reads: options by older names too, with a warning. Wrong words end the
+/// program with a message.
 pub fn parse<A: clap::FromArgMatches>(command: clap::Command, words: Vec<OsString>) -> CommandLine<A> {
+    let (words, renamed) = renamed_options::modern(words);
+    renamed.iter().for_each(|row| warn(&row.warning()));
     let args = command.try_get_matches_from(&words).and_then(|matches| A::from_arg_matches(&matches));
     CommandLine { args: args.unwrap_or_else(|e| unread(&e)), words }
 }

@@ -38,3 +38,15 @@ fn main() -> ExitCode {
         Verb::Curve(args) => curve::run(&args),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::CommandFactory;
+
+    #[test]
+    fn verbs_have_todays_names_of_options_alone() {
+        let faults = seqtune_console::renamed_options::faults(&Args::command());
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}

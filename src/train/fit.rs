@@ -169,7 +169,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
     let (mut scores, mut weights) = (BTreeMap::new(), Weights::new());
     for (member, (kept, best)) in trained.into_iter().enumerate() {
         if best.divergence == f64::MAX {
-            return Err(Error::Failed("training diverged: no epoch gave numbers; give a lower --rate".into()));
+            return Err(Error::Failed("training diverged: no epoch gave numbers; give a lower --learning-rate".into()));
         }
         scores.extend(named_scores(&best, plan, (member, settings.members)));
         weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));

@@ -46,3 +46,15 @@ fn main() -> ExitCode {
         Verb::Evaluate(Evaluate::Devices(args)) => commands::cross_validate::run(&args.cross, HeldOut::Devices),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::CommandFactory;
+
+    #[test]
+    fn verbs_have_todays_names_of_options_alone() {
+        let faults = seqtune_console::renamed_options::faults(&Args::command());
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}

@@ -127,7 +127,10 @@ impl<'a> MemberTrainer<'a> {
         }
         match losses.iter().all(|l| l.is_finite()) {
             true => Ok(losses.iter().sum::<f64>() / losses.len() as f64),
-            false => Err(Error::Failed(format!("the loss of epoch {} is not a number; lower --rate", self.epoch + 1))),
+            false => Err(Error::Failed(format!(
+                "the loss of epoch {} is not a number; lower --learning-rate",
+                self.epoch + 1
+            ))),
         }
     }
 

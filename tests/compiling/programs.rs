@@ -147,8 +147,19 @@ fn programs_of_a_sweep_are_compiled_before_there_is_a_device() {
     let programs = || programs_in(folder.path());
     let problems = ["--problems", "M=64,N=64,K=64", "M=96,N=32,K=64", "M=64,N=64,K=64,transB=T"];
     let only = |device: &str, more: &[&str]| {
-        let args =
-            ["sweep", "gemm", "--device", device, "--compile-only", "--sample", "4", "--pool", "4", "--fresh", "0"];
+        let args = [
+            "sweep",
+            "gemm",
+            "--device",
+            device,
+            "--compile-only",
+            "--sample",
+            "4",
+            "--pool",
+            "4",
+            "--private-share",
+            "0",
+        ];
         text(seqtune(&[&args[..], &problems, more].concat()).env("SEQTUNE_CACHE", folder.path()).output().unwrap())
     };
     let (out, err, code) = only("H200", &[]);
@@ -204,7 +215,7 @@ fn programs_of_guided_sweeps_are_shared_and_those_of_a_validation_are_compiled_b
     let out = made("sweep gemm --guided models/gemm-h200 --sample 6 --pool 2 --problems", &problems);
     assert!(programs() <= 7, "{out}");
     let before = programs();
-    let out = made("validate models/gemm-h200 gemm --top 2 --search 2", &problems[..1]);
+    let out = made("validate models/gemm-h200 gemm --top 2 --random 2", &problems[..1]);
     assert!(out.contains("5 programs for 5 measurements on H200 are in the cache"), "{out}");
     assert!((before + 2..=before + 3).contains(&programs()), "the first choice and the default were there: {out}");
 }
@@ -216,7 +227,8 @@ fn further_problems_of_a_sweep_need_no_program_that_its_configs_have_not() {
     }
     let folder = tempfile::tempdir().unwrap();
     let of = |pool: &str| {
-        let line = format!("sweep softmax --problems rows=999,columns=777 --sample 8 --fresh 0 --pool-of {pool}");
+        let line =
+            format!("sweep softmax --problems rows=999,columns=777 --sample 8 --private-share 0 --pool-of {pool}");
         let words: Vec<&str> = line.split(' ').chain(["--device", "H200", "--compile-only"]).collect();
         let mut command = seqtune(&words);
         text(command.env("SEQTUNE_CACHE", folder.path()).output().unwrap())

@@ -28,7 +28,7 @@ fn nothing_takes_the_place_of_what_is_read_or_of_what_seqtune_did_not_make() {
         for (file, fault) in
             [(&data, "is what is read"), (&note, "is there and no plot"), (&link, "is there and no plot")]
         {
-            let sentence = refused(&["evaluate", "model", "models/gemm-cpu", &data, "--whole", plot, file]);
+            let sentence = refused(&["evaluate", "model", "models/gemm-cpu", &data, "--all-problems", plot, file]);
             assert!(sentence.contains(fault), "{sentence}");
         }
     }

@@ -27,7 +27,7 @@ fn a_sweep_goes_on_by_the_rules_of_the_version_that_began_its_journal() {
     let args = |sample: &'static str| {
         [
             &["sweep", "gemm", "--device", "fake", "-o", path.to_str().unwrap()][..],
-            &["--fresh", "0", "--pool", "60", "--sample", sample, "--problems"],
+            &["--private-share", "0", "--pool", "60", "--sample", sample, "--problems"],
             &SIZES,
         ]
         .concat()

@@ -128,13 +128,13 @@ fn a_lookup_table_has_inductors_keys_all_options_and_the_library_beside_them() {
     assert_eq!((entry["num_stages"].as_u64(), entry["ACC_TYPE"].as_str()), (Some(2), Some("tl.float32")));
     let even = |entry: &Value| (entry["EVEN_K"].as_bool(), Some(96 % entry["BLOCK_K"].as_u64().unwrap() == 0));
     // a model that never saw the device is unsure of all: as many as were asked for, each with the EVEN_K of its own step
-    let unsure = export(&["--device", "H100", "--top", "8", "--sure-alone"]);
+    let unsure = export(&["--device", "H100", "--top", "8", "--no-library-if-sure"]);
     let entries = unsure[key].as_array().unwrap();
     assert_eq!(entries.len(), 9, "{unsure}");
     assert!(entries[..8].iter().map(even).all(|(told, true_of_it)| told == true_of_it), "{unsure}");
     let steps: std::collections::BTreeSet<_> = entries[..8].iter().map(|e| e["BLOCK_K"].as_u64()).collect();
     assert_eq!(steps.len(), 2);
-    assert_eq!(export(&["--sure-alone"])[key].as_array().unwrap().len(), 1);
+    assert_eq!(export(&["--no-library-if-sure"])[key].as_array().unwrap().len(), 1);
     let dynamic = export(&["--device", "H100", "--top", "8", "--dynamic"]);
     assert!(dynamic[key].as_array().unwrap()[..8].iter().all(|entry| entry["EVEN_K"] == false), "{dynamic}");
     let linear = export(&[

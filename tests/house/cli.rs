@@ -28,8 +28,8 @@ fn wrong_input_gets_one_sentence_and_exit_code_2() {
         "sweep gemm --device fake --problems M=64,N=64,K=64 -o {out.jsonl} --sample 0",
         "export csv {list.txt} -o {list.txt} --overwrite",
         "predict models/gemm-cpu gemm M=1,N=1,K=1 --device epyc --objective energy",
-        "evaluate model models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --device H200",
-        "evaluate model models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --whole --plot datasets",
+        "evaluate model models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --all-problems --device H200",
+        "evaluate model models/gemm-cpu datasets/gemm/cpu-skylake-2c.sqt --all-problems --plot datasets",
     ]
     .iter()
     .map(|line| {

@@ -38,7 +38,7 @@ fn a_problem_tuned_twice_keeps_its_first_result_as_miopen_does_and_tells_how_far
         })
         .collect();
     let database = write(folder.path(), "gfx906_60.db.txt", twice.as_bytes());
-    let import = ["import", "miopen", &database, "-o", &path("tuned"), "--again", &path("again"), "--json"];
+    let import = ["import", "miopen", &database, "-o", &path("tuned"), "--second-tuning", &path("again"), "--json"];
     let (out, err, code) = run(&import);
     assert_eq!(code, 0, "{err}");
     let counts: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -54,7 +54,8 @@ fn a_problem_tuned_twice_keeps_its_first_result_as_miopen_does_and_tells_how_far
     assert_eq!(first.len(), rows.len());
     let alike = again.iter().filter(|record| first.contains(record)).count();
     assert!(0 < alike && alike == counted[1] && alike < again.len(), "some were tuned to something else");
-    let judge = ["tuned", "models/miopen", &file("tuned"), "--lightgbm=off", "--json", "--retuned", &file("again")];
+    let judge =
+        ["tuned", "models/miopen", &file("tuned"), "--lightgbm=off", "--json", "--second-tuning", &file("again")];
     let (out, err, code) = run_laboratory(&judge);
     assert_eq!(code, 0, "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -66,7 +67,7 @@ fn a_problem_tuned_twice_keeps_its_first_result_as_miopen_does_and_tells_how_far
     let share = |name: &str| retuned[name].as_f64().unwrap();
     assert!(share("again") < 1.0 && share("agree_in_kept") >= share("agree") && share("probability_of_kept") <= 1.0);
     // datasets that know nothing of these problems
-    let sweep = ["tuned", "models/gemm-cpu", "datasets/gemm/cpu-epyc-2c.sqt", "--retuned", &file("again")];
+    let sweep = ["tuned", "models/gemm-cpu", "datasets/gemm/cpu-epyc-2c.sqt", "--second-tuning", &file("again")];
     let (_, err, code) = run_laboratory(&sweep);
     assert!(code == 2 && err.contains("are sweeps"), "{err}");
 }

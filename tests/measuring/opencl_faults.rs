@@ -36,7 +36,7 @@ fn double() -> Option<tempfile::TempDir> {
 /// Sweeps five configs of two problems in a mode of the double.
 fn sweep(folder: &Path, mode: &str) -> (String, String, i32, Vec<Outcome>) {
     let path = folder.join("sweep.jsonl");
-    let args = ["sweep", "gemm", "--device", "opencl:0", "--sample", "5", "--pool", "5", "--fresh", "0", "-o"];
+    let args = ["sweep", "gemm", "--device", "opencl:0", "--sample", "5", "--pool", "5", "--private-share", "0", "-o"];
     let mut run = seqtune(
         &[&args[..], &[path.to_str().unwrap(), "--problems", "M=40,N=30,K=20", "M=33,N=17,K=50"], &PATIENT].concat(),
     );

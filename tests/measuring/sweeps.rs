@@ -37,7 +37,7 @@ fn a_sweep_of_more_programs_than_are_kept_loses_no_config() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sweep.jsonl");
     // some 1,200 programs, a thousand of which are kept; problems of 210 configs do not end where that is reached
-    let (_, err, code) = run(&sweep_args(path.to_str().unwrap(), &["--sample", "210", "--fresh", "1"]));
+    let (_, err, code) = run(&sweep_args(path.to_str().unwrap(), &["--sample", "210", "--private-share", "1"]));
     assert_eq!(code, 0, "{err}");
     let records = Dataset::load(&path).unwrap().records;
     let failed: Vec<&Record> = records.iter().filter(|r| !matches!(r.outcome, Outcome::Measured(_))).collect();
@@ -86,7 +86,7 @@ fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
 fn a_journal_is_in_the_order_of_its_plan_whatever_is_finished_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("order.jsonl");
-    let extra = ["--sample", "40", "--pool", "50", "--fresh", "0.1", "--seed", "5"];
+    let extra = ["--sample", "40", "--pool", "50", "--private-share", "0.1", "--seed", "5"];
     let (_, err, code) = run(&sweep_args(path.to_str().unwrap(), &extra));
     assert_eq!(code, 0, "{err}");
     let kernel = Kernel::open("gemm").unwrap();
@@ -107,7 +107,7 @@ fn a_journal_is_in_the_order_of_its_plan_whatever_is_finished_first() {
 fn configs_that_fail_hang_or_kill_their_process_are_booked_and_the_sweep_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("faults.jsonl");
-    let extra = ["--sample", "40", "--pool", "40", "--fresh", "0", "--timeout", "1s"];
+    let extra = ["--sample", "40", "--pool", "40", "--private-share", "0", "--timeout", "1s"];
     let args = sweep_args(path.to_str().unwrap(), &extra);
     let (out, err, code) = text(seqtune(&args).env("SEQTUNE_FAKE", "faults").output().unwrap());
     assert_eq!(code, 0, "{err}");
@@ -263,7 +263,8 @@ fn all_correct(kernel: &str, problems: &[&str], sample: &str) {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("live.jsonl");
-    let tail = ["--sample", sample, "--pool", sample, "--fresh", "0", "--seed", "11", "-o", path.to_str().unwrap()];
+    let tail =
+        ["--sample", sample, "--pool", sample, "--private-share", "0", "--seed", "11", "-o", path.to_str().unwrap()];
     let tail = [&tail[..], &PATIENT].concat();
     let (_, err, code) = run(&[&["sweep", kernel, "--problems"][..], problems, &tail].concat());
     assert_eq!(code, 0, "{err}");

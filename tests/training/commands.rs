@@ -18,7 +18,7 @@ fn a_training_that_is_interrupted_ends_in_order_and_says_whether_anything_is_kep
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (kernel, data, model) = (write_toy(&folder.path().join("toy")), path("toy.sqt"), path("model"));
     toy_dataset(&toy(), toy_sizes()).save(std::path::Path::new(&data)).unwrap();
-    let train = ["train", &data, "--kernel", &kernel, "--quick", "--epochs", "10000", "-o", &model];
+    let train = ["train", &data, "--kernel", &kernel, "--no-cross-validation", "--epochs", "10000", "-o", &model];
     // in the midst of passes, while libtorch works in other threads
     for after in [Duration::from_millis(300), Duration::from_secs(3)] {
         let mut child = seqtune(&train).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -49,9 +49,9 @@ fn wrong_input_to_training_gets_one_sentence_and_exit_code_2() {
         "train {none.jsonl} -o {model}",
         "train {list.txt} -o {model}",
         "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --width 100000",
-        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --tau 0.1",
+        "train datasets/gemm/cpu-skylake-2c.sqt -o {model} --target best --target-temperature 0.1",
         "evaluate folds --folds 3 --objective energy --lightgbm=off datasets/gemm/cpu-skylake-2c.sqt",
-        "distil models/gemm-cpu datasets/gemm/cpu-epyc-2c.sqt datasets/gemm/cpu-xeon-2c.sqt --refined models/gemm-cpu -o {model}",
+        "distil models/gemm-cpu datasets/gemm/cpu-epyc-2c.sqt datasets/gemm/cpu-xeon-2c.sqt --fine-tuned models/gemm-cpu -o {model}",
     ]
     .iter()
     .map(|line| {
@@ -114,7 +114,7 @@ fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() 
     let sizes: Vec<String> =
         [8, 16, 24, 32, 48, 64, 96, 128].iter().map(|n| format!("M={n},N={},K={}", n + 8, n * 2)).collect();
     let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
-    let tail = ["--sample", "12", "--pool", "14", "--fresh", "0", "-o", &journal, "--pack", &packed];
+    let tail = ["--sample", "12", "--pool", "14", "--private-share", "0", "-o", &journal, "--pack", &packed];
     let (_, err, code) = run(&[&["sweep", "gemm", "--problems"][..], &sizes, &tail, &PATIENT].concat());
     assert_eq!(code, 0, "{err}");
     let (_, err, code) =
@@ -152,7 +152,7 @@ fn the_whole_way_from_a_sweep_to_validated_predictions_works_on_a_real_device() 
         assert!(out.contains(method), "{method} in {out}");
     }
     let (out, err, code) =
-        run(&["validate", &model, "gemm", "M=40,N=40,K=40", "--top", "2", "--search", "2", "--plot", &plot, "--json"]);
+        run(&["validate", &model, "gemm", "M=40,N=40,K=40", "--top", "2", "--random", "2", "--plot", &plot, "--json"]);
     assert_eq!(code, 0, "{err}");
     let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(answer["predictions"][0]["measured_us"].as_f64().unwrap() > 0.0, "{answer}");

@@ -255,5 +255,5 @@ fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
     assert_eq!(without[..6], with[..6], "of the A100, which comes first, what the model says that was distilled");
     assert!(without[6..].iter().zip(&with[6..]).all(|(without, with)| without != with));
     let other = Whole::new(&kernel, &refined, Some(&model)).err().unwrap();
-    assert!(matches!(other, Error::Mismatch(_)) && other.to_string().contains("--from"), "{other}");
+    assert!(matches!(other, Error::Mismatch(_)) && other.to_string().contains("--fine-tune"), "{other}");
 }

@@ -114,7 +114,7 @@ fn training_on_a_few_sizes_tells_what_it_is_worth_on_sizes_left_out_and_nothing_
     assert!(out.contains("more sizes: with half as many,"), "{out}");
     assert!(!out.contains("learned:") && !out.contains("validation"), "{out}");
     assert!(!folder.path().join("model/left-out").exists(), "models of parts are gone");
-    let (out, err, code) = train("quick", &["--quick"]);
+    let (out, err, code) = train("quick", &["--no-cross-validation"]);
     assert!(code == 0 && !err.contains("left out in turn,"), "{err}");
     assert!(out.contains("on what was learned: ") && !out.contains("left out"), "{out}");
     let (out, _, code) = train("json", &["--json"]);

@@ -185,7 +185,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &path("energy.jsonl")]].concat());
     assert!(code == 2 && err.contains("was not trained for energy"), "{err}");
 
-    let validate = ["validate", &model, &toy, "M=50", "M=700", "--device", "fake", "--top", "3", "--learn", &learned];
+    let validate = ["validate", &model, &toy, "M=50", "M=700", "--device", "fake", "--top", "3", "--record", &learned];
     let (out, err, code) = fake(&validate);
     assert_eq!(code, 0, "{out}{err}");
     let measured = Dataset::load(Path::new(&learned)).unwrap();
@@ -201,18 +201,31 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let (out, err, code) = refusing(&[]);
     assert!(code == 0 && out.lines().count() == 1 && out.contains("M=50"), "{out}{err}");
     assert!(err.contains("M=700 could not be measured: the reference of kernel toy: refused"), "{err}");
-    let train =
-        ["train", &sweep, &learned, "--kernel", &toy, "--from", &model, "--test", "0", "--epochs", "1", "-o", &refined];
+    let train = [
+        "train",
+        &sweep,
+        &learned,
+        "--kernel",
+        &toy,
+        "--fine-tune",
+        &model,
+        "--test",
+        "0",
+        "--epochs",
+        "1",
+        "-o",
+        &refined,
+    ];
     let (out, err, code) = run(&train);
     assert!(code == 0 && out.contains("weights"), "{out}{err}");
     // what it learned before is named beside what it learned since, and is never judged as unseen
     let data = |folder: &str| Model::load(Path::new(folder)).unwrap().meta.data;
     assert_eq!(data(&refined), [data(&model), vec![swept.hash(), measured.hash()]].concat());
-    let (_, err, code) = run(&["evaluate", "model", &refined, &sweep, "--kernel", &toy, "--whole"]);
+    let (_, err, code) = run(&["evaluate", "model", &refined, &sweep, "--kernel", &toy, "--all-problems"]);
     assert!(code == 2 && err.contains("learned from some of these data"), "{err}");
     for other in [["--split-seed", "9"], ["--test", "0.9"]] {
         let (_, err, code) =
-            run(&[&["train", &sweep, "--kernel", &toy, "--from", &model, "-o", &path("x")], &other[..]].concat());
+            run(&[&["train", &sweep, "--kernel", &toy, "--fine-tune", &model, "-o", &path("x")], &other[..]].concat());
         assert!(code == 2 && err.contains("would be judged as held out"), "{err}");
     }
 

@@ -39,12 +39,13 @@ fn lightgbm_or_skip() -> bool {
 
 /// Distils the models of a folder, and judges the small decoders beside them.
 fn distilled_beside_the_whole(model: &str, data: &str, small: &str) {
-    let (out, err, code) = run(&["distil", model, data, "-o", small, "--invented", "40", "--steps", "30"]);
+    let (out, err, code) = run(&["distil", model, data, "-o", small, "--synthetic", "40", "--steps", "30"]);
     assert!(code == 0 && out.contains("validation problems"), "{out} {err}");
     // what is there is kept
-    let (_, err, code) = run(&["distil", model, data, "-o", small, "--invented", "40", "--steps", "30"]);
+    let (_, err, code) = run(&["distil", model, data, "-o", small, "--synthetic", "40", "--steps", "30"]);
     assert!(code == 0 && err.contains("is there already"), "{err}");
-    let (out, err, code) = run(&["evaluate", "model", small, data, "--lightgbm=off", "--beside", model, "--json"]);
+    let (out, err, code) =
+        run(&["evaluate", "model", small, data, "--lightgbm=off", "--baseline-model", model, "--json"]);
     assert_eq!(code, 0, "{err}");
     let reports: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
     assert_eq!(reports.len(), 3);
@@ -56,7 +57,7 @@ fn distilled_beside_the_whole(model: &str, data: &str, small: &str) {
         }
         assert!(rows[1]["method"] == "the model beside" && rows[0]["illegal"] == 0.0, "{report}");
     }
-    let (out, _, _) = run(&["evaluate", "model", small, data, "--lightgbm=off", "--beside", model]);
+    let (out, _, _) = run(&["evaluate", "model", small, data, "--lightgbm=off", "--baseline-model", model]);
     assert!(out.contains("seqtune less the model beside: top-1"), "{out}");
 }
 
@@ -84,7 +85,7 @@ fn models_of_several_solvers_are_trained_judged_exported_and_read_back() {
             distilled_beside_the_whole(&model, &data, &at("small"));
         }
         if name == "each" && lightgbm_or_skip() {
-            let (out, err, code) = run_laboratory(&["tuned", &model, &data, "--whole-configs", "--json"]);
+            let (out, err, code) = run_laboratory(&["tuned", &model, &data, "--config-classifiers", "--json"]);
             assert_eq!(code, 0, "{err}");
             let reports: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
             let classifiers = ["LightGBM, whole configs", "extremely randomised trees, whole configs"];
@@ -227,7 +228,7 @@ fn a_model_that_goes_on_with_a_few_problems_of_another_device_knows_what_it_was_
     let (model, refined) = (at("model"), at("refined"));
     let (_, err, code) = run(&["train", &known, "-o", &model, "--epochs", "2", "--members", "1", "--width", "16"]);
     assert_eq!(code, 0, "{err}");
-    let (_, err, code) = run(&["train", &known, &few, "--from", &model, "-o", &refined, "--epochs", "1"]);
+    let (_, err, code) = run(&["train", &known, &few, "--fine-tune", &model, "-o", &refined, "--epochs", "1"]);
     assert_eq!(code, 0, "{err}");
     let meta = Model::load(Path::new(&refined)).unwrap().meta;
     assert_eq!(meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["MI50", "RX Vega 56"]);

@@ -25,7 +25,7 @@ pub struct Args {
     objective: Objective,
     /// Evaluate all problems that the model was not trained on
     #[arg(long)]
-    whole: bool,
+    all_problems: bool,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -41,9 +41,9 @@ pub fn run(args: &Args) -> Result<()> {
     if table.is_tuned() {
         return input("--measured is for sweeps; these datasets hold what tuners chose");
     }
-    let model = args.on.load(kernel, table, args.whole)?;
+    let model = args.on.load(kernel, table, args.all_problems)?;
     let given = given(args, kernel)?;
-    let ask = replay::Options { objective: args.objective, whole: args.whole, trees: None };
+    let ask = replay::Options { objective: args.objective, whole: args.all_problems, trees: None };
     let tests = replay::held_out(kernel, &model, table, ask)?;
     let rows = measured::replay(&Predictor::new(kernel, &model)?, table, &tests, args.objective, &given)?;
     if args.json {

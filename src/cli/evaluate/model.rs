@@ -58,7 +58,7 @@ struct SweepOptions {
     ///
     /// Baselines that would have to learn from these problems are left out.
     #[arg(long)]
-    whole: bool,
+    all_problems: bool,
     /// SVG file for a plot of the comparison
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -82,15 +82,15 @@ pub fn run(args: &Args) -> Result<()> {
         return input(format!("{option} is for tuned datasets; these are sweeps"));
     }
     match &corpus[..] {
-        [(kernel, table)] => swept(args, &args.on.load(kernel, table, args.sweeps.whole)?, kernel, table),
+        [(kernel, table)] => swept(args, &args.on.load(kernel, table, args.sweeps.all_problems)?, kernel, table),
         _ => input("sweeps are judged one kernel at a time"),
     }
 }
 
 /// Judges by what tuners chose.
 fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
-    if args.sweeps.plot.is_some() || args.sweeps.whole {
-        let option = if args.sweeps.whole { "--whole" } else { "--plot" };
+    if args.sweeps.plot.is_some() || args.sweeps.all_problems {
+        let option = if args.sweeps.all_problems { "--all-problems" } else { "--plot" };
         return input(format!("{option} is for sweeps; these datasets hold what tuners chose"));
     }
     let device = args.tuned.device_in(corpus)?;
@@ -99,7 +99,7 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         device: device.as_ref(),
         part: args.tuned.part.unwrap_or(Part::Test),
         library: library.as_ref(),
-        as_stated: args.tuned.as_stated,
+        as_stated: args.tuned.raw_probabilities,
         threads: cores(),
         seed: args.seed,
     };
@@ -126,13 +126,13 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
 
 /// Judges by replay of sweeps.
 fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<()> {
-    let SweepOptions { objective, whole, plot, worst } = &args.sweeps;
-    if *whole && args.lightgbm == Some(true) {
-        return input("--whole leaves LightGBM no problem to learn from");
+    let SweepOptions { objective, all_problems, plot, worst } = &args.sweeps;
+    if *all_problems && args.lightgbm == Some(true) {
+        return input("--all-problems leaves LightGBM no problem to learn from");
     }
     let library = if args.lightgbm == Some(true) { Some(LightGbm::open()?) } else { None };
     let trees = library.as_ref().map(|library| (library, args.seed));
-    let ask = replay::Options { objective: *objective, whole: *whole, trees };
+    let ask = replay::Options { objective: *objective, whole: *all_problems, trees };
     let report = replay::evaluate(kernel, model, table, ask, &mut |what| tell(&format!("evaluate: {what}")))?;
     if let Some(path) = plot {
         plot::write(path, &pages::bars(&report)?)?;

@@ -38,11 +38,11 @@ pub struct Args {
     batch: usize,
     /// Problems whose legal configs are all scored, 0 to 10,000
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = seqtune_console::value_parsers::count(0..=limits::WIDTH))]
-    judged: usize,
+    scored: usize,
     /// Beam widths to time, 1 to 10,000, separated by commas
     #[arg(long, value_delimiter = ',', default_values_t = [5, WIDTH], value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     width: Vec<usize>,
-    /// Threads of --legality, --batch and --judged, 1 to 1,024 [default: all cores]
+    /// Threads of --legality, --batch and --scored, 1 to 1,024 [default: all cores]
     #[arg(long, value_parser = seqtune_console::value_parsers::count(1..=limits::THREADS))]
     threads: Option<usize>,
     /// Seed of the random problems
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<()> {
         throughputs.push(throughput(&kernel, &predictor, &device, (args.batch, *width), threads, args.seed)?);
     }
     let judging = match predictor.ranks_all() {
-        true => Some(judging(&kernel, &predictor, &device, (args.judged, threads), args.seed)?),
+        true => Some(judging(&kernel, &predictor, &device, (args.scored, threads), args.seed)?),
         false => None,
     };
     let mut devices = Device::shipped()?;

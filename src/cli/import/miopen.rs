@@ -25,9 +25,9 @@ pub struct MiopenArgs {
     output: PathBuf,
     /// Folder for second tunings of problems that have several results
     ///
-    /// `seqtune-lab tuned --retuned` reads these datasets.
+    /// `seqtune-lab tuned --second-tuning` reads these datasets.
     #[arg(long, value_name = "FOLDER")]
-    again: Option<PathBuf>,
+    second_tuning: Option<PathBuf>,
     /// Print how many records of each device satisfy each rule of its solvers
     ///
     /// Rules include the constraints of the solvers.
@@ -122,7 +122,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         return input("no row could be imported");
     }
     let mut files = Vec::new();
-    let folders = [(Some(&args.output), &imported.datasets), (args.again.as_ref(), &imported.again)];
+    let folders = [(Some(&args.output), &imported.datasets), (args.second_tuning.as_ref(), &imported.again)];
     for (folder, datasets) in folders {
         let Some(folder) = folder else { continue };
         for ((device, solver), dataset) in datasets {

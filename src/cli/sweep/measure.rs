@@ -82,7 +82,7 @@ pub struct Args {
     pool_of: Option<PathBuf>,
     /// Share of a problem's configs drawn for it alone, 0 to 1
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = seqtune_console::value_parsers::real(0.0..=1.0))]
-    fresh: f64,
+    private_share: f64,
     /// Time after which the sweep stops (90s, 10m, 2h)
     #[arg(long, visible_alias = "max-time", value_parser = seqtune_console::inputs::duration)]
     budget: Option<Duration>,
@@ -154,7 +154,7 @@ fn guided(
     let query = Query { objective: args.objective, threads: cores(), ..Query::new(device) };
     // of more configs those are kept that problems share
     let asked = if args.pool.is_some() { (SHARED * each).min(limits::WIDTH / SHARED) } else { each };
-    let acquisition = Acquisition { each: asked, fresh: args.fresh, seed: args.seed };
+    let acquisition = Acquisition { each: asked, fresh: args.private_share, seed: args.seed };
     let guide = Predictor::new(kernel, &model)?.acquire(problems, &query, acquisition)?;
     let mut plan: Vec<(Problem, Vec<Config>)> = problems.iter().cloned().zip(guide).collect();
     if let Some(pool) = args.pool {
@@ -301,7 +301,7 @@ fn problems(args: &Args, kernel: &Kernel) -> Result<Vec<Problem>> {
 
 /// How configs are chosen, for the hash of a plan.
 fn choice(args: &Args) -> String {
-    let Args { sample, exhaustive, guided, pool, pool_of, fresh, seed, .. } = args;
+    let Args { sample, exhaustive, guided, pool, pool_of, private_share: fresh, seed, .. } = args;
     // a plan without it keeps its hash: shards that are begun go on
     let pool_of = pool_of.as_ref().map_or(String::new(), |path| format!(" {}", path.display()));
     let (guided, pool) = (guided.canonical(), pool.canonical());
@@ -350,7 +350,7 @@ fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) 
     let pool = args.pool.unwrap_or(2 * args.sample);
     let choice = match args.exhaustive {
         true => Choice::Exhaustive,
-        false => Choice::Sample { configs: args.sample, pool, swept: &swept, fresh: args.fresh },
+        false => Choice::Sample { configs: args.sample, pool, swept: &swept, fresh: args.private_share },
     };
     match &args.guided {
         Some(model) => guided(args, model, kernel, device, problems),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 ///
 /// To resume, run the same command again.
 ///
-/// The small decoder learns the predictions of the full model for measured and for invented problems. It answers in a fraction of the
+/// The small decoder learns the predictions of the full model for measured and for synthetic problems. It answers in a fraction of the
 /// time. `predict` uses it if its first choices are level with those of the full model on the validation problems.
 #[derive(clap::Args)]
 pub struct Args {
@@ -21,14 +21,14 @@ pub struct Args {
     pub output: Option<PathBuf>,
     /// Fine-tuned form of the model, to learn from on some devices
     ///
-    /// It is this model after `train --from` with the data of those devices alone. The small decoder learns its predictions on them.
+    /// It is this model after `train --fine-tune` with the data of those devices alone. The small decoder learns its predictions on them.
     #[arg(long, value_name = "MODEL")]
-    pub refined: Option<PathBuf>,
-    /// Number of problems to invent between the measured ones, 0 to 1,000,000
+    pub fine_tuned: Option<PathBuf>,
+    /// Number of synthetic problems between the measured ones, 0 to 1,000,000
     ///
     /// [default: 4,000 for sweeps; as many as training problems, but 4,000 to 10,000, for tuned configs]
     #[arg(long, value_name = "N", value_parser = crate::value_parsers::count(0..=limits::SAMPLE))]
-    pub invented: Option<usize>,
+    pub synthetic: Option<usize>,
     /// Number of updates, 1 to 1,000,000
     ///
     /// [default: 12,000 for sweeps, 6,000 with fewer than 1,000 training problems; 10 passes in batches of 64 for tuned configs]

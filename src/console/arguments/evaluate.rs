@@ -47,7 +47,7 @@ impl ModelAndDatasets {
         if all_problems {
             if unknown.len() < table.hashes.len() {
                 return input(
-                    "the model learned from some of these data; leave out --whole to judge by what was held out of them",
+                    "the model learned from some of these data; leave out --all-problems to judge by what was held out of them",
                 );
             }
             let learned = |d: &&Device| model.meta.devices.iter().any(|known| known.name == d.name);
@@ -60,7 +60,7 @@ impl ModelAndDatasets {
             return Ok(model);
         }
         if !unknown.is_empty() {
-            let way_out = if table.is_tuned() { "" } else { "; --whole judges by all that it never saw" };
+            let way_out = if table.is_tuned() { "" } else { "; --all-problems judges by all that it never saw" };
             warn(&format!(
                 "the model of {} learned from other data than {} of these {}: what it held out is judged, and baselines learn from the rest{way_out}",
                 kernel.name,
@@ -88,12 +88,12 @@ pub struct TunedOptions {
     ///
     /// The folder may also hold models of one kernel each.
     #[arg(long, value_name = "MODEL")]
-    pub beside: Option<PathBuf>,
+    pub baseline_model: Option<PathBuf>,
     /// Evaluate raw probabilities, not those calibrated for a device
     ///
     /// By default probabilities are evaluated as `predict` prints them, lowered or calibrated for the device.
     #[arg(long)]
-    pub as_stated: bool,
+    pub raw_probabilities: bool,
 }
 
 impl TunedOptions {
@@ -102,8 +102,8 @@ impl TunedOptions {
         let given = [
             ("--device", self.device.is_some()),
             ("--part", self.part.is_some()),
-            ("--beside", self.beside.is_some()),
-            ("--as-stated", self.as_stated),
+            ("--baseline-model", self.baseline_model.is_some()),
+            ("--raw-probabilities", self.raw_probabilities),
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
@@ -127,7 +127,7 @@ impl TunedOptions {
     /// # Errors
     /// The error of loading it.
     pub fn load_baseline(&self, kernel: &Kernel) -> Result<Option<Model>> {
-        self.beside.as_ref().map(|path| Model::load_as(path, &kernel.name, Quality::Auto)).transpose()
+        self.baseline_model.as_ref().map(|path| Model::load_as(path, &kernel.name, Quality::Auto)).transpose()
     }
 }
 

@@ -25,9 +25,9 @@ pub struct Args {
     /// Also pass its original datasets, or the model forgets them. Its split is kept, so that no problem it was trained on is evaluated
     /// as held-out. --test can only shrink, --split-seed must stay the same, --validation may change.
     ///
-    /// Defaults that differ: --epochs enough for about 300 updates, --batch 16 to 48/32, --rate 0.0004/0.0003.
+    /// Defaults that differ: --epochs enough for about 300 updates, --batch-size 16 to 48/32, --learning-rate 0.0004/0.0003.
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["width", "layers", "members", "target", "together"])]
-    pub from: Option<PathBuf>,
+    pub fine_tune: Option<PathBuf>,
     /// Kernel name or folder [default: the kernel named in the datasets]
     #[arg(long)]
     pub kernel: Option<String>,
@@ -38,7 +38,7 @@ pub struct Args {
     ///
     /// [default: 0.05 to 0.2, by the noise of the data]
     #[arg(long, value_parser = crate::value_parsers::real(1e-4..=1e3))]
-    pub tau: Option<f64>,
+    pub target_temperature: Option<f64>,
     /// Passes over the training problems, 1 to 1,000,000
     ///
     /// [default: enough for about 1500 updates/12]
@@ -48,7 +48,7 @@ pub struct Args {
     ///
     /// [default: 16 to 48, by the number of problems/128]
     #[arg(long, value_parser = crate::value_parsers::count(1..=limits::WIDTH))]
-    pub batch: Option<usize>,
+    pub batch_size: Option<usize>,
     /// Networks in the ensemble, 1 to 100 [default: 3/6]
     ///
     /// Their probabilities are averaged.
@@ -63,7 +63,7 @@ pub struct Args {
     ///
     /// It is the share of the target that is spread evenly over all legal values.
     #[arg(long, value_parser = crate::value_parsers::real(0.0..=0.99))]
-    pub smoothing: Option<f64>,
+    pub label_smoothing: Option<f64>,
     /// Pseudo-labelled problems per measured one, 0 to 10,000 [default: 12/0]
     ///
     /// A cost model labels these unmeasured problems for the decoder. 0 is for none. Together with the measured problems they are at
@@ -72,7 +72,7 @@ pub struct Args {
     pub pseudo_labels: Option<usize>,
     /// Highest learning rate, 0.000001 to 1 [default: 0.0015/0.001]
     #[arg(long, value_parser = crate::value_parsers::real(1e-6..=1.0))]
-    pub rate: Option<f64>,
+    pub learning_rate: Option<f64>,
     /// Width of the network, 1 to 1,024 and a multiple of 4 [default: 64/96]
     #[arg(long, value_parser = crate::value_parsers::count(1..=1_024))]
     pub width: Option<usize>,
@@ -102,7 +102,7 @@ pub struct Args {
     ///
     /// Sweeps are cross-validated if they have too few sizes for a validation split. Without this, the quality of the model is unknown.
     #[arg(long)]
-    pub quick: bool,
+    pub no_cross_validation: bool,
     /// Replace models in the folder, except those of the same data and settings
     #[arg(long)]
     pub overwrite: bool,

@@ -25,7 +25,7 @@ pub struct Args {
     objective: Objective,
     /// Evaluate all problems that the model was not trained on
     #[arg(long)]
-    whole: bool,
+    all_problems: bool,
     /// Replace a file that seqtune did not write
     #[arg(long)]
     force: bool,
@@ -46,9 +46,9 @@ pub fn run(args: &Args) -> Result<()> {
     if table.is_tuned() {
         return input("a curve is drawn by replay of sweeps; these datasets hold what tuners chose");
     }
-    let model = args.on.load(kernel, table, args.whole)?;
+    let model = args.on.load(kernel, table, args.all_problems)?;
     model.check_objective(args.objective)?;
-    let ask = replay::Options { objective: args.objective, whole: args.whole, trees: None };
+    let ask = replay::Options { objective: args.objective, whole: args.all_problems, trees: None };
     let curve = curve(kernel, &model, table, ask)?;
     curve.draw(&args.output)?;
     wrote(&args.output);

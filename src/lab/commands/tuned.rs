@@ -29,17 +29,17 @@ pub struct Args {
     ///
     /// They are LightGBM and extremely randomized trees.
     #[arg(long)]
-    whole_configs: bool,
+    config_classifiers: bool,
     /// Folder of MIOpen's KernelTuningNet, to evaluate it too
     ///
     /// The folder holds its networks as files `*.ktn.model`.
     #[arg(long, value_name = "FOLDER")]
-    ktn: Option<PathBuf>,
+    kernel_tuning_net: Option<PathBuf>,
     /// Datasets of a second tuning of the same problems
     ///
     /// The report then shows how often both tunings agree, and how often the model matches either.
     #[arg(long, value_name = "DATASETS", num_args = 1..)]
-    retuned: Vec<PathBuf>,
+    second_tuning: Vec<PathBuf>,
     /// Seed of all fitted trees
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -59,10 +59,10 @@ pub fn run(args: &Args) -> Result<()> {
     if !corpus.iter().all(|(_, table)| table.is_tuned()) {
         return input("the baselines of tuned configs need what tuners chose; these datasets are sweeps");
     }
-    args.ktn.as_deref().map_or(Ok(()), ktn::check_folder)?;
+    args.kernel_tuning_net.as_deref().map_or(Ok(()), ktn::check_folder)?;
     let device = args.tuned.device_in(&corpus)?;
-    if args.whole_configs && !args.lightgbm {
-        return input("--whole-configs needs LightGBM, which --lightgbm=off leaves out");
+    if args.config_classifiers && !args.lightgbm {
+        return input("--config-classifiers needs LightGBM, which --lightgbm=off leaves out");
     }
     let library = trees(args.lightgbm)?;
     let retuned = retuned(args, &corpus)?;
@@ -71,12 +71,12 @@ pub fn run(args: &Args) -> Result<()> {
             device: device.as_ref(),
             part: args.tuned.part.unwrap_or(Part::Test),
             library: library.as_ref(),
-            as_stated: args.tuned.as_stated,
+            as_stated: args.tuned.raw_probabilities,
             threads: cores(),
             seed: args.seed,
         },
-        config_classifiers: args.whole_configs,
-        ktn: args.ktn.as_deref(),
+        config_classifiers: args.config_classifiers,
+        ktn: args.kernel_tuning_net.as_deref(),
         retuned: &retuned,
     };
     let mut reports = Vec::new();
@@ -98,14 +98,14 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Reads the second tunings, each of a kernel that is evaluated.
 fn retuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<Vec<(Kernel, Table)>> {
-    if args.retuned.is_empty() {
+    if args.second_tuning.is_empty() {
         return Ok(Vec::new());
     }
-    let retuned = tables(&args.retuned, args.on.kernel.as_deref())?;
+    let retuned = tables(&args.second_tuning, args.on.kernel.as_deref())?;
     let is_judged = |of: &Kernel| corpus.iter().any(|(kernel, _)| kernel.name == of.name);
     match retuned.iter().find(|(kernel, _)| !is_judged(kernel)) {
         Some((other, _)) => {
-            input(format!("--retuned: holds problems of {}, which no other dataset here is of", other.name))
+            input(format!("--second-tuning: holds problems of {}, which no other dataset here is of", other.name))
         }
         None => Ok(retuned),
     }

@@ -45,12 +45,12 @@ pub struct Args {
     held_out: f64,
     /// Time to compile a program, 0 to 1e6 seconds
     #[arg(long, default_value_t = 0.6, value_name = "SECONDS", value_parser = real(0.0..=1e6))]
-    compile: f64,
+    compile_time: f64,
     /// Time of a measurement besides its launches, 0 to 1e6 seconds
     ///
     /// It stands for the check and the warm-up.
     #[arg(long, default_value_t = 0.005, value_name = "SECONDS", value_parser = real(0.0..=1e6))]
-    each: f64,
+    overhead: f64,
     /// Folder to train and reuse seqtune's own models in
     ///
     /// Without it, only the other methods are compared.
@@ -172,7 +172,7 @@ pub fn run(args: Args) -> Result<()> {
     let game = Match {
         seconds: &args.seconds,
         seeds: &seeds,
-        prices: Prices { compile: args.compile, each: args.each },
+        prices: Prices { compile: args.compile_time, each: args.overhead },
         held_out: args.held_out,
         train: args.models.is_some().then_some(&train),
         trees,

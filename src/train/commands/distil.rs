@@ -27,7 +27,7 @@ struct Task {
 /// `Error::Mismatch` where the datasets are not the model's, `Error::Input` where there is nothing to do.
 pub fn run(args: Args) -> Result<()> {
     let tasks = tasks(&args)?;
-    let Args { invented, steps, seed, .. } = args;
+    let Args { synthetic: invented, steps, seed, .. } = args;
     let options = Options { invented, steps, seed, command: command_line(), ..Options::default() };
     let mut made = Vec::new();
     end_with(|| "decoders that are finished are kept, and the same command goes on".into())?;
@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<()> {
             continue;
         }
         let whole = Model::load(&Model::file(&task.model))?;
-        let refined = args.refined.as_ref().map(|refined| Model::load_for(refined, name)).transpose()?;
+        let refined = args.fine_tuned.as_ref().map(|refined| Model::load_for(refined, name)).transpose()?;
         let mut shown = Shown::default();
         let small =
             distil(&whole, refined.as_ref(), &task.corpus, &options, &task.output, &mut |stage| shown.show(stage));

@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
     let tuned = is_tuned(&corpus)?;
-    let from = match (&args.from, &corpus[..]) {
+    let from = match (&args.fine_tune, &corpus[..]) {
         (Some(from), [(kernel, _), ..]) => Some(whole(from, &kernel.name)?),
         _ => None,
     };
@@ -72,7 +72,7 @@ fn whole(from: &Path, kernel: &str) -> Result<Model> {
     let small = Model::file_for(from, Some(kernel), Quality::Auto)?;
     match Model::file_for(from, Some(kernel), Quality::Best) {
         Err(_) if small.is_file() => input(format!(
-            "--from {}: holds the small decoder alone; training goes on from the networks that it was distilled from",
+            "--fine-tune {}: holds the small decoder alone; training goes on from the networks that it was distilled from",
             from.display()
         )),
         whole => Model::load(&whole?),
@@ -111,8 +111,8 @@ fn settings(args: &Args, from: Option<&Model>, tuned: bool) -> Result<Settings> 
         None if tuned => Settings::tuned(),
         None => Settings::default(),
     };
-    if args.tau.is_some() && args.target == Some(Target::Best) {
-        return input("--tau is the temperature of the soft target; leave it out with --target best");
+    if args.target_temperature.is_some() && args.target == Some(Target::Best) {
+        return input("--target-temperature is the temperature of the soft target; leave it out with --target best");
     }
     let width = args.width.unwrap_or(default.hparams.width);
     let settings = Settings {
@@ -125,13 +125,13 @@ fn settings(args: &Args, from: Option<&Model>, tuned: bool) -> Result<Settings> 
         },
         members: args.members.unwrap_or(default.members),
         target: args.target.unwrap_or(default.target),
-        tau: args.tau.or(default.tau),
+        tau: args.target_temperature.or(default.tau),
         epochs: args.epochs.or(default.epochs),
-        batch: args.batch.or(default.batch),
+        batch: args.batch_size.or(default.batch),
         dropout: args.dropout.unwrap_or(default.dropout),
-        smoothing: args.smoothing.unwrap_or(default.smoothing),
+        smoothing: args.label_smoothing.unwrap_or(default.smoothing),
         pseudo_labels: args.pseudo_labels.unwrap_or(default.pseudo_labels),
-        rate: args.rate.unwrap_or(default.rate),
+        rate: args.learning_rate.unwrap_or(default.rate),
         split: split(args, default.split, from.is_some())?,
         seed: args.seed,
         command: command_line(),
@@ -151,7 +151,7 @@ fn split(args: &Args, default: Split, goes_on: bool) -> Result<Split> {
     };
     if goes_on && (split.seed != default.seed || split.test > default.test) {
         return input(format!(
-            "--from: what the model learned would be judged as held out; leave out --split-seed, and --test or give at most {}",
+            "--fine-tune: what the model learned would be judged as held out; leave out --split-seed, and --test or give at most {}",
             default.test
         ));
     }
@@ -192,7 +192,7 @@ fn train_all(
     for group in groups {
         let (corpus, folder) = (&group.corpus, &group.folder);
         let is_few = from.is_none() && few::is_few(corpus, settings, tuned);
-        let judged = if is_few && !args.quick { left_out(group, settings)? } else { None };
+        let judged = if is_few && !args.no_cross_validation { left_out(group, settings)? } else { None };
         let settings = match &judged {
             Some(judged) => &Settings { epochs: judged.epochs.or(settings.epochs), ..settings.clone() },
             None => settings,
@@ -221,7 +221,7 @@ fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
         let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
         let bar = bar.get_or_insert_with(|| {
             tell(
-                "too few sizes to choose weights by: they are left out in turn, before a model learns from all (--quick goes without)",
+                "too few sizes to choose weights by: they are left out in turn, before a model learns from all (--no-cross-validation goes without)",
             );
             Bar::new("leave out", all as u64)
         });

@@ -19,7 +19,7 @@ impl Whole {
     /// `Error::Mismatch` where it did, or where a model does not know the kernel.
     pub fn new(kernel: &Kernel, model: &Model, refined: Option<&Model>) -> Result<Whole> {
         if refined.is_some_and(|refined| refined.meta.parent != Some(model.training_digest())) {
-            let how = "train it with --from that model, on the data of some of its devices";
+            let how = "train it with --fine-tune and that model, on the data of some of its devices";
             return Err(Error::Mismatch(format!(
                 "the refined model did not go on from the model that is distilled; {how}"
             )));
