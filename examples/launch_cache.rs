@@ -2,8 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example launch_cache -- models/gemm-cpu gemm epyc
 
-use seqtune_predict::confidence::device::named;
-use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Quality, Query};
+use seqtune_predict::{Config, Device, Error, Kernel, Model, Predictor, Quality, Query, device_for};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::RwLock;
@@ -21,7 +20,7 @@ impl LaunchCache {
     fn new(model: &Path, kernel: &str, device: &str) -> seqtune_predict::Result<LaunchCache> {
         let kernel = Kernel::open(kernel)?;
         let model = Model::load_as(model, &kernel.name, Quality::Auto)?;
-        let device = named(&model.meta.devices, device)?;
+        let device = device_for(&model.meta.devices, Some(device), |_| None)?;
         Ok(LaunchCache { predictor: Predictor::new(&kernel, &model)?, kernel, device, known: RwLock::default() })
     }
 

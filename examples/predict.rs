@@ -2,8 +2,7 @@
 //!
 //!     cargo run --release -p seqtune-predict --example predict -- models/gemm-cpu gemm epyc M=300,N=200,K=100
 
-use seqtune_predict::confidence::device::named;
-use seqtune_predict::{Error, Kernel, Model, Predictor, Quality, Query};
+use seqtune_predict::{Error, Kernel, Model, Predictor, Quality, Query, device_for};
 use std::path::Path;
 
 fn main() -> seqtune_predict::Result<()> {
@@ -16,11 +15,11 @@ fn main() -> seqtune_predict::Result<()> {
     let predictor = Predictor::new(&kernel, &model)?;
     let problems = problems.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>, _>>()?;
     // one that the model learned, or one that is described
-    let device = &named(&model.meta.devices, device)?;
+    let device = &device_for(&model.meta.devices, Some(device), |_| None)?;
     if let Some(note) = predictor.grounds(device).note() {
         eprintln!("{note}");
     }
-    let (top, width, threads) = (3, 20, seqtune_kernel::threads::cores());
+    let (top, width, threads) = (3, 20, std::thread::available_parallelism().map_or(1, usize::from));
     let query = Query { top, width, threads, ..Query::new(device) };
     for (problem, prediction) in problems.iter().zip(predictor.predict(&problems, &query)?) {
         let unsure = if prediction.unsure { " (unsure: measure the first few)" } else { "" };

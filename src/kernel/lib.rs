@@ -27,25 +27,36 @@
 //! # }
 //! ```
 //!
+//! The names below are the library's interface. Modules are open to the other packages of seqtune only, without promises.
+//!
 //! Errors are an enumeration to match on ([`Error`]); each holds a sentence for people.
 
 mod api;
+#[doc(hidden)]
 pub mod canonical;
 mod clocks;
 mod config;
+#[doc(hidden)]
 pub mod count;
 mod definition;
 mod devices;
 #[cfg(test)]
 mod drawn;
+#[doc(hidden)]
 pub mod elementary;
+#[doc(hidden)]
 pub mod error;
 mod exact;
+#[doc(hidden)]
 pub mod expressions;
+#[doc(hidden)]
 pub mod fetched;
+#[doc(hidden)]
 pub mod files;
 mod identity;
+#[doc(hidden)]
 pub mod kernel_toml;
+#[doc(hidden)]
 pub mod limits;
 mod objective;
 mod parameter;
@@ -53,38 +64,63 @@ mod plain;
 mod problem;
 mod run;
 mod space;
+#[doc(hidden)]
 pub mod spelling;
+#[doc(hidden)]
 pub mod threads;
+#[doc(hidden)]
 pub mod unpacking;
 mod written;
 
 pub use api::Api;
-pub use clocks::{ClockExprs, Clocks};
 pub use config::Config;
-pub use count::counted;
-pub use definition::{Argument, Constraint, Definition, Feature, Gemm, Integers, Kernel, Launch, Source};
-pub use devices::names::listed;
-pub use devices::{Device, LATER_LIMIT, LIMIT_NAMES, Limits};
+pub use definition::{Constraint, Definition, Kernel};
+pub use devices::{Device, Limits};
 pub use error::{Error, Result};
-pub use exact::Exact;
-pub use identity::{Difference, Identity};
-pub use kernel_toml::check::is_kernel_name;
-pub use kernel_toml::run_spec::{PatternSpec, RunSpec, Unit};
-pub use kernel_toml::template::{PLACES, Template, variable};
+pub use kernel_toml::spec::{Field, FieldKind};
 pub use objective::Objective;
 pub use parameter::Parameter;
-pub use plain::{length_of_quoted, without_comments};
 pub use problem::Problem;
-pub use run::{Run, TimeSource};
 pub use space::ConfigSpace;
 pub use space::blame::ruled_out;
 pub use space::checker::Checker;
-pub use space::choices::{Choice, Choices, MOST_VALUES};
+pub use space::choices::{Choice, Choices};
 pub use space::counter::{Count, Counter};
+
+// what the other packages of this workspace need besides: no promise is made of it
+#[doc(hidden)]
+pub use clocks::{ClockExprs, Clocks};
+#[doc(hidden)]
+pub use count::counted;
+#[doc(hidden)]
+pub use definition::{Argument, Feature, Gemm, Integers, Launch, Source};
+#[doc(hidden)]
+pub use devices::names::listed;
+#[doc(hidden)]
+pub use devices::{LATER_LIMIT, LIMIT_NAMES};
+#[doc(hidden)]
+pub use exact::Exact;
+#[doc(hidden)]
+pub use identity::{Difference, Identity};
+#[doc(hidden)]
+pub use kernel_toml::check::is_kernel_name;
+#[doc(hidden)]
+pub use kernel_toml::run_spec::{PatternSpec, RunSpec, Unit};
+#[doc(hidden)]
+pub use kernel_toml::template::{PLACES, Template, variable};
+#[doc(hidden)]
+pub use plain::{length_of_quoted, without_comments};
+#[doc(hidden)]
+pub use run::{Run, TimeSource};
+#[doc(hidden)]
+pub use space::choices::MOST_VALUES;
+#[doc(hidden)]
 pub use space::instances::Instances;
+#[doc(hidden)]
 pub use space::look_ahead::NODE_BUDGET;
 
 /// Lower-case hexadecimal.
+#[doc(hidden)]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

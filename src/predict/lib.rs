@@ -35,34 +35,49 @@
 //! # }
 //! ```
 //!
+//! The names below are the library's interface. Modules are open to the other packages of seqtune only, without promises.
+//!
 //! Errors are an enumeration to match on ([`Error`]); each holds a sentence for people.
 
 mod clock;
+#[doc(hidden)]
 pub mod confidence;
+#[doc(hidden)]
 pub mod distilled;
 #[cfg(test)]
 #[path = "../kernel/drawn.rs"]
 mod drawn;
 mod engine;
+#[doc(hidden)]
 pub mod features;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod network;
+#[doc(hidden)]
 pub mod numeric;
+#[doc(hidden)]
 pub mod posterior;
 mod prediction;
 mod predictor;
+#[doc(hidden)]
 pub mod search;
+#[doc(hidden)]
 pub mod trees;
 
+pub use confidence::HeldOutResult;
 pub use confidence::device::{Grounds, TimeBasis, device_for};
 pub use engine::EngineKind;
 pub use model::quality::Quality;
-pub use model::settings::{Hparams, Settings};
 pub use model::trained::{Meta, Model};
 pub use posterior::MeasuredConfig;
 pub use prediction::Prediction;
 pub use predictor::Predictor;
-pub use search::Acquisition;
 pub use search::candidate::{Candidate, Scored};
 pub use search::query::Query;
+pub use search::{Acquisition, Exhaustive};
 pub use seqtune_kernel::{Config, Device, Error, Kernel, Objective, Problem, Result};
+
+// what the other packages of this workspace need besides: no promise is made of it
+#[doc(hidden)]
+pub use model::settings::{Hparams, Settings};

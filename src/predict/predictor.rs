@@ -63,6 +63,7 @@ impl Predictor {
     }
 
     /// With probabilities as the model states them, whatever they are worth on a device: what corrections are learned of.
+    #[doc(hidden)]
     pub fn uncorrected(self) -> Predictor {
         Predictor { device_calibration: None, ..self }
     }
@@ -72,6 +73,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`]; [`Error::Input`](crate::Error::Input) of a distilled model.
+    #[doc(hidden)]
     pub fn prefix_scores(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<PrefixScores>>> {
         self.engine.prefix_scores(problems, query)
     }
@@ -94,6 +96,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::score`].
+    #[doc(hidden)]
     pub fn score_known(
         &self,
         problem: &Problem,
@@ -111,22 +114,26 @@ impl Predictor {
 
     /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead
     /// end), or among all. What masking is compared with.
+    #[doc(hidden)]
     pub fn greedy(&self, problem: &Problem, device: &Device, unbroken: bool) -> Option<Config> {
         self.engine.greedy(&self.instance(problem, device), unbroken)
     }
 
     /// Where the best of configs stands whose costs are known, by probabilities that are not corrected for the device; `None` without
     /// calibration.
+    #[doc(hidden)]
     pub fn best_rank(&self, known: &ScoredProblem) -> Option<BestRank> {
         known.best_rank(&self.calibration?)
     }
 
     /// What candidates are ranked by, the higher the better: likelihood, re-ranker and trees together.
+    #[doc(hidden)]
     pub fn pooled_score(&self, scored: &Scored) -> f64 {
         pooled_score(&self.pool_weights(), &scored.opinions())
     }
 
     /// How much likelihood, re-ranker and trees count.
+    #[doc(hidden)]
     pub fn pool_weights(&self) -> PoolWeights {
         self.calibration.map_or(EQUAL, |calibration| calibration.weights)
     }
@@ -144,11 +151,13 @@ impl Predictor {
     }
 
     /// Whether it has boosted trees for an objective: of a model that learned from whole sweeps.
+    #[doc(hidden)]
     pub fn has_trees(&self, objective: Objective) -> bool {
         self.engine.has_trees(objective)
     }
 
     /// Whether networks re-rank what a beam finds: of a full model that learned from whole sweeps.
+    #[doc(hidden)]
     pub fn reranks(&self) -> bool {
         self.engine() == EngineKind::Full && self.ranks_all()
     }
@@ -164,6 +173,7 @@ impl Predictor {
     }
 
     /// A problem on a device, ready to be encoded.
+    #[doc(hidden)]
     pub fn instance(&self, problem: &Problem, device: &Device) -> Instance {
         Instance::new(self.kernel(), problem, device)
     }
@@ -174,6 +184,7 @@ impl Predictor {
     }
 
     /// How its errors go together; `None` where it did not learn that.
+    #[doc(hidden)]
     pub fn error_model(&self) -> Option<&ErrorModel> {
         self.error_model.as_ref()
     }

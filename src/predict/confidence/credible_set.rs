@@ -49,6 +49,7 @@ impl Predictor {
 
     /// As [`Predictor::credible_set`], of configs whose costs are known and which are all there are: their positions, best first; `None` without
     /// calibration.
+    #[doc(hidden)]
     pub fn credible_set_of_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
         let ranked = known.ranked(&self.calibration?);
         let corrected = self.device_scaling(device).corrected(ranked.iter().map(|(_, probability)| *probability));

@@ -42,6 +42,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`].
+    #[doc(hidden)]
     pub fn estimate_one(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
         let candidates = self.estimates(std::slice::from_ref(problem), query)?;
         Ok(self.marked(problem, query, candidates.into_iter().flatten().collect()))
@@ -105,6 +106,7 @@ impl Predictor {
     }
 
     /// Microseconds that a problem takes at least, as [`least_us`] knows them.
+    #[doc(hidden)]
     pub fn least_us(&self, problem: &Problem, device: &Device) -> f64 {
         least_us(self.kernel(), problem, device)
     }

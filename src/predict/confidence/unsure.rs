@@ -42,6 +42,7 @@ impl Predictor {
 
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure of a model of which nothing was shown;
     /// `None` without calibration.
+    #[doc(hidden)]
     pub fn top_prediction(&self, device: &Device, known: &ScoredProblem) -> Option<(TopPrediction, bool)> {
         let calibration = self.calibration?;
         let first = known.top_prediction(&calibration)?;

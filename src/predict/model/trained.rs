@@ -178,10 +178,13 @@ pub struct Model {
     /// Description: everything but weights and trees.
     pub meta: Meta,
     /// Weights of all members, by name.
+    #[doc(hidden)]
     pub weights: Weights,
     /// Of models of whole sweeps: for each kernel and objective.
+    #[doc(hidden)]
     pub trees: Vec<Arc<Trees>>,
     /// In spaces of few combinations: for each kernel and objective, what answers in the place of the trees.
+    #[doc(hidden)]
     pub neighbours: Vec<Arc<CostNeighbours>>,
     /// Checksum of the file that it was read from, in 64 hexadecimal digits; `None` of a model that was just made.
     pub checksum: Option<String>,

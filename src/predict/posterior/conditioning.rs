@@ -60,6 +60,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict_measured`].
+    #[doc(hidden)]
     pub fn predict_measured_among(
         &self,
         problem: &Problem,
@@ -132,6 +133,7 @@ impl Predictor {
 
     /// Of configs of one problem, the logarithm of the predicted cost of the one with the highest score, 0 where none is predicted, and what the
     /// slopes of an error model multiply: how far each config is from it in the logarithm of the predicted cost, and in the score.
+    #[doc(hidden)]
     pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
         let log = |s: &Scored| {
             let predicted = of.cost_of(s.time_us, s.joules).filter(|cost| cost.is_finite() && *cost > 0.0);
@@ -143,6 +145,7 @@ impl Predictor {
     }
 
     /// The encoding of a config that coefficients of an error model multiply.
+    #[doc(hidden)]
     pub fn encoding(&self, instance: &Instance, config: &Config) -> Vec<f64> {
         encoding(&self.featurizer, instance, config)
     }

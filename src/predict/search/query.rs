@@ -12,7 +12,7 @@ pub const WIDTH: usize = 20;
 ///
 /// let device = Device::described("A100")?;
 /// let query = Query { top: 5, objective: Objective::Energy, ..Query::new(&device) };
-/// assert_eq!((query.top, query.width), (5, seqtune_predict::search::WIDTH));
+/// assert_eq!((query.top, query.width), (5, 20));
 /// # Ok::<(), seqtune_predict::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
