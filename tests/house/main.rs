@@ -9,4 +9,5 @@ mod architecture;
 mod cli;
 mod documents;
 mod escapes;
+mod signatures;
 mod tidy;
