@@ -33,6 +33,8 @@
 
 mod api;
 #[doc(hidden)]
+pub mod c_tokens;
+#[doc(hidden)]
 pub mod canonical;
 mod clocks;
 mod config;
@@ -109,7 +111,7 @@ pub use kernel_toml::run_spec::{PatternSpec, RunSpec, Unit};
 #[doc(hidden)]
 pub use kernel_toml::template::{PLACES, Template, variable};
 #[doc(hidden)]
-pub use plain::{length_of_quoted, without_comments};
+pub use plain::without_comments;
 #[doc(hidden)]
 pub use run::{Run, TimeSource};
 #[doc(hidden)]

@@ -1,107 +1,36 @@
 //! Texts without what changes nothing: comments and white space.
 
-/// A part of a source in C, C++, OpenCL C or CUDA.
-enum Piece<'a> {
-    /// A character of the code.
-    Code(char),
-    /// A comment, with what begins and ends it.
-    Comment(&'a str),
-    /// A text in quotes, with them.
-    Quoted(&'a str),
-}
-
-/// Gives the parts of a source whose continued lines are joined, in order.
-fn pieces<'a>(source: &'a str, each: &mut dyn FnMut(Piece<'a>)) {
-    let (mut rest, mut word) = (source, String::new());
-    while let Some(first) = rest.chars().next() {
-        let end_of = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at);
-        // the apostrophe between digits of C++
-        let in_number = first == '\'' && word.starts_with(|c: char| c.is_ascii_digit());
-        let length = match first {
-            '/' if rest.starts_with("//") => {
-                let length = end_of("\n", 2);
-                each(Piece::Comment(&rest[..length]));
-                length
-            }
-            '/' if rest.starts_with("/*") => {
-                let length = (end_of("*/", 2) + 2).min(rest.len());
-                each(Piece::Comment(&rest[..length]));
-                length
-            }
-            '"' | '\'' if !in_number => {
-                let length = if first == '"' && is_raw(&word) { raw(rest) } else { length_of_quoted(rest, first) };
-                each(Piece::Quoted(&rest[..length]));
-                length
-            }
-            _ => {
-                each(Piece::Code(first));
-                first.len_utf8()
-            }
-        };
-        match is_of_word(first) || in_number {
-            true => word.push(first),
-            false => word.clear(),
-        }
-        rest = &rest[length..];
-    }
-}
+use crate::c_tokens::{TokenKind, is_of_word, length_of_quoted, tokens};
 
 /// Lines that go on behind a backslash, in one.
 fn joined(source: &str, between: &str) -> String {
     source.replace("\\\r\n", between).replace("\\\n", between)
 }
 
-/// Bytes of the text in quotes with which a text begins, its quotes included; without an end it ends with its line.
-pub fn length_of_quoted(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '\n' => return at,
-            _ if c == quote => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Whether a quote behind this word begins a raw string of C++.
-fn is_raw(word: &str) -> bool {
-    ["R", "LR", "uR", "UR", "u8R"].contains(&word)
-}
-
-/// Bytes of the raw string, from its quote, with which a text begins: `"x(...)x"`.
-fn raw(text: &str) -> usize {
-    let Some(open) = text.find('(') else { return text.len() };
-    let end = format!("){}\"", &text[1..open]);
-    text[open..].find(&end).map_or(text.len(), |at| open + at + end.len())
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
 /// The source with comments as spaces, texts in quotes empty, and continued lines in one: what is read of it without a compiler.
 pub fn without_comments(source: &str) -> String {
     let source = joined(source, " ");
     let mut text = String::with_capacity(source.len());
-    pieces(&source, &mut |piece| match piece {
-        Piece::Code(c) => text.push(c),
-        Piece::Comment(comment) if comment.starts_with("//") => {}
-        Piece::Comment(_) => text.push(' '),
-        Piece::Quoted(_) => text += "\"\"",
-    });
+    for token in tokens(&source) {
+        match token.kind {
+            TokenKind::Comment if token.text.starts_with("//") => {}
+            TokenKind::Comment => text.push(' '),
+            TokenKind::Quoted => text += "\"\"",
+            _ => text += token.text,
+        }
+    }
     text
 }
 
 /// The source's lines with comments left out and texts in quotes empty; there are as many as before.
 pub(crate) fn code_alone(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
-    pieces(source, &mut |piece| match piece {
-        Piece::Code(c) => text.push(c),
-        Piece::Comment(all) | Piece::Quoted(all) => text.extend(all.chars().filter(|c| *c == '\n')),
-    });
+    for token in tokens(source) {
+        match token.kind {
+            TokenKind::Comment | TokenKind::Quoted => text.extend(token.text.chars().filter(|c| *c == '\n')),
+            _ => text += token.text,
+        }
+    }
     text
 }
 
@@ -110,15 +39,17 @@ pub(crate) fn code_alone(source: &str) -> String {
 pub(crate) fn plain_c(source: &str) -> String {
     let source = joined(source, "");
     let mut plain = Plain { text: String::with_capacity(source.len()), ..Plain::default() };
-    pieces(&source, &mut |piece| match piece {
-        Piece::Comment(_) => plain.space = true,
-        Piece::Quoted(text) => {
-            plain.separate('"');
-            plain.text += text;
-            plain.begun = true;
+    for token in tokens(&source) {
+        match token.kind {
+            TokenKind::Comment => plain.space = true,
+            TokenKind::Quoted => {
+                plain.separate('"');
+                plain.text += token.text;
+                plain.begun = true;
+            }
+            _ => token.text.chars().for_each(|c| plain.push(c)),
         }
-        Piece::Code(c) => plain.push(c),
-    });
+    }
     // where a line stands changes nothing
     match plain.text.contains("#line ") {
         true => plain.text.split_inclusive('\n').filter(|line| !line.starts_with("#line ")).collect(),

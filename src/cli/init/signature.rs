@@ -1,5 +1,6 @@
 //! The arguments of a kernel function, read from OpenCL C and CUDA C++.
 
+use seqtune_kernel::c_tokens::words_and_marks;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::without_comments;
 
@@ -85,24 +86,9 @@ fn argument(text: &str) -> Result<Argument> {
     Ok(Argument { name, kind })
 }
 
-/// Words of C and single marks between them, in one pass.
-fn tokens(code: &str) -> Vec<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let (mut found, mut rest) = (Vec::new(), code.trim_start());
-    while let Some(first) = rest.chars().next() {
-        let end = match is_word(first) {
-            true => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-            false => first.len_utf8(),
-        };
-        found.push(&rest[..end]);
-        rest = rest[end..].trim_start();
-    }
-    found
-}
-
 /// Name and arguments of each kernel function, in one pass.
 fn functions(code: &str) -> Vec<(String, String)> {
-    let (tokens, mut at, mut found) = (tokens(code), 0, Vec::new());
+    let (tokens, mut at, mut found) = (words_and_marks(code).collect::<Vec<_>>(), 0, Vec::new());
     while at < tokens.len() {
         at += 1;
         if !["kernel", "__kernel", "__global__"].contains(&tokens[at - 1]) {

@@ -1,5 +1,7 @@
 //! One source for several compilers: what which of them reads.
 
+use crate::c_tokens::directive;
+
 /// The text that OpenCL compilers read of a source: without what stands between `#ifdef SEQTUNE_CPP` and its `#else` or `#endif`, and without
 /// these lines. A source may so do things on CUDA and HIP that OpenCL C cannot say, and remain what it was elsewhere.
 pub fn opencl_text(source: &str) -> String {
@@ -7,8 +9,7 @@ pub fn opencl_text(source: &str) -> String {
     let mut open: Vec<Option<bool>> = Vec::new();
     let mut text = String::with_capacity(source.len());
     for line in source.split_inclusive('\n') {
-        let word = line.trim_start().strip_prefix('#').map(|rest| rest.trim());
-        let is_ours = match word {
+        let is_ours = match directive(line) {
             Some("ifdef SEQTUNE_CPP") => {
                 open.push(Some(true));
                 true

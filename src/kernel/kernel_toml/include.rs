@@ -1,5 +1,6 @@
 //! Files that a source includes from its own folder: they are put in its place, so that every compiler finds them and the space's hash covers them.
 
+use crate::c_tokens::directive;
 use crate::error::{Result, input, quoted};
 use crate::plain::code_alone;
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ impl Included<'_> {
         let folder = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         for (at, (line, code)) in text.lines().zip(code_alone(text).lines()).enumerate() {
-            let directive = code.trim().strip_prefix('#').map(str::trim_start);
+            let directive = directive(code);
             let other = directive.and_then(|rest| rest.strip_prefix("include")).and_then(|_| in_quotes(line));
             match other.map(|other| (other, folder.join(other))) {
                 Some((other, path)) => match self.file(once, &path, depth)? {

@@ -3,7 +3,7 @@
 //! In OpenCL C `__local float a[64];` declares a variable of local memory and `__local float *p;` a pointer to it. The prelude's macros drop the
 //! words, which is right for pointers. Variables get a word of their own here; without one they would be each work-item's own, in silence.
 
-use seqtune_kernel::length_of_quoted;
+use seqtune_kernel::c_tokens::{self, TokenKind};
 
 /// Words of OpenCL C that may stand without their underscores, which attributes of CUDA C++ and HIP C++ are called.
 const SHORT: [&str; 5] = ["kernel", "global", "local", "constant", "private"];
@@ -139,36 +139,20 @@ fn follows(tokens: &[Token]) -> Follows {
     Follows::Nothing
 }
 
-/// Parts of a source. A line that goes on behind a backslash does not end.
+/// Words, marks and ends of lines of a source. A line that goes on behind a backslash does not end.
 fn tokens(source: &str) -> Vec<Token<'_>> {
-    let (mut tokens, mut at) = (Vec::new(), 0);
-    while let Some(first) = source[at..].chars().next() {
-        let rest = &source[at..];
-        let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        at += match first {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest[2..].find("*/").map_or(rest.len(), |found| found + 4),
-            '\\' if rest.starts_with("\\\r\n") => 3,
-            '\\' => rest.chars().take(2).map(char::len_utf8).sum(),
-            '"' | '\'' => length_of_quoted(rest, first),
-            _ if is_of_word(first) => {
-                let length = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
-                tokens.push(Token::Word(at, &rest[..length]));
-                length
-            }
-            '\n' => {
-                tokens.push(Token::LineEnd);
-                1
-            }
-            _ => {
-                if !first.is_whitespace() {
-                    tokens.push(Token::Sign(first));
-                }
-                first.len_utf8()
-            }
-        };
+    c_tokens::tokens(source).filter_map(Token::new).collect()
+}
+
+impl<'a> Token<'a> {
+    fn new(token: c_tokens::Token<'a>) -> Option<Token<'a>> {
+        match token.kind {
+            TokenKind::Word => Some(Token::Word(token.at, token.text)),
+            TokenKind::Mark => token.text.chars().next().filter(|c| *c != '\\').map(Token::Sign),
+            TokenKind::LineEnd => Some(Token::LineEnd),
+            TokenKind::Quoted | TokenKind::Comment | TokenKind::Space | TokenKind::Joint => None,
+        }
     }
-    tokens
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Sources as CUDA C++ and HIP C++: definitions, the words that clang lacks, and OpenCL C by a prelude of macros.
 
 use crate::compile::address_spaces::with_words_of_variables;
+use seqtune_kernel::c_tokens::directive;
 
 /// Words of HIP for clang alone, before every source.
 const WORDS: &str = include_str!("hip_words.cuh");
@@ -54,7 +55,7 @@ pub fn as_cpp(file: &str, source: &str, defines: &[(String, String)]) -> String 
 /// The source with blank lines for its includes of [`STANDARD`] headers; `None` where it has none.
 fn without_standard_headers(source: &str) -> Option<String> {
     let is_standard = |line: &str| {
-        let name = line.trim().strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("include"));
+        let name = directive(line).and_then(|rest| rest.strip_prefix("include"));
         let name = name.and_then(|rest| rest.trim_start().strip_prefix('<')?.split_once('>'));
         name.is_some_and(|(name, _)| STANDARD.contains(&name.trim()))
     };

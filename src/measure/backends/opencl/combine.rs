@@ -5,6 +5,7 @@
 //! not at all.
 
 use crate::compile::Job;
+use seqtune_kernel::c_tokens::{directive, words_and_marks};
 use seqtune_kernel::without_comments;
 use std::collections::BTreeSet;
 
@@ -59,12 +60,12 @@ impl Names {
     fn of(source: &str) -> Option<Names> {
         let (mut names, mut code) = (Names::default(), String::new());
         for line in without_comments(source).lines() {
-            let Some(directive) = line.trim_start().strip_prefix('#') else {
+            let Some(directive) = directive(line) else {
                 code += line;
                 code.push('\n');
                 continue;
             };
-            let mut words = directive.split(|c| !is_of_word(c)).filter(|word| !word.is_empty());
+            let mut words = words_and_marks(directive);
             match words.next() {
                 Some("define" | "undef") => names.macros.extend(words.next().map(String::from)),
                 Some("include") => return None,
@@ -77,7 +78,7 @@ impl Names {
             }
         }
         let (mut depth, mut last) = (0i32, "");
-        for token in tokens(&code) {
+        for token in words_and_marks(&code) {
             // a declared name stands before its parameters, its length, its value or the end of its declaration, a structure's before its members
             let ends_name = matches!(token, "(" | "[" | "{" | "=" | "," | ";");
             if depth == 0 && last == "enum" {
@@ -101,23 +102,6 @@ impl Names {
 fn is_name(token: &str) -> bool {
     let begins = token.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     begins && !token.starts_with("__") && !matches!(token, "struct" | "union")
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
-/// Words, numbers and single other characters.
-fn tokens(code: &str) -> impl Iterator<Item = &str> {
-    let mut rest = code;
-    std::iter::from_fn(move || {
-        rest = rest.trim_start();
-        let first = rest.chars().next()?;
-        let word = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
-        let (token, after) = rest.split_at(if word > 0 { word } else { first.len_utf8() });
-        rest = after;
-        Some(token)
-    })
 }
 
 #[cfg(test)]
