@@ -137,6 +137,7 @@ fn command() -> clap::Command {
 #[cfg(test)]
 mod tests {
     use clap::builder::ValueParser;
+    use seqtune_console::renamed_options;
 
     /// Options of a command and of those within it that take a number, without seeds, of which every one is as good.
     fn numbers(command: &clap::Command, found: &mut Vec<(String, String)>) {
@@ -153,7 +154,9 @@ mod tests {
 
     #[test]
     fn verbs_have_todays_names_of_options_alone() {
-        let faults = seqtune_console::renamed_options::faults(&super::command());
+        let command = super::command();
+        command.clone().debug_assert();
+        let faults = [renamed_options::stale(&command), renamed_options::missing(&command)].concat();
         assert!(faults.is_empty(), "{faults:?}");
     }
 

@@ -83,19 +83,25 @@ pub fn modern(words: Vec<OsString>) -> (Vec<OsString>, Vec<Renamed>) {
     (words.into_iter().map(&mut modern).collect(), met)
 }
 
-/// Finds faults of the table: names of before that a program's verbs still have, and today's names that they lack.
-pub fn faults(command: &clap::Command) -> Vec<String> {
+/// Lists the names of before that verbs of a program still have.
+pub fn stale(command: &clap::Command) -> Vec<String> {
+    unlike(command, |row, verb| if has(verb, row.old) { Some(row.old) } else { None })
+}
+
+/// Lists today's names that verbs of a program lack.
+pub fn missing(command: &clap::Command) -> Vec<String> {
+    unlike(command, |row, verb| {
+        let name = row.now.split('=').next().unwrap_or_default();
+        if has(verb, name) { None } else { Some(row.now) }
+    })
+}
+
+/// Names that are at fault, each behind its verb.
+fn unlike(command: &clap::Command, fault: fn(&Renamed, &clap::Command) -> Option<&'static str>) -> Vec<String> {
     let mut faults = Vec::new();
     for row in RENAMED {
-        for verb in row.verbs.iter().filter_map(|verb| command.find_subcommand(verb)) {
-            let now = row.now.split('=').next().unwrap_or_default();
-            if !has(verb, now) {
-                faults.push(format!("{} lacks {now}", verb.get_name()));
-            }
-            if has(verb, row.old) {
-                faults.push(format!("{} has {}", verb.get_name(), row.old));
-            }
-        }
+        let verbs = row.verbs.iter().filter_map(|verb| command.find_subcommand(verb));
+        faults.extend(verbs.filter_map(|verb| Some(format!("{} {}", verb.get_name(), fault(&row, verb)?))));
     }
     faults
 }

@@ -43,10 +43,13 @@ fn main() -> ExitCode {
 mod tests {
     use super::Args;
     use clap::CommandFactory;
+    use seqtune_console::renamed_options;
 
     #[test]
     fn verbs_have_todays_names_of_options_alone() {
-        let faults = seqtune_console::renamed_options::faults(&Args::command());
+        let command = Args::command();
+        command.clone().debug_assert();
+        let faults = [renamed_options::stale(&command), renamed_options::missing(&command)].concat();
         assert!(faults.is_empty(), "{faults:?}");
     }
 }

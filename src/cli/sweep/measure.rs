@@ -34,6 +34,7 @@ const SHARED: usize = 4;
 
 /// What a sweep measures, and how.
 #[derive(clap::Args)]
+#[group(id = "measure")]
 pub struct Args {
     /// Kernel name, or the path of its folder
     kernel: String,

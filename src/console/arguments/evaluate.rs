@@ -3,6 +3,7 @@
 use crate::answer::warn;
 use crate::inputs;
 use crate::value_parsers::{count, objective, on_off, part, quality};
+use clap::ArgAction;
 use seqtune_data::Table;
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_kernel::error::{Result, input};
@@ -172,7 +173,7 @@ pub struct CrossValidation {
     #[arg(long, value_parser = objective(), default_value_t = Objective::Time)]
     pub objective: Objective,
     /// Also evaluate LightGBM rankers, fitted to the same problems
-    #[arg(long, value_name = "on|off", value_parser = on_off(), default_value = "on", hide_possible_values = true)]
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = on_off(), default_value = "on", hide_possible_values = true)]
     pub lightgbm: bool,
     /// Also distil each fold's model and evaluate the small decoder
     #[arg(long)]

@@ -2,6 +2,7 @@
 
 use crate::ktn;
 use crate::tuned::{Options, evaluate, report};
+use clap::ArgAction;
 use seqtune_console::answer::{answer, answer_json, tell};
 use seqtune_console::arguments::evaluate::{ModelAndDatasets, TunedOptions, trees};
 use seqtune_console::inputs::tables;
@@ -23,7 +24,7 @@ pub struct Args {
     #[command(flatten)]
     on: ModelAndDatasets,
     /// Also evaluate LightGBM as a chain of classifiers
-    #[arg(long, value_name = "on|off", value_parser = on_off(), default_value = "on", hide_possible_values = true)]
+    #[arg(long, value_name = "on|off", action = ArgAction::Set, value_parser = on_off(), default_value = "on", hide_possible_values = true)]
     lightgbm: bool,
     /// Also evaluate two classifiers of whole configs
     ///
