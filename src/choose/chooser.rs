@@ -1,9 +1,9 @@
 //! The chooser: a config for each call, by what was predicted and what was reported.
 
 use crate::book::{Book, Owner, Place};
-use crate::course::{Course, Decision, SHIFT};
+use crate::course::{Call, Course, Decision, Lesson, SHIFT};
 use crate::device_state::DeviceState;
-use crate::entry::Held;
+use crate::entry::{Beginning, Held};
 use crate::goal::{Goal, Measured};
 use crate::locks::{lock, reading, writing};
 use crate::normal::Normal;
@@ -211,8 +211,8 @@ impl Chooser {
         let known = self.remembered.of(&self.owner).and_then(|all| all.get(&self.kernel.show_problem(problem)));
         let epoch = self.epoch.load(Ordering::Acquire);
         let recalled = known.and_then(|known| {
-            let begin = (self.options.spread, epoch, changes);
-            Held::recall(serial, (&self.kernel, problem), known, begin, &|c| space.is_legal(c))
+            let beginning = Beginning { serial, spread: self.options.spread, epoch, taken_in: changes };
+            Held::recall(&self.kernel, problem, known, beginning, &|c| space.is_legal(c))
         });
         let held = match recalled {
             Some(held) => held,
@@ -263,7 +263,8 @@ impl Chooser {
         let rules = self.options.rules();
         let mut inner = pick.held.lock();
         let told = inner.course.tells(pick.arm);
-        let (change, learned) = inner.course.learn((&goal, &rules), (pick.arm, pick.settled), &measured);
+        let call = Call { goal: &goal, rules: &rules, arm: pick.arm, settled: pick.settled };
+        let Lesson { change, learned } = inner.course.learn(&call, &measured);
         inner.note(pick.arm, learned.weight, measured.time_us.ln(), measured.joules.map(f64::ln));
         if let Some(shift) = change {
             tracing::debug!("times of {} changed by {:.2}", self.kernel.brief_problem(&pick.held.problem), shift.exp());

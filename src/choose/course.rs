@@ -5,7 +5,7 @@
 //! [`Options::tolerance`](crate::Options::tolerance) of a call. [`Standing::regret_bound`](crate::Standing) sums up what that may
 //! have cost; docs/integrations/chooser.md has the bound and its assumptions.
 
-use crate::belief::{Arm, Belief};
+use crate::belief::{Arm, Belief, Learned};
 use crate::change::Change;
 use crate::goal::{Goal, Measured};
 use crate::normal::{Normal, excess, quantile};
@@ -49,6 +49,22 @@ pub(crate) struct Decision {
     pub(crate) settled: bool,
     /// After how many calls to think again: a config that costs something to set up may pay by then.
     pub(crate) review: Option<u64>,
+}
+
+/// A call whose config was chosen.
+pub(crate) struct Call<'c> {
+    pub(crate) goal: &'c Goal,
+    pub(crate) rules: &'c Rules,
+    pub(crate) arm: usize,
+    pub(crate) settled: bool,
+}
+
+/// What a call's time tells.
+pub(crate) struct Lesson {
+    /// Change of times as a logarithm, where one is noticed.
+    pub(crate) change: Option<f64>,
+    /// What the time was worth.
+    pub(crate) learned: Learned,
 }
 
 /// What is known of the options at a call.
@@ -180,13 +196,9 @@ impl Course {
         self.bound += z * cost[arm].sd + excess(z) * cost.iter().map(|n| n.sd).sum::<f64>();
     }
 
-    /// Learns what a call took; the change of times as a logarithm, where one is noticed, and what the time was worth.
-    pub(crate) fn learn(
-        &mut self,
-        (goal, rules): (&Goal, &Rules),
-        (arm, settled): (usize, bool),
-        measured: &Measured,
-    ) -> (Option<f64>, crate::belief::Learned) {
+    /// Learns what a call took.
+    pub(crate) fn learn(&mut self, call: &Call, measured: &Measured) -> Lesson {
+        let Call { goal, rules, arm, settled } = *call;
         self.account(goal, rules, arm, settled);
         self.calls += 1;
         let enough = self.time.arms[arm].weight >= ENOUGH;
@@ -195,7 +207,7 @@ impl Course {
             self.energy.learn(arm, joules.ln());
         }
         let change = if enough { self.change.add(learned.residual, learned.standardised) } else { None };
-        (change, learned)
+        Lesson { change, learned }
     }
 
     /// Whether the times of a config tell a change by now.

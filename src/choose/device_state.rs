@@ -10,12 +10,19 @@ const RATIO_WINDOW: f64 = 20.0;
 /// Time within which changes of two problems are one of the device.
 const TOGETHER: Duration = Duration::from_secs(60);
 
+/// Changes of all times so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Changes {
+    pub(crate) count: u64,
+    /// Their sum, as logarithms.
+    pub(crate) sum: f64,
+}
+
 /// The device's state, by what all problems tell.
 pub(crate) struct DeviceState {
     /// Common factor of times against what the model expects, as a logarithm, and the reports that it is the mean of.
     ratio: (f64, f64),
-    /// Number of changes of all times so far, and their sum as logarithms.
-    pub(crate) changes: (u64, f64),
+    pub(crate) changes: Changes,
     change: Change,
     /// The last change of a problem by itself.
     alone: Option<(u64, f64, Instant)>,
@@ -23,18 +30,18 @@ pub(crate) struct DeviceState {
 
 impl DeviceState {
     pub(crate) fn new() -> DeviceState {
-        DeviceState { ratio: (0.0, 0.0), changes: (0, 0.0), change: Change::new(THRESHOLD), alone: None }
+        DeviceState { ratio: (0.0, 0.0), changes: Changes::default(), change: Change::new(THRESHOLD), alone: None }
     }
 
     /// What is to be expected of the factor in common of a problem's times, as a logarithm.
     pub(crate) fn ratio(&self) -> f64 {
-        self.ratio.0 + self.changes.1
+        self.ratio.0 + self.changes.sum
     }
 
     /// Learns the factor of a problem.
     pub(crate) fn add_ratio(&mut self, shift: f64) {
         let count = (self.ratio.1 + 1.0).min(RATIO_WINDOW);
-        self.ratio = (self.ratio.0 + (shift - self.changes.1 - self.ratio.0) / count, count);
+        self.ratio = (self.ratio.0 + (shift - self.changes.sum - self.ratio.0) / count, count);
     }
 
     /// Learns how a call's time differs from what was expected; the change of the device, where that tells one.
@@ -52,7 +59,7 @@ impl DeviceState {
     }
 
     fn changed(&mut self, shift: f64) -> f64 {
-        self.changes = (self.changes.0 + 1, self.changes.1 + shift);
+        self.changes = Changes { count: self.changes.count + 1, sum: self.changes.sum + shift };
         (self.alone, self.change) = (None, Change::new(THRESHOLD));
         shift
     }
@@ -68,7 +75,7 @@ mod tests {
         assert!(state.add_change(1, 0.5).is_none() && state.add_change(1, 0.5).is_none());
         assert_eq!(state.add_change(2, 0.7), Some(0.6));
         assert!(state.add_change(3, -0.5).is_none() && state.add_change(4, 0.5).is_none());
-        assert_eq!(state.changes, (1, 0.6));
+        assert_eq!(state.changes, Changes { count: 1, sum: 0.6 });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::belief::Arm;
 use crate::book::{self, Remembered, Sum};
 use crate::course::{Course, SHIFT};
+use crate::device_state::Changes;
 use crate::locks::lock;
 use crate::normal::Normal;
 use crate::points::Point;
@@ -33,11 +34,21 @@ pub(crate) struct Held {
     inner: Mutex<Inner>,
 }
 
+/// What a problem begins with in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Beginning {
+    pub(crate) serial: u64,
+    /// Standard deviation of what is expected of its configs.
+    pub(crate) spread: f64,
+    pub(crate) epoch: u64,
+    pub(crate) taken_in: Changes,
+}
+
 /// What changes with each report.
 pub(crate) struct Inner {
     pub(crate) course: Course,
-    /// Changes of the device that the course has taken in: their number, and their sum as a logarithm.
-    taken_in: (u64, f64),
+    /// Changes of the device that the course has taken in.
+    taken_in: Changes,
     /// Change that the problem noticed by itself since, as a logarithm.
     own: f64,
     /// Whether nothing was remembered and nothing changed since: then what is expected is the model's.
@@ -49,7 +60,7 @@ pub(crate) struct Inner {
 }
 
 impl Held {
-    pub(crate) fn new(serial: u64, problem: Problem, points: &[Point], course: Course, taken_in: (u64, f64)) -> Held {
+    pub(crate) fn new(serial: u64, problem: Problem, points: &[Point], course: Course, taken_in: Changes) -> Held {
         let news = vec![[Sum::default(); 2]; points.len()];
         let inner = Inner { course, taken_in, own: 0.0, fresh: true, era: 0, news, calls: 0, is_news: false };
         Held {
@@ -66,12 +77,13 @@ impl Held {
 
     /// From what was remembered; `None` where that holds no config that is legal now.
     pub(crate) fn recall(
-        serial: u64,
-        (kernel, problem): (&Kernel, &Problem),
+        kernel: &Kernel,
+        problem: &Problem,
         known: &Remembered,
-        (spread, epoch, taken_in): (f64, u64, (u64, f64)),
+        beginning: Beginning,
         is_legal: &dyn Fn(&Config) -> bool,
     ) -> Option<Held> {
+        let Beginning { serial, spread, epoch, taken_in } = beginning;
         let configs: Option<Vec<Config>> = known.configs.iter().map(|e| kernel.config(&e.config).ok()).collect();
         let configs = configs.filter(|configs| !configs.is_empty() && configs.iter().all(is_legal))?;
         let point = |config: &Config| Point { config: config.clone(), time_us: None, joules: None };
@@ -185,10 +197,10 @@ impl Inner {
         }
     }
 
-    /// Takes in the changes of the device, their number and their sum, unless the problem noticed as much by itself.
-    pub(crate) fn take_in(&mut self, changes: (u64, f64)) {
-        if changes.0 != self.taken_in.0 {
-            let moved = changes.1 - self.taken_in.1 - self.own;
+    /// Takes in the changes of the device, unless the problem noticed as much by itself.
+    pub(crate) fn take_in(&mut self, changes: Changes) {
+        if changes.count != self.taken_in.count {
+            let moved = changes.sum - self.taken_in.sum - self.own;
             (self.taken_in, self.own) = (changes, 0.0);
             if moved.abs() > SLIGHT {
                 self.begin_era(moved);

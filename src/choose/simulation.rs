@@ -1,6 +1,6 @@
 //! Simulated problems: the regret that is stated holds on average, and is less than that of always taking the first prediction.
 
-use crate::course::{Course, Decision};
+use crate::course::{Call, Course, Decision};
 use crate::drawn::drawn;
 use crate::goal::{Goal, Measured};
 use crate::normal::Normal;
@@ -51,8 +51,8 @@ impl Simulated {
         *settled = decided.settled.then_some(decided.arm);
         let time_us = (self.truth[decided.arm] + NOISE * normal(rng)).exp();
         let measured = Measured { time_us, joules: None };
-        let (change, _) = self.course.learn((&goal, rules), (decided.arm, decided.settled), &measured);
-        if let Some(shift) = change {
+        let call = Call { goal: &goal, rules, arm: decided.arm, settled: decided.settled };
+        if let Some(shift) = self.course.learn(&call, &measured).change {
             self.course.reopen(shift);
             *settled = None;
         }
@@ -140,7 +140,8 @@ fn a_config_is_set_up_only_once_it_gains_that_back() {
             bought = Some(call);
             break;
         }
-        course.learn((&goal, &rules), (decided.arm, decided.settled), &Measured { time_us: 100.0, joules: None });
+        let call = Call { goal: &goal, rules: &rules, arm: decided.arm, settled: decided.settled };
+        course.learn(&call, &Measured { time_us: 100.0, joules: None });
     }
     // a fifth of 100 us a call gains 100 ms in 5,000 calls; what is gained is a logarithm here
     let calls = bought.unwrap();

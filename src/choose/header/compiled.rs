@@ -1,7 +1,7 @@
 //! Headers compile without a warning and answer in C++ as they do here, with legal configs alone.
 
 use crate::drawn::drawn;
-use crate::header::{Header, HeaderOptions, Ranges, Source};
+use crate::header::{Header, HeaderChoice, HeaderOptions, Range, Ranges, Source};
 use crate::{Given, Point, Predicted};
 use rand::Rng;
 use seqtune_kernel::kernel_toml::spec::FieldKind;
@@ -83,7 +83,7 @@ fn agrees(kernel: &Kernel, device: &Device, header: &Header, problems: &[Problem
     for (line, problem) in lines.iter().zip(problems) {
         let expected = match header.choose(problem) {
             None => "none".to_string(),
-            Some((config, source)) => {
+            Some(HeaderChoice { config, source }) => {
                 assert!(ConfigSpace::new(kernel, problem, device).is_legal(&config));
                 let values = kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize].to_string());
                 [(source as i32).to_string()].into_iter().chain(values).collect::<Vec<_>>().join(" ")
@@ -91,6 +91,10 @@ fn agrees(kernel: &Kernel, device: &Device, header: &Header, problems: &[Problem
         };
         assert_eq!(*line, expected, "{}", kernel.show_problem(problem));
     }
+}
+
+fn range(field: &str, least: u64, greatest: u64) -> Range {
+    Range { field: field.into(), least, greatest }
 }
 
 #[test]
@@ -101,10 +105,10 @@ fn a_header_of_gemm_answers_in_cpp_as_it_does_here() {
     let points = Predicted::new(&kernel, &model, &device).unwrap().with_width(3);
     let texts = ["M=8,N=8,K=16", "M=700,N=300,K=40", "M=64,N=1000,K=512,transB=T", "M=33,N=65,K=97,beta=0.5,dtype=f16"];
     let fixed: Vec<Problem> = texts.iter().map(|text| kernel.problem(text).unwrap()).collect();
-    let ranges = Ranges::new(&kernel, &fixed, &[("K".into(), 1, 600)]).unwrap();
+    let ranges = Ranges::new(&kernel, &fixed, &[range("K", 1, 600)]).unwrap();
     let options = HeaderOptions { samples: 60, leaves: 8, configs: 12, threads: 2, ..HeaderOptions::default() };
-    let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap();
-    assert!(header.leaves() > 1 && header.sizes().1 == 4);
+    let header = Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
+    assert!(header.leaves() > 1 && header.sizes().fixed == 4);
     assert!(header.loss.mean < header.loss.one_config + 0.02, "{:?}", header.loss);
     assert!((0.0..1.0).contains(&header.loss.agreement) && header.loss.problems == 20, "{:?}", header.loss);
     let mut rng = drawn(3);
@@ -115,7 +119,8 @@ fn a_header_of_gemm_answers_in_cpp_as_it_does_here() {
         let text = format!("M={},N={},K={},transA={}", size(14), size(14), size(12), ["N", "T"][i % 2]);
         problems.push(kernel.problem(&text).unwrap());
     }
-    let from = |source| problems.iter().filter(|p| header.choose(p).is_some_and(|(_, s)| s == source)).count();
+    let from =
+        |source| problems.iter().filter(|p| header.choose(p).is_some_and(|choice| choice.source == source)).count();
     assert!(from(Source::Table) == 4 && from(Source::Tree) > 150);
     agrees(&kernel, &device, &header, &problems);
 }
@@ -133,7 +138,7 @@ fn a_header_of_a_kernel_with_entangled_constraints_is_legal_or_answers_nothing()
     assert!(!fixed.is_empty());
     let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
     let options = HeaderOptions { samples: 30, leaves: 4, configs: 8, threads: 2, ..HeaderOptions::default() };
-    let header = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap();
+    let header = Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
     agrees(&kernel, &device, &header, &fixed);
 }
 
@@ -168,9 +173,9 @@ work = { flops = "1", bytes = "1" }
         points
     });
     let all: Vec<Problem> = (1..100).map(|n| kernel.problem(&format!("n={n}")).unwrap()).collect();
-    let ranges = Ranges::new(&kernel, &all[..1], &[("n".into(), 1, 99)]).unwrap();
+    let ranges = Ranges::new(&kernel, &all[..1], &[range("n", 1, 99)]).unwrap();
     let options = HeaderOptions { samples: 60, leaves: 8, ..HeaderOptions::default() };
-    let header = Header::new((&kernel, &device), &points, &all[..1], &ranges, &options).unwrap();
+    let header = Header::new(&kernel, &device, &points, &all[..1], &ranges, &options).unwrap();
     agrees(&kernel, &device, &header, &all);
 }
 
@@ -212,7 +217,7 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
     let fixed = vec![kernel.problem("EOF=3,int=new").unwrap()];
     let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
     let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
-    let text = Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap().text();
+    let text = Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap().text();
     assert!(!text.chars().any(|c| seqtune_kernel::spelling::is_hidden(c) && c != '\n'), "{text}");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("table.h"), text).unwrap();
@@ -253,13 +258,13 @@ fn two_headers_of_one_kernel_are_refused_in_one_namespace_and_answer_apart_in_tw
     let folder = tempfile::tempdir().unwrap();
     let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
     let fixed = vec![kernel.problem("M=64").unwrap()];
-    let ranges = Ranges::new(&kernel, &fixed, &[("M".into(), 32, 64)]).unwrap();
+    let ranges = Ranges::new(&kernel, &fixed, &[range("M", 32, 64)]).unwrap();
     let made = |tile: &str| {
         let config = kernel.config(&format!("tile={tile},width=1")).unwrap();
         let points =
             Given::new("", move |_: &Problem| vec![Point { config: config.clone(), time_us: Some(1.0), joules: None }]);
         let device = Device::described("A100").unwrap();
-        Header::new((&kernel, &device), &points, &fixed, &ranges, &options).unwrap()
+        Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap()
     };
     let [one, two] = ["8", "16"].map(made);
     let ends = |headers: &[(&str, String)], program: &str| {

@@ -7,7 +7,7 @@ mod ranges;
 mod text;
 pub(crate) mod tree;
 
-pub use ranges::Ranges;
+pub use ranges::{Range, Ranges};
 pub use text::MARK;
 
 use crate::points::{Point, Points, log_ratio};
@@ -83,6 +83,24 @@ pub enum Source {
     LastResort,
 }
 
+/// What a header answers to a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeaderChoice {
+    /// Legal config.
+    pub config: Config,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// How much a header names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Configs.
+    pub configs: usize,
+    /// Fixed problems.
+    pub fixed: usize,
+}
+
 /// What a header says, for looking at it without a compiler.
 pub struct Header {
     pub(crate) kernel: Kernel,
@@ -117,7 +135,8 @@ impl Header {
     /// # Errors
     /// As [`Points::best`]; [`Error::Input`](seqtune_predict::Error::Input) where the ranges hold no problem.
     pub fn new(
-        (kernel, device): (&Kernel, &Device),
+        kernel: &Kernel,
+        device: &Device,
         points: &dyn Points,
         fixed: &[Problem],
         ranges: &Ranges,
@@ -202,29 +221,29 @@ impl Header {
             }
         }
         self.configs = used.iter().map(|at| self.configs[*at].clone()).collect();
-        let chosen: Vec<Option<(Config, Source)>> = random.iter().map(|problem| self.by_tree(problem)).collect();
+        let chosen: Vec<Option<HeaderChoice>> = random.iter().map(|problem| self.by_tree(problem)).collect();
         let share = |count: usize| count as f64 / random.len().max(1) as f64;
-        let agrees = chosen.iter().zip(answers).filter(|(c, a)| c.as_ref().is_some_and(|(c, _)| *c == a.config));
+        let agrees = chosen.iter().zip(answers).filter(|(c, a)| c.as_ref().is_some_and(|c| c.config == a.config));
         self.loss.agreement = share(agrees.count());
-        let astray = chosen.iter().filter(|c| c.as_ref().is_none_or(|(_, source)| *source == Source::LastResort));
+        let astray = chosen.iter().filter(|c| c.as_ref().is_none_or(|c| c.source == Source::LastResort));
         self.loss.last_resort = share(astray.count());
     }
 
-    /// What the header answers: a legal config, and where it came from; `None` where none of its configs is legal.
-    pub fn choose(&self, problem: &Problem) -> Option<(Config, Source)> {
+    /// What the header answers; `None` where none of its configs is legal.
+    pub fn choose(&self, problem: &Problem) -> Option<HeaderChoice> {
         match self.table.iter().find(|(known, _)| known == problem) {
-            Some((_, at)) => Some((self.configs[*at].clone(), Source::Table)),
+            Some((_, at)) => Some(HeaderChoice { config: self.configs[*at].clone(), source: Source::Table }),
             None => self.by_tree(problem),
         }
     }
 
-    fn by_tree(&self, problem: &Problem) -> Option<(Config, Source)> {
+    fn by_tree(&self, problem: &Problem) -> Option<HeaderChoice> {
         let space = ConfigSpace::new(&self.kernel, problem, &self.device);
         let legal = |at: &&usize| space.is_legal(&self.configs[**at]);
         let leaf = self.tree.leaf(&quantities(&self.kernel, problem, &self.device));
         let by_leaf = leaf.iter().find(legal).map(|at| (*at, Source::Tree));
         let (at, source) = by_leaf.or_else(|| Some((*self.last_resort.iter().find(legal)?, Source::LastResort)))?;
-        Some((self.configs[at].clone(), source))
+        Some(HeaderChoice { config: self.configs[at].clone(), source })
     }
 
     /// Leaves of the tree.
@@ -232,9 +251,9 @@ impl Header {
         self.tree.leaves()
     }
 
-    /// Configs that it names, and fixed problems.
-    pub fn sizes(&self) -> (usize, usize) {
-        (self.configs.len(), self.table.len())
+    /// How much it names.
+    pub fn sizes(&self) -> Sizes {
+        Sizes { configs: self.configs.len(), fixed: self.table.len() }
     }
 }
 

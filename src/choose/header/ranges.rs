@@ -16,6 +16,17 @@ enum Span {
     Values(Vec<f64>),
 }
 
+/// Sizes that a tree is grown for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Name of the field.
+    pub field: String,
+    /// The least size.
+    pub least: u64,
+    /// The greatest size.
+    pub greatest: u64,
+}
+
 /// What each field of a problem may be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranges(Vec<Span>);
@@ -26,11 +37,11 @@ const TRIES: usize = 10_000;
 const ROUND: f64 = 16.0;
 
 impl Ranges {
-    /// What `problems` span; for sizes named in `wanted`, by name with the least and the greatest, that instead.
+    /// What `problems` span; for sizes named in `wanted`, that instead.
     ///
     /// # Errors
     /// [`Error::Input`](seqtune_predict::Error::Input) where a name is no size field or is given twice, or its range is empty or beyond the kernel's.
-    pub fn new(kernel: &Kernel, problems: &[Problem], wanted: &[(String, u64, u64)]) -> Result<Ranges> {
+    pub fn new(kernel: &Kernel, problems: &[Problem], wanted: &[Range]) -> Result<Ranges> {
         let mut spans = Vec::new();
         for (at, field) in kernel.fields.iter().enumerate() {
             let mut values: Vec<f64> = problems.iter().map(|p| p.values[at]).collect();
@@ -41,8 +52,8 @@ impl Ranges {
             };
             spans.push(if field.kind == FieldKind::Size { Span::Sizes(least, greatest) } else { Span::Values(values) });
         }
-        for (i, (name, least, greatest)) in wanted.iter().enumerate() {
-            if wanted[..i].iter().any(|(other, ..)| other == name) {
+        for (i, Range { field: name, least, greatest }) in wanted.iter().enumerate() {
+            if wanted[..i].iter().any(|other| other.field == *name) {
                 return input(format!("the range of {name} is given twice"));
             }
             let at = kernel.fields.iter().position(|f| f.name == *name && f.kind == FieldKind::Size);

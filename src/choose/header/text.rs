@@ -1,8 +1,8 @@
 //! The text of a header.
 
-use crate::header::Header;
 use crate::header::cpp::{FUNCTIONS, expression, number};
 use crate::header::tree::{Node, PER_LEAF};
+use crate::header::{Header, Sizes};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::spelling::{c_comment, c_name, c_names};
 use seqtune_kernel::{Constraint, LIMIT_NAMES, hex};
@@ -53,7 +53,7 @@ impl Named {
     }
 
     /// A field's value.
-    fn value(&self, (at, field): (usize, &Field), value: f64) -> String {
+    fn value(&self, at: usize, field: &Field, value: f64) -> String {
         match field.kind {
             FieldKind::Size => format!("{value}"),
             FieldKind::Real => number(value),
@@ -63,7 +63,7 @@ impl Named {
 
     fn problem(&self, kernel: &Kernel, problem: &Problem) -> String {
         let values = kernel.fields.iter().enumerate().zip(&problem.values);
-        values.map(|(field, value)| self.value(field, *value)).collect::<Vec<_>>().join(", ")
+        values.map(|((at, field), value)| self.value(at, field, *value)).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -138,7 +138,7 @@ impl Header {
 
     fn head(&self) -> String {
         let loss = &self.loss;
-        let (configs, fixed) = self.sizes();
+        let Sizes { configs, fixed } = self.sizes();
         let made = format!("{MARK} {}: kernel {}", env!("CARGO_PKG_VERSION"), self.kernel.name);
         let lines = [
             match self.grounds.is_empty() {
@@ -312,7 +312,7 @@ fn problem_type(kernel: &Kernel, named: &Named) -> String {
         };
         let default = field.default.as_ref().and_then(|text| field.value(text).ok());
         let least = if field.kind == FieldKind::Size { field.min as f64 } else { 0.0 };
-        let value = named.value((at, field), default.unwrap_or(least));
+        let value = named.value(at, field, default.unwrap_or(least));
         out += &format!("    {kind} {} = {value}; ///< {}\n", named.fields[at], c_comment(&field.meaning));
     }
     out + "};\n\n"

@@ -1,6 +1,6 @@
 //! `seqtune export header`
 
-use seqtune_choose::header::{Header, HeaderOptions, Ranges};
+use seqtune_choose::header::{Header, HeaderOptions, Range, Ranges, Sizes};
 use seqtune_choose::{Point, Points, Predicted};
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::outputs::{Kind, Replace, claim};
@@ -45,7 +45,7 @@ pub struct HeaderArgs {
     ///
     /// [default: the range of the given problems]
     #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = range)]
-    range: Vec<(String, u64, u64)>,
+    range: Vec<Range>,
     /// Number of random problems to fit the tree to, 30 to 100,000
     ///
     /// Further problems, a third as many each, select the size of the tree and evaluate it. The run time grows with this number.
@@ -76,11 +76,11 @@ pub struct HeaderArgs {
 }
 
 /// Reads `M=16..4096`.
-fn range(text: &str) -> std::result::Result<(String, u64, u64), String> {
+fn range(text: &str) -> std::result::Result<Range, String> {
     let parts = || {
         let (name, range) = text.split_once('=')?;
         let (least, most) = range.split_once("..")?;
-        Some((name.to_string(), least.parse().ok()?, most.parse().ok()?))
+        Some(Range { field: name.to_string(), least: least.parse().ok()?, greatest: most.parse().ok()? })
     };
     parts().ok_or_else(|| "write it as M=16..4096".into())
 }
@@ -150,12 +150,12 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let options = HeaderOptions { samples, leaves, objective, seed, threads: cores(), ..HeaderOptions::default() };
     let watched =
         Watched { points, bar: Mutex::new((Bar::new("problems asked", options.questions(fixed.len()) as u64), 0)) };
-    let header = Header::new((&kernel, &device), &watched, &fixed, &ranges, &options);
+    let header = Header::new(&kernel, &device, &watched, &fixed, &ranges, &options);
     watched.end();
     let header = header?;
     let text = args.namespace.map_or_else(|| header.text(), |name| header.text_in(&name));
     write_whole(&args.output, text.as_bytes())?;
-    let (configs, fixed) = header.sizes();
+    let Sizes { configs, fixed } = header.sizes();
     let loss = &header.loss;
     answer(&format!(
         "{}: {}; {} in a table, all others by a tree of {}; {}",
