@@ -7,7 +7,7 @@ use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_predict::numeric::linear::{cholesky, dot, forward, solve};
 use seqtune_predict::posterior::cost_neighbours::small_space_size;
-use seqtune_predict::posterior::{ErrorModel, ErrorQuantity};
+use seqtune_predict::posterior::{ErrorModel, ErrorQuantity, Regressors};
 use seqtune_predict::{Config, Predictor};
 
 /// Passes of expectation and maximisation.
@@ -75,8 +75,8 @@ fn rows(
     let configs: Vec<Config> = costs.iter().map(|(config, _)| (*config).clone()).collect();
     let device = &table.devices[tried.device];
     let instance = predictor.instance(&tried.problem, device);
-    let (base, regressors) = match alone {
-        true => (0.0, vec![[0.0; 2]; configs.len()]),
+    let Regressors { base, rows: regressors } = match alone {
+        true => Regressors::none(configs.len()),
         false => predictor.regressors(&predictor.score(&tried.problem, device, of, &configs)?, of),
     };
     let of_config = |((config, cost), x): (&(&Config, f64), [f64; 2])| Row {

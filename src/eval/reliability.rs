@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::Problem;
 use seqtune_kernel::error::Result;
-use seqtune_predict::confidence::{LOSS, RISK, ScoredProblem, TopPrediction};
+use seqtune_predict::confidence::{LOSS, MarkedPrediction, RISK, ScoredProblem, TopPrediction};
 use seqtune_predict::{Predictor, Query};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ impl Sureness {
     ) -> Result<Option<Sureness>> {
         let device = query.device;
         let both = predictor.top_prediction(device, known).zip(Set::of_known(predictor, device, known));
-        let Some(((first, below), set)) = both else { return Ok(None) };
+        let Some((MarkedPrediction { first, unsure: below }, set)) = both else { return Ok(None) };
         let by_shown = predictor.held_out_result(device, query.objective).is_some();
         let unsure = match by_shown {
             false => below,

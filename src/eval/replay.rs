@@ -15,7 +15,7 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits::MEMBERS;
 use seqtune_kernel::{Config, ConfigSpace, Kernel};
-use seqtune_predict::confidence::TopPrediction;
+use seqtune_predict::confidence::{ScoredConfigs, TopPrediction};
 use seqtune_predict::model::{Part, Split};
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Model, Predictor, Query, Scored};
@@ -207,7 +207,8 @@ impl ModelRankings {
             let query = Query { objective, top: WIDTH, ..Query::new(device) };
             let found = predictor.predict_among(&tried.problem, &query, &configs)?;
             predicted.push(Some(found.candidates.into_iter().map(|c| c.config).collect()));
-            let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
+            let ScoredConfigs { scored, problem: known } =
+                predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
             said.extend(Sureness::of(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?);
             for ((_, score), rankings) in parts.iter().zip(&mut by_part) {
                 let mut order: Vec<usize> = (0..configs.len()).collect();

@@ -77,9 +77,9 @@ fn of_sweep(
     if costs.len() < 2 {
         return Ok(None);
     }
-    let (_, known) = predictor.score_known(&tried.problem, device, objective, &costs)?;
+    let known = predictor.score_known(&tried.problem, device, objective, &costs)?.problem;
     Ok(predictor
         .top_prediction(device, &known)
         .zip(predictor.best_rank(&known))
-        .map(|((first, _), place)| Said { first, place }))
+        .map(|(marked, place)| Said { first: marked.first, place }))
 }

@@ -6,7 +6,7 @@ use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::confidence::{
-    CandidatePool, HeldOut, HeldOutResult, HeldOutScore, MIN_PROBLEMS, TrainingRange, UNSURE_SHARE,
+    CandidatePool, HeldOut, HeldOutResult, HeldOutScore, LearnedProblem, MIN_PROBLEMS, TrainingRange, UNSURE_SHARE,
 };
 use seqtune_predict::model::Part;
 use seqtune_predict::{Candidate, Meta, Model, Predictor, Query};
@@ -145,7 +145,11 @@ fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option
         is_own(table, meta, tried) && meta.split.part(&kernel.shape(&tried.problem)) != Part::Test
     };
     let least = |tried: &MeasuredProblem| tried.costs(Objective::Time).first().map(|(_, us)| *us);
-    let of = |tried: &'a MeasuredProblem| (&tried.problem, table.devices[tried.device].name.as_str(), least(tried));
+    let of = |tried: &'a MeasuredProblem| LearnedProblem {
+        problem: &tried.problem,
+        device: &table.devices[tried.device].name,
+        least_us: least(tried),
+    };
     TrainingRange::from_problems(kernel, table.tried.iter().filter(learned).map(of))
 }
 

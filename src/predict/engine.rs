@@ -42,7 +42,7 @@ pub(crate) trait Engine: Send + Sync {
     /// # Errors
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead.
-    fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<Found>>;
+    fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<BeamFinds>>;
 
     /// Returns the best `query.top` of given configs of one problem, best first; each must be legal.
     ///
@@ -73,7 +73,7 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// What a beam found of one problem. Its candidates have no probability yet.
-pub(crate) struct Found {
+pub(crate) struct BeamFinds {
     /// The best `query.top`, best first.
     pub(crate) candidates: Vec<Candidate>,
     /// Scores of all configs of the beam, best first; empty where likelihood alone ranks them and no calibration applies.

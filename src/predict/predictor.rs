@@ -1,6 +1,6 @@
 //! Prediction for one kernel: an engine that ranks, and what is known of how sure it is.
 
-use crate::confidence::calibration::{BestRank, Calibration, ScoredProblem};
+use crate::confidence::calibration::{BestRank, Calibration, ScoredConfigs, ScoredProblem};
 use crate::confidence::device_calibration::{DeviceCalibration, PlattScaling};
 use crate::confidence::held_out::{HeldOutResult, TrainingRange};
 use crate::confidence::opinion_pool::{EQUAL, PoolWeights, pooled_score};
@@ -103,13 +103,13 @@ impl Predictor {
         device: &Device,
         objective: Objective,
         known: &[(&Config, f64)],
-    ) -> Result<(Vec<Scored>, ScoredProblem)> {
+    ) -> Result<ScoredConfigs> {
         let (configs, costs): (Vec<Config>, Vec<f64>) =
             known.iter().map(|(config, cost)| ((*config).clone(), *cost)).unzip();
         let scored = self.score(problem, device, objective, &configs)?;
         let opinions = scored.iter().map(Scored::opinions).collect();
         let risks = scored.iter().map(|s| s.risk).collect();
-        Ok((scored, ScoredProblem { opinions, costs, risks }))
+        Ok(ScoredConfigs { scored, problem: ScoredProblem { opinions, costs, risks } })
     }
 
     /// The most probable value at each step, without look-ahead: among those that break no constraint so far (`None` at a dead

@@ -89,7 +89,7 @@ impl Checkpoint {
             .map_err(|e| Error::Failed(format!("writing a checkpoint: {e}")))?;
         write_whole(
             &self.path,
-            &encode(&to_arrays(&tensors)?, (&[], &[]), HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
+            &encode(&to_arrays(&tensors)?, &[], &[], HashMap::from([("state".to_string(), state)]), Dtype::F32)?,
         )
     }
 

@@ -18,7 +18,7 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel};
-use seqtune_predict::confidence::TopPrediction;
+use seqtune_predict::confidence::{ScoredConfigs, TopPrediction};
 use seqtune_predict::model::{Part, Split};
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Model, Predictor, Query, Scored, Settings};
@@ -269,7 +269,8 @@ impl FoldJudge<'_> {
         configs: &[Config],
     ) -> Result<(Vec<(Method, Ranking)>, Option<Sureness>)> {
         let (predictor, objective) = (&self.predictor, self.objective);
-        let (scored, known) = predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
+        let ScoredConfigs { scored, problem: known } =
+            predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
         let cost = |s: &Scored| objective.cost_of(s.time_us, s.joules).unwrap_or(f64::NAN);
         let by = |score: &dyn Fn(&Scored) -> f64| by_score(configs, |i| score(&scored[i]));
         let query = Query { objective, top: WIDTH, ..Query::new(device) };

@@ -148,12 +148,12 @@ impl PseudoLabels<'_> {
         }
         let mut ranked = self.trees.rank(&instance, &legal);
         ranked.truncate(keep);
-        let cost: Vec<f64> = ranked.iter().map(|(_, log)| (log - ranked[0].1).exp()).collect();
+        let cost: Vec<f64> = ranked.iter().map(|predicted| (predicted.log - ranked[0].log).exp()).collect();
         Ok(Some(Example {
             quantities: self.featurizer.quantities(&instance, self.objective),
             sequences: ranked
                 .iter()
-                .map(|(config, _)| Sequence::new(self.featurizer, &instance, config, true))
+                .map(|predicted| Sequence::new(self.featurizer, &instance, predicted.config, true))
                 .collect::<Result<_>>()?,
             target: distribution(&cost, tau),
             costs: vec![[f32::NAN; 2]; ranked.len()],

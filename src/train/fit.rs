@@ -240,7 +240,7 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
             known.extend(on_threads(&problems.validation, cores, |i| {
                 let tried = &table.tried[*i];
                 let device = &table.devices[tried.device];
-                Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.1)
+                Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.problem)
             })?);
         }
     }

@@ -81,7 +81,7 @@ fn a_model_and_a_device_are_shown_and_not_obeyed() {
     let mut description: Value = serde_json::from_str(&meta["seqtune"]).unwrap();
     let written = |description: &Value| {
         let meta = HashMap::from([("seqtune".to_string(), description.to_string())]);
-        encode(&weights, (&trees, &[]), meta, Dtype::I8).unwrap()
+        encode(&weights, &trees, &[], meta, Dtype::I8).unwrap()
     };
     for key in ["date", "tool", "command"] {
         description[key] = HOSTILE.into();

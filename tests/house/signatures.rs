@@ -63,7 +63,11 @@ fn closed(text: &str, open: usize, end: &str, escapes: bool) -> usize {
     let mut at = open;
     while at < text.len() && !text[at..].starts_with(end) {
         let wide = text[at..].chars().next().map_or(1, char::len_utf8);
-        at += if escapes && text[at..].starts_with('\\') { 1 + text[at + 1..].chars().next().unwrap().len_utf8() } else { wide };
+        at += if escapes && text[at..].starts_with('\\') {
+            1 + text[at + 1..].chars().next().unwrap().len_utf8()
+        } else {
+            wide
+        };
     }
     at + end.len()
 }
@@ -120,7 +124,8 @@ fn holds_tuple(types: &str) -> bool {
     let mut left = types;
     while let Some(at) = left.find('(') {
         let before = left[..at].trim_end();
-        let word: String = before.chars().rev().take_while(|c| is_word(*c)).collect::<Vec<_>>().into_iter().rev().collect();
+        let word: String =
+            before.chars().rev().take_while(|c| is_word(*c)).collect::<Vec<_>>().into_iter().rev().collect();
         let inner = &left[at + 1..at + group(&left[at..]) - 1];
         let is_called = !word.is_empty() && !["mut", "dyn", "ref", "impl", "in"].contains(&word.as_str());
         if !is_called && has_comma(inner) || holds_tuple(inner) {

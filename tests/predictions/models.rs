@@ -73,7 +73,7 @@ fn a_description_that_was_edited_with_the_right_checksum_is_refused_or_answered_
     places(&description, "", &mut all);
     let write = |edited: &Value, weights: &Weights| {
         let meta = HashMap::from([("seqtune".to_string(), edited.to_string())]);
-        encode(weights, (&trees, &[]), meta, Dtype::I8).unwrap()
+        encode(weights, &trees, &[], meta, Dtype::I8).unwrap()
     };
     assert!(answer(&write(&description, &weights)).is_ok(), "as it is, it is answered");
     let large = serde_json::json!([0, -1, 2.5, 1e300, 68_719_476_736u64, u64::MAX, "", "x", null, [], {}, true]);
@@ -120,7 +120,7 @@ fn a_file_of_an_older_format_is_refused_with_the_way_out() {
     let whole = bytes();
     let Decoded { weights, trees, meta, .. } = decode(&whole).unwrap();
     let older = meta["seqtune"].replacen("seqtune-model-4", "seqtune-model-3", 1);
-    let written = encode(&weights, (&trees, &[]), HashMap::from([("seqtune".to_string(), older)]), Dtype::F32).unwrap();
+    let written = encode(&weights, &trees, &[], HashMap::from([("seqtune".to_string(), older)]), Dtype::F32).unwrap();
     let sentence = answer(&written).unwrap_err();
     assert!(
         sentence.contains("format seqtune-model-3 is not seqtune-model-4; scripts/data/convert_files.py"),

@@ -60,7 +60,7 @@ impl TreeFit<'_> {
         let [values, lists] = forests
             .try_into()
             .map_err(|_| Error::Failed("fitting boosted trees: not as many forests as were asked for".into()))?;
-        Ok(Trees::new(self.kernel, self.objective, self.tau, (values, lists)))
+        Ok(Trees::new(self.kernel, self.objective, self.tau, values, lists))
     }
 }
 

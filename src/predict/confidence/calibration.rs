@@ -8,6 +8,7 @@
 
 use crate::confidence::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::numeric::softmax::softmax;
+use crate::search::candidate::Scored;
 use seqtune_kernel::Count;
 use seqtune_kernel::elementary::{exp, ln};
 use seqtune_kernel::error::{Result, input};
@@ -51,6 +52,14 @@ pub struct ScoredProblem {
     pub risks: Vec<Option<f64>>,
 }
 
+/// Scored configs of a problem whose costs are known.
+pub struct ScoredConfigs {
+    /// Scores of each config.
+    pub scored: Vec<Scored>,
+    /// The scores beside the costs.
+    pub problem: ScoredProblem,
+}
+
 /// A first choice: its predicted probability, whether it was the best, and the part of the best that it lost.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TopPrediction {
@@ -60,6 +69,24 @@ pub struct TopPrediction {
     pub best: bool,
     /// Share of the best speed (or energy, or product) that it loses, from 0 to 1; `None` where its cost is unknown.
     pub lost: Option<f64>,
+}
+
+/// A config of a problem in a ranking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankedConfig {
+    /// Its position among the configs of the problem.
+    pub position: usize,
+    /// Probability that it is the best of them.
+    pub probability: f64,
+}
+
+/// A first choice with its mark.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkedPrediction {
+    /// The first choice.
+    pub first: TopPrediction,
+    /// Whether the answer is marked unsure.
+    pub unsure: bool,
 }
 
 /// Where the best config of a problem stands in a ranking.
@@ -95,10 +122,12 @@ impl ScoredProblem {
     }
 
     /// The configs by their positions, best first, with the probabilities that a calibration gives them.
-    pub fn ranked(&self, calibration: &Calibration) -> Vec<(usize, f64)> {
+    pub fn ranked(&self, calibration: &Calibration) -> Vec<RankedConfig> {
         let scores = self.scores(&calibration.weights);
-        let mut ranked: Vec<(usize, f64)> = calibration.probabilities(&scores).into_iter().enumerate().collect();
-        ranked.sort_by(|(a, _), (b, _)| scores[*b].total_cmp(&scores[*a]));
+        let probabilities = calibration.probabilities(&scores).into_iter().enumerate();
+        let mut ranked: Vec<RankedConfig> =
+            probabilities.map(|(position, probability)| RankedConfig { position, probability }).collect();
+        ranked.sort_by(|a, b| scores[b.position].total_cmp(&scores[a.position]));
         ranked
     }
 
@@ -110,7 +139,7 @@ impl ScoredProblem {
     /// Where the config with the lowest cost stands, as a calibration says; `None` of no configs.
     pub fn best_rank(&self, calibration: &Calibration) -> Option<BestRank> {
         let (best, mut ahead) = (self.best()?, 0.0);
-        for (position, own) in self.ranked(calibration) {
+        for RankedConfig { position, probability: own } in self.ranked(calibration) {
             if position == best {
                 return Some(BestRank { ahead, own });
             }

@@ -52,9 +52,9 @@ impl Predictor {
     #[doc(hidden)]
     pub fn credible_set_of_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
         let ranked = known.ranked(&self.calibration?);
-        let corrected = self.device_scaling(device).corrected(ranked.iter().map(|(_, probability)| *probability));
+        let corrected = self.device_scaling(device).corrected(ranked.iter().map(|config| config.probability));
         let enough = enough(corrected, share).unwrap_or(ranked.len());
-        Some(ranked.into_iter().take(enough).map(|(position, _)| position).collect())
+        Some(ranked.into_iter().take(enough).map(|config| config.position).collect())
     }
 }
 

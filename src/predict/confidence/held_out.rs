@@ -157,17 +157,28 @@ pub struct TrainingRange {
     pub quickest_us: BTreeMap<String, f64>,
 }
 
+/// A problem that a model learned from.
+#[derive(Clone, Copy, Debug)]
+pub struct LearnedProblem<'p> {
+    /// The problem.
+    pub problem: &'p Problem,
+    /// Name of its device.
+    pub device: &'p str,
+    /// Its least time in microseconds, where it has one.
+    pub least_us: Option<f64>,
+}
+
 impl TrainingRange {
-    /// Of learned problems, each with its device and its least time in microseconds, where it has one; `None` of none.
+    /// Of learned problems; `None` of none.
     pub fn from_problems<'p>(
         kernel: &Kernel,
-        learned: impl Iterator<Item = (&'p Problem, &'p str, Option<f64>)>,
+        learned: impl Iterator<Item = LearnedProblem<'p>>,
     ) -> Option<TrainingRange> {
         let mut quickest_us: BTreeMap<String, f64> = BTreeMap::new();
         let mut problems: Vec<&Problem> = Vec::new();
-        for (problem, device, least) in learned {
+        for LearnedProblem { problem, device, least_us } in learned {
             problems.push(problem);
-            if let Some(us) = least.filter(|us| us.is_finite() && *us > 0.0) {
+            if let Some(us) = least_us.filter(|us| us.is_finite() && *us > 0.0) {
                 quickest_us.entry(device.into()).and_modify(|least| *least = least.min(us)).or_insert(us);
             }
         }
@@ -213,9 +224,9 @@ mod tests {
         let problem = |text: &str| kernel.problem(text).unwrap();
         let learned = ["M=64", "M=900", "M=128"].map(problem);
         let times = [Some(7.5), None, Some(f64::NAN)];
-        let reach =
-            TrainingRange::from_problems(&kernel, learned.iter().zip(times).map(|(p, least)| (p, "H200", least)))
-                .unwrap();
+        let learned = learned.iter().zip(times);
+        let learned = learned.map(|(problem, least_us)| LearnedProblem { problem, device: "H200", least_us });
+        let reach = TrainingRange::from_problems(&kernel, learned).unwrap();
         assert!(reach.beyond(&kernel, &problem("M=500")).is_empty());
         assert!(reach.beyond(&kernel, &problem("M=64")).is_empty());
         assert_eq!(reach.beyond(&kernel, &problem("M=901")), ["M"]);

@@ -10,7 +10,11 @@ pub mod opinion_pool;
 pub(crate) mod stated_probability;
 mod unsure;
 
-pub use calibration::{BestRank, Calibration, LOSS, RISK, ScoredProblem, TopPrediction};
+pub use calibration::{
+    BestRank, Calibration, LOSS, MarkedPrediction, RISK, RankedConfig, ScoredConfigs, ScoredProblem, TopPrediction,
+};
 pub use device_calibration::{DeviceCalibration, MeasuredDevice, PlattScaling};
-pub use held_out::{CandidatePool, HeldOut, HeldOutResult, HeldOutScore, MIN_PROBLEMS, TrainingRange, UNSURE_SHARE};
+pub use held_out::{
+    CandidatePool, HeldOut, HeldOutResult, HeldOutScore, LearnedProblem, MIN_PROBLEMS, TrainingRange, UNSURE_SHARE,
+};
 pub use opinion_pool::{EQUAL, LogProbs, MIN_LOG_PROBABILITY, PoolWeights};

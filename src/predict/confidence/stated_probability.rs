@@ -7,7 +7,7 @@
 
 use crate::confidence::calibration::Calibration;
 use crate::confidence::device_calibration::PlattScaling;
-use crate::engine::Found;
+use crate::engine::BeamFinds;
 use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::{Query, WIDTH};
@@ -85,8 +85,8 @@ impl Predictor {
 }
 
 /// Gives the candidates that a beam found their probabilities: calibrated shares of the likelihood that all of it has together, or each its own.
-fn share_likelihood(found: Found, calibration: Option<&Calibration>) -> Vec<Candidate> {
-    let Found { mut candidates, scores, likelihood } = found;
+fn share_likelihood(found: BeamFinds, calibration: Option<&Calibration>) -> Vec<Candidate> {
+    let BeamFinds { mut candidates, scores, likelihood } = found;
     match calibration.filter(|_| !scores.is_empty()) {
         Some(calibration) => {
             let shares = calibration.probabilities(&scores);

@@ -1,6 +1,6 @@
 //! Which answers are marked unsure.
 
-use crate::confidence::calibration::{LOSS, RISK, ScoredProblem, TopPrediction};
+use crate::confidence::calibration::{LOSS, MarkedPrediction, RISK, ScoredProblem, TopPrediction};
 use crate::confidence::held_out::{HeldOutResult, HeldOutScore, TrainingRange};
 use crate::prediction::Prediction;
 use crate::predictor::Predictor;
@@ -43,14 +43,15 @@ impl Predictor {
     /// What comes first of configs whose costs are known, and whether the answer would be marked unsure of a model of which nothing was shown;
     /// `None` without calibration.
     #[doc(hidden)]
-    pub fn top_prediction(&self, device: &Device, known: &ScoredProblem) -> Option<(TopPrediction, bool)> {
+    pub fn top_prediction(&self, device: &Device, known: &ScoredProblem) -> Option<MarkedPrediction> {
         let calibration = self.calibration?;
         let first = known.top_prediction(&calibration)?;
-        let risk = known.ranked(&calibration).first().and_then(|(at, _)| known.risks.get(*at).copied().flatten());
+        let ranked = known.ranked(&calibration);
+        let risk = ranked.first().and_then(|config| known.risks.get(config.position).copied().flatten());
         let first = TopPrediction { probability: self.device_scaling(device).at(first.probability), ..first };
         let lossy = risk.is_some_and(|risk| risk > RISK);
         let improbable = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
-        Some((first, !self.trained_on(device) || lossy || improbable))
+        Some(MarkedPrediction { first, unsure: !self.trained_on(device) || lossy || improbable })
     }
 
     /// What was shown of the model on a device that it saw, for an objective; `None` where that was not recorded.

@@ -14,12 +14,21 @@ pub struct Comparison {
     pub problems: usize,
 }
 
+/// What the first choices of both lose on a problem, as shares of the best speed.
+#[derive(Clone, Copy, Debug)]
+pub struct PairedLoss {
+    /// Loss of the small decoder.
+    pub distilled: f64,
+    /// Loss of the whole model.
+    pub full: f64,
+}
+
 impl Comparison {
     /// Of the paired losses of the small decoder's first choices and the whole model's; `None` of fewer than two.
-    pub fn from_losses(losses: &[(f64, f64)]) -> Option<Comparison> {
+    pub fn from_losses(losses: &[PairedLoss]) -> Option<Comparison> {
         let n = losses.len() as f64;
-        let behind = losses.iter().map(|(small, whole)| small - whole).sum::<f64>() / n;
-        let squares: f64 = losses.iter().map(|(small, whole)| (small - whole - behind).powi(2)).sum();
+        let behind = losses.iter().map(|loss| loss.distilled - loss.full).sum::<f64>() / n;
+        let squares: f64 = losses.iter().map(|loss| (loss.distilled - loss.full - behind).powi(2)).sum();
         (losses.len() > 1).then(|| Comparison {
             behind,
             error: (squares / (n - 1.0) / n).sqrt(),
@@ -66,11 +75,15 @@ mod tests {
 
     #[test]
     fn a_small_decoder_is_on_par_where_it_is_behind_by_no_more_than_chance() {
-        let level = |losses: &[(f64, f64)]| Comparison::from_losses(losses).unwrap().is_on_par();
+        let compare = |losses: &[(f64, f64)]| {
+            let paired = losses.iter().map(|(distilled, full)| PairedLoss { distilled: *distilled, full: *full });
+            Comparison::from_losses(&paired.collect::<Vec<_>>())
+        };
+        let level = |losses: &[(f64, f64)]| compare(losses).unwrap().is_on_par();
         assert!(level(&[(0.1, 0.0), (0.0, 0.1), (0.0, 0.0)]));
         assert!(level(&[(0.0, 0.1), (0.0, 0.1)]), "ahead");
         assert!(!level(&[(0.11, 0.0), (0.1, 0.0), (0.09, 0.0)]));
-        assert!(Comparison::from_losses(&[(0.0, 0.0)]).is_none());
+        assert!(compare(&[(0.0, 0.0)]).is_none());
         assert!(!Comparison::UNKNOWN.is_on_par());
     }
 

@@ -4,6 +4,7 @@
 //! with the depth, not with the space. No config is more probable than its prefixes, so what lies behind a prefix that is less probable than the
 //! best configs known is judged without a look (branch and bound, Land and Doig 1960).
 
+use crate::distilled::network::Decided;
 use crate::distilled::scratch::{Beam, Work};
 use crate::distilled::search::Search;
 use seqtune_kernel::error::Result;
@@ -14,7 +15,7 @@ const PREFIXES_PER_BATCH: usize = 256;
 
 /// Prefixes that one walk takes: every `step`-th, from the `first` on.
 #[derive(Clone, Copy)]
-pub(crate) struct Part {
+pub(crate) struct WalkShare {
     pub(crate) first: usize,
     pub(crate) step: usize,
 }
@@ -77,9 +78,9 @@ impl Search<'_> {
         while beam.lengths.len() < count && beam.lengths.first().is_some_and(|at| at + 1 < self.parameters()) {
             self.ask(&beam, &mut level, work)?;
             let mut next = Beam::default();
-            self.followers(&beam, &level, |row, log, choice, numbers| {
-                if log > least {
-                    self.follow(&mut next, &beam, (row, log), choice, numbers);
+            self.followers(&beam, &level, |follower| {
+                if follower.log > least {
+                    self.follow(&mut next, &beam, follower);
                 }
                 Ok(())
             })?;
@@ -92,12 +93,12 @@ impl Search<'_> {
     ///
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
-    pub(crate) fn walk(&self, beam: &Beam, part: Part, found: &mut Found, work: &mut Work) -> Result<()> {
+    pub(crate) fn walk(&self, beam: &Beam, part: WalkShare, found: &mut Found, work: &mut Work) -> Result<()> {
         work.env.clear();
         work.env.extend_from_slice(&self.instance.env);
         let (mut own, mut free) = (Beam::default(), Vec::new());
         for row in (part.first..beam.lengths.len()).step_by(part.step) {
-            own.take(beam, row, beam.log[row], (self.parameters(), self.network.d));
+            own.take(beam, row, beam.log[row], self.sizes());
         }
         match own.lengths.is_empty() {
             true => Ok(()),
@@ -105,34 +106,32 @@ impl Search<'_> {
         }
     }
 
-    /// Calls `each` with what may follow the prefixes: row, log-probability, choice, the numbers that spell what it decides.
-    fn followers(
-        &self,
-        beam: &Beam,
-        level: &Level,
-        mut each: impl FnMut(usize, f64, Choice, &[f32]) -> Result<()>,
-    ) -> Result<()> {
+    /// Calls `each` with what may follow the prefixes.
+    fn followers(&self, beam: &Beam, level: &Level, mut each: impl FnMut(Follower) -> Result<()>) -> Result<()> {
         let columns = beam.lengths.first().map_or(0, |at| self.featurizer.choice_columns(*at).len());
         let (mut log, mut numbers) = (level.log.iter(), level.numbers.chunks(columns.max(1)));
         for (row, open) in level.open.iter().enumerate() {
             for choice in open.iter() {
                 let log = beam.log[row] + log.next().copied().unwrap_or_default();
                 let numbers = if columns == 0 { &[] } else { numbers.next().unwrap_or_default() };
-                each(row, log, choice, numbers)?;
+                each(Follower { row, log, choice, numbers })?;
             }
         }
         Ok(())
     }
 
     /// Adds a prefix that is longer by a choice.
-    fn follow(&self, next: &mut Beam, beam: &Beam, (row, log): (usize, f64), choice: Choice, numbers: &[f32]) {
-        let (parameters, d) = (self.parameters(), self.network.d);
+    fn follow(&self, next: &mut Beam, beam: &Beam, follower: Follower) {
+        let Follower { row, log, choice, numbers } = follower;
+        let sizes = self.sizes();
+        let (parameters, d) = (sizes.parameters, sizes.width);
         let at = beam.lengths[row];
-        next.take(beam, row, log, (parameters, d));
+        next.take(beam, row, log, sizes);
         let last = next.lengths.len() - 1;
         next.choices[last * parameters + at] = choice;
         next.lengths[last] = at + 1;
-        self.network.grow(&mut next.sums[last * d..][..d], at, choice, (self.featurizer.choice_columns(at), numbers));
+        let decided = Decided { columns: self.featurizer.choice_columns(at), numbers };
+        self.network.grow(&mut next.sums[last * d..][..d], at, choice, decided);
     }
 
     /// Prefixes of the same length, all legal. `free` holds what nobody uses.
@@ -142,15 +141,15 @@ impl Search<'_> {
         self.ask(beam, &mut level, work)?;
         let mut next = std::mem::take(&mut level.next);
         next.clear();
-        self.followers(beam, &level, |row, log, choice, numbers| {
+        self.followers(beam, &level, |follower| {
             if last {
-                found.add(log, beam.prefix(row), choice);
+                found.add(follower.log, beam.prefix(follower.row), follower.choice);
                 return Ok(());
             }
-            if log <= found.least {
+            if follower.log <= found.least {
                 return Ok(());
             }
-            self.follow(&mut next, beam, (row, log), choice, numbers);
+            self.follow(&mut next, beam, follower);
             if next.lengths.len() == PREFIXES_PER_BATCH {
                 self.walk_behind(&next, found, work, free)?;
                 next.clear();
@@ -197,6 +196,17 @@ impl Search<'_> {
         std::mem::swap(&mut level.numbers, &mut work.numbers);
         Ok(())
     }
+}
+
+/// A choice behind a prefix.
+struct Follower<'n> {
+    /// The prefix.
+    row: usize,
+    /// Log-probability with the choice.
+    log: f64,
+    choice: Choice,
+    /// The numbers that spell what the choice decides.
+    numbers: &'n [f32],
 }
 
 /// What is known of the prefixes of one length, and the longer ones that are gathered.

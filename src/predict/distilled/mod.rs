@@ -12,4 +12,4 @@ pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 
-pub use comparison::Comparison;
+pub use comparison::{Comparison, PairedLoss};

@@ -1,10 +1,10 @@
 //! The small decoder as an engine: the configs of its beam with predicted costs, ranked by likelihood.
 
-use crate::distilled::exhaustive::{Found as Walked, Part};
+use crate::distilled::exhaustive::{Found, WalkShare};
 use crate::distilled::network::Network;
 use crate::distilled::scratch::{Scratch, Work};
 use crate::distilled::search::Search;
-use crate::engine::{Engine, EngineKind, Found, Judged, PROBLEMS_PER_BATCH, PrefixScores};
+use crate::engine::{BeamFinds, Engine, EngineKind, Judged, PROBLEMS_PER_BATCH, PrefixScores};
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::model::trained::Model;
 use crate::network::weights::NetworkWeights;
@@ -41,7 +41,7 @@ impl DistilledModel {
     }
 
     /// Searches one problem.
-    fn beam(&self, problem: &Problem, query: &Query, scratch: &mut Scratch) -> Result<Found> {
+    fn beam(&self, problem: &Problem, query: &Query, scratch: &mut Scratch) -> Result<BeamFinds> {
         let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
         instance.check(problem, query.device)?;
         let search = self.search_of(&instance);
@@ -56,7 +56,7 @@ impl DistilledModel {
         let candidate = |row: usize| {
             Candidate::estimated(Config(beam.prefix(row).to_vec()), beam.log[row], search.costs(row, work))
         };
-        Ok(Found {
+        Ok(BeamFinds {
             candidates: (0..found).map(candidate).collect(),
             scores: beam.log.clone(),
             likelihood: beam.log.iter().map(|log| exp(*log)).sum(),
@@ -105,11 +105,11 @@ impl Engine for DistilledModel {
         false
     }
 
-    fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<Found>> {
+    fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<BeamFinds>> {
         let batches: Vec<&[Problem]> = problems.chunks(PROBLEMS_PER_BATCH).collect();
         let found = on_threads(&batches, query.threads, |batch| {
             let mut scratch = Scratch::default();
-            batch.iter().map(|problem| self.beam(problem, query, &mut scratch)).collect::<Result<Vec<Found>>>()
+            batch.iter().map(|problem| self.beam(problem, query, &mut scratch)).collect::<Result<Vec<BeamFinds>>>()
         })?;
         Ok(found.into_iter().flatten().collect())
     }
@@ -159,12 +159,12 @@ impl Engine for DistilledModel {
         let frontier = search.frontier(objective, PREFIXES_PER_THREAD * parts.len(), least, &mut Work::default())?;
         let walked = on_threads(&parts, threads, |first| {
             // each thread with its own compiled rules and features: they are not shared
-            let (own, mut found) = (Instance::new(&self.featurizer.kernel, problem, device), Walked::new(top, least));
-            let part = Part { first: *first, step: parts.len() };
+            let (own, mut found) = (Instance::new(&self.featurizer.kernel, problem, device), Found::new(top, least));
+            let part = WalkShare { first: *first, step: parts.len() };
             self.search_of(&own).walk(&frontier, part, &mut found, &mut Work::default())?;
             Ok(found)
         })?;
-        let mut all = Walked::new(top, least);
+        let mut all = Found::new(top, least);
         walked.into_iter().for_each(|found| all.join(found));
         let configs: Vec<Config> = all.best.iter().map(|(_, config)| config.clone()).collect();
         let scored = search.score(objective, &configs, &mut Work::default())?;

@@ -5,6 +5,7 @@ use crate::features::featurizer::Featurizer;
 use crate::model::settings::Hparams;
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::encoder::Encoder;
+pub(crate) use crate::network::reranker::Decided;
 use crate::network::simd::{grow, relu};
 use crate::network::weights::NetworkWeights;
 use seqtune_kernel::error::Result;
@@ -109,10 +110,10 @@ impl Network {
         add(sum, &self.features.bias);
     }
 
-    /// Adds a choice of the parameter at `at`, and the `numbers` in `columns` that spell what it decides, to a sum (D).
-    pub(crate) fn grow(&self, sum: &mut [f32], at: usize, choice: u16, (columns, numbers): (&[u16], &[f32])) {
+    /// Adds a choice of the parameter at `at`, and what it decides, to a sum (D).
+    pub(crate) fn grow(&self, sum: &mut [f32], at: usize, choice: u16, decided: Decided) {
         let token = self.heads[at].first + choice as usize;
-        grow(sum, &self.tokens[token * self.d..][..self.d], &self.features.weight, columns, numbers);
+        grow(sum, &self.tokens[token * self.d..][..self.d], &self.features.weight, decided.columns, decided.numbers);
     }
 
     /// What is added to a sum for the parameter at a position; behind the last, for "finished".

@@ -1,5 +1,6 @@
 //! Given configs, scored by the small decoder: the likelihood of each among all legal ones.
 
+use crate::distilled::network::Decided;
 use crate::distilled::scratch::Work;
 use crate::distilled::search::Search;
 use crate::search::candidate::Scored;
@@ -47,7 +48,8 @@ impl Search<'_> {
     pub(crate) fn grow(&self, sum: &mut [f32], prefix: &[Choice], choice: Choice, work: &mut Work) {
         work.numbers.clear();
         self.spell(prefix, choice, work);
-        self.network.grow(sum, prefix.len(), choice, (self.featurizer.choice_columns(prefix.len()), &work.numbers));
+        let decided = Decided { columns: self.featurizer.choice_columns(prefix.len()), numbers: &work.numbers };
+        self.network.grow(sum, prefix.len(), choice, decided);
     }
 
     /// Adds a sum with its position to the states.

@@ -3,6 +3,15 @@
 use crate::distilled::network::Buffers;
 use seqtune_kernel::{Choice, Choices};
 
+/// HypothesisSizes of a hypothesis.
+#[derive(Clone, Copy)]
+pub(crate) struct HypothesisSizes {
+    /// Parameters of the kernel, P.
+    pub(crate) parameters: usize,
+    /// Width of the network, D.
+    pub(crate) width: usize,
+}
+
 /// Hypotheses of a beam, side by side.
 #[derive(Default)]
 pub(crate) struct Beam {
@@ -44,7 +53,8 @@ impl Beam {
     }
 
     /// Adds what grows from hypothesis `row` of another beam.
-    pub(crate) fn take(&mut self, from: &Beam, row: usize, log: f64, (parameters, d): (usize, usize)) {
+    pub(crate) fn take(&mut self, from: &Beam, row: usize, log: f64, sizes: HypothesisSizes) {
+        let HypothesisSizes { parameters, width: d } = sizes;
         self.choices.extend_from_slice(&from.choices[row * parameters..][..parameters]);
         self.lengths.push(from.lengths[row]);
         self.open.push(from.open[row]);

@@ -1,7 +1,7 @@
 //! The beam search of the small decoder: the same search as [`crate::search::beam`], with hypotheses as rows of arrays that are used again.
 
-use crate::distilled::network::Network;
-use crate::distilled::scratch::{Beam, Extension, Scratch, Work};
+use crate::distilled::network::{Decided, Network};
+use crate::distilled::scratch::{Beam, Extension, HypothesisSizes, Scratch, Work};
 use crate::features::featurizer::{Featurizer, Instance, set};
 use crate::network::simd::dot;
 use seqtune_kernel::elementary::{exp, ln};
@@ -21,6 +21,10 @@ impl Search<'_> {
         self.featurizer.kernel.parameters.len()
     }
 
+    pub(crate) fn sizes(&self) -> HypothesisSizes {
+        HypothesisSizes { parameters: self.parameters(), width: self.network.d }
+    }
+
     /// Encodes the problem: its sum before any choice stands in `work.sum`.
     pub(crate) fn begin(&self, objective: Objective, work: &mut Work) {
         work.source.clear();
@@ -36,10 +40,10 @@ impl Search<'_> {
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the constraints are too entangled to look ahead.
     pub(crate) fn run(&self, objective: Objective, width: usize, scratch: &mut Scratch) -> Result<()> {
-        let sizes = (self.parameters(), self.network.d);
+        let sizes = self.sizes();
         let Scratch { work, beam, next } = scratch;
         self.begin(objective, work);
-        beam.begin(sizes.0, &work.sum);
+        beam.begin(sizes.parameters, &work.sum);
         self.advance(beam, 0, work)?;
         while beam.open.iter().any(|open| !open.is_empty()) {
             self.extend(beam, work);
@@ -65,7 +69,8 @@ impl Search<'_> {
     fn push(&self, beam: &mut Beam, row: usize, choice: Choice, numbers: &[f32]) {
         let (parameters, d) = (self.parameters(), self.network.d);
         let at = beam.lengths[row];
-        self.network.grow(&mut beam.sums[row * d..][..d], at, choice, (self.featurizer.choice_columns(at), numbers));
+        let decided = Decided { columns: self.featurizer.choice_columns(at), numbers };
+        self.network.grow(&mut beam.sums[row * d..][..d], at, choice, decided);
         beam.choices[row * parameters + at] = choice;
         beam.lengths[row] = at + 1;
     }

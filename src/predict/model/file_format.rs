@@ -26,7 +26,8 @@ use std::sync::Arc;
 /// [`Error::Failed`] where the tensors cannot be encoded.
 pub fn encode(
     tensors: &Weights,
-    (trees, neighbours): (&[Arc<Trees>], &[Arc<CostNeighbours>]),
+    trees: &[Arc<Trees>],
+    neighbours: &[Arc<CostNeighbours>],
     meta: HashMap<String, String>,
     dtype: Dtype,
 ) -> Result<Vec<u8>> {

@@ -231,7 +231,7 @@ impl Model {
 
     fn bytes(&self) -> Result<Vec<u8>> {
         let meta = serde_json::to_string(&self.meta).map_err(|e| Error::Failed(format!("writing a model: {e}")))?;
-        encode(&self.weights, (&self.trees, &self.neighbours), [(DESCRIPTION.into(), meta)].into(), Dtype::I8)
+        encode(&self.weights, &self.trees, &self.neighbours, [(DESCRIPTION.into(), meta)].into(), Dtype::I8)
     }
 
     /// Whether a folder holds a model, whole or distilled.

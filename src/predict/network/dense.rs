@@ -2,7 +2,7 @@
 //!
 //! Letters of the shapes: n rows, D the width.
 
-use crate::network::simd::{normalise, product};
+use crate::network::simd::{Rows, RowsMut, Sizes, normalise, product};
 use crate::network::weights::NetworkWeights;
 use seqtune_kernel::error::{Error, Result};
 
@@ -46,7 +46,8 @@ impl Linear {
         for _ in 0..n {
             y.extend_from_slice(&self.bias);
         }
-        product((n, inputs, outputs), (x, inputs), &self.weight, (y, outputs));
+        let (rows, out) = (Rows { numbers: x, stride: inputs }, RowsMut { numbers: y, stride: outputs });
+        product(Sizes { m: n, k: inputs, n: outputs }, rows, &self.weight, out);
     }
 }
 

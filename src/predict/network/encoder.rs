@@ -2,7 +2,7 @@
 
 use crate::model::settings::Hparams;
 use crate::network::dense::{Linear, Norm, add, get, linears};
-use crate::network::simd::{KeysValues, attend, gelu, product};
+use crate::network::simd::{KeysValues, Rows, RowsMut, Sizes, attend, gelu, product};
 use crate::network::weights::NetworkWeights;
 use seqtune_kernel::error::Result;
 
@@ -89,8 +89,9 @@ impl Encoder {
         let mut first = 0;
         for (i, token) in self.source.iter().enumerate() {
             let width = token.weight.len() / d;
-            let out = (&mut x[(i + 1) * d..], length * d);
-            product((problems, width, d), (&source[first..], numbers), &token.weight, out);
+            let out = RowsMut { numbers: &mut x[(i + 1) * d..], stride: length * d };
+            let rows = Rows { numbers: &source[first..], stride: numbers };
+            product(Sizes { m: problems, k: width, n: d }, rows, &token.weight, out);
             first += width;
         }
         let (mut entries, mut scores) = (Vec::new(), vec![0.0; length]);

@@ -3,7 +3,7 @@
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::model::settings::Hparams;
 use crate::network::reranker::BatchScorer;
-use crate::network::transformer::{KvCache, Row, Transformer};
+use crate::network::transformer::{KvCache, Row, Stepped, Transformer};
 use crate::network::weights::{NetworkWeights, Weights};
 use crate::numeric::softmax::softmax;
 use rayon::prelude::*;
@@ -29,6 +29,23 @@ pub struct Hidden {
     weights: Vec<Vec<f32>>,
 }
 
+/// The hidden state of one row.
+#[derive(Clone, Copy)]
+pub struct HiddenRow<'h> {
+    /// Those of all rows of the step.
+    pub hidden: &'h Hidden,
+    /// Which row.
+    pub row: usize,
+}
+
+/// What a decoding step gives.
+pub struct EnsembleStep {
+    /// Hidden states of the rows.
+    pub hidden: Hidden,
+    /// The entry that each row adds to its history: the same for all members.
+    pub entries: Vec<u32>,
+}
+
 impl Ensemble {
     /// Builds `members` networks from the weights of a model file.
     ///
@@ -48,10 +65,10 @@ impl Ensemble {
         KvCaches { members: self.0.iter().map(|m| m.encode(source, problems, kernel)).collect(), parallel }
     }
 
-    /// One decoding step of rows of one kernel, and the entry that each row adds to its history: the same for all members.
-    pub fn step(&self, caches: &mut KvCaches, rows: &[Row], features: &[f32], kernel: usize) -> (Hidden, Vec<u32>) {
+    /// One decoding step of rows of one kernel.
+    pub fn step(&self, caches: &mut KvCaches, rows: &[Row], features: &[f32], kernel: usize) -> EnsembleStep {
         let step = |(member, session): (&Transformer, &mut KvCache)| {
-            let (states, entries) = member.step(session, rows, features, kernel);
+            let Stepped { states, entries } = member.step(session, rows, features, kernel);
             (member.logits(&states), member.weigh(&states, kernel), states, entries)
         };
         let stepped: Vec<_> = match caches.parallel {
@@ -66,18 +83,19 @@ impl Ensemble {
             hidden.states.push(states);
             added = entries;
         }
-        (hidden, added)
+        EnsembleStep { hidden, entries: added }
     }
 
-    /// Natural logarithm of the probability of each of the legal `choices` after `prefix`, by the hidden state of `row`.
+    /// Natural logarithm of the probability of each of the legal `choices` after `prefix`, by a hidden state.
     pub fn choose(
         &self,
         featurizer: &Featurizer,
         instance: &Instance,
-        (hidden, row): (&Hidden, usize),
+        state: HiddenRow,
         prefix: &[Choice],
         choices: &[Choice],
     ) -> Vec<f64> {
+        let HiddenRow { hidden, row } = state;
         let at = prefix.len();
         let tokens = featurizer.vocab.tokens();
         let (columns, decides) = (featurizer.choice_columns(at), featurizer.decides(at));

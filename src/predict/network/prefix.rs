@@ -8,25 +8,42 @@ use crate::features::vocabulary::Vocab;
 use crate::model::settings::Hparams;
 use std::collections::BTreeMap;
 
-/// Names, inputs and outputs of the linear layers, in the order in which their weights are drawn. The layers of the decoder are its blocks.
-pub fn linear_layers(hparams: &Hparams, vocab: &Vocab) -> Vec<(String, usize, usize)> {
+/// A linear layer.
+#[derive(Clone, Debug)]
+pub struct LinearLayer {
+    /// Its name.
+    pub name: String,
+    /// Numbers that it takes.
+    pub inputs: usize,
+    /// Numbers that it gives.
+    pub outputs: usize,
+}
+
+impl LinearLayer {
+    pub(crate) fn new(name: impl Into<String>, inputs: usize, outputs: usize) -> LinearLayer {
+        LinearLayer { name: name.into(), inputs, outputs }
+    }
+}
+
+/// The linear layers, in the order in which their weights are drawn. The layers of the decoder are its blocks.
+pub fn linear_layers(hparams: &Hparams, vocab: &Vocab) -> Vec<LinearLayer> {
     let (d, ff, tokens) = (hparams.width, hparams.feed_forward, vocab.tokens());
-    let mut linears: Vec<(String, usize, usize)> = vec![("logits".into(), d, tokens), ("problem".into(), d, d)];
-    linears.push(("costs".into(), d, 2));
+    let mut linears: Vec<LinearLayer> = vec![LinearLayer::new("logits", d, tokens), LinearLayer::new("problem", d, d)];
+    linears.push(LinearLayer::new("costs", d, 2));
     for (i, width) in vocab.choice_widths().into_iter().enumerate() {
-        linears.push((format!("features.{i}"), width, d));
-        linears.push((format!("weigh.{i}"), d, width));
+        linears.push(LinearLayer::new(format!("features.{i}"), width, d));
+        linears.push(LinearLayer::new(format!("weigh.{i}"), d, width));
     }
     for i in 0..hparams.encoder_layers {
         let part = |part: &str| format!("encoder.{i}.{part}");
-        linears.push((part("attention.qkv"), d, 3 * d));
-        linears.push((part("attention.out"), d, d));
-        linears.push((part("feed_forward.up"), d, ff));
-        linears.push((part("feed_forward.down"), ff, d));
+        linears.push(LinearLayer::new(part("attention.qkv"), d, 3 * d));
+        linears.push(LinearLayer::new(part("attention.out"), d, d));
+        linears.push(LinearLayer::new(part("feed_forward.up"), d, ff));
+        linears.push(LinearLayer::new(part("feed_forward.down"), ff, d));
     }
     for i in 0..hparams.decoder_layers {
-        linears.push((format!("block.{i}.up"), d, ff));
-        linears.push((format!("block.{i}.down"), ff, d));
+        linears.push(LinearLayer::new(format!("block.{i}.up"), d, ff));
+        linears.push(LinearLayer::new(format!("block.{i}.down"), ff, d));
     }
     linears
 }
@@ -51,7 +68,7 @@ pub fn shapes(hparams: &Hparams, vocab: &Vocab) -> BTreeMap<String, Vec<usize>> 
         add(&format!("source.{i}.weight"), &[d, width]);
         add(&format!("source.{i}.bias"), &[d]);
     }
-    for (name, inputs, outputs) in linear_layers(hparams, vocab) {
+    for LinearLayer { name, inputs, outputs } in linear_layers(hparams, vocab) {
         add(&format!("{name}.weight"), &[outputs, inputs]);
         add(&format!("{name}.bias"), &[outputs]);
     }

@@ -66,12 +66,12 @@ impl Reranker {
         x
     }
 
-    /// Adds a chosen token, and the `numbers` in `columns` that spell what it decides, to the sum `x` (D).
-    fn choose(&self, kernel: usize, token: usize, (columns, numbers): (&[u16], &[f32]), x: &mut [f32]) {
+    /// Adds a chosen token, and what it decides, to the sum `x` (D).
+    fn choose(&self, kernel: usize, token: usize, decided: Decided, x: &mut [f32]) {
         let d = x.len();
         add(x, &self.tokens[token * d..][..d]);
         let weight = &self.features[kernel].weight;
-        for (column, number) in columns.iter().zip(numbers).filter(|(_, n)| **n != 0.0) {
+        for (column, number) in decided.columns.iter().zip(decided.numbers).filter(|(_, n)| **n != 0.0) {
             let row = &weight[*column as usize * d..][..d];
             x.iter_mut().zip(row).for_each(|(x, w)| *x += number * w);
         }
@@ -85,6 +85,21 @@ impl Reranker {
         let scores = self.out.forward(&self.norm_out.forward(x));
         scores.chunks_exact(3).map(|s| Scores { costs: [s[0], s[1]], rank: s[2] }).collect()
     }
+}
+
+/// A re-ranker with a problem.
+pub struct AskedReranker<'a> {
+    /// One network's re-ranker.
+    pub reranker: &'a Reranker,
+    /// The problem's summary by that network (D).
+    pub summary: &'a [f32],
+}
+
+/// What a choice decides, spelled: `numbers` in the columns of the same places.
+#[derive(Clone, Copy)]
+pub(crate) struct Decided<'n> {
+    pub(crate) columns: &'n [u16],
+    pub(crate) numbers: &'n [f32],
 }
 
 /// Configs that are scored together, as many as keep the cache warm.
@@ -109,14 +124,15 @@ pub struct BatchScorer<'a> {
 }
 
 impl<'a> BatchScorer<'a> {
-    /// By several networks with the problem's summary to each.
+    /// By the re-rankers of several networks.
     pub fn new(
         featurizer: &'a Featurizer,
         instance: &'a Instance,
-        rerankers: impl Iterator<Item = (&'a Reranker, &'a [f32])>,
+        asked: impl Iterator<Item = AskedReranker<'a>>,
     ) -> BatchScorer<'a> {
-        let (rerankers, sums): (Vec<&Reranker>, Vec<Vec<f32>>) =
-            rerankers.map(|(reranker, summary)| (reranker, reranker.begin(summary, featurizer.kernel_index))).unzip();
+        let begin =
+            |asked: AskedReranker<'a>| (asked.reranker, asked.reranker.begin(asked.summary, featurizer.kernel_index));
+        let (rerankers, sums): (Vec<&Reranker>, Vec<Vec<f32>>) = asked.map(begin).unzip();
         BatchScorer {
             featurizer,
             instance,
@@ -142,12 +158,8 @@ impl<'a> BatchScorer<'a> {
                 let d = reranker.norm.width();
                 sums.truncate((at + 1) * d);
                 sums.extend_from_within(at * d..);
-                reranker.choose(
-                    self.featurizer.kernel_index,
-                    token,
-                    (columns, &self.numbers),
-                    &mut sums[(at + 1) * d..],
-                );
+                let decided = Decided { columns, numbers: &self.numbers };
+                reranker.choose(self.featurizer.kernel_index, token, decided, &mut sums[(at + 1) * d..]);
             }
         }
         self.last.clear();

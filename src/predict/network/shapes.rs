@@ -2,39 +2,39 @@
 
 use crate::features::vocabulary::Vocab;
 use crate::model::settings::Hparams;
-use crate::network::prefix;
+use crate::network::prefix::{self, LinearLayer};
 use crate::network::weights::{NetworkWeights, Weights, has_reranker};
 use seqtune_kernel::error::{Result, input};
 use std::collections::BTreeMap;
 
-/// Names, inputs and outputs of the linear layers, in the order in which their weights are drawn.
-pub fn linear_layers(hparams: &Hparams, vocab: &Vocab, reranks: bool) -> Vec<(String, usize, usize)> {
+/// The linear layers, in the order in which their weights are drawn.
+pub fn linear_layers(hparams: &Hparams, vocab: &Vocab, reranks: bool) -> Vec<LinearLayer> {
     let (d, ff, tokens) = (hparams.width, hparams.feed_forward, vocab.tokens());
-    let mut linears: Vec<(String, usize, usize)> = vec![("logits".into(), d, tokens)];
+    let mut linears: Vec<LinearLayer> = vec![LinearLayer::new("logits", d, tokens)];
     if reranks {
-        linears.extend([("judge.problem".into(), d, d), ("judge.out".into(), d, 3)]);
-        linears.extend([("judge.up".into(), d, ff), ("judge.down".into(), ff, d)]);
+        linears.extend([LinearLayer::new("judge.problem", d, d), LinearLayer::new("judge.out", d, 3)]);
+        linears.extend([LinearLayer::new("judge.up", d, ff), LinearLayer::new("judge.down", ff, d)]);
     } else {
-        linears.extend([("head.up".into(), d, d), ("head.down".into(), d, 1)]);
+        linears.extend([LinearLayer::new("head.up", d, d), LinearLayer::new("head.down", d, 1)]);
     }
     for (i, (step, choice)) in std::iter::zip(vocab.step_widths(), vocab.choice_widths()).enumerate() {
-        linears.push((format!("features.{i}"), step, d));
-        linears.push((format!("weigh.{i}"), d, choice));
+        linears.push(LinearLayer::new(format!("features.{i}"), step, d));
+        linears.push(LinearLayer::new(format!("weigh.{i}"), d, choice));
         if reranks {
-            linears.push((format!("judge.features.{i}"), choice, d));
+            linears.push(LinearLayer::new(format!("judge.features.{i}"), choice, d));
         }
     }
     for (side, layers) in [("encoder", hparams.encoder_layers), ("decoder", hparams.decoder_layers)] {
         for i in 0..layers {
             let part = |part: &str| format!("{side}.{i}.{part}");
-            linears.push((part("attention.qkv"), d, 3 * d));
-            linears.push((part("attention.out"), d, d));
-            linears.push((part("feed_forward.up"), d, ff));
-            linears.push((part("feed_forward.down"), ff, d));
+            linears.push(LinearLayer::new(part("attention.qkv"), d, 3 * d));
+            linears.push(LinearLayer::new(part("attention.out"), d, d));
+            linears.push(LinearLayer::new(part("feed_forward.up"), d, ff));
+            linears.push(LinearLayer::new(part("feed_forward.down"), ff, d));
             if side == "decoder" {
-                linears.push((part("cross.q"), d, d));
-                linears.push((part("cross.kv"), d, 2 * d));
-                linears.push((part("cross.out"), d, d));
+                linears.push(LinearLayer::new(part("cross.q"), d, d));
+                linears.push(LinearLayer::new(part("cross.kv"), d, 2 * d));
+                linears.push(LinearLayer::new(part("cross.out"), d, d));
             }
         }
     }
@@ -73,7 +73,7 @@ pub fn shapes(hparams: &Hparams, vocab: &Vocab, reranks: bool) -> BTreeMap<Strin
     if reranks {
         add("judge.tokens.weight", &[tokens, d]);
     }
-    for (name, inputs, outputs) in linear_layers(hparams, vocab, reranks) {
+    for LinearLayer { name, inputs, outputs } in linear_layers(hparams, vocab, reranks) {
         add(&format!("{name}.weight"), &[outputs, inputs]);
         add(&format!("{name}.bias"), &[outputs]);
     }

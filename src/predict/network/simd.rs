@@ -37,12 +37,35 @@ macro_rules! widest {
     };
 }
 
-/// Sizes of a product: m, k, n.
-pub(crate) type Sizes = (usize, usize, usize);
-/// Numbers, and how far apart their rows begin.
-pub(crate) type Rows<'a> = (&'a [f32], usize);
+/// Sizes of a product.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) m: usize,
+    pub(crate) k: usize,
+    pub(crate) n: usize,
+}
+
+/// Numbers in rows that begin `stride` apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) numbers: &'a [f32],
+    pub(crate) stride: usize,
+}
+
 /// As [`Rows`], to be written.
-pub(crate) type RowsMut<'a> = (&'a mut [f32], usize);
+pub(crate) struct RowsMut<'a> {
+    pub(crate) numbers: &'a mut [f32],
+    pub(crate) stride: usize,
+}
+
+/// The normal distribution at a number.
+#[derive(Clone, Copy)]
+pub struct Normal {
+    /// Share of the distribution below it.
+    pub below: f32,
+    /// Density there.
+    pub density: f32,
+}
 
 widest! {
     /// c (m, n) += a (m, k) b (k, n), b dense.
@@ -80,16 +103,16 @@ pub fn add_product<const FMA: bool>(a: f32, b: f32, sum: f32) -> f32 {
 }
 
 #[inline(always)]
-fn product_of<const FMA: bool>((m, k, n): Sizes, (a, a_row): Rows, b: &[f32], (c, c_row): RowsMut) {
-    let mut column = 0;
+fn product_of<const FMA: bool>(sizes: Sizes, a: Rows, b: &[f32], c: RowsMut) {
+    let (n, mut column) = (sizes.n, 0);
     for (width, columns) in [(32, n / 32 * 32), (16, n / 16 * 16), (8, n / 8 * 8), (1, n)] {
         while column < columns {
-            let sizes = (m, k, n);
+            let c = RowsMut { numbers: &mut *c.numbers, stride: c.stride };
             match width {
-                32 => panel::<FMA, 32>(sizes, (a, a_row), b, (c, c_row), column),
-                16 => panel::<FMA, 16>(sizes, (a, a_row), b, (c, c_row), column),
-                8 => panel::<FMA, 8>(sizes, (a, a_row), b, (c, c_row), column),
-                _ => panel::<FMA, 1>(sizes, (a, a_row), b, (c, c_row), column),
+                32 => panel::<FMA, 32>(sizes, a, b, c, column),
+                16 => panel::<FMA, 16>(sizes, a, b, c, column),
+                8 => panel::<FMA, 8>(sizes, a, b, c, column),
+                _ => panel::<FMA, 1>(sizes, a, b, c, column),
             }
             column += width;
         }
@@ -98,35 +121,27 @@ fn product_of<const FMA: bool>((m, k, n): Sizes, (a, a_row): Rows, b: &[f32], (c
 
 /// W columns of a product, a few rows at a time, whose sums stay in registers.
 #[inline(always)]
-fn panel<const FMA: bool, const W: usize>(
-    (m, k, n): Sizes,
-    (a, a_row): Rows,
-    b: &[f32],
-    (c, c_row): (&mut [f32], usize),
-    column: usize,
-) {
+fn panel<const FMA: bool, const W: usize>(sizes: Sizes, a: Rows, b: &[f32], c: RowsMut, column: usize) {
     let mut row = 0;
-    while row < m {
-        let (a, c) = (&a[row * a_row..], &mut c[row * c_row + column..]);
-        match m - row {
-            1 => tile::<FMA, 1, W>((k, n), (a, a_row), &b[column..], (c, c_row)),
-            2 => tile::<FMA, 2, W>((k, n), (a, a_row), &b[column..], (c, c_row)),
-            3 => tile::<FMA, 3, W>((k, n), (a, a_row), &b[column..], (c, c_row)),
-            4 => tile::<FMA, 4, W>((k, n), (a, a_row), &b[column..], (c, c_row)),
-            _ => tile::<FMA, 5, W>((k, n), (a, a_row), &b[column..], (c, c_row)),
+    while row < sizes.m {
+        let a = Rows { numbers: &a.numbers[row * a.stride..], ..a };
+        let c = RowsMut { numbers: &mut c.numbers[row * c.stride + column..], stride: c.stride };
+        match sizes.m - row {
+            1 => tile::<FMA, 1, W>(sizes, a, &b[column..], c),
+            2 => tile::<FMA, 2, W>(sizes, a, &b[column..], c),
+            3 => tile::<FMA, 3, W>(sizes, a, &b[column..], c),
+            4 => tile::<FMA, 4, W>(sizes, a, &b[column..], c),
+            _ => tile::<FMA, 5, W>(sizes, a, &b[column..], c),
         }
-        row += (m - row).min(5);
+        row += (sizes.m - row).min(5);
     }
 }
 
 #[inline(always)]
-fn tile<const FMA: bool, const R: usize, const W: usize>(
-    (k, n): (usize, usize),
-    (a, a_row): Rows,
-    b: &[f32],
-    (c, c_row): (&mut [f32], usize),
-) {
-    let a: [&[f32]; R] = std::array::from_fn(|r| &a[r * a_row..][..k]);
+fn tile<const FMA: bool, const R: usize, const W: usize>(sizes: Sizes, a: Rows, b: &[f32], c: RowsMut) {
+    let Sizes { k, n, .. } = sizes;
+    let RowsMut { numbers: c, stride: c_row } = c;
+    let a: [&[f32]; R] = std::array::from_fn(|r| &a.numbers[r * a.stride..][..k]);
     let mut sums = [[0f32; W]; R];
     for (r, sums) in sums.iter_mut().enumerate() {
         sums.copy_from_slice(&c[r * c_row..][..W]);
@@ -250,20 +265,20 @@ fn gelu_of_all<const FMA: bool>(x: &mut [f32]) {
 
 #[inline(always)]
 fn gelu_of<const FMA: bool>(x: f32) -> f32 {
-    x * normal::<FMA>(x).0
+    x * normal::<FMA>(x).below
 }
 
 /// The normal distribution's share below x, and its density there. The error function is that of Abramowitz and Stegun 7.1.26 (error below
 /// 1.5e-7).
 #[inline(always)]
-pub fn normal<const FMA: bool>(x: f32) -> (f32, f32) {
+pub fn normal<const FMA: bool>(x: f32) -> Normal {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let t = 1.0 / add_product::<FMA>(0.327_591_1, z, 1.0);
     let factors = [-1.453_152_1, 1.421_413_8, -0.284_496_72, 0.254_829_6];
     let poly = factors.iter().fold(1.061_405_4, |sum, factor| add_product::<FMA>(sum, t, *factor)) * t;
     let bell = exp::<FMA>(-z * z);
     let erf = (1.0 - poly * bell).copysign(x);
-    (0.5 * (1.0 + erf), bell * 0.398_942_3)
+    Normal { below: 0.5 * (1.0 + erf), density: bell * 0.398_942_3 }
 }
 
 /// e to the power of a number that is not above 0, without branches, so that it can be vectorised: 2 to the power of its whole part by the bits of
@@ -298,7 +313,8 @@ mod tests {
             let mut numbers = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect::<Vec<f32>>();
             let (a, b, before) = (numbers(m * a_row), numbers(k * n), numbers(m * c_row));
             let mut c = before.clone();
-            product((m, k, n), (&a, a_row), &b, (&mut c, c_row));
+            let a_rows = Rows { numbers: &a, stride: a_row };
+            product(Sizes { m, k, n }, a_rows, &b, RowsMut { numbers: &mut c, stride: c_row });
             for (at, (after, before)) in c.iter().zip(&before).enumerate() {
                 let (row, column) = (at / c_row.max(1), at % c_row.max(1));
                 let sum: f64 = match column < n {

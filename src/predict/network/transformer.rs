@@ -8,7 +8,7 @@
 use crate::model::settings::Hparams;
 use crate::network::dense::{Linear, Norm, add, get, linears};
 use crate::network::encoder::{Encoder, FeedForward, SelfAttention};
-use crate::network::reranker::Reranker;
+use crate::network::reranker::{AskedReranker, Reranker};
 use crate::network::simd::{KeysValues, attend, gelu};
 use crate::network::weights::{NetworkWeights, has_reranker};
 use seqtune_kernel::error::Result;
@@ -65,6 +65,15 @@ pub struct KvCache {
     /// Per decoder layer: keys and values side by side (steps, 2 D), one entry per row and step so far.
     steps: Vec<Vec<f32>>,
 }
+
+/// What a decoding step gives.
+pub struct Stepped {
+    /// Hidden states (n, D).
+    pub states: Vec<f32>,
+    /// The entry that each row adds to its history.
+    pub entries: Vec<u32>,
+}
+
 impl Transformer {
     /// Builds one network from its named weights.
     ///
@@ -111,9 +120,8 @@ impl Transformer {
         KvCache { memory, summaries, source_length: length, steps: vec![Vec::new(); self.decoder.len()] }
     }
 
-    /// One decoding step of `rows` of one kernel with their `features` (n, F): hidden states (n, D), and the entry that each row adds to
-    /// its history.
-    pub fn step(&self, session: &mut KvCache, rows: &[Row], features: &[f32], kernel: usize) -> (Vec<f32>, Vec<u32>) {
+    /// One decoding step of `rows` of one kernel with their `features` (n, F).
+    pub fn step(&self, session: &mut KvCache, rows: &[Row], features: &[f32], kernel: usize) -> Stepped {
         let d = self.d;
         let mut x = self.features[kernel].forward(features);
         for (row, x) in rows.iter().zip(x.chunks_exact_mut(d)) {
@@ -150,7 +158,7 @@ impl Transformer {
             add(&mut x, &cross.out.forward(&seen));
             feed_forward.forward(&mut x);
         }
-        (self.decoder_norm.forward(&x), (0..rows.len() as u32).map(|i| first + i).collect())
+        Stepped { states: self.decoder_norm.forward(&x), entries: (0..rows.len() as u32).map(|i| first + i).collect() }
     }
 
     /// Scores of all target tokens (n, V) from hidden states (n, D).
@@ -170,9 +178,11 @@ impl Transformer {
 
     /// The re-ranker of finished configs, with the summary of one of the session's problems; `None` of a network that learned from
     /// tuned configs.
-    pub fn reranker<'a>(&'a self, session: &'a KvCache, problem: usize) -> Option<(&'a Reranker, &'a [f32])> {
+    pub fn reranker<'a>(&'a self, session: &'a KvCache, problem: usize) -> Option<AskedReranker<'a>> {
         match &self.head {
-            Head::Reranker(reranker) => Some((reranker, &session.summaries[problem * self.d..][..self.d])),
+            Head::Reranker(reranker) => {
+                Some(AskedReranker { reranker, summary: &session.summaries[problem * self.d..][..self.d] })
+            }
             Head::State(..) => None,
         }
     }

@@ -37,6 +37,21 @@ pub struct MeasuredConfig {
     pub joules: Option<f64>,
 }
 
+/// What the slopes of an error model multiply, of configs of one problem.
+pub struct Regressors {
+    /// Logarithm of the predicted cost of the config with the highest score; 0 where none is predicted.
+    pub base: f64,
+    /// By config, how far it is from that one in the logarithm of the predicted cost, and in the score.
+    pub rows: Vec<[f64; 2]>,
+}
+
+impl Regressors {
+    /// Of so many configs of which nothing is predicted.
+    pub fn none(configs: usize) -> Regressors {
+        Regressors { base: 0.0, rows: vec![[0.0; 2]; configs] }
+    }
+}
+
 impl MeasuredConfig {
     fn cost(&self, of: Objective) -> Option<f64> {
         of.cost_of(self.time_us, self.joules).filter(|cost| cost.is_finite() && *cost > 0.0)
@@ -91,8 +106,8 @@ impl Predictor {
         let (mut rows, mut scored) = (Vec::new(), Vec::new());
         for (at, quantity) in error_model.quantities.iter().enumerate() {
             let own = self.score(problem, query.device, quantity.objective, &configs)?;
-            let (base, regressors) = match error_model.independent {
-                true => (0.0, vec![[0.0; 2]; own.len()]),
+            let Regressors { base, rows: regressors } = match error_model.independent {
+                true => Regressors::none(own.len()),
                 false => self.regressors(&own, quantity.objective),
             };
             for (i, x) in regressors.into_iter().enumerate() {
@@ -131,17 +146,17 @@ impl Predictor {
         Ok(found.candidates.into_iter().map(|candidate| candidate.config).collect())
     }
 
-    /// Of configs of one problem, the logarithm of the predicted cost of the one with the highest score, 0 where none is predicted, and what the
-    /// slopes of an error model multiply: how far each config is from it in the logarithm of the predicted cost, and in the score.
+    /// What an error model's slopes multiply, of configs of one problem.
     #[doc(hidden)]
-    pub fn regressors(&self, scored: &[Scored], of: Objective) -> (f64, Vec<[f64; 2]>) {
+    pub fn regressors(&self, scored: &[Scored], of: Objective) -> Regressors {
         let log = |s: &Scored| {
             let predicted = of.cost_of(s.time_us, s.joules).filter(|cost| cost.is_finite() && *cost > 0.0);
             predicted.map_or(0.0, ln)
         };
         let pairs: Vec<[f64; 2]> = scored.iter().map(|s| [log(s), self.pooled_score(s)]).collect();
         let best = pairs.iter().copied().max_by(|a, b| a[1].total_cmp(&b[1])).unwrap_or_default();
-        (best[0], pairs.into_iter().map(|pair| [pair[0] - best[0], pair[1] - best[1]]).collect())
+        let rows = pairs.into_iter().map(|pair| [pair[0] - best[0], pair[1] - best[1]]).collect();
+        Regressors { base: best[0], rows }
     }
 
     /// The encoding of a config that coefficients of an error model multiply.

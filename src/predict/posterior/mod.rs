@@ -4,6 +4,6 @@ pub(crate) mod conditioning;
 pub mod cost_neighbours;
 pub mod error_model;
 
-pub use conditioning::MeasuredConfig;
+pub use conditioning::{MeasuredConfig, Regressors};
 pub use cost_neighbours::{CostNeighbours, TreeOpinion};
 pub use error_model::{ErrorModel, ErrorQuantity};

@@ -2,7 +2,7 @@
 
 use crate::engine::PrefixScores;
 use crate::features::featurizer::{Featurizer, Instance};
-use crate::network::ensemble::KvCaches;
+use crate::network::ensemble::{EnsembleStep, HiddenRow, KvCaches};
 use crate::network::transformer::Row;
 use crate::search::beam::{Hypothesis, Next, beam_search};
 use crate::search::full_model::FullModel;
@@ -121,7 +121,8 @@ impl Steps<'_> {
                 prefixes.push(prefix);
             }
         }
-        let (hidden, entries) = model.ensemble.step(&mut self.caches, &rows, &features, featurizer.kernel_index);
+        let EnsembleStep { hidden, entries } =
+            model.ensemble.step(&mut self.caches, &rows, &features, featurizer.kernel_index);
         let vocabulary = featurizer.vocab.tokens();
         let mut scores = vec![0.0; beams.iter().map(Vec::len).sum::<usize>() * vocabulary];
         let mut places = scores.chunks_exact_mut(vocabulary);
@@ -137,7 +138,13 @@ impl Steps<'_> {
                     let Next { open, closed } = &hypothesis.next;
                     let choices: Vec<Choice> = open.iter().chain(closed).map(|token| token - first).collect();
                     let instance = &self.instances[problem];
-                    let log = model.ensemble.choose(featurizer, instance, (&hidden, row), &prefix, &choices);
+                    let log = model.ensemble.choose(
+                        featurizer,
+                        instance,
+                        HiddenRow { hidden: &hidden, row },
+                        &prefix,
+                        &choices,
+                    );
                     choices.iter().zip(&log).for_each(|(c, log)| place[(first + c) as usize] = *log as f32);
                     let log_probability = hypothesis.log_probability;
                     (self.seen)(problem, PrefixScores { prefix, log_probability, choices, log });

@@ -62,7 +62,7 @@ impl FullModel {
             // each with its own compiled rules and features: they are not shared between threads
             let instance = Instance::new(&self.featurizer.kernel, problem, device);
             let mut scorer = self.ensemble.scorer(&self.featurizer, &instance, &caches, 0);
-            let (mut part, mut waiting) = (Part { count: 0, best: Vec::new() }, Vec::new());
+            let (mut part, mut waiting) = (ScoredPart { count: 0, best: Vec::new() }, Vec::new());
             instance.space.for_each_behind(prefix, &mut |config| {
                 scorer.add(config);
                 waiting.push(Config(config.to_vec()));
@@ -113,13 +113,13 @@ struct Ranked {
 }
 
 /// What one thread found behind a prefix.
-struct Part {
+struct ScoredPart {
     /// Configs that were scored.
     count: u64,
     best: Vec<Ranked>,
 }
 
-impl Part {
+impl ScoredPart {
     /// Takes in the configs that wait, with their scores.
     fn take(&mut self, waiting: &mut Vec<Config>, scores: Vec<Scores>, top: usize) {
         self.count += waiting.len() as u64;

@@ -1,7 +1,7 @@
 //! The full model as an engine: what the beam found, ranked by likelihood, re-ranker and trees together.
 
 use crate::confidence::opinion_pool::pooled_score;
-use crate::engine::{Engine, EngineKind, Found, Judged, PROBLEMS_PER_BATCH, PrefixScores};
+use crate::engine::{BeamFinds, Engine, EngineKind, Judged, PROBLEMS_PER_BATCH, PrefixScores};
 use crate::features::featurizer::Instance;
 use crate::network::reranker::{BatchScorer, Scores};
 use crate::network::transformer::Row;
@@ -24,7 +24,7 @@ impl FullModel {
         query: &Query,
         among: Option<&[Config]>,
         parallel: bool,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<BeamFinds>> {
         let instance = |problem: &Problem| Instance::new(&self.featurizer.kernel, problem, query.device);
         let instances: Vec<Instance> = problems.iter().map(instance).collect();
         for (instance, problem) in instances.iter().zip(problems) {
@@ -44,7 +44,7 @@ impl FullModel {
     }
 
     /// Ranks what a beam found by likelihood, re-ranker and trees together.
-    fn rerank(&self, instance: &Instance, mut scorer: BatchScorer, beam: &[Hypothesis], query: &Query) -> Found {
+    fn rerank(&self, instance: &Instance, mut scorer: BatchScorer, beam: &[Hypothesis], query: &Query) -> BeamFinds {
         let configs: Vec<Config> = beam.iter().map(|h| Config(self.featurizer.choices(&h.tokens))).collect();
         configs.iter().for_each(|c| scorer.add(&c.0));
         let opinions = self.tree_opinions(instance, query.objective, &configs);
@@ -63,7 +63,7 @@ impl FullModel {
         });
         self.reshape(instance, estimates);
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Found {
+        BeamFinds {
             likelihood: beam.iter().map(|h| exp(h.log_probability)).sum(),
             scores: ranked.iter().map(|(score, _)| *score).collect(),
             candidates: ranked.into_iter().take(query.top).map(|(_, candidate)| candidate).collect(),
@@ -71,7 +71,7 @@ impl FullModel {
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a re-ranker.
-    fn timed(&self, instances: &[Instance], searched: Searched, top: usize) -> Vec<Found> {
+    fn timed(&self, instances: &[Instance], searched: Searched, top: usize) -> Vec<BeamFinds> {
         let Searched { beams, mut caches, histories } = searched;
         let (mut rows, mut features, mut finished) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in beams.iter().enumerate() {
@@ -87,13 +87,13 @@ impl FullModel {
                 finished.push((problem, Config(choices), hypothesis.log_probability));
             }
         }
-        let (hidden, _) = self.ensemble.step(&mut caches, &rows, &features, self.featurizer.kernel_index);
+        let step = self.ensemble.step(&mut caches, &rows, &features, self.featurizer.kernel_index);
         let mut answers: Vec<Vec<Candidate>> = vec![Vec::new(); beams.len()];
-        for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&hidden)) {
+        for ((problem, config, log_probability), time) in finished.into_iter().zip(self.ensemble.times(&step.hidden)) {
             let scores = Scores { costs: [time, f32::NAN], rank: 0.0 };
             answers[problem].push(self.candidate(&instances[problem], config, log_probability, scores));
         }
-        let found = |candidates| Found { candidates, scores: Vec::new(), likelihood: 0.0 };
+        let found = |candidates| BeamFinds { candidates, scores: Vec::new(), likelihood: 0.0 };
         answers.into_iter().map(found).collect()
     }
 }
@@ -121,7 +121,7 @@ impl Engine for FullModel {
         self.trees.iter().any(|trees| trees.objective == objective)
     }
 
-    fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<Found>> {
+    fn search(&self, problems: &[Problem], query: &Query) -> Result<Vec<BeamFinds>> {
         let batches: Vec<&[Problem]> = problems.chunks(PROBLEMS_PER_BATCH).collect();
         let found = match &batches[..] {
             // the members compute side by side where a batch has all threads to itself

@@ -2,6 +2,7 @@
 
 use crate::features::featurizer::Instance;
 use crate::features::sequence::Sequence;
+use crate::network::ensemble::{EnsembleStep, HiddenRow};
 use crate::network::transformer::Row;
 use crate::search::candidate::Scored;
 use crate::search::full_model::{EstimateMut, FullModel};
@@ -27,8 +28,9 @@ impl FullModel {
             featurizer.step(instance, &prefix, &mut features);
             let (token, position) = (featurizer.last_token(&prefix), featurizer.parameter(at));
             let row = Row { problem: 0, token, position, history: &history };
-            let (hidden, entries) = self.ensemble.step(&mut caches, &[row], &features, featurizer.kernel_index);
-            let log = self.ensemble.choose(featurizer, instance, (&hidden, 0), &prefix, &open);
+            let EnsembleStep { hidden, entries } =
+                self.ensemble.step(&mut caches, &[row], &features, featurizer.kernel_index);
+            let log = self.ensemble.choose(featurizer, instance, HiddenRow { hidden: &hidden, row: 0 }, &prefix, &open);
             let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b]))?;
             history.push(entries[0]);
             prefix.push(open[best]);
@@ -85,7 +87,8 @@ impl FullModel {
                 Row { problem: 0, token, position, history: &histories[*i] }
             };
             let rows: Vec<Row> = live.iter().map(row).collect();
-            let (hidden, entries) = self.ensemble.step(&mut caches, &rows, &features, featurizer.kernel_index);
+            let EnsembleStep { hidden, entries } =
+                self.ensemble.step(&mut caches, &rows, &features, featurizer.kernel_index);
             let times = self.ensemble.times(&hidden);
             for (row, (i, entry)) in live.iter().zip(entries).enumerate() {
                 histories[*i].push(entry);
@@ -97,7 +100,8 @@ impl FullModel {
                 let position = sequence.asked[at] as usize;
                 let (prefix, wanted) = (&configs[*i].0[..position], configs[*i].0[position]);
                 let choices: Vec<Choice> = legal.iter().collect();
-                let log = self.ensemble.choose(featurizer, instance, (&hidden, row), prefix, &choices);
+                let log =
+                    self.ensemble.choose(featurizer, instance, HiddenRow { hidden: &hidden, row }, prefix, &choices);
                 let best = (0..log.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap_or(0);
                 let of_wanted = choices.iter().zip(&log).find(|(c, _)| **c == wanted).map_or(f64::NAN, |(_, log)| *log);
                 scored[*i].log_probability += of_wanted;

@@ -43,7 +43,7 @@ fn stable_hash(names: &[&str]) -> String {
 
 impl Trees {
     /// Trees of a kernel and an objective: forests of values and of lists, fitted towards the soft target of temperature `tau`.
-    pub fn new(kernel: &Kernel, objective: Objective, tau: f64, (values, lists): (Forest, Forest)) -> Trees {
+    pub fn new(kernel: &Kernel, objective: Objective, tau: f64, values: Forest, lists: Forest) -> Trees {
         Trees { kernel: kernel.name.clone(), objective, tau, values, lists, columns: stable_hash(&columns(kernel)) }
     }
 
@@ -80,6 +80,15 @@ impl Trees {
     }
 }
 
+/// A config with its predicted cost.
+#[derive(Clone, Copy, Debug)]
+pub struct PredictedCost<'c> {
+    /// The config.
+    pub config: &'c Config,
+    /// Natural logarithm of its cost, but for an offset of the problem.
+    pub log: f64,
+}
+
 /// [`Trees`] for many configs at once.
 pub struct TreesInStep {
     /// Objective that the trees were fitted to.
@@ -96,12 +105,13 @@ impl TreesInStep {
         self.neighbours.as_deref()
     }
 
-    /// Configs of a problem, cheapest predicted first, with the natural logarithm of their cost but for an offset of the problem.
-    pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<(&'c Config, f64)> {
+    /// Configs of a problem, cheapest predicted first.
+    pub fn rank<'c>(&self, instance: &Instance, configs: &[&'c Config]) -> Vec<PredictedCost<'c>> {
         let rows: Vec<f32> = configs.iter().flat_map(|config| instance.row(config)).collect();
         let values = self.values.predict(&rows, (rows.len() / configs.len().max(1)).max(1));
-        let mut ranked: Vec<(&Config, f64)> = configs.iter().copied().zip(values.into_iter().map(f64::from)).collect();
-        ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(b.0)));
+        let predicted = |(config, log): (&&'c Config, f32)| PredictedCost { config, log: f64::from(log) };
+        let mut ranked: Vec<PredictedCost> = configs.iter().zip(values).map(predicted).collect();
+        ranked.sort_by(|a, b| a.log.total_cmp(&b.log).then(a.config.cmp(b.config)));
         ranked
     }
 

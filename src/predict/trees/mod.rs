@@ -6,4 +6,4 @@ pub(crate) mod gbdt;
 
 pub use extra_trees::ExtraTrees;
 pub use forest::{Forest, InStep};
-pub use gbdt::{Trees, TreesInStep};
+pub use gbdt::{PredictedCost, Trees, TreesInStep};

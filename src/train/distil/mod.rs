@@ -26,7 +26,7 @@ use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::confidence::{DeviceCalibration, PoolWeights, ScoredProblem, TopPrediction};
-use seqtune_predict::distilled::Comparison;
+use seqtune_predict::distilled::{Comparison, PairedLoss};
 use seqtune_predict::features::{Featurizer, Instance};
 use seqtune_predict::{Hparams, Meta, Model, Predictor, Settings};
 use std::path::Path;
@@ -323,14 +323,15 @@ impl Distillation<'_> {
     fn compare(&self, small: &mut Model) -> Result<()> {
         let own = Predictor::new(self.kernel, small)?;
         let divided = self.whole.divided(self.table, &self.plan.problems[0].validation);
-        let mut losses: Vec<(f64, f64)> = Vec::new();
+        let mut losses: Vec<PairedLoss> = Vec::new();
+        let pair = |distilled: Option<f64>, full: Option<f64>| Some(PairedLoss { distilled: distilled?, full: full? });
         match self.plan.tuned {
             true => {
                 let mut all = Vec::new();
                 for (whole, indices) in divided {
                     let of = |predictor| said(predictor, self.table, &indices, Objective::Time, threads());
                     let (own, whole) = (of(&own)?, of(whole)?);
-                    losses.extend(own.iter().zip(&whole).filter_map(|(s, w)| s.first.lost.zip(w.first.lost)));
+                    losses.extend(own.iter().zip(&whole).filter_map(|(s, w)| pair(s.first.lost, w.first.lost)));
                     all.extend(own);
                 }
                 small.meta.device_calibration.seen = trust_in_seen(&all);
@@ -342,7 +343,7 @@ impl Distillation<'_> {
                     let (known, of_whole) = (self.known(&own, &indices)?, self.known(whole, &indices)?);
                     let weights = whole.pool_weights();
                     let pairs = known.iter().zip(&of_whole);
-                    losses.extend(pairs.filter_map(|(s, w)| Some((lost(s, &LIKELIHOOD)?, lost(w, &weights)?))));
+                    losses.extend(pairs.filter_map(|(s, w)| pair(lost(s, &LIKELIHOOD), lost(w, &weights))));
                     all.extend(known);
                 }
                 small.meta.calibration = match self.plan.nothing_held_out {
@@ -362,7 +363,7 @@ impl Distillation<'_> {
         on_threads(&asked, threads(), |(i, objective)| {
             let tried = &self.table.tried[*i];
             let device = &self.table.devices[tried.device];
-            Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.1)
+            Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.problem)
         })
     }
 }

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::Hparams;
 use seqtune_predict::features::Vocab;
-use seqtune_predict::network::prefix;
+use seqtune_predict::network::prefix::{self, LinearLayer};
 use seqtune_predict::network::shapes::{layer_norms, linear_layers};
 use std::collections::BTreeMap;
 use tch::{Kind, Tensor};
@@ -26,7 +26,7 @@ pub fn random_weights(hparams: &Hparams, vocab: &Vocab, reranks: bool, seed: u64
     if reranks {
         init.uniform("judge.tokens.weight", &[tokens, d], EMBEDDING);
     }
-    linear_layers(hparams, vocab, reranks).into_iter().for_each(|(name, inputs, outputs)| {
+    linear_layers(hparams, vocab, reranks).into_iter().for_each(|LinearLayer { name, inputs, outputs }| {
         let (inputs, outputs) = (inputs as i64, outputs as i64);
         init.uniform(&format!("{name}.weight"), &[outputs, inputs], bound(inputs.max(1)));
         init.constant(&format!("{name}.bias"), &[outputs], 0.0);
@@ -42,7 +42,7 @@ pub fn random_weights(hparams: &Hparams, vocab: &Vocab, reranks: bool, seed: u64
 pub fn random_small_weights(hparams: &Hparams, vocab: &Vocab, seed: u64) -> Weights {
     let mut init = Initializer { rng: ChaCha8Rng::seed_from_u64(seed), weights: Weights::new() };
     let linears: BTreeMap<String, usize> =
-        prefix::linear_layers(hparams, vocab).into_iter().map(|(name, inputs, _)| (name, inputs)).collect();
+        prefix::linear_layers(hparams, vocab).into_iter().map(|layer| (layer.name, layer.inputs)).collect();
     let norms = prefix::layer_norms(hparams);
     for (name, shape) in prefix::shapes(hparams, vocab) {
         let shape: Vec<i64> = shape.iter().map(|size| *size as i64).collect();

@@ -3,7 +3,7 @@
 //!
 //! Letters of the shapes: m rows, D the model width, H heads, E entries that a query attends to.
 
-use seqtune_predict::network::simd::{EPSILON, add_product, dot_of, exp, normal, sum};
+use seqtune_predict::network::simd::{EPSILON, Normal, add_product, dot_of, exp, normal, sum};
 use seqtune_predict::widest;
 
 widest! {
@@ -89,7 +89,7 @@ fn gelu_of_all<const FMA: bool>(x: &mut [f32], bias: &[f32], y: &mut [f32]) {
     for (x, y) in x.chunks_exact_mut(d).zip(y.chunks_exact_mut(d)) {
         for i in 0..d {
             let sum = x[i] + bias[i];
-            let (phi, density) = normal::<FMA>(sum);
+            let Normal { below: phi, density } = normal::<FMA>(sum);
             y[i] = sum * phi;
             x[i] = add_product::<FMA>(sum, density, phi);
         }
