@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Packages whose functions are read.
-const PACKAGES: [&str; 8] = ["kernel", "predict", "data", "choose", "measure", "eval", "train", "devices"];
+const PACKAGES: [&str; 10] =
+    ["kernel", "predict", "data", "choose", "measure", "fit", "eval", "lab", "train", "devices"];
 
 /// Names that a library shows at its root, at most.
 const MOST_NAMES: usize = 24;
