@@ -96,7 +96,7 @@ fn what(path: &Path) -> Result<What> {
             }
         };
     }
-    let (file, _) = open_regular(path, limits::DATASET)?;
+    let file = open_regular(path, limits::DATASET)?.file;
     let mut head = Vec::new();
     file.take(64).read_to_end(&mut head).map_err(seqtune_kernel::error::io(path))?;
     if packed::is_packed(&head) || journal::is_journal(&head) {

@@ -2,7 +2,7 @@
 
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Device, LIMIT_NAMES};
-use seqtune_measure::registry::{HOST, devices, live_device};
+use seqtune_measure::registry::{Devices, HOST, devices, live_device};
 
 /// Lists the devices that open here, why others do not, and described devices
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ struct Live {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let (found, missing) = devices();
+    let Devices { found, missing } = devices();
     let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
     let missing = missing.into_iter().map(|missing| missing.reason).collect();
     let answer = Answer { live, host: live_device(HOST)?, missing, described: Device::shipped()? };

@@ -6,7 +6,7 @@ use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Api, Device, Kernel};
 use seqtune_measure::compile::{Compiler, cache_folder};
-use seqtune_measure::registry::{compiler_for, devices, obstacle};
+use seqtune_measure::registry::{Devices, compiler_for, devices, obstacle};
 use seqtune_predict::Model;
 use std::path::Path;
 use std::process::Command;
@@ -111,7 +111,7 @@ fn compiler((name, purpose, device): (&str, &str, &str)) -> Check {
 
 /// Devices that open, an API each.
 fn apis() -> Vec<Check> {
-    let (found, missing) = devices();
+    let Devices { found, missing } = devices();
     let check = |api: Api, remedy: &str| {
         let own: Vec<String> = found
             .iter()

@@ -227,8 +227,8 @@ fn results(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(Vec
     if records.iter().any(|r| r.problem != records[0].problem) {
         return input("holds several problems, a file of T4 one; choose it with --problem");
     }
-    let (text, written) = t4::write_t4(kernel, device, records)?;
-    Ok((text.into_bytes(), written))
+    let written = t4::write_t4(kernel, device, records)?;
+    Ok((written.text.into_bytes(), written.entries))
 }
 
 /// A dataset with its kernel, which is the one that was measured.
@@ -294,9 +294,9 @@ fn caches(args: DatasetArgs) -> Result<()> {
     claim_all(&outputs, Kind::Cache, args.replace, std::slice::from_ref(&args.dataset))?;
     let (mut written, mut all) = (0, 0);
     for (output, (_, records)) in outputs.iter().zip(&problems) {
-        let (text, entries) = kernel_tuner::write_cache(&kernel, &dataset.header.device, records).map_err(at)?;
-        (written, all) = (written + entries, all + records.len());
-        write_whole(output, text.as_bytes())?;
+        let cache = kernel_tuner::write_cache(&kernel, &dataset.header.device, records).map_err(at)?;
+        (written, all) = (written + cache.entries, all + records.len());
+        write_whole(output, cache.text.as_bytes())?;
     }
     let what = format!(" in {}", counted(outputs.len(), "cache file"));
     report(&args.output.display().to_string(), (&kernel, written, all), &what);

@@ -8,13 +8,15 @@ mod sweeps;
 mod triton;
 
 use clap::Subcommand;
-use options::{Strictness, left_behind, pair, readable, texts};
+use options::{Strictness, field_source, left_behind, readable, texts};
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::Twice;
 use seqtune_data::formats::autoheuristic;
 use seqtune_data::formats::kernel_tuner::read_cache;
 use seqtune_data::formats::ktt::read_ktt;
+use seqtune_data::formats::opened::OpenedText;
 use seqtune_data::formats::t4::read_t4;
+use seqtune_data::formats::values::FieldSource;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use std::path::PathBuf;
@@ -62,8 +64,8 @@ struct AutoHeuristicArgs {
     #[arg(long)]
     device: Option<String>,
     /// Column of another name, or a value, for a field without a column
-    #[arg(long, value_name = "FIELD=COLUMN", value_parser = pair)]
-    set: Vec<(String, String)>,
+    #[arg(long, value_name = "FIELD=COLUMN", value_parser = field_source)]
+    set: Vec<FieldSource>,
     #[command(flatten)]
     strictness: Strictness,
     #[command(flatten)]
@@ -91,13 +93,13 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
     let device = args.device.as_deref().map(seqtune_console::inputs::device).transpose()?;
     let mut files = texts(&args.files, args.strictness.strict)?;
     // an archive has other files beside them
-    if files.iter().any(|(place, _)| place.ends_with(".txt")) {
-        files.retain(|(place, _)| {
-            place.ends_with(".txt") || args.files.iter().any(|path| path.as_os_str() == place.as_str())
+    if files.iter().any(|file| file.place.ends_with(".txt")) {
+        files.retain(|file| {
+            file.place.ends_with(".txt") || args.files.iter().any(|path| path.as_os_str() == file.place.as_str())
         });
     }
     let sound =
-        |file: &(String, String)| autoheuristic::check(&file.1).map(|()| file.clone()).map_err(|e| e.at(&file.0));
+        |file: &OpenedText| autoheuristic::check(&file.text).map(|()| file.clone()).map_err(|e| e.at(&file.place));
     let files = readable(&files, args.strictness.strict, &sound)?;
     let ask = autoheuristic::Options { device, set: args.set, command: seqtune_console::outputs::command_line() };
     let imported = autoheuristic::import(&files, ask)?;

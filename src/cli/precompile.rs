@@ -9,6 +9,7 @@ use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_measure::batch::ProgramKey;
 use seqtune_measure::compile::{Compiler, compile_for, for_reference};
 use seqtune_measure::registry::compiler_for;
+use seqtune_measure::sweep::plan::Planned;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -23,7 +24,7 @@ const PORTION: usize = 8;
 pub fn run(
     kernel: &Kernel,
     device: &Device,
-    plan: &[(Problem, Vec<Config>)],
+    plan: &[Planned],
     until: Option<Instant>,
     stop: &AtomicBool,
 ) -> Result<()> {
@@ -34,11 +35,11 @@ pub fn run(
         ));
     }
     let compiler = compiler_for(device)?;
-    compile_references(&compiler, kernel, device, plan.iter().map(|(problem, _)| problem))?;
+    compile_references(&compiler, kernel, device, plan.iter().map(|planned| &planned.problem))?;
     let mut met = HashSet::new();
-    let all = plan.iter().flat_map(|(problem, configs)| configs.iter().map(move |config| (problem, config)));
+    let all = plan.iter().flat_map(|planned| planned.configs.iter().map(move |config| (&planned.problem, config)));
     let jobs: Vec<(&Problem, &Config)> = all.filter(|(p, c)| met.insert(ProgramKey::of(kernel, p, c))).collect();
-    let configs: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
+    let configs: usize = plan.iter().map(|planned| planned.configs.len()).sum();
     let (mut bar, began) = (Bar::new("compile", jobs.len() as u64), Instant::now());
     let (mut done, mut failed): (usize, Vec<(String, Invalidity)>) = (0, Vec::new());
     for part in jobs.chunks(PORTION * cores()) {

@@ -2,10 +2,11 @@
 
 use seqtune_data::Shard;
 use seqtune_data::shard::of_environment;
+use seqtune_kernel::Kernel;
 use seqtune_kernel::error::{Result, input, quoted};
 use seqtune_kernel::files::target;
 use seqtune_kernel::limits::SHARDS;
-use seqtune_kernel::{Config, Kernel, Problem};
+use seqtune_measure::sweep::plan::Planned;
 use std::path::{Path, PathBuf};
 
 /// A shard as it is asked for.
@@ -39,8 +40,8 @@ fn read(text: &str) -> Result<Asked> {
     };
     let (index, of) = match (index, of) {
         ("auto", given) => {
-            let (index, told) = of_environment(&|name| std::env::var(name).ok())?;
-            (index, given.or(told))
+            let told = of_environment(&|name| std::env::var(name).ok())?;
+            (told.index, given.or(told.of))
         }
         (index, of) => match index.parse::<usize>() {
             Ok(index) => (index, of),
@@ -90,18 +91,11 @@ pub fn journal(output: &Path, asked: Asked) -> PathBuf {
 }
 
 /// The part of a plan that a shard measures, and what its journal says of it.
-pub fn part(
-    kernel: &Kernel,
-    plan: Vec<(Problem, Vec<Config>)>,
-    asked: Asked,
-    choice: &str,
-) -> (Vec<(Problem, Vec<Config>)>, Shard) {
-    let hash = Shard::plan(plan.iter().map(|(problem, _)| kernel.show_problem(problem)), choice);
-    let mine = |(problem, _): &(Problem, Vec<Config>)| {
-        Shard::of_problem(&kernel.show_problem(problem), asked.of) == asked.index
-    };
-    let plan: Vec<(Problem, Vec<Config>)> = plan.into_iter().filter(mine).collect();
-    let planned = plan.iter().map(|(_, configs)| configs.len()).sum();
+pub fn part(kernel: &Kernel, plan: Vec<Planned>, asked: Asked, choice: &str) -> (Vec<Planned>, Shard) {
+    let hash = Shard::plan(plan.iter().map(|planned| kernel.show_problem(&planned.problem)), choice);
+    let mine = |planned: &Planned| Shard::of_problem(&kernel.show_problem(&planned.problem), asked.of) == asked.index;
+    let plan: Vec<Planned> = plan.into_iter().filter(mine).collect();
+    let planned = plan.iter().map(|planned| planned.configs.len()).sum();
     (plan, Shard { index: asked.index, of: asked.of, plan: hash, planned })
 }
 

@@ -20,6 +20,7 @@ use seqtune_measure::engine::Engine;
 use seqtune_measure::measuring::roofline::Peaks;
 use seqtune_measure::programs::check_machine;
 use seqtune_measure::registry::{compilers, device_for};
+use seqtune_measure::sweep::plan::Planned;
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::{Model, Predictor, Quality, Query};
 use std::path::PathBuf;
@@ -145,7 +146,8 @@ pub fn run(args: Args) -> Result<()> {
     let rivals = rivals(&args, &kernel)?;
     if args.compile_only {
         let planned = problems.iter().zip(&predicted).map(|(problem, prediction)| {
-            Ok((problem.clone(), rivals.beside(&kernel, &device, problem, &prediction.candidates)?.all))
+            let configs = rivals.beside(&kernel, &device, problem, &prediction.candidates)?.all;
+            Ok(Planned { problem: problem.clone(), configs })
         });
         let (plan, until) = (planned.collect::<Result<Vec<_>>>()?, args.budget.map(|budget| began + budget));
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());

@@ -65,7 +65,7 @@ impl Journal {
     /// Goes on with a journal that is there: nothing in it changes before it was read whole.
     fn go_on(path: &Path, led: &Path, header: Header) -> Result<Journal> {
         let at = |e: Error| e.at(path.display());
-        let (_, length) = open_regular(led, limits::DATASET)?;
+        let length = open_regular(led, limits::DATASET)?.length;
         let mut file = OpenOptions::new().read(true).write(true).open(led).map_err(io(path))?;
         match lock(&file) {
             Err(TryLockError::WouldBlock) => {

@@ -67,11 +67,20 @@ impl std::fmt::Display for Shard {
     }
 }
 
-/// A shard of the environment of a batch system: its number and how many there are, where that is told.
+/// What a batch system tells by its environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Number of the shard.
+    pub index: usize,
+    /// How many there are, where that is told.
+    pub of: Option<usize>,
+}
+
+/// A shard of the environment of a batch system.
 ///
 /// # Errors
 /// [`Error::Input`] where no batch system is found, or its variables make no sense.
-pub fn of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<(usize, Option<usize>)> {
+pub fn of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<Told> {
     let number = |name: &str| -> Result<Option<usize>> {
         let Some(text) = variable(name).filter(|text| !text.is_empty() && text != "undefined") else { return Ok(None) };
         text.trim().parse().map(Some).map_err(|_| Error::Input(format!("{name} is `{text}`, which is no number")))
@@ -99,7 +108,7 @@ pub fn of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<(usiz
         if at < first {
             return input(format!("{index} is {at}, below the first, {first}"));
         }
-        return Ok((((at - first) / step).saturating_add(1), of));
+        return Ok(Told { index: ((at - first) / step).saturating_add(1), of });
     }
     input(
         "no array of Slurm, PBS, LSF or Grid Engine and no GNU parallel is found in the environment; write --shard I/N",
@@ -148,7 +157,8 @@ mod tests {
     use super::*;
 
     fn of(pairs: &[(&str, &str)]) -> Result<(usize, Option<usize>)> {
-        of_environment(&|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string()))
+        let value = |name: &str| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
+        of_environment(&value).map(|told| (told.index, told.of))
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::clocks::{ClockExprs, Clocks};
 use crate::config::Config;
+use crate::define::Define;
 use crate::devices::{Device, LIMIT_NAMES};
 use crate::error::{Result, input};
 use crate::exact::Exact;
@@ -309,11 +310,11 @@ impl Kernel {
 
     /// `-D` options that a program of this problem and config is compiled with: without the parameters that only clocks are made of, so
     /// that a program serves all clocks.
-    pub fn defines(&self, problem: &Problem, config: &Config) -> Vec<(String, String)> {
+    pub fn defines(&self, problem: &Problem, config: &Config) -> Vec<Define> {
         let mut defines = self.field_defines(problem);
         for (at, (p, c)) in self.parameters.iter().zip(&config.0).enumerate() {
             if self.clocks.as_ref().is_none_or(|clocks| !clocks.reads(at)) {
-                defines.push((p.name.clone(), p.values[*c as usize].to_string()));
+                defines.push(Define::new(&p.name, p.values[*c as usize].to_string()));
             }
         }
         defines
@@ -325,9 +326,9 @@ impl Kernel {
     }
 
     /// The part of [`Kernel::defines`] that comes from the problem: one per compiled choice.
-    pub fn field_defines(&self, problem: &Problem) -> Vec<(String, String)> {
+    pub fn field_defines(&self, problem: &Problem) -> Vec<Define> {
         let chosen = self.fields.iter().zip(&problem.values).filter(|(f, _)| f.compiled);
-        chosen.map(|(f, v)| (format!("{}_{}", f.name, f.labels[*v as usize]), "1".to_string())).collect()
+        chosen.map(|(f, v)| Define::new(format!("{}_{}", f.name, f.labels[*v as usize]), "1")).collect()
     }
 
     /// What it takes to launch the kernel on a device.

@@ -45,11 +45,19 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Opens a regular file of at most so many bytes, and gives its size.
+/// An open regular file.
+pub struct RegularFile {
+    /// The file.
+    pub file: File,
+    /// Its size in bytes.
+    pub length: u64,
+}
+
+/// Opens a regular file of at most so many bytes.
 ///
 /// # Errors
 /// [`Error::File`] where it is missing, is a folder, a pipe or a device, or is larger.
-pub fn open_regular(path: &Path, limit: FileLimit) -> Result<(File, u64)> {
+pub fn open_regular(path: &Path, limit: FileLimit) -> Result<RegularFile> {
     let (file, meta) = open(path)?;
     let place = path.display();
     if !meta.is_file() {
@@ -62,7 +70,7 @@ pub fn open_regular(path: &Path, limit: FileLimit) -> Result<(File, u64)> {
             limit.what,
             size(limit.bytes)
         ))),
-        false => Ok((file, meta.len())),
+        false => Ok(RegularFile { file, length: meta.len() }),
     }
 }
 
@@ -79,7 +87,7 @@ pub fn read(path: &Path, limit: FileLimit) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], and the error of `check`.
 pub fn read_as(path: &Path, limit: FileLimit, check: &dyn Fn(&[u8]) -> Result<()>) -> Result<Vec<u8>> {
-    let (mut file, length) = open_regular(path, limit)?;
+    let RegularFile { mut file, length } = open_regular(path, limit)?;
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(64).read_to_end(&mut bytes).map_err(io(path))?;
     check(&bytes).map_err(|e| e.at(path.display()))?;

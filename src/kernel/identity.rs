@@ -191,6 +191,21 @@ pub(crate) struct Told {
     program: Option<String>,
 }
 
+/// What the identities of a kernel are made of, beside its specification.
+pub(crate) struct Described<'a> {
+    pub(crate) parameters: &'a [Parameter],
+    pub(crate) fields: &'a [Field],
+    /// Texts of the constraints.
+    pub(crate) constraints: &'a [&'a str],
+    pub(crate) files: &'a BTreeMap<String, String>,
+    /// The parts of a program of the user's own.
+    pub(crate) steps: BTreeMap<String, String>,
+    /// The same as older digests took them.
+    pub(crate) steps_older: &'a str,
+    /// Text of the table of instances.
+    pub(crate) table: &'a str,
+}
+
 impl Told {
     pub(crate) fn from_spec(
         spec: &KernelSpec,
@@ -238,16 +253,10 @@ impl Told {
         })
     }
 
-    /// The identities of a kernel: with the source as OpenCL compilers read it, and whole. `steps` are the parts of its program of
-    /// the user's own, `steps_older` and `table` are texts.
-    pub(crate) fn identities(
-        mut self,
-        (parameters, fields): (&[Parameter], &[Field]),
-        constraints: &[&str],
-        files: &BTreeMap<String, String>,
-        (steps, steps_older): (BTreeMap<String, String>, &str),
-        table: &str,
-    ) -> [Identity; 2] {
+    /// The identities of a kernel: with the source as OpenCL compilers read it, and whole.
+    pub(crate) fn identities(mut self, mut described: Described) -> [Identity; 2] {
+        let steps = std::mem::take(&mut described.steps);
+        let Described { parameters, fields, constraints, files, steps_older, table, .. } = described;
         self.parts.extend(steps.into_iter().map(|(name, text)| (name, short(&text))));
         if !table.is_empty() {
             self.parts.insert("table of instances".into(), short(&plain("", table)));
@@ -265,7 +274,7 @@ impl Told {
         };
         let whole = self.program.as_ref().and_then(|name| Some((name, files.get(name)?)));
         let of = |source: Option<(&String, &String)>| {
-            let older = older((parameters, fields), constraints, &self.define, (source.map(|s| s.1), table));
+            let older = older(&described, &self.define, source.map(|s| s.1));
             let mut identity = Identity { older: short(&(older + steps_older)), ..base.clone() };
             if let Some((name, text)) = source {
                 identity.parts.insert(SOURCE.into(), short(&plain(name, text)));
@@ -323,23 +332,19 @@ fn closure<'a>(
 
 /// The text that was made a digest of before identities were recorded: parameters with values, fields, constraints and, where there is one, the source;
 /// where there is none, the definitions that the constraints rest on; and the table of instances.
-fn older(
-    (parameters, fields): (&[Parameter], &[Field]),
-    constraints: &[&str],
-    define: &BTreeMap<String, String>,
-    (source, table): (Option<&String>, &str),
-) -> String {
+fn older(described: &Described, define: &BTreeMap<String, String>, source: Option<&String>) -> String {
+    let Described { parameters, fields, constraints, table, .. } = described;
     let mut text = String::new();
-    for p in parameters {
+    for p in *parameters {
         text += &format!("{} {}\n", p.name, p.values.canonical());
         if !p.labels.is_empty() {
             text += &format!("{} {}\n", p.labels.canonical(), p.texts.canonical());
         }
     }
-    for f in fields {
+    for f in *fields {
         text += &format!("{} {} {}\n", f.name, f.kind.canonical(), f.labels.canonical());
     }
-    for constraint in constraints {
+    for constraint in *constraints {
         text += &format!("{constraint}\n");
     }
     text += table;

@@ -40,6 +40,7 @@ mod clocks;
 mod config;
 #[doc(hidden)]
 pub mod count;
+mod define;
 mod definition;
 mod devices;
 #[cfg(test)]
@@ -95,6 +96,8 @@ pub use clocks::{ClockExprs, Clocks};
 #[doc(hidden)]
 pub use count::counted;
 #[doc(hidden)]
+pub use define::Define;
+#[doc(hidden)]
 pub use definition::{Argument, Feature, Gemm, Integers, Launch, Source};
 #[doc(hidden)]
 pub use devices::names::listed;
@@ -113,7 +116,7 @@ pub use kernel_toml::template::{PLACES, Template, variable};
 #[doc(hidden)]
 pub use plain::without_comments;
 #[doc(hidden)]
-pub use run::{Run, TimeSource};
+pub use run::{Run, Surroundings, TimeSource};
 #[doc(hidden)]
 pub use space::choices::MOST_VALUES;
 #[doc(hidden)]

@@ -88,6 +88,14 @@ fn name_build<'a>(mut templates: impl Iterator<Item = &'a Template>) -> bool {
     templates.any(|template| template.names_place("build"))
 }
 
+/// What a process of a program is started with.
+pub struct Surroundings<'r> {
+    /// Variables of its environment.
+    pub environment: Vec<&'r (String, Template)>,
+    /// Cores that it may use; all where `None`.
+    pub cores: Option<&'r Template>,
+}
+
 impl Run {
     /// Templates of all that is started or written for a config.
     fn templates(&self) -> impl Iterator<Item = &Template> {
@@ -197,11 +205,11 @@ impl Run {
         }
     }
 
-    /// Variables of the environment, and the cores, that are known where no config is chosen: of set-up and teardown.
-    pub fn around(&self, parameters: usize) -> (Vec<&(String, Template)>, Option<&Template>) {
+    /// What is known where no config is chosen: of set-up and teardown.
+    pub fn around(&self, parameters: usize) -> Surroundings<'_> {
         let is_known = |text: &Template| !text.depends_on_config(parameters) && !text.names_place("build");
         let environment = self.environment.iter().filter(|(_, text)| is_known(text)).collect();
-        (environment, self.cores.as_ref().filter(|text| is_known(text)))
+        Surroundings { environment, cores: self.cores.as_ref().filter(|text| is_known(text)) }
     }
 
     /// Names of the variables of the environment of this process that its texts name.

@@ -1,7 +1,7 @@
 //! Batches of configs that are measured together, and their results.
 
 use seqtune_data::{Invalidity, Observed, Outcome};
-use seqtune_kernel::{Config, Kernel, Problem, Run};
+use seqtune_kernel::{Config, Define, Kernel, Problem, Run};
 use serde::{Deserialize, Serialize};
 
 /// Candidate of a batch.
@@ -94,7 +94,7 @@ pub enum Ending {
 /// Identity of a compiled program among those of a kernel: its preprocessor definitions, and the work-group that compilers are told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProgramKey {
-    defines: Vec<(String, String)>,
+    defines: Vec<Define>,
     group: Vec<u32>,
 }
 
@@ -118,7 +118,7 @@ impl ProgramKey {
     fn of_build(kernel: &Kernel, run: &Run, problem: &Problem, config: &Config) -> ProgramKey {
         let env = kernel.env_of(problem, None, config);
         let words = run.build.iter().map(|word| word.fill(&env, &|place| Ok(place.into())).unwrap_or_default());
-        ProgramKey { defines: words.map(|word| ("build".into(), word)).collect(), group: Vec::new() }
+        ProgramKey { defines: words.map(|word| Define::new("build", word)).collect(), group: Vec::new() }
     }
 
     /// Key that all programs of a problem share: its data type and layout.
@@ -126,8 +126,8 @@ impl ProgramKey {
         ProgramKey { defines: kernel.field_defines(problem), group: Vec::new() }
     }
 
-    /// Preprocessor definitions as name and value.
-    pub fn defines(&self) -> &[(String, String)] {
+    /// Preprocessor definitions.
+    pub fn defines(&self) -> &[Define] {
         &self.defines
     }
 }

@@ -22,6 +22,14 @@ pub struct MissingApi {
     pub reason: String,
 }
 
+/// Devices of a machine.
+pub struct Devices {
+    /// The devices.
+    pub found: Vec<Found>,
+    /// APIs without any.
+    pub missing: Vec<MissingApi>,
+}
+
 /// Lists the devices of an API.
 fn list(api: Api) -> Result<Vec<Found>> {
     match api {
@@ -32,14 +40,14 @@ fn list(api: Api) -> Result<Vec<Found>> {
 }
 
 /// Lists all devices of this machine, and the APIs without any.
-pub fn devices() -> (Vec<Found>, Vec<MissingApi>) {
+pub fn devices() -> Devices {
     devices_until(|_| false)
 }
 
 /// Lists the devices of one API after another, until a wanted device is found.
 ///
 /// Later APIs stay closed: OpenCL for a CPU and AMD's compiler, each with its own LLVM, conflict in this order in one process.
-fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<MissingApi>) {
+fn devices_until(wanted: impl Fn(&Found) -> bool) -> Devices {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for api in Api::ALL {
         match list(api) {
@@ -57,7 +65,7 @@ fn devices_until(wanted: impl Fn(&Found) -> bool) -> (Vec<Found>, Vec<MissingApi
         }
     }
     unify(&mut found);
-    (found, missing)
+    Devices { found, missing }
 }
 
 /// Gives devices with the same bus address the description of the API listed first, which is more detailed.
@@ -123,7 +131,7 @@ fn rank(found: &Found) -> [bool; 2] {
 /// Finds a device by id.
 fn find(id: &str) -> Result<Found> {
     let wanted = |f: &Found| id == "live" || f.id == id;
-    let (mut found, missing) = devices_until(wanted);
+    let Devices { mut found, missing } = devices_until(wanted);
     let there = (0..found.len()).filter(|at| wanted(&found[*at]));
     if let Some(at) = there.min_by_key(|at| rank(&found[*at])) {
         return Ok(found.swap_remove(at));

@@ -3,7 +3,7 @@
 use crate::common::drawn;
 use rand::Rng;
 use seqtune_data::Resources;
-use seqtune_kernel::Kernel;
+use seqtune_kernel::{Define, Kernel};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
 use seqtune_measure::compile::{Compiler, Job};
@@ -31,7 +31,7 @@ fn nvrtc_or_skip() -> bool {
     there
 }
 
-fn job<'a>(file: &'a str, source: &'a str, group: &[u32], defines: &'a [(String, String)]) -> Job<'a> {
+fn job<'a>(file: &'a str, source: &'a str, group: &[u32], defines: &'a [Define]) -> Job<'a> {
     Job { file, source, entry: "k", defines, group: group.into(), dynamic_local_bytes: 0 }
 }
 
@@ -92,7 +92,7 @@ const WORDS: &str = "extern \"C\" __global__ void __launch_bounds__(WG) k(const 
 
 #[test]
 fn a_cuda_kernel_compiles_for_every_amd_gpu_whatever_its_parameters_are_called() {
-    let defines = ["WG", "T", "U"].map(|name| (name.to_string(), if name == "WG" { "128" } else { "4" }.to_string()));
+    let defines = ["WG", "T", "U"].map(|name| Define::new(name, if name == "WG" { "128" } else { "4" }));
     for (architecture, compiler) in amd() {
         let needs = compiled(compiler.as_ref(), &job("k.cu", WORDS, &[128], &defines));
         let needs = needs.unwrap_or_else(|why| panic!("{architecture}: {why}"));

@@ -3,7 +3,7 @@
 use crate::common::{configs_of_each, drawn, run, seqtune, text};
 use seqtune_data::{Invalidity, Resources};
 use seqtune_kernel::threads::on_threads;
-use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
+use seqtune_kernel::{Config, ConfigSpace, Define, Device, Kernel, Limits, Problem};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
 use seqtune_measure::backends::hip;
 use seqtune_measure::compile::{Binary, Cached, Compiler, Job, Store, compile_for};
@@ -255,7 +255,7 @@ impl Compiler for Counting {
     }
 }
 
-fn job<'a>(source: &'a str, defines: &'a [(String, String)]) -> Job<'a> {
+fn job<'a>(source: &'a str, defines: &'a [Define]) -> Job<'a> {
     Job { file: "k.cl", source, entry: "k", defines, group: vec![8, 8], dynamic_local_bytes: 0 }
 }
 
@@ -264,7 +264,7 @@ fn a_program_is_compiled_once_for_all_processes_and_again_where_its_file_is_dama
     let folder = tempfile::tempdir().unwrap();
     let cached = || Cached::new(Counting(AtomicUsize::new(0)), Some(Store::new(folder.path().into(), 1 << 20)));
     let compiled = |c: &Cached<Counting>| c.inner().0.load(Ordering::Relaxed);
-    let defines = [("A".to_string(), "1".to_string())];
+    let defines = [Define::new("A", "1")];
     let first = cached();
     let made = first.compile(&job("one", &defines)).unwrap();
     // another process: nothing but the folder is shared

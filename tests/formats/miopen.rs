@@ -1,7 +1,7 @@
 //! MIOpen's databases: read, checked, counted and written, on hand-written rows and, where they are there, on real ones.
 
 use crate::common::{drawn, public, root, run, seqtune, write};
-use seqtune_data::formats::miopen::{self, Convolution, Import, Row, Unsaid, convolutions_of_lines};
+use seqtune_data::formats::miopen::{self, Convolution, Import, NamedRows, Row, Unsaid, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_eval::speed::random_problem;
 use seqtune_kernel::{Config, ConfigSpace, Count, Definition, Device, Kernel};
@@ -180,7 +180,7 @@ fn configs_that_are_names_of_instances_are_read_and_written_back() {
         let rows =
             vec![Row { convolution: convolution.clone(), solver, params: params.into(), of: None, is_hidden: false }];
         let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
-        miopen::import(&[("rows".into(), device.clone(), rows)], &ask, &mut |_| {}).unwrap()
+        miopen::import(&[NamedRows { place: "rows".into(), device: device.clone(), rows }], &ask, &mut |_| {}).unwrap()
     };
     for config in drawn {
         let mut export = miopen::Export::default();
@@ -236,7 +236,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
     };
     let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     for index in ["0", "57"] {
-        let database = [("test".to_string(), device.clone(), vec![row(index)])];
+        let database = [NamedRows { place: "test".into(), device: device.clone(), rows: vec![row(index)] }];
         let imported = miopen::import(&database, &ask, &mut |_| {}).unwrap();
         let dataset = imported.datasets.values().next().unwrap_or_else(|| panic!("{:?}", imported.left_out));
         assert_eq!(*dataset.records[0].config, *kernel.show_config(&config));
@@ -253,11 +253,11 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
     let Some(folder) = real() else { return };
     let mut databases = Vec::new();
     for (file, device) in [("gfx906_60.db.bz2", "gfx906_60"), ("gfx900_56.db.bz2", "gfx900_56")] {
-        databases.push((
-            file.to_string(),
-            Device::described(device).unwrap(),
-            miopen::read(&folder.join(file)).unwrap().rows,
-        ));
+        databases.push(NamedRows {
+            place: file.to_string(),
+            device: Device::described(device).unwrap(),
+            rows: miopen::read(&folder.join(file)).unwrap().rows,
+        });
     }
     let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     let imported = miopen::import(&databases, &ask, &mut |_| {}).unwrap();
@@ -296,7 +296,12 @@ fn amds_own_database_is_written_back_byte_by_byte_but_for_the_index_of_a_table()
                 is_hidden: false,
             };
             let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
-            let imported = miopen::import(&[("test".into(), device.clone(), vec![row])], &ask, &mut |_| {}).unwrap();
+            let imported = miopen::import(
+                &[NamedRows { place: "test".into(), device: device.clone(), rows: vec![row] }],
+                &ask,
+                &mut |_| {},
+            )
+            .unwrap();
             let record = &imported.datasets.values().next().unwrap_or_else(|| panic!("{line}")).records[0];
             let (problem, config) = (kernel.problem(&record.problem).unwrap(), kernel.config(&record.config).unwrap());
             export.add(&convolution, kernel, &problem, &config).unwrap();

@@ -2,6 +2,7 @@
 //!
 //! `tests/fuzz.rs` runs them on stable Rust, `tests/fuzz/fuzz_targets` under cargo-fuzz.
 
+use seqtune_data::formats::opened::OpenedText;
 use seqtune_data::formats::sweep::{Import, Sweep};
 use seqtune_data::formats::{autoheuristic, kernel_tuner, ktt, miopen, t4, triton};
 use seqtune_data::{journal, packed};
@@ -132,15 +133,19 @@ fn miopen_convolutions(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let all = miopen::readable_lines(text, &miopen::Unsaid::default()).unwrap_or_default().convolutions;
     let range = text.lines().find_map(|line| line.parse::<miopen::SizeRange>().ok());
-    let all = miopen::stretched(&all, range.as_slice()).map_or(all, |(made, _)| made);
+    let all = miopen::stretched(&all, range.as_slice()).map_or(all, |made| made.convolutions);
     for convolution in all {
         convolution.key();
     }
 }
 
+fn opened(text: &str) -> OpenedText {
+    OpenedText { place: "fuzz".into(), text: text.into() }
+}
+
 fn autoheuristic(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    autoheuristic::import(&[("fuzz".into(), text.into())], autoheuristic::Options::default()).ok();
+    autoheuristic::import(&[opened(text)], autoheuristic::Options::default()).ok();
 }
 
 fn kernel_tuner(data: &[u8]) {
@@ -171,7 +176,7 @@ fn triton(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let key = ["M", "N", "K"].map(String::from).to_vec();
     let ask = triton::Options { device: A100.clone(), key, set: Vec::new(), command: String::new() };
-    triton::import(&GEMM, &[("fuzz".into(), text.into())], ask).ok();
+    triton::import(&GEMM, &[opened(text)], ask).ok();
 }
 
 /// Sentences that quote input are one printable line.

@@ -1,7 +1,7 @@
 //! MIOpen's own predictor, run from the files that it ships, on the problems of the MI300X.
 
 use crate::common::public;
-use seqtune_data::formats::miopen::{self, Import, Row};
+use seqtune_data::formats::miopen::{self, Import, NamedRows, Row};
 use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use seqtune_lab::ktn::Ktn;
 use std::collections::BTreeMap;
@@ -24,7 +24,9 @@ fn the_networks_of_kernel_tuning_net_give_what_their_files_say_and_choose_as_oft
         let ktn = Ktn::open(&folder.join("ktn"), &kernel, &device.architecture).unwrap().unwrap();
         let own: Vec<Row> = rows.iter().filter(|row| row.is_of(solver)).step_by(46).cloned().collect();
         let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
-        let imported = miopen::import(&[("rows".into(), device.clone(), own)], &ask, &mut |_| {}).unwrap();
+        let imported =
+            miopen::import(&[NamedRows { place: "rows".into(), device: device.clone(), rows: own }], &ask, &mut |_| {})
+                .unwrap();
         let dataset = imported.datasets.into_values().next().unwrap();
         let (mut served, mut right) = (0.0, 0.0);
         for record in &dataset.records {

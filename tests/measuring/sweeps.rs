@@ -93,7 +93,8 @@ fn a_journal_is_in_the_order_of_its_plan_whatever_is_finished_first() {
     let problems: Vec<Problem> = SIZES.iter().map(|size| kernel.problem(size).unwrap()).collect();
     let choice = Choice::Sample { configs: 40, pool: 50, swept: &[], fresh: 0.1 };
     let planned = plan(&kernel, &live_device("fake").unwrap(), &problems, choice, 5).unwrap();
-    let planned = planned.iter().flat_map(|(problem, configs)| configs.iter().map(move |config| (problem, config)));
+    let planned =
+        planned.iter().flat_map(|planned| planned.configs.iter().map(move |config| (&planned.problem, config)));
     let planned: Vec<(String, String)> =
         planned.map(|(problem, config)| (kernel.show_problem(problem), kernel.show_config(config))).collect();
     let records = Dataset::load(&path).unwrap().records;

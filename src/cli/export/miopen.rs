@@ -6,7 +6,7 @@ use seqtune_console::inputs::{named_after, stem};
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_console::progress::Bar;
 use seqtune_data::formats::miopen::{
-    Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Unsaid, convolutions_of_lines, device_name,
+    Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Stretched, Unsaid, convolutions_of_lines, device_name,
     readable_lines, stretched,
 };
 use seqtune_kernel::counted;
@@ -100,7 +100,7 @@ fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
         all.extend(found.convolutions);
     }
     if !args.range.is_empty() {
-        let (made, impossible) = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;
+        let Stretched { convolutions: made, impossible } = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;
         if impossible > 0 {
             warn(&format!(
                 "{impossible} combinations of sizes leave no room for the filter, or their groups do not divide the channels; they are left out"

@@ -2,6 +2,7 @@
 
 use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_console::answer::warn;
+use seqtune_data::formats::opened::OpenedText;
 use seqtune_data::formats::{clblast, origins};
 use seqtune_kernel::Device;
 use seqtune_kernel::counted;
@@ -58,7 +59,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
 }
 
 /// The device that is named, which has to be the one that the files tell of; or that one: as OpenCL describes it where it is here.
-fn device(args: &ClblastArgs, files: &[(String, String)], told: Option<&str>) -> Result<Device> {
+fn device(args: &ClblastArgs, files: &[OpenedText], told: Option<&str>) -> Result<Device> {
     if let Some(name) = &args.device {
         let named = seqtune_console::inputs::device(name)?;
         if let Some(warning) = told.map(|told| origins::agree(&named, told)).transpose()?.flatten() {
@@ -67,9 +68,9 @@ fn device(args: &ClblastArgs, files: &[(String, String)], told: Option<&str>) ->
         return Ok(named);
     }
     let first =
-        files.iter().find_map(|(_, text)| clblast::device(text).ok().filter(|device| Some(&*device.name) == told));
+        files.iter().find_map(|file| clblast::device(&file.text).ok().filter(|device| Some(&*device.name) == told));
     let Some(own) = first else { return input("the files tell no device; name it with --device") };
-    let here = seqtune_measure::devices().0.into_iter().map(|found| found.device);
+    let here = seqtune_measure::devices().found.into_iter().map(|found| found.device);
     let described = origins::described(&own.name).ok();
     Ok(described.or_else(|| here.into_iter().find(|d| d.name == own.name)).unwrap_or(own))
 }

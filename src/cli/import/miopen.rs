@@ -4,7 +4,7 @@ use crate::cli::import::options::Strictness;
 use seqtune_console::inputs::{named_after, stem};
 use seqtune_console::outputs::{Kind, Replace, claim_all, file_name};
 use seqtune_console::progress::Bar;
-use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Row, Times};
+use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Times};
 use seqtune_data::{BadRows, Counts};
 use seqtune_kernel::Device;
 use seqtune_kernel::counted;
@@ -94,23 +94,24 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         checked
     };
     for path in &args.find_db {
-        let (entries, found) = miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
+        let miopen::ReadTimes { entries, bad: found } =
+            miopen::read_times(path, times.entry(device(path)?.name).or_default())?;
         check(path, found, entries)?;
     }
-    let mut databases: Vec<(String, Device, Vec<Row>)> = Vec::new();
+    let mut databases: Vec<miopen::NamedRows> = Vec::new();
     for path in &args.databases {
         let device = device(path)?;
         let place = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let miopen::Rows { rows, bad: found } = miopen::read(path)?;
         let all = rows.len() + found.rows();
         check(path, found, all)?;
-        databases.push((place, device, rows));
+        databases.push(miopen::NamedRows { place, device, rows });
     }
-    let known = |solver: &String| databases.iter().flat_map(|(_, _, rows)| rows).any(|r| r.is_of(solver));
+    let known = |solver: &String| databases.iter().flat_map(|database| &database.rows).any(|r| r.is_of(solver));
     if let Some(unknown) = args.solver.iter().find(|s| !known(s)) {
         return input(format!("--solver {unknown}: the databases hold no row of it"));
     }
-    let rows: usize = databases.iter().map(|(_, _, rows)| rows.len()).sum();
+    let rows: usize = databases.iter().map(|database| database.rows.len()).sum();
     let mut bar = Bar::new("import", rows as u64);
     let (command, rules) = (seqtune_console::outputs::command_line(), args.rules);
     let ask = Import { solvers: &args.solver, times: &times, rules, command };

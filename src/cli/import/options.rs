@@ -2,7 +2,8 @@
 
 use seqtune_console::answer::warn;
 use seqtune_console::outputs::{Kind, Replace, claim};
-use seqtune_data::formats::opened;
+use seqtune_data::formats::opened::{self, OpenedText};
+use seqtune_data::formats::values::FieldSource;
 use seqtune_data::{BadRows, Dataset, Twice};
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
@@ -86,18 +87,18 @@ pub fn readable<F, T>(files: &[F], strict: bool, read: &dyn Fn(&F) -> Result<T>)
     Ok(found)
 }
 
-/// Files, unpacked, as pairs of place and text; see [`readable`].
+/// Files, unpacked, as text; see [`readable`].
 ///
 /// # Errors
 /// As [`readable`].
-pub fn texts(files: &[PathBuf], strict: bool) -> Result<Vec<(String, String)>> {
+pub fn texts(files: &[PathBuf], strict: bool) -> Result<Vec<OpenedText>> {
     Ok(readable(files, strict, &|path| opened::texts(path))?.concat())
 }
 
-/// `NAME=VALUE`.
-pub fn pair(text: &str) -> std::result::Result<(String, String), String> {
+/// `FIELD=COLUMN` or `FIELD=VALUE`.
+pub fn field_source(text: &str) -> std::result::Result<FieldSource, String> {
     let (name, value) = text.split_once('=').ok_or("write FIELD=COLUMN or FIELD=VALUE")?;
-    Ok((name.trim().into(), value.trim().into()))
+    Ok(FieldSource { field: name.trim().into(), from: value.trim().into() })
 }
 
 /// What an import left out, in lines behind its summary; `what` is a row or a config.

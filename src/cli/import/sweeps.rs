@@ -40,7 +40,7 @@ pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     let strict = args.target.strictness.strict;
     let texts = texts(&args.files, strict)?;
     let files: Vec<File> =
-        readable(&texts, strict, &|(place, text)| Ok((place.clone(), read(text).map_err(|e| e.at(place))?)))?;
+        readable(&texts, strict, &|file| Ok((file.place.clone(), read(&file.text).map_err(|e| e.at(&file.place))?)))?;
     if files.len() > 1 && args.problem.is_some() {
         return input(
             "--problem is of one file; import files of several problems one by one, where they do not tell their sizes",

@@ -1,7 +1,8 @@
 //! `seqtune import triton`
 
-use crate::cli::import::options::{Target, left_behind, pair, texts};
+use crate::cli::import::options::{Target, field_source, left_behind, texts};
 use seqtune_data::formats::triton;
+use seqtune_data::formats::values::FieldSource;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
 use std::path::PathBuf;
@@ -29,8 +30,8 @@ pub struct TritonArgs {
     #[arg(long, value_delimiter = ',', value_name = "FIELDS")]
     key: Vec<String>,
     /// Value of a field that is not in the key
-    #[arg(long, value_name = "FIELD=VALUE", value_parser = pair)]
-    set: Vec<(String, String)>,
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = field_source)]
+    set: Vec<FieldSource>,
     #[command(flatten)]
     target: Target,
 }

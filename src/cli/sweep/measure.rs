@@ -15,10 +15,10 @@ use seqtune_kernel::counted;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
-use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem, ruled_out};
+use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, ruled_out};
 use seqtune_measure::programs::check_machine;
 use seqtune_measure::registry::{check_language, compilers, device_for, open};
-use seqtune_measure::sweep::plan::{Choice, check_size, plan, pooled};
+use seqtune_measure::sweep::plan::{Choice, Planned, check_size, plan, pooled};
 use seqtune_measure::sweep::{Report, Run};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::{Acquisition, Model, Predictor, Query};
@@ -139,13 +139,7 @@ pub struct Args {
 }
 
 /// The plan of a sweep that a model guides: the default config first, to compare with.
-fn guided(
-    args: &Args,
-    model: &Path,
-    kernel: &Kernel,
-    device: &Device,
-    problems: &[Problem],
-) -> Result<Vec<(Problem, Vec<Config>)>> {
+fn guided(args: &Args, model: &Path, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<Planned>> {
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
     seqtune_console::inputs::warn_of_unseen(&model.meta, device);
@@ -157,12 +151,13 @@ fn guided(
     let asked = if args.pool.is_some() { (SHARED * each).min(limits::WIDTH / SHARED) } else { each };
     let acquisition = Acquisition { each: asked, fresh: args.private_share, seed: args.seed };
     let guide = Predictor::new(kernel, &model)?.acquire(problems, &query, acquisition)?;
-    let mut plan: Vec<(Problem, Vec<Config>)> = problems.iter().cloned().zip(guide).collect();
+    let guided = problems.iter().cloned().zip(guide);
+    let mut plan: Vec<Planned> = guided.map(|(problem, configs)| Planned { problem, configs }).collect();
     if let Some(pool) = args.pool {
         plan = pooled(kernel, plan, pool);
-        plan.iter_mut().for_each(|(_, configs)| configs.truncate(each));
+        plan.iter_mut().for_each(|planned| planned.configs.truncate(each));
     }
-    for (problem, configs) in &mut plan {
+    for Planned { problem, configs } in &mut plan {
         configs.retain(|c| *c != default);
         if ConfigSpace::new(kernel, problem, device).is_legal(&default) {
             configs.insert(0, default.clone());
@@ -218,7 +213,7 @@ pub fn run(mut args: Args) -> Result<()> {
     // what cannot be written to is refused before the work, and nothing is begun for a plan of nothing
     let there = args.output.exists().then(|| Journal::open(&args.output, header.clone())).transpose()?;
     let plan = plan.map_or_else(|| planned(&args, &kernel, &device, &problems), Ok)?;
-    let count: usize = plan.iter().map(|(_, configs)| configs.len()).sum();
+    let count: usize = plan.iter().map(|planned| planned.configs.len()).sum();
     // of few problems a shard may get none
     if count == 0 && shard.is_none() {
         return nothing_is_legal(&kernel, &plan, &device);
@@ -286,8 +281,8 @@ fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Res
 }
 
 /// The error of a plan without a config, with what rules them out for its first problem.
-fn nothing_is_legal(kernel: &Kernel, plan: &[(Problem, Vec<Config>)], device: &Device) -> Result<()> {
-    let why = plan.first().and_then(|(problem, _)| ruled_out(kernel, problem, device).map(|why| (problem, why)));
+fn nothing_is_legal(kernel: &Kernel, plan: &[Planned], device: &Device) -> Result<()> {
+    let why = plan.first().and_then(|first| ruled_out(kernel, &first.problem, device).map(|why| (&first.problem, why)));
     let why = why.map(|(problem, why)| format!("; for {}, {why}", kernel.show_problem(problem))).unwrap_or_default();
     input(format!("no config of {} is legal for any of the problems on {}{why}", kernel.name, device.name))
 }
@@ -346,7 +341,7 @@ fn begun_with(args: &Args, journal: &Journal, policy: Policy) -> Policy {
 }
 
 /// The configs to measure for each problem.
-fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<(Problem, Vec<Config>)>> {
+fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<Planned>> {
     let swept = args.pool_of.as_ref().map_or(Ok(Vec::new()), |path| swept(kernel, path))?;
     let pool = args.pool.unwrap_or(2 * args.sample);
     let choice = match args.exhaustive {

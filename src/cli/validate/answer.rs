@@ -10,7 +10,7 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Device, Kernel, Problem};
-use seqtune_measure::measuring::roofline::{Bound, Peaks, Work};
+use seqtune_measure::measuring::roofline::{Bound, Peaks, Placement, Work};
 use serde::Serialize;
 
 /// What was measured for one problem. Times in microseconds.
@@ -75,7 +75,7 @@ impl Answer {
         let Some(time) = self.first_us() else { return };
         let Ok(source) = kernel.source() else { return };
         let work = Work { flops: self.flops, bytes: self.bytes, time_us: time };
-        if let Some((compute, memory, bound)) = peaks.place(source.units, work, self.filled, cache) {
+        if let Some(Placement { compute, memory, bound }) = peaks.place(source.units, work, self.filled, cache) {
             (self.compute_share, self.memory_share, self.bound) = (Some(compute), Some(memory), Some(bound));
         }
     }

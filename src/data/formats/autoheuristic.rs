@@ -5,6 +5,8 @@
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
+use crate::formats::opened::OpenedText;
+use crate::formats::values::FieldSource;
 use crate::observed::Observed;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
@@ -51,7 +53,7 @@ pub struct Options {
     /// Device that was measured on; the metadata has to identify one of the described devices without it.
     pub device: Option<Device>,
     /// Fields that the files have no column for, each with a column or a value.
-    pub set: Vec<(String, String)>,
+    pub set: Vec<FieldSource>,
     /// Command line, kept with the dataset.
     pub command: String,
 }
@@ -102,12 +104,8 @@ pub fn check(text: &str) -> Result<()> {
 
 impl Rows {
     /// Adds the rows of a file; `seen` holds those of all files so far.
-    fn read<'t>(
-        &mut self,
-        (place, text): (&str, &'t str),
-        set: &[(String, String)],
-        seen: &mut HashSet<&'t str>,
-    ) -> Result<()> {
+    fn read<'t>(&mut self, file: &'t OpenedText, set: &[FieldSource], seen: &mut HashSet<&'t str>) -> Result<()> {
+        let OpenedText { place, text } = file;
         let (head, columns) = head(text).map_err(|e| e.at(place))?;
         match &self.head {
             None => (self.head, self.columns) = (Some(head), columns.into()),
@@ -146,7 +144,7 @@ impl Rows {
         }
     }
 
-    fn add(&mut self, fields: &[&str], set: &[(String, String)], record: &csv::StringRecord) -> Result<()> {
+    fn add(&mut self, fields: &[&str], set: &[FieldSource], record: &csv::StringRecord) -> Result<()> {
         let cells: Vec<&str> = record.iter().collect();
         let [problem @ .., choice, feedback] = &cells[..] else { return input("has too few columns") };
         if cells.len() != fields.len() {
@@ -163,7 +161,9 @@ impl Rows {
         }
         let pair = |(field, value): (&&str, &&str)| format!("{field}={}", value.trim_start_matches("torch."));
         let column = |name: &str| fields.iter().position(|f| *f == name).and_then(|at| problem.get(at));
-        let more = set.iter().map(|(field, from)| format!("{field}={}", column(from).map_or(from.as_str(), |v| v)));
+        let more = set
+            .iter()
+            .map(|FieldSource { field, from }| format!("{field}={}", column(from).map_or(from.as_str(), |v| v)));
         let problem = fields.iter().zip(problem).map(pair).chain(more).collect::<Vec<_>>().join(",");
         let entry = self.measured.entry(problem.clone()).or_insert_with(|| {
             self.order.push(problem);
@@ -184,9 +184,9 @@ impl Rows {
 
 impl Rows {
     /// Refuses files that lack a field of the kernel.
-    fn check_columns(&self, kernel: &Kernel, set: &[(String, String)]) -> Result<()> {
+    fn check_columns(&self, kernel: &Kernel, set: &[FieldSource]) -> Result<()> {
         let columns: Vec<&str> = self.columns.split(',').collect();
-        let is_there = |name: &str| columns.contains(&name) || set.iter().any(|(field, _)| field == name);
+        let is_there = |name: &str| columns.contains(&name) || set.iter().any(|source| source.field == name);
         match kernel.fields.iter().find(|f| f.default.is_none() && !is_there(&f.name)) {
             Some(field) => input(format!(
                 "the files have no column `{0}`, which kernel {1} needs; name the column that holds it, or its value, with --set {0}=COLUMN (there \
@@ -198,14 +198,14 @@ impl Rows {
     }
 }
 
-/// Imports files of one kernel, given as pairs of path and text. Rows that cannot be read are left out and counted.
+/// Imports files of one kernel. Rows that cannot be read are left out and counted.
 ///
 /// # Errors
 /// [`Error::Input`] where a file is of another kind, no kernel or device fits, or a field of the kernel has no column.
-pub fn import(files: &[(String, String)], ask: Options) -> Result<Imported> {
+pub fn import(files: &[OpenedText], ask: Options) -> Result<Imported> {
     let (mut read, mut seen) = (Rows::default(), HashSet::new());
-    for (place, text) in files {
-        read.read((place, text), &ask.set, &mut seen)?;
+    for file in files {
+        read.read(file, &ask.set, &mut seen)?;
     }
     let Some(head) = &read.head else { return input("there is no file to import") };
     let kernel = Kernel::find(&format!("triton_{}", quoted(&head.name)))?.ok_or_else(|| {
@@ -217,7 +217,7 @@ pub fn import(files: &[(String, String)], ask: Options) -> Result<Imported> {
         Some(device) => fits(head, &device).map(|()| device)?,
         None => device_of(head)?,
     };
-    let places = files.iter().map(|(place, _)| place.clone()).collect();
+    let places = files.iter().map(|file| file.place.clone()).collect();
     let provenance = Provenance::Imported { tool: "PyTorch's AutoHeuristic".into(), files: places };
     let header = Header::new(&kernel, &device, 0, provenance, command);
     let mut imported = Imported {
@@ -343,7 +343,7 @@ m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_strid
 
     fn read(rows: &[&str]) -> Result<Imported> {
         let rows: String = rows.iter().map(|row| format!("{PROBLEM},{row}\n")).collect();
-        import(&[("a.txt".into(), format!("{HEAD}{rows}"))], Options::default())
+        import(&[OpenedText { place: "a.txt".into(), text: format!("{HEAD}{rows}") }], Options::default())
     }
 
     #[test]
@@ -372,10 +372,11 @@ m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_strid
 
     #[test]
     fn what_is_not_understood_is_told_with_its_place() {
-        let wrong = |text: &str| match import(&[("a.txt".into(), text.into())], Options::default()) {
-            Err(e) => e.to_string(),
-            Ok(imported) => imported.bad.check(imported.rows, false).unwrap_err().to_string(),
-        };
+        let wrong =
+            |text: &str| match import(&[OpenedText { place: "a.txt".into(), text: text.into() }], Options::default()) {
+                Err(e) => e.to_string(),
+                Ok(imported) => imported.bad.check(imported.rows, false).unwrap_err().to_string(),
+            };
         assert!(wrong("m,k\n1,2\n").contains("a.txt: is no file of AutoHeuristic"));
         assert!(wrong(&format!("{HEAD}1,2,3\n")).contains("such as a.txt, line 3: has 3 columns, not 14"));
         let fewer = HEAD.replace("using_tf32,", "").replace("m,k,n,", "m,k,");

@@ -9,8 +9,9 @@ pub use tables::{Choice, MARK, Table, whole_tiles, write_database, write_header}
 use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::listed::{self, CUT, Listed};
+use crate::formats::opened::OpenedText;
 use crate::formats::origins::Origins;
-use crate::formats::values;
+use crate::formats::values::{self, NamedValue};
 use crate::recipe::Provenance;
 use crate::record::{Measurement, Outcome, Record};
 use seqtune_kernel::error::{Error, Result, input, quoted};
@@ -103,9 +104,9 @@ fn read(text: &str) -> Result<Listed> {
 ///
 /// # Errors
 /// [`Error::Input`] where files are of two families or two devices, or none can be read.
-pub fn origins(files: &[(String, String)]) -> Result<Origins> {
+pub fn origins(files: &[OpenedText]) -> Result<Origins> {
     let (mut origins, mut first) = (Origins::default(), None);
-    for (place, text) in files {
+    for OpenedText { place, text } in files {
         match read(text) {
             Ok(file) => {
                 let device = Some(word(&file, "device")).filter(|name| !name.is_empty());
@@ -120,13 +121,13 @@ pub fn origins(files: &[(String, String)]) -> Result<Origins> {
     }
 }
 
-/// Imports files of one kernel and device, given as pairs of path and text. A file that cannot be read is left out and counted.
+/// Imports files of one kernel and device. A file that cannot be read is left out and counted.
 ///
 /// # Errors
 /// [`Error::Input`] where a file is of another kernel family.
-pub fn import(kernel: &Kernel, device: &Device, files: &[(String, String)], command: String) -> Result<Imported> {
+pub fn import(kernel: &Kernel, device: &Device, files: &[OpenedText], command: String) -> Result<Imported> {
     let tool = "CLBlast's tuner: the best of its runs, in steps of 1 us".into();
-    let places = files.iter().map(|(place, _)| place.clone()).collect();
+    let places = files.iter().map(|file| file.place.clone()).collect();
     let header = Header::new(kernel, device, 0, Provenance::Imported { tool, files: places }, command);
     let imported = Imported {
         dataset: Dataset { header, records: Vec::new() },
@@ -137,7 +138,7 @@ pub fn import(kernel: &Kernel, device: &Device, files: &[(String, String)], comm
         bad: BadRows::default(),
     };
     let mut importer = Importer { kernel, device, places: HashMap::new(), first: Map::new(), program: None, imported };
-    for (place, text) in files {
+    for OpenedText { place, text } in files {
         match read(text) {
             Ok(file) => importer.add(place, &file).map_err(|e| e.at(place))?,
             Err(e) => importer.bad_row(&e.to_string(), place),
@@ -281,5 +282,5 @@ fn problem(kernel: &Kernel, file: &Listed) -> Result<Problem> {
 fn config(kernel: &Kernel, parameters: &Value) -> Result<Config> {
     let Some(named) = parameters.as_object() else { return input("a result has no parameters") };
     let named = named.iter().filter(|(name, _)| !FIXED.contains(&name.as_str()));
-    values::config(kernel, named.map(|(name, value)| (name.as_str(), value)))
+    values::config(kernel, named.map(|(name, value)| NamedValue { name, value }))
 }

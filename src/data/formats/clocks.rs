@@ -5,6 +5,7 @@
 
 use crate::bad_rows::BadRows;
 use crate::dataset::{Dataset, Header};
+use crate::formats::opened::OpenedText;
 use crate::recipe::Provenance;
 use crate::record::{Energy, Measurement, Outcome, Record};
 use seqtune_kernel::error::{Error, Result, input, quoted};
@@ -97,18 +98,18 @@ fn field(column: &str) -> &'static str {
     }
 }
 
-/// Imports files of one device, given as pairs of path and text.
+/// Imports files of one device.
 ///
 /// # Errors
 /// [`Error::Input`] where a file has not the columns, or no program of a name that is asked for.
 pub fn import(
     kernel: &Kernel,
     device: &Device,
-    files: &[(String, String)],
+    files: &[OpenedText],
     choice: &Choice,
     command: String,
 ) -> Result<Imported> {
-    let places = files.iter().map(|(place, _)| place.clone()).collect();
+    let places = files.iter().map(|file| file.place.clone()).collect();
     let tool = "time, power and energy at pairs of clocks, with instruction counts of PTX".into();
     let header = Header::new(kernel, device, 0, Provenance::Imported { tool, files: places }, command);
     let mut imported = Imported {
@@ -119,7 +120,7 @@ pub fn import(
         bad: BadRows::default(),
     };
     let mut programs: Vec<Program> = Vec::new();
-    for (place, text) in files {
+    for OpenedText { place, text } in files {
         read(text, place, &mut programs, &mut imported).map_err(|e| e.at(place))?;
     }
     if let Some(name) = choice.without.iter().chain(choice.only).find(|name| programs.iter().all(|p| p.name != **name))

@@ -6,6 +6,15 @@ use seqtune_kernel::error::{Result, input, quoted};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+/// A file of records, encoded.
+#[derive(Clone, Debug)]
+pub struct WrittenFile {
+    /// The text of the file.
+    pub text: String,
+    /// Records that it holds.
+    pub entries: usize,
+}
+
 /// A document whose results are not parsed yet, so that one that cannot be read is left out alone.
 pub struct Document<'t> {
     facts: Map<String, Value>,

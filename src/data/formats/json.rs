@@ -65,17 +65,13 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
             b':' if depth == 1 && colon.is_none() => colon = Some(at),
             b',' if depth == 1 => {
                 // nothing between two commas is a part that cannot be parsed
-                parts.push(part(text, (begin, colon, at), true).unwrap_or(Part {
-                    name: None,
-                    text: "",
-                    is_whole: true,
-                }));
+                parts.push(part(text, begin, colon, at, true).unwrap_or(Part { name: None, text: "", is_whole: true }));
                 (begin, colon) = (at + 1, None);
             }
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
-                    parts.extend(part(text, (begin, colon, at), true));
+                    parts.extend(part(text, begin, colon, at, true));
                     let behind = text.len() - at - 1;
                     return match behind {
                         0 => Ok(parts),
@@ -87,12 +83,12 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>> {
         }
         at += 1;
     }
-    parts.extend(part(text, (begin, colon, bytes.len()), false));
+    parts.extend(part(text, begin, colon, bytes.len(), false));
     Ok(parts)
 }
 
 /// A part by where it begins, has its colon and ends; `None` of white space.
-fn part(text: &str, (begin, colon, end): (usize, Option<usize>, usize), is_whole: bool) -> Option<Part<'_>> {
+fn part(text: &str, begin: usize, colon: Option<usize>, end: usize, is_whole: bool) -> Option<Part<'_>> {
     let end = end.max(begin);
     let whole = text.get(begin..end)?.trim();
     if whole.is_empty() {

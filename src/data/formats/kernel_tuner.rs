@@ -1,6 +1,6 @@
 //! Cache files of Kernel Tuner. Times are in milliseconds, energies in joules.
 
-use crate::formats::documents::{Document, Mark, mark, text_of};
+use crate::formats::documents::{Document, Mark, WrittenFile, mark, text_of};
 use crate::formats::json::parts;
 use crate::formats::names;
 use crate::formats::sweep::{Sweep, Tried, failure, is_energy, measured, number};
@@ -145,13 +145,13 @@ impl Reader<'_> {
 
 /// Encodes records of one problem as a cache file of Kernel Tuner 1.5, which its simulation mode replays: times in milliseconds, the median
 /// as its `time`. What was not recorded (compiling, verifying) is left out, so that a replay is limited by evaluations and not by time. Configs of
-/// which no time is known are left out; the number of entries is given.
+/// which no time is known are left out and not counted.
 ///
 /// `seqtune` marks the file as ours, for the way back: the problem in full, and that no run in it is cold.
 ///
 /// # Errors
 /// [`Error::Problem`] or [`Error::Config`] where the kernel rejects a record, [`Error::Failed`] where serialisation fails.
-pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(String, usize)> {
+pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<WrittenFile> {
     let names = names::parameters(kernel, &RESERVED);
     let (mut cache, mut sizes) = (Map::new(), Vec::new());
     for record in records {
@@ -187,7 +187,7 @@ pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Res
         serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing a cache of Kernel Tuner: {e}")))?;
     // it cuts three characters off the end of a file that it goes on with: two braces and the end of a line between them
     text.insert(text.len() - 1, '\n');
-    Ok((text, entries))
+    Ok(WrittenFile { text, entries })
 }
 
 /// Samples of a config, or the one time that is known.

@@ -35,6 +35,15 @@ pub struct Opened {
     pub bytes: Vec<u8>,
 }
 
+/// A text file, or one of an archive, unpacked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedText {
+    /// Its path; of one in an archive, with its name there.
+    pub place: String,
+    /// What it holds.
+    pub text: String,
+}
+
 /// Opens a regular file and unpacks gzip, bzip2 and zip, within [`limits::FOREIGN`] in all. An archive gives each of its files.
 ///
 /// # Errors
@@ -58,12 +67,15 @@ pub fn contents(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// As [`open`], as pairs of place and text.
+/// As [`open`], as text.
 ///
 /// # Errors
 /// As [`open`]; [`Error::Input`] with the line where one is not text in UTF-8.
-pub fn texts(path: &Path) -> Result<Vec<(String, String)>> {
-    let text = |one: Opened| Ok((one.place.clone(), files::text(one.bytes).map_err(|e| e.at(&one.place))?));
+pub fn texts(path: &Path) -> Result<Vec<OpenedText>> {
+    let text = |one: Opened| {
+        let text = files::text(one.bytes).map_err(|e| e.at(&one.place))?;
+        Ok(OpenedText { place: one.place, text })
+    };
     open(path)?.into_iter().map(text).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::names;
-use crate::formats::values;
+use crate::formats::values::{self, NamedValue};
 use crate::recipe::Provenance;
 use crate::record::{Energy, InvalidityKind, Measurement, Outcome, Record};
 use seqtune_kernel::error::{Result, input};
@@ -230,7 +230,7 @@ impl<'k> Import<'k> {
         let kernel = self.kernel;
         let own = |name: &String| written.iter().position(|w| w == name).map(|at| kernel.parameters[at].name.as_str());
         for tried in sweep.tried {
-            let named = tried.config.iter().map(|(name, value)| (own(name).unwrap_or(name), value));
+            let named = tried.config.iter().map(|(name, value)| NamedValue { name: own(name).unwrap_or(name), value });
             match values::config(self.kernel, named) {
                 Err(e) => self.imported.bad.add(&e.to_string(), &format!("{place}, {}", tried.place)),
                 Ok(config) => match space.broken(&config) {

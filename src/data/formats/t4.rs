@@ -1,6 +1,6 @@
 //! Results in the T4 format ("Towards a Benchmarking Suite for Kernel Tuners", Torring et al. 2023), as Kernel Tuner and KTT write them.
 
-use crate::formats::documents::{Document, Mark, mark, text_of};
+use crate::formats::documents::{Document, Mark, WrittenFile, mark, text_of};
 use crate::formats::json::parts;
 use crate::formats::kernel_tuner::{milliseconds, name_of};
 use crate::formats::sweep::{Sweep, Tried, failure, is_energy, measured, number};
@@ -109,13 +109,13 @@ fn time<'v>(
     Ok((&found["value"], us))
 }
 
-/// Encodes records of one problem in the T4 format. Configs of which no time is known are left out; the number of results is given.
+/// Encodes records of one problem in the T4 format. Configs of which no time is known are left out and not counted.
 ///
 /// `seqtune` in the metadata marks the file as ours, for the way back: the problem in full, and that no run in it is cold.
 ///
 /// # Errors
 /// [`Error::Config`] where the kernel rejects a config, [`Error::Failed`] where serialisation fails.
-pub fn write_t4(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(String, usize)> {
+pub fn write_t4(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<WrittenFile> {
     let result = |record: &&&Record| {
         let config = kernel.config(&record.config)?;
         let values = kernel.parameters.iter().zip(&config.0).map(|(p, c)| (p.name.clone(), p.json(*c as usize)));
@@ -148,7 +148,7 @@ pub fn write_t4(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result
     });
     let file = json!({ "schema_version": "1.0.0", "metadata": metadata, "results": results });
     let text = serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing T4: {e}")))?;
-    Ok((text, entries))
+    Ok(WrittenFile { text, entries })
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::listed::{self, CUT, Listed};
+use crate::formats::opened::OpenedText;
 use crate::formats::origins::Origins;
-use crate::formats::values;
+use crate::formats::values::{self, FieldSource, NamedValue};
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
 use seqtune_kernel::error::{Error, Result, input, quoted};
@@ -25,7 +26,7 @@ pub struct Options {
     /// Field that each entry of a key is, in order; `_` for one that is none. Empty: the kernel's fields in their order.
     pub key: Vec<String>,
     /// Fields that the keys lack, each with its value.
-    pub set: Vec<(String, String)>,
+    pub set: Vec<FieldSource>,
     /// Command line, kept with the dataset.
     pub command: String,
 }
@@ -70,17 +71,17 @@ fn kernel_of(place: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Imports files of one kernel, given as pairs of path and text. Rows that cannot be read are left out and counted.
+/// Imports files of one kernel. Rows that cannot be read are left out and counted.
 ///
 /// # Errors
 /// [`Error::Input`] where a file is of another kind or its key has other entries, where files are of two kernels by the names that Triton gave
 /// them, or where an option names no field.
-pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Result<Imported> {
+pub fn import(kernel: &Kernel, files: &[OpenedText], ask: Options) -> Result<Imported> {
     let names = names(kernel, &ask)?;
     let mut origins = Origins::default();
-    files.iter().try_for_each(|(place, _)| origins.add(place, kernel_of(place), None))?;
+    files.iter().try_for_each(|file| origins.add(&file.place, kernel_of(&file.place), None))?;
     let tool = "Triton's autotuner: median, 20 % and 80 % quantile of each config".into();
-    let places = files.iter().map(|(place, _)| place.clone()).collect();
+    let places = files.iter().map(|file| file.place.clone()).collect();
     let header = Header::new(kernel, &ask.device, 0, Provenance::Imported { tool, files: places }, ask.command.clone());
     let mut found = Collector {
         kernel,
@@ -99,7 +100,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         },
         types: HashMap::new(),
     };
-    for (at, (place, text)) in files.iter().enumerate() {
+    for (at, OpenedText { place, text }) in files.iter().enumerate() {
         let (key, file) = match read(text) {
             Ok(read) => read,
             // one of many takes no other with it
@@ -113,7 +114,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
         let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
         found.check_types(place, names.len(), &key)?;
         found.imported.first_key.get_or_insert_with(|| key_as_read(&key, &pairs, names.len()));
-        found.add((at, place), &pairs, &file.rows);
+        found.add(Source { at, place }, &pairs, &file.rows);
         if file.is_cut {
             found.imported.rows += 1;
             found.imported.bad.add(CUT, &format!("{place}, config {}", file.rows.len() + 1));
@@ -125,7 +126,7 @@ pub fn import(kernel: &Kernel, files: &[(String, String)], ask: Options) -> Resu
 /// The field of each entry of a key; the options' own, checked.
 fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
     let known = |name: &str| kernel.fields.iter().any(|f| f.name == name);
-    let named = ask.key.iter().filter(|name| *name != NO_FIELD).chain(ask.set.iter().map(|(field, _)| field));
+    let named = ask.key.iter().filter(|name| *name != NO_FIELD).chain(ask.set.iter().map(|source| &source.field));
     let mut seen: Vec<&String> = Vec::new();
     for name in named {
         if !known(name) {
@@ -138,7 +139,7 @@ fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
         }
         seen.push(name);
     }
-    let free = kernel.fields.iter().filter(|f| !ask.set.iter().any(|(field, _)| *field == f.name));
+    let free = kernel.fields.iter().filter(|f| !ask.set.iter().any(|source| source.field == f.name));
     Ok(if ask.key.is_empty() { free.map(|f| f.name.clone()).collect() } else { ask.key.clone() })
 }
 
@@ -230,7 +231,7 @@ fn config_of(kernel: &Kernel, config: &Value) -> std::result::Result<Config, Fau
             false => return unsaid(name, value),
         }
     }
-    let named = pairs.iter().map(|(name, value)| (*name, value));
+    let named = pairs.iter().map(|(name, value)| NamedValue { name, value });
     values::config(kernel, named).map_err(|e| Fault::Bad(e.to_string()))
 }
 
@@ -265,6 +266,14 @@ struct Timed {
     samples: Vec<Vec<f32>>,
     /// The file that told it last.
     file: usize,
+}
+
+/// Where a row stands.
+#[derive(Clone, Copy)]
+struct Source<'p> {
+    /// Number of the file.
+    at: usize,
+    place: &'p str,
 }
 
 /// What becomes of the rows of all files.
@@ -319,11 +328,13 @@ impl Collector<'_> {
         let field = |name: &String| self.kernel.fields.iter().find(|f| f.name == *name);
         let own =
             names.iter().zip(named).filter_map(|(name, value)| Some((name.clone(), written(field(name)?, value))));
-        Ok(own.chain(self.ask.set.iter().cloned()).map(|(name, text)| (name, Value::String(text))).collect())
+        let set = self.ask.set.iter().map(|source| (source.field.clone(), source.from.clone()));
+        Ok(own.chain(set).map(|(name, text)| (name, Value::String(text))).collect())
     }
 
-    /// Adds the rows of a file, which is the `at`th.
-    fn add(&mut self, (at, place): (usize, &str), pairs: &Map<String, Value>, timings: &[Value]) {
+    /// Adds the rows of a file.
+    fn add(&mut self, source: Source, pairs: &Map<String, Value>, timings: &[Value]) {
+        let Source { at, place } = source;
         self.imported.rows += timings.len();
         let problem = match self.kernel.problem(&Value::Object(pairs.clone()).to_string()) {
             Ok(problem) => problem,
@@ -337,7 +348,12 @@ impl Collector<'_> {
             match read() {
                 Ok((config, samples)) => match space.broken(&config) {
                     Some(rule) => *self.imported.left_out.entry(rule.to_string()).or_insert(0) += 1,
-                    None => self.book(&shown, self.kernel.show_config(&config).into(), samples, (at, &place)),
+                    None => self.book(
+                        &shown,
+                        self.kernel.show_config(&config).into(),
+                        samples,
+                        Source { at, place: &place },
+                    ),
                 },
                 Err(Fault::Unsaid(reason)) => self.imported.unsaid.add(&reason, &place),
                 Err(Fault::Bad(reason)) => self.imported.bad.add(&reason, &place),
@@ -346,7 +362,8 @@ impl Collector<'_> {
     }
 
     /// Books the samples of a config, `None` where it failed. A file that has the config twice has two programs that are one to the kernel.
-    fn book(&mut self, problem: &Arc<str>, config: Arc<str>, samples: Option<Vec<f32>>, (file, place): (usize, &str)) {
+    fn book(&mut self, problem: &Arc<str>, config: Arc<str>, samples: Option<Vec<f32>>, source: Source) {
+        let Source { at: file, place } = source;
         let samples = samples.unwrap_or_default();
         let at = *self.places.entry((problem.clone(), config.clone())).or_insert(self.times.len());
         let Some(known) = self.times.get_mut(at) else {

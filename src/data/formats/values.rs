@@ -44,13 +44,31 @@ pub fn choice(parameter: &Parameter, value: &Value) -> Option<usize> {
     label(&parameter.labels, value).or_else(written)
 }
 
+/// A value with the name of its parameter.
+#[derive(Clone, Copy)]
+pub struct NamedValue<'v> {
+    /// Name of the parameter.
+    pub name: &'v str,
+    /// Its value.
+    pub value: &'v Value,
+}
+
+/// Where the value of a field comes from that a file does not name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldSource {
+    /// Name of the field.
+    pub field: String,
+    /// The file's column that holds it, or its value.
+    pub from: String,
+}
+
 /// A config by names and JSON values; every parameter has to be there once.
 ///
 /// # Errors
 /// [`Error::Input`](seqtune_predict::Error::Input) that names the parameter; what it quotes stands between back quotes.
-pub fn config<'v>(kernel: &Kernel, pairs: impl IntoIterator<Item = (&'v str, &'v Value)>) -> Result<Config> {
+pub fn config<'v>(kernel: &Kernel, named: impl IntoIterator<Item = NamedValue<'v>>) -> Result<Config> {
     let mut choices: Vec<Option<usize>> = vec![None; kernel.parameters.len()];
-    for (name, value) in pairs {
+    for NamedValue { name, value } in named {
         let Some(at) = kernel.parameters.iter().position(|p| p.name == name) else {
             return input(format!("kernel {} has no parameter `{}`", kernel.name, quoted(name)));
         };
@@ -149,7 +167,8 @@ mod tests {
         let own = kernel.default_config();
         let values: Vec<(&str, Value)> =
             kernel.parameters.iter().zip(&own.0).map(|(p, c)| (p.name.as_str(), p.json(*c as usize))).collect();
-        let read = |pairs: &[(&str, Value)]| config(&kernel, pairs.iter().map(|(name, value)| (*name, value)));
+        let read =
+            |pairs: &[(&str, Value)]| config(&kernel, pairs.iter().map(|(name, value)| NamedValue { name, value }));
         assert_eq!(read(&values).unwrap(), own);
         let error = |pairs: &[(&str, Value)]| read(pairs).unwrap_err().to_string();
         assert!(error(&values[1..]).starts_with("lacks the parameter"));

@@ -8,16 +8,18 @@ const STACK: usize = 16;
 /// Every slot is known.
 const ALL_KNOWN: usize = usize::MAX;
 
-/// Runs operations from `at` on, on a stack of which `top` values are in use, until a slot from `first_open` on is asked for, or to the end.
-/// Returns both as they are then.
+/// How far an evaluation is.
+struct Progress {
+    /// The next operation.
+    at: usize,
+    /// Values of the stack that are in use.
+    top: usize,
+}
+
+/// Runs operations until a slot from `first_open` on is asked for, or to the end. Returns how far that is.
 #[inline(always)]
-fn run(
-    ops: &[Op],
-    (mut at, mut top): (usize, usize),
-    stack: &mut [f64],
-    env: &[f64],
-    first_open: usize,
-) -> (usize, usize) {
+fn run(ops: &[Op], from: Progress, stack: &mut [f64], env: &[f64], first_open: usize) -> Progress {
+    let Progress { mut at, mut top } = from;
     while let Some(op) = ops.get(at) {
         match *op {
             Op::Slot(s) if s as usize >= first_open => break,
@@ -41,7 +43,7 @@ fn run(
         }
         at += 1;
     }
-    (at, top)
+    Progress { at, top }
 }
 
 impl Expr {
@@ -55,7 +57,7 @@ impl Expr {
 
     #[inline(always)]
     fn eval_on(&self, env: &[f64], stack: &mut [f64]) -> f64 {
-        run(&self.ops, (0, 0), stack, env, ALL_KNOWN);
+        run(&self.ops, Progress { at: 0, top: 0 }, stack, env, ALL_KNOWN);
         stack[0]
     }
 }
@@ -79,7 +81,8 @@ impl Machine {
 
     /// Goes on until a slot from `first_open` on is asked for, or to the end.
     pub(crate) fn advance(&mut self, expr: &Expr, env: &[f64], first_open: usize) {
-        let (at, top) = run(&expr.ops, (self.at as usize, self.top as usize), &mut self.stack, env, first_open);
+        let from = Progress { at: self.at as usize, top: self.top as usize };
+        let Progress { at, top } = run(&expr.ops, from, &mut self.stack, env, first_open);
         (self.at, self.top) = (at as u32, top as u32);
     }
 

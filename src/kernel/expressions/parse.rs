@@ -98,6 +98,13 @@ struct Parser<'a> {
     resolve: &'a dyn Fn(&str) -> Option<Expr>,
 }
 
+/// What a chain is made of.
+#[derive(Clone, Copy, PartialEq)]
+enum Chain {
+    Sums,
+    Products,
+}
+
 impl Parser<'_> {
     fn sign(&mut self, sign: &str) -> bool {
         let found = matches!(self.tokens.get(self.at), Some(Token::Sign(s)) if *s == sign);
@@ -142,7 +149,7 @@ impl Parser<'_> {
         if self.word("not") {
             return Expr::unary(Unary::Not, self.deeper(Self::not)?);
         }
-        let left = self.chain(&[("+", Binary::Add), ("-", Binary::Sub)])?;
+        let left = self.chain(Chain::Sums)?;
         let compare = [
             ("==", Binary::Eq),
             ("!=", Binary::Ne),
@@ -153,17 +160,18 @@ impl Parser<'_> {
         ];
         for (sign, op) in compare {
             if self.sign(sign) {
-                return Expr::binary(op, left, &self.chain(&[("+", Binary::Add), ("-", Binary::Sub)])?);
+                return Expr::binary(op, left, &self.chain(Chain::Sums)?);
             }
         }
         Ok(left)
     }
 
-    /// A left-associative chain of sums, or of products where the first operator is one.
-    fn chain(&mut self, ops: &[(&str, Binary)]) -> Result<Expr> {
+    /// A left-associative chain of sums or products.
+    fn chain(&mut self, of: Chain) -> Result<Expr> {
+        let sums = [("+", Binary::Add), ("-", Binary::Sub)];
         let products = [("*", Binary::Mul), ("//", Binary::FloorDiv), ("/", Binary::Div), ("%", Binary::Mod)];
-        let is_sum = ops[0].0 == "+";
-        let operand = |p: &mut Self| if is_sum { p.chain(&products) } else { p.unary() };
+        let ops = if of == Chain::Sums { &sums[..] } else { &products };
+        let operand = |p: &mut Self| if of == Chain::Sums { p.chain(Chain::Products) } else { p.unary() };
         let mut left = operand(self)?;
         'next: loop {
             for (sign, op) in ops {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, input, quoted};
 use crate::exact::Exact;
 use crate::expressions::Expr;
 use crate::files::read_text;
-use crate::identity::Told;
+use crate::identity::{Described, Told};
 use crate::kernel_toml::check::check;
 use crate::kernel_toml::include::Included;
 use crate::kernel_toml::names::{Names, decided_after};
@@ -219,17 +219,26 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     };
     let source = source(programs, &work, &names, parameters.len() + fields.len() + LIMIT_NAMES.len(), &files)?;
     let scope = Scope { names: &names, parameters: &parameters, fields: &fields };
-    let run = load_run(spec.run, scope, &files, (&source, &work))?;
+    let run = load_run(spec.run, scope, &files, &source, &work)?;
     let clocks = spec.clocks.map(|clocks| ClockExprs::load(clocks, &names, source.is_some())).transpose()?;
     let mut constraints = load_constraints(&names, spec.constraint)?;
     let instances =
-        spec.instances.map(|file| instances(&file, &files, (&parameters, &fields), &mut constraints)).transpose()?;
+        spec.instances.map(|file| instances(&file, &files, &parameters, &fields, &mut constraints)).transpose()?;
     let older = run.as_ref().map(|run| run.older_identity(&files)).unwrap_or_default()
         + clocks.as_ref().map_or("", |clocks| &clocks.older_identity);
     let steps = run.as_ref().map(|run| run.identity(&files)).unwrap_or_default();
     let table = instances.as_ref().map_or("", |(_, text)| text);
     let texts: Vec<&str> = constraints.iter().map(|c| c.text.as_str()).collect();
-    let identities = told.identities((&parameters, &fields), &texts, &files, (steps, &older), table);
+    let described = Described {
+        parameters: &parameters,
+        fields: &fields,
+        constraints: &texts,
+        files: &files,
+        steps,
+        steps_older: &older,
+        table,
+    };
+    let identities = told.identities(described);
     Ok(Kernel::from(Definition {
         identities,
         name: spec.name,
@@ -259,7 +268,8 @@ fn load_run(
     spec: Option<RunSpec>,
     scope: Scope,
     files: &BTreeMap<String, String>,
-    (source, work): (&Option<Source>, &WorkSpec),
+    source: &Option<Source>,
+    work: &WorkSpec,
 ) -> Result<Option<Run>> {
     let has_flops = work.flops != WorkSpec::default().flops;
     match (&spec, source) {
@@ -274,7 +284,8 @@ fn load_run(
 fn instances(
     file: &str,
     files: &BTreeMap<String, String>,
-    (parameters, fields): (&[Parameter], &[Field]),
+    parameters: &[Parameter],
+    fields: &[Field],
     constraints: &mut Vec<Constraint>,
 ) -> Result<(Instances, String)> {
     let Some(text) = files.get(file) else {

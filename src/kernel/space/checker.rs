@@ -7,8 +7,7 @@ use crate::expressions::Expr;
 pub struct Checker {
     kernel: Kernel,
     rules: Vec<Expr>,
-    /// With the slots that each reads: one that reads an unknown limit is not checked.
-    constraints: Vec<(Expr, Vec<usize>)>,
+    constraints: Vec<CompiledConstraint>,
 }
 
 impl Checker {
@@ -17,7 +16,7 @@ impl Checker {
         let constraint = |c: &Constraint| {
             let mut slots = Vec::new();
             c.expr.slots(&mut |s| slots.push(s));
-            (c.expr.clone(), slots)
+            CompiledConstraint { code: c.expr.clone(), slots }
         };
         let rules = kernel.rules.iter().map(|r| r.expr.clone()).collect();
         Checker { kernel: kernel.clone(), rules, constraints: kernel.constraints.iter().map(constraint).collect() }
@@ -38,17 +37,25 @@ impl Checker {
     /// [`Kernel::env_of`].
     pub fn kept(&self, problem: &[f64], config: &[f64]) -> Vec<bool> {
         let rules = self.rules.iter().map(|code| code.eval(problem) == 1.0);
-        rules.chain(self.constraints.iter().map(|constraint| keeps(constraint, config))).collect()
+        rules.chain(self.constraints.iter().map(|constraint| constraint.keeps(config))).collect()
     }
 
     /// The first constraint that a config breaks; `env` is [`Kernel::env_of`].
     pub fn broken_constraint(&self, env: &[f64]) -> Option<&Constraint> {
-        let at = self.constraints.iter().position(|constraint| !keeps(constraint, env))?;
+        let at = self.constraints.iter().position(|constraint| !constraint.keeps(env))?;
         Some(&self.kernel.constraints[at])
     }
 }
 
-/// Whether a config keeps a constraint; one that reads an unknown limit is kept.
-fn keeps((code, slots): &(Expr, Vec<usize>), env: &[f64]) -> bool {
-    code.eval(env) == 1.0 || slots.iter().any(|s| env[*s].is_nan())
+/// A constraint with the slots that it reads.
+struct CompiledConstraint {
+    code: Expr,
+    slots: Vec<usize>,
+}
+
+impl CompiledConstraint {
+    /// Whether a config keeps it; one that reads an unknown limit is kept.
+    fn keeps(&self, env: &[f64]) -> bool {
+        self.code.eval(env) == 1.0 || self.slots.iter().any(|s| env[*s].is_nan())
+    }
 }

@@ -96,7 +96,7 @@ impl<'c> Counting<'c> {
         path[..prefix.len()].copy_from_slice(prefix);
         let mut counting = Counting { space, counts, env: space.env_with(prefix), path, machines, key: Vec::new() };
         for at in 0..prefix.len() {
-            space.reading[at].iter().for_each(|place| counting.advance(*place, at));
+            space.reading[at].iter().for_each(|place| counting.advance(place.0, place.1, at));
         }
         counting
     }
@@ -120,7 +120,7 @@ impl<'c> Counting<'c> {
             self.path[at] = choice as Choice;
             for (place, machine) in space.reading[at].iter().zip(&before) {
                 self.machines[place.0][place.1] = *machine;
-                self.advance(*place, at);
+                self.advance(place.0, place.1, at);
             }
             prefix.push(choice as Choice);
             self.list(prefix, all);
@@ -130,7 +130,7 @@ impl<'c> Counting<'c> {
     }
 
     /// Goes on with a constraint once the parameter at `at` is set.
-    fn advance(&mut self, (position, index): (usize, usize), at: usize) {
+    fn advance(&mut self, position: usize, index: usize, at: usize) {
         let code = &self.space.checks[position][index].code;
         self.machines[position][index].advance(code, &self.env, at + 1);
     }
@@ -183,7 +183,7 @@ impl<'c> Counting<'c> {
             self.path[at] = choice as Choice;
             for (place, machine) in reading.iter().zip(&before) {
                 self.machines[place.0][place.1] = *machine;
-                self.advance(*place, at);
+                self.advance(place.0, place.1, at);
             }
             if space.impossible.is_none() && self.passes(at) && space.is_listed(&self.path[..=at]) {
                 *count = match at + 1 == space.checks.len() {

@@ -189,7 +189,7 @@ impl Ktn {
 
     fn config(&self, kernel: &Kernel, spelt: &Spelt) -> Option<Config> {
         let mut choices = vec![0; kernel.parameters.len()];
-        kernel.instances.as_ref()?.choices_of(spelt.name)?.for_each(|(parameter, choice)| choices[parameter] = choice);
+        kernel.instances.as_ref()?.choices_of(spelt.name)?.for_each(|stated| choices[stated.parameter] = stated.choice);
         if let Some((suffix, last)) = self.suffix.zip(spelt.last) {
             choices[suffix] = last;
         }

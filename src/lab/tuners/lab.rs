@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome};
 use seqtune_kernel::error::Result;
-use seqtune_kernel::{Config, Device, Kernel, Objective};
+use seqtune_kernel::{Config, Define, Device, Kernel, Objective};
 use std::collections::{HashMap, HashSet};
 
 /// A way to tune.
@@ -46,7 +46,7 @@ pub struct Lab<'t> {
     /// Seconds left.
     pub left: f64,
     prices: Prices,
-    compiled: HashSet<Vec<(String, String)>>,
+    compiled: HashSet<Vec<Define>>,
     /// Microseconds by problem's text and config.
     known: HashMap<(String, Config), f64>,
 }

@@ -4,8 +4,8 @@ use crate::tuners::lab::{Lab, Rival, Surveyed};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_eval::baselines::distance;
-use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Define};
 use std::collections::HashMap;
 
 /// Every config of some sizes; of a new one, what was best for the nearest.
@@ -66,7 +66,7 @@ impl Rival for Nearest {
 }
 
 /// The class of a problem: its compiled choices, and its work in steps of [`OCTAVES`].
-fn class(lab: &Lab, tried: &MeasuredProblem) -> (Vec<(String, String)>, i64) {
+fn class(lab: &Lab, tried: &MeasuredProblem) -> (Vec<Define>, i64) {
     let work = lab.kernel.flops(&tried.problem).max(1.0).log2();
     (lab.kernel.field_defines(&tried.problem), (work / OCTAVES).floor() as i64)
 }

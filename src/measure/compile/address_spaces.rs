@@ -3,6 +3,7 @@
 //! In OpenCL C `__local float a[64];` declares a variable of local memory and `__local float *p;` a pointer to it. The prelude's macros drop the
 //! words, which is right for pointers. Variables get a word of their own here; without one they would be each work-item's own, in silence.
 
+use seqtune_kernel::Define;
 use seqtune_kernel::c_tokens::{self, TokenKind};
 
 /// Words of OpenCL C that may stand without their underscores, which attributes of CUDA C++ and HIP C++ are called.
@@ -39,8 +40,8 @@ enum Token<'a> {
 
 /// The source with the long forms of its words, and with a word before each variable that has an address space. A name of `defines` is no word:
 /// a parameter may be called `local`.
-pub fn with_words_of_variables(source: &str, defines: &[(String, String)]) -> String {
-    let is_short = |word: &str| SHORT.contains(&word) && !defines.iter().any(|(name, _)| name == word);
+pub fn with_words_of_variables(source: &str, defines: &[Define]) -> String {
+    let is_short = |word: &str| SHORT.contains(&word) && !defines.iter().any(|define| define.name == word);
     let space = |name: &str, outside, within| {
         let short = Some(name.to_string()).filter(|name| is_short(name));
         Space { words: short.into_iter().chain([format!("__{name}")]).collect(), outside, within }
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn a_parameter_may_have_the_name_of_an_address_space() {
         let source = "{ if (local) x = local; __local float a[4]; }";
-        let defines = [("local".to_string(), "1".to_string())];
+        let defines = [Define::new("local", "1")];
         assert_eq!(with_words_of_variables(source, &defines), source.replace("__local", "SEQTUNE_SHARED __local"));
     }
 

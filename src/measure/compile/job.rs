@@ -3,7 +3,7 @@
 use crate::launch::LaunchDims;
 use seqtune_data::{Attempt, Resources};
 use seqtune_kernel::error::{Error, Result};
-use seqtune_kernel::{Config, Device, Kernel, Launch, Problem};
+use seqtune_kernel::{Config, Define, Device, Kernel, Launch, Problem};
 
 /// Compiled program for one architecture.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +23,8 @@ pub struct Job<'a> {
     pub source: &'a str,
     /// Name of the kernel function.
     pub entry: &'a str,
-    /// Preprocessor definitions as name and value.
-    pub defines: &'a [(String, String)],
+    /// Preprocessor definitions.
+    pub defines: &'a [Define],
     /// Work-items of a work-group in each dimension; empty where the driver chooses them.
     pub group: Vec<u32>,
     /// Dynamic local memory that the launch adds, in bytes per work-group.
@@ -33,7 +33,7 @@ pub struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// Creates the job of a kernel's program, with `env` of [`Kernel::env_of`], or of its reference, with `env` of [`Kernel::env`].
-    pub fn new(kernel: &'a Kernel, launch: &'a Launch, defines: &'a [(String, String)], env: &[f64]) -> Job<'a> {
+    pub fn new(kernel: &'a Kernel, launch: &'a Launch, defines: &'a [Define], env: &[f64]) -> Job<'a> {
         Job {
             file: &launch.file,
             source: &kernel.files[&launch.file],

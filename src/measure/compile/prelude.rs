@@ -1,6 +1,7 @@
 //! Sources as CUDA C++ and HIP C++: definitions, the words that clang lacks, and OpenCL C by a prelude of macros.
 
 use crate::compile::address_spaces::with_words_of_variables;
+use seqtune_kernel::Define;
 use seqtune_kernel::c_tokens::directive;
 
 /// Words of HIP for clang alone, before every source.
@@ -31,7 +32,7 @@ const PRELUDE: &str = include_str!("prelude.cuh");
 /// name of theirs (`T`, `U`), which as an option would change their words.
 ///
 /// OpenCL C is converted by macros, and by words before the variables of an address space.
-pub fn as_cpp(file: &str, source: &str, defines: &[(String, String)]) -> String {
+pub fn as_cpp(file: &str, source: &str, defines: &[Define]) -> String {
     let is_opencl = file.ends_with(".cl");
     let mut text = String::with_capacity(WORDS.len() + PRELUDE.len() + source.len() + 256);
     text += WORDS;
@@ -42,7 +43,7 @@ pub fn as_cpp(file: &str, source: &str, defines: &[(String, String)]) -> String 
     if plain.is_some() {
         text += STANDARD_WORDS;
     }
-    defines.iter().for_each(|(name, value)| text += &format!("#define {name} {value}\n"));
+    defines.iter().for_each(|define| text += &define.line());
     // messages count lines of the source
     text += "#line 1\n";
     match plain {
@@ -74,14 +75,14 @@ mod tests {
         let text = as_cpp(
             "k.cl",
             "    __local float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n",
-            &[("T".into(), "4".into())],
+            &[Define::new("T", "4")],
         );
         let own = text.strip_prefix(WORDS).unwrap().strip_prefix(PRELUDE).unwrap();
         assert_eq!(
             own,
             "#define T 4\n#line 1\n    SEQTUNE_SHARED __local float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n"
         );
-        let cuda = as_cpp("k.cu", "__shared__ int x;", &[("T".into(), "4".into())]);
+        let cuda = as_cpp("k.cu", "__shared__ int x;", &[Define::new("T", "4")]);
         assert_eq!(cuda.strip_prefix(WORDS).unwrap(), "#define T 4\n#line 1\n__shared__ int x;");
         let included = as_cpp("k.cu", "#include <mma.h>\n # include <cstdint> // of sizes\nint32_t x;", &[]);
         assert_eq!(

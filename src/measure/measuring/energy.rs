@@ -129,8 +129,7 @@ pub fn meter(
     while clock.now() - began < recipe.ramp {
         launch(portion).map_err(Unmetered::Config)?;
     }
-    // joules and launches at each update of the counter since the first
-    let mut updates: Vec<(f64, f64)> = Vec::new();
+    let mut updates: Vec<Update> = Vec::new();
     let (mut launches, mut last) = (0.0, meter.joules().map_err(Unmetered::Counter)?);
     let (mut began, mut has_wrapped) = (clock.now(), false);
     loop {
@@ -149,7 +148,7 @@ pub fn meter(
             if updates.is_empty() {
                 began = now;
             }
-            updates.push((joules, launches));
+            updates.push(Update { joules, launches });
             if now - began >= recipe.window && updates.len() > recipe.updates {
                 break;
             }
@@ -161,23 +160,36 @@ pub fn meter(
     if updates.len() < 3 {
         return Err(Unmetered::Counter(CONSTANT.into()));
     }
-    let (joules, half_width) = ratio(&updates);
-    Ok(Energy { joules, half_width, idle_watts })
+    Ok(energy(&updates, idle_watts))
 }
 
 /// Parts of a window, whose scatter gives the interval.
 const PARTS: usize = 8;
 
-/// Joules per launch over the whole window, and half-width of the 95 % interval from the scatter of its parts.
-fn ratio(updates: &[(f64, f64)]) -> (f64, f64) {
-    let (first, last) = (updates[0], updates[updates.len() - 1]);
-    let whole = (last.0 - first.0) / (last.1 - first.1);
+/// An update of the counter of energy.
+#[derive(Clone, Copy)]
+struct Update {
+    joules: f64,
+    /// Launches since the first update.
+    launches: f64,
+}
+
+impl Update {
+    /// Joules per launch since an earlier one.
+    fn since(self, earlier: Update) -> f64 {
+        (self.joules - earlier.joules) / (self.launches - earlier.launches)
+    }
+}
+
+/// Energy per launch over the whole window, with the 95 % interval from the scatter of its parts.
+fn energy(updates: &[Update], idle_watts: f64) -> Energy {
+    let joules = updates[updates.len() - 1].since(updates[0]);
     let parts = PARTS.min(updates.len() - 1);
     let at = |i: usize| updates[i * (updates.len() - 1) / parts];
-    let each: Vec<f64> = (0..parts).map(|i| (at(i + 1).0 - at(i).0) / (at(i + 1).1 - at(i).1)).collect();
+    let each: Vec<f64> = (0..parts).map(|i| at(i + 1).since(at(i))).collect();
     let mean = each.iter().sum::<f64>() / parts as f64;
     let variance = each.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (parts as f64 - 1.0).max(1.0);
-    (whole, student(parts - 1) * (variance / parts as f64).sqrt())
+    Energy { joules, half_width: student(parts - 1) * (variance / parts as f64).sqrt(), idle_watts }
 }
 
 /// 97.5 % quantile of Student's t-distribution.

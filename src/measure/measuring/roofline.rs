@@ -5,6 +5,7 @@ use crate::executor::{Executor, KernelArg, Timing};
 use crate::launch::LaunchDims;
 use seqtune_data::recipe::Cache;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
+use seqtune_kernel::Define;
 use seqtune_kernel::kernel_toml::spec::Units;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,17 @@ pub struct Peaks {
     pub cache_gbs: Option<f64>,
     /// Largest size in bytes of a problem that stays in that cache.
     pub cache_bytes: f64,
+}
+
+/// Where a launch stands between the peaks of its device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placement {
+    /// Share of the compute peak, 0 to 1.
+    pub compute: f64,
+    /// Share of the memory peak, 0 to 1.
+    pub memory: f64,
+    /// What bounds it.
+    pub bound: Bound,
 }
 
 /// Work of a launch and the time it took.
@@ -100,7 +112,7 @@ impl Peaks {
         Work { flops, bytes, time_us }: Work,
         device_fill: Option<f64>,
         cache: Cache,
-    ) -> Option<(f64, f64, Bound)> {
+    ) -> Option<Placement> {
         let peak = match units {
             Units::Vector => self.f32_gflops,
             Units::Matrix => self.matrix_gflops?,
@@ -112,7 +124,7 @@ impl Peaks {
             _ if compute >= memory => Bound::Compute,
             _ => Bound::Memory,
         };
-        Some((compute, memory, bound))
+        Some(Placement { compute, memory, bound })
     }
 }
 
@@ -123,7 +135,7 @@ impl Peaks {
 pub fn measure(executor: &mut dyn Executor, units: Units) -> Attempt<Peaks> {
     let limits = executor.device().limits.clone();
     let (compute_units, is_cpu) = (limits.compute_units.unwrap_or(1.0) as usize, limits.is_cpu == Some(1.0));
-    let vectors = [("VECTORS".to_string(), "1".to_string())];
+    let vectors = [Define::new("VECTORS", "1")];
     let lanes = if is_cpu { 16.0 } else { 1.0 };
     let job = |entry: &'static str| Job {
         file: "roofline.cl",
@@ -233,25 +245,25 @@ mod tests {
             peaks.place(Units::Vector, Work { flops, bytes, time_us: us }, None, Cache::Cold).unwrap()
         };
         // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
-        let (compute, memory, bound) = judge(1e9, 1e6, 2e3);
+        let Placement { compute, memory, bound } = judge(1e9, 1e6, 2e3);
         assert!((compute - 0.5).abs() < 1e-9 && (memory - 0.005).abs() < 1e-9);
         assert_eq!(bound, Bound::Compute);
-        assert_eq!(judge(1e6, 1e8, 1.5e3).2, Bound::Memory);
-        assert_eq!(judge(1e6, 1e6, 1e3).2, Bound::Latency);
+        assert_eq!(judge(1e6, 1e8, 1.5e3).bound, Bound::Memory);
+        assert_eq!(judge(1e6, 1e6, 1e3).bound, Bound::Latency);
         assert_eq!(peaks.place(Units::Matrix, Work { flops: 1e9, bytes: 1e6, time_us: 2e3 }, None, Cache::Cold), None);
         // at half of a peak it depends on whether there were others to work
         let half = |device_fill| {
             peaks
                 .place(Units::Vector, Work { flops: 1e9, bytes: 1e6, time_us: 2e3 }, Some(device_fill), Cache::Cold)
                 .unwrap()
-                .2
+                .bound
         };
         assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
         assert_eq!(
             peaks
                 .place(Units::Vector, Work { flops: 1e9, bytes: 1e6, time_us: 1.5e3 }, Some(0.125), Cache::Cold)
                 .unwrap()
-                .2,
+                .bound,
             Bound::Compute
         );
     }
@@ -269,7 +281,7 @@ mod tests {
         let peaks = slow.higher(fast);
         assert_eq!((peaks.f32_gflops, peaks.bandwidth_gbs, peaks.cache_gbs), (1_000.0, 100.0, Some(400.0)));
         let memory = |bytes: f64, cache| {
-            peaks.place(Units::Vector, Work { flops: 1e6, bytes, time_us: 10.0 }, None, cache).unwrap().1
+            peaks.place(Units::Vector, Work { flops: 1e6, bytes, time_us: 10.0 }, None, cache).unwrap().memory
         };
         assert!((memory(1e6, Cache::Warm) - 0.25).abs() < 1e-9, "100 GB/s of 400");
         assert!((memory(1e6, Cache::Cold) - 1.0).abs() < 1e-9 && (memory(2e6, Cache::Warm) - 2.0).abs() < 1e-9);

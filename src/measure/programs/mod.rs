@@ -20,7 +20,7 @@ use patterns::{Patterns, Read};
 use places::Places;
 use seqtune_data::{Attempt, Energy, Invalidity, InvalidityKind, Observed};
 use seqtune_kernel::error::{Error, Result};
-use seqtune_kernel::{Config, Device, Kernel, Problem, Run, Template};
+use seqtune_kernel::{Config, Device, Kernel, Problem, Run, Surroundings};
 use served::Served;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,9 +29,6 @@ use step::{Ended, Step};
 
 /// Text of a place by its name.
 type Place<'a> = &'a dyn Fn(&str) -> Result<String>;
-
-/// Variables of the environment and cores of a step.
-type With<'a> = (Vec<&'a (String, Template)>, Option<&'a Template>);
 
 /// A program with the problem that it is prepared for.
 pub struct Program {
@@ -90,20 +87,21 @@ impl Program {
 
     /// Makes a step of words in the working folder.
     fn step(&self, words: Vec<String>, env: &[f64], place: Place, limit: Duration) -> Result<Step> {
-        let all = (self.run.environment.iter().collect(), self.run.cores.as_ref());
-        self.step_with(words, all, (env, place), limit)
+        let all = Surroundings { environment: self.run.environment.iter().collect(), cores: self.run.cores.as_ref() };
+        self.step_with(words, all, env, place, limit)
     }
 
     /// [`Program::step`] with these variables and cores.
     fn step_with(
         &self,
         words: Vec<String>,
-        with: With,
-        (env, place): (&[f64], Place),
+        with: Surroundings,
+        env: &[f64],
+        place: Place,
         limit: Duration,
     ) -> Result<Step> {
-        let variables = with.0.into_iter().map(|(name, text)| Ok((name.clone(), text.fill(env, place)?)));
-        let cores = with.1.map(|text| step::cores(&text.fill(env, place)?)).transpose()?;
+        let variables = with.environment.into_iter().map(|(name, text)| Ok((name.clone(), text.fill(env, place)?)));
+        let cores = with.cores.map(|text| step::cores(&text.fill(env, place)?)).transpose()?;
         Ok(Step {
             words,
             environment: variables.collect::<Result<_>>()?,
@@ -124,7 +122,7 @@ impl Program {
         let place = |name: &str| self.places.text(name, seed, None);
         // what a config decides is not set here
         let with = self.run.around(self.kernel.parameters.len());
-        let ended = self.step_with(build::words(templates, &env, &place)?, with, (&env, &place), limit)?.run()?;
+        let ended = self.step_with(build::words(templates, &env, &place)?, with, &env, &place, limit)?.run()?;
         match ended.failure() {
             Some(fault) => Err(Error::Failed(format!("{what}: {}", fault.detail))),
             None => Ok(()),
@@ -135,8 +133,9 @@ impl Program {
     fn unload(&mut self) -> Result<()> {
         self.served = None;
         self.loaded = None;
-        if let Some((text, seed)) = self.places.left_behind() {
-            let torn_down = self.kernel.problem(&text).and_then(|problem| self.around("teardown", &problem, seed));
+        if let Some(left) = self.places.left_behind() {
+            let problem = self.kernel.problem(&left.problem);
+            let torn_down = problem.and_then(|problem| self.around("teardown", &problem, left.seed));
             self.places.forget()?;
             torn_down?;
         }

@@ -18,9 +18,11 @@ pub struct Places {
 
 /// Problem for which set-up has run.
 #[derive(Serialize, Deserialize)]
-struct Mark {
-    problem: String,
-    seed: u64,
+pub struct Mark {
+    /// The problem.
+    pub problem: String,
+    /// Seed of its data.
+    pub seed: u64,
 }
 
 impl Places {
@@ -68,10 +70,9 @@ impl Places {
         Ok(path.display().to_string())
     }
 
-    /// Problem and seed for which set-up has run and teardown has not.
-    pub fn left_behind(&self) -> Option<(String, u64)> {
-        let mark: Mark = serde_json::from_slice(&std::fs::read(&self.mark).ok()?).ok()?;
-        Some((mark.problem, mark.seed))
+    /// The problem for which set-up has run and teardown has not.
+    pub fn left_behind(&self) -> Option<Mark> {
+        serde_json::from_slice(&std::fs::read(&self.mark).ok()?).ok()
     }
 
     /// Notes that teardown has run.

@@ -6,6 +6,7 @@ mod precompile;
 
 use crate::batch::{Batch, Contender, Ending, Measured, VendorLibrary};
 use crate::engine::Compiled;
+use crate::sweep::plan::Planned;
 use crate::sweep::precompile::{CompileQueue, Precompile, compiling};
 use crate::worker::client::Client;
 use crate::worker::setup::Setup;
@@ -94,16 +95,10 @@ impl Run {
     /// # Errors
     /// [`Error::Unavailable`] where the library is to be measured and there is none, [`Error::Failed`] where a worker cannot be started,
     /// the journal cannot be written, or one problem after the other fails.
-    pub fn run(
-        &self,
-        kernel: &Kernel,
-        plan: &[(Problem, Vec<Config>)],
-        journal: &mut Journal,
-        progress: Progress,
-    ) -> Result<Report> {
+    pub fn run(&self, kernel: &Kernel, plan: &[Planned], journal: &mut Journal, progress: Progress) -> Result<Report> {
         let began = Instant::now();
         let left = self.left(kernel, plan, &journal.dataset.records);
-        let planned = plan.iter().map(|(_, c)| c.len()).sum();
+        let planned = plan.iter().map(|planned| planned.configs.len()).sum();
         let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
         let compilers: Vec<Client> = (0..self.compilers.max(1)).map(|_| Client::new(self.setup.clone())).collect();
         let mut measurer = Client::new(self.setup.clone());
@@ -131,13 +126,13 @@ impl Run {
     }
 
     /// What is not measured yet.
-    fn left<'p>(&self, kernel: &'p Kernel, plan: &'p [(Problem, Vec<Config>)], records: &[Record]) -> Vec<Left<'p>> {
+    fn left<'p>(&self, kernel: &'p Kernel, plan: &'p [Planned], records: &[Record]) -> Vec<Left<'p>> {
         let mut known: HashMap<&str, HashMap<&str, &Record>> = HashMap::new();
         for record in records {
             known.entry(&record.problem).or_default().insert(&record.config, record);
         }
         let mut all = Vec::new();
-        for (i, (problem, configs)) in plan.iter().enumerate() {
+        for (i, Planned { problem, configs }) in plan.iter().enumerate() {
             let text = kernel.show_problem(problem);
             let known = known.remove(text.as_str()).unwrap_or_default();
             let best_us = known.values().filter_map(|r| r.outcome.time_us()).fold(f64::INFINITY, f64::min);

@@ -43,17 +43,20 @@ pub fn check_size(configs: f64, problems: usize) -> Result<()> {
     }
 }
 
+/// A problem with the configs to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// The problem.
+    pub problem: Problem,
+    /// Its configs, in the order in which they are measured.
+    pub configs: Vec<Config>,
+}
+
 /// Problems with the configs to measure for each. The same arguments give the same plan.
 ///
 /// # Errors
 /// `Error::Input` where there are more configs than a sweep can hold, or a space can neither be counted nor looked ahead in.
-pub fn plan(
-    kernel: &Kernel,
-    device: &Device,
-    problems: &[Problem],
-    choice: Choice,
-    seed: u64,
-) -> Result<Vec<(Problem, Vec<Config>)>> {
+pub fn plan(kernel: &Kernel, device: &Device, problems: &[Problem], choice: Choice, seed: u64) -> Result<Vec<Planned>> {
     let planner = Planner { kernel, device, seed };
     match choice {
         Choice::Exhaustive => {
@@ -62,22 +65,24 @@ pub fn plan(
                 planned += planner.space(problem).counter().total().known().unwrap_or(f64::INFINITY);
                 check_size(planned, 1)?;
             }
-            on_threads(problems, cores(), |p| Ok((p.clone(), planner.all(p)?)))
+            on_threads(problems, cores(), |p| Ok(Planned { problem: p.clone(), configs: planner.all(p)? }))
         }
         Choice::Sample { configs, pool, swept, fresh } => {
             check_size(configs.max(pool) as f64, problems.len())?;
-            let pools = planner.pools(problems, pool, (swept, configs))?;
+            let pools = planner.pools(problems, pool, swept, configs)?;
             let pool = |p: &Problem| pools.get(&ProgramKey::variant(kernel, p)).cloned().unwrap_or_default();
-            on_threads(problems, cores(), |p| Ok((p.clone(), planner.sample(p, configs, fresh, pool(p))?)))
+            on_threads(problems, cores(), |p| {
+                Ok(Planned { problem: p.clone(), configs: planner.sample(p, configs, fresh, pool(p))? })
+            })
         }
     }
 }
 
 /// Keeps `size` configs of a plan for all problems that share programs, those that most of them name early, and each problem's first, so that
 /// few programs are compiled for many measurements. A problem's configs come the best first, and stay in that order.
-pub fn pooled(kernel: &Kernel, plan: Vec<(Problem, Vec<Config>)>, size: usize) -> Vec<(Problem, Vec<Config>)> {
+pub fn pooled(kernel: &Kernel, plan: Vec<Planned>, size: usize) -> Vec<Planned> {
     let mut wanted: HashMap<ProgramKey, HashMap<&Config, f64>> = HashMap::new();
-    for (problem, configs) in &plan {
+    for Planned { problem, configs } in &plan {
         let votes = wanted.entry(ProgramKey::variant(kernel, problem)).or_default();
         for (at, config) in configs.iter().enumerate() {
             *votes.entry(config).or_default() += 1.0 / (EARLY + at as f64);
@@ -91,11 +96,10 @@ pub fn pooled(kernel: &Kernel, plan: Vec<(Problem, Vec<Config>)>, size: usize) -
             (variant, votes.into_iter().take(size).map(|(config, _)| config.clone()).collect())
         })
         .collect();
-    let keep = |(problem, configs): (Problem, Vec<Config>)| {
+    let keep = |Planned { problem, configs }: Planned| {
         let pool = &pools[&ProgramKey::variant(kernel, &problem)];
         let kept = configs.into_iter().enumerate().filter(|(at, config)| *at == 0 || pool.contains(config));
-        let kept = kept.map(|(_, config)| config).collect();
-        (problem, kept)
+        Planned { problem, configs: kept.map(|(_, config)| config).collect() }
     };
     plan.into_iter().map(keep).collect()
 }
@@ -127,7 +131,8 @@ impl Planner<'_> {
         &self,
         problems: &[Problem],
         size: usize,
-        (swept, count): (&[MeasuredProblem], usize),
+        swept: &[MeasuredProblem],
+        count: usize,
     ) -> Result<HashMap<ProgramKey, Vec<Config>>> {
         let mut known: HashMap<ProgramKey, BTreeSet<&Config>> = HashMap::new();
         for tried in swept {
@@ -246,8 +251,8 @@ mod tests {
             (0..60).map(small).chain([kernel.problem("rows=64,columns=4096").unwrap()]).collect();
         let choice = Choice::Sample { configs: 40, pool: 50, swept: &[], fresh: 0.0 };
         let planned = plan(&kernel, &device, &problems, choice, 1).unwrap();
-        assert!(planned.iter().all(|(_, configs)| configs.len() == 40));
-        let configs: HashSet<_> = planned.iter().flat_map(|(_, configs)| configs).collect();
+        assert!(planned.iter().all(|planned| planned.configs.len() == 40));
+        let configs: HashSet<_> = planned.iter().flat_map(|planned| &planned.configs).collect();
         assert!(configs.len() < 150, "{} programs for {} measurements", configs.len(), 61 * 40);
     }
 
@@ -259,11 +264,11 @@ mod tests {
         let choice = |swept| Choice::Sample { configs: 10, pool: 20, swept, fresh: 0.0 };
         let before: Vec<Problem> = (0..40).map(|i| problem(&format!("rows={},columns=4096", 64 + i))).collect();
         let before = plan(&kernel, &device, &before, choice(&[]), 1).unwrap();
-        let known: HashSet<Config> = before.iter().flat_map(|(_, configs)| configs.clone()).collect();
+        let known: HashSet<Config> = before.iter().flat_map(|planned| planned.configs.clone()).collect();
         let failed = Outcome::invalid(InvalidityKind::Compile, "");
         let swept: Vec<MeasuredProblem> = before
             .into_iter()
-            .map(|(problem, configs)| {
+            .map(|Planned { problem, configs }| {
                 let results = configs.into_iter().map(|config| (config, failed.clone())).collect();
                 MeasuredProblem { problem, device: 0, dataset: 0, results, library_us: None }
             })
@@ -271,7 +276,7 @@ mod tests {
         let further = [problem("rows=999,columns=2048"), problem("rows=999,columns=2048,dtype=f16")];
         let shared = |swept| {
             let planned = plan(&kernel, &device, &further, choice(swept), 2).unwrap();
-            [0, 1].map(|at| planned[at].1.iter().filter(|config| known.contains(config)).count())
+            [0, 1].map(|at| planned[at].configs.iter().filter(|config| known.contains(config)).count())
         };
         let [alike, other] = shared(&swept);
         assert_eq!(alike, 10);
@@ -288,12 +293,14 @@ mod tests {
         let space = ConfigSpace::new(&kernel, &a, &device);
         let x = space.counter().sample_distinct(4, &mut drawn(1)).unwrap();
         let lists = [(a, [0, 1, 2, 3]), (b, [3, 1, 2, 0]), (c, [2, 3, 0, 1])];
-        let plan = lists.iter().map(|(p, order)| (p.clone(), order.map(|at| x[at].clone()).to_vec())).collect();
+        let planned =
+            lists.map(|(problem, order)| Planned { problem, configs: order.map(|at| x[at].clone()).to_vec() });
+        let plan = planned.to_vec();
         let kept = pooled(&kernel, plan, 1);
         // two problems share programs: what is second for both is named earlier than what is first for one; the third has other programs
         let orders: Vec<Vec<usize>> = kept
             .iter()
-            .map(|(_, configs)| configs.iter().map(|c| x.iter().position(|d| d == c).unwrap()).collect())
+            .map(|planned| planned.configs.iter().map(|c| x.iter().position(|d| d == c).unwrap()).collect())
             .collect();
         assert_eq!(orders, [vec![0, 1], vec![3, 1], vec![2]]);
     }

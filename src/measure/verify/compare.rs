@@ -1,5 +1,6 @@
 //! Random input, and the comparison of a result with the reference.
 
+use crate::verify::double_precision::Element;
 use crate::verify::format::Format;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -74,9 +75,10 @@ pub fn difference(found: &[u8], expected: &[u8], format: Format, most: f64) -> O
     let wrong = |(f, e): &(&[u8], &[u8])| f != e && !blocks_agree(f, e, format, most);
     let (at, (f, e)) = found.chunks(block).zip(expected.chunks(block)).enumerate().find(|(_, pair)| wrong(pair))?;
     let values = |bytes| <[u8]>::chunks_exact(bytes, format.bytes()).map(|b| format.read(b));
-    let triples = values(f).zip(values(e)).enumerate().map(|(i, (f, e))| (i + at * 4_096, f, e));
-    let (i, f, e) = first_wrong(triples, most)?;
-    Some(format!("element {i} is {f}, the reference says {e}"))
+    let compared = values(f).zip(values(e)).enumerate();
+    let compared = compared.map(|(i, (found, expected))| Compared { at: i + at * 4_096, found, expected });
+    let Compared { at, found, expected } = first_wrong(compared, most)?;
+    Some(format!("element {at} is {found}, the reference says {expected}"))
 }
 
 fn blocks_agree(found: &[u8], expected: &[u8], format: Format, most: f64) -> bool {
@@ -92,14 +94,16 @@ fn blocks_agree(found: &[u8], expected: &[u8], format: Format, most: f64) -> boo
 }
 
 /// Finds an error of a result as [`difference`], where only some elements are known by their indices.
-pub fn deviation(found: &[u8], expected: &[(usize, f64)], format: Format, tolerance: f64) -> Option<String> {
+pub fn deviation(found: &[u8], expected: &[Element], format: Format, tolerance: f64) -> Option<String> {
     if let Some(broken) = overrun(found) {
         return Some(broken);
     }
-    let scale = expected.iter().map(|(_, e)| e.abs()).fold(0.0, f64::max);
+    let scale = expected.iter().map(|element| element.value.abs()).fold(0.0, f64::max);
     let read = |i: usize| format.read(&found[i * format.bytes()..]);
-    let (i, f, e) = first_wrong(expected.iter().map(|(i, e)| (*i, read(*i), *e)), tolerance * scale)?;
-    Some(format!("element {i} is {f}, double precision says {e}"))
+    let compared =
+        expected.iter().map(|element| Compared { at: element.at, found: read(element.at), expected: element.value });
+    let Compared { at, found, expected } = first_wrong(compared, tolerance * scale)?;
+    Some(format!("element {at} is {found}, double precision says {expected}"))
 }
 
 fn overrun(found: &[u8]) -> Option<String> {
@@ -107,9 +111,16 @@ fn overrun(found: &[u8]) -> Option<String> {
     broken.then(|| "wrote behind the end of its output".into())
 }
 
-fn first_wrong(mut triples: impl Iterator<Item = (usize, f64, f64)>, most: f64) -> Option<(usize, f64, f64)> {
-    triples.find(|(_, found, expected)| {
-        let error = (found - expected).abs();
+/// An element beside what it should be.
+struct Compared {
+    at: usize,
+    found: f64,
+    expected: f64,
+}
+
+fn first_wrong(mut compared: impl Iterator<Item = Compared>, most: f64) -> Option<Compared> {
+    compared.find(|element| {
+        let error = (element.found - element.expected).abs();
         error > most || error.is_nan()
     })
 }
@@ -155,6 +166,10 @@ mod tests {
         assert!(found.starts_with("element 9999 is 0.25999"), "{found}");
     }
 
+    fn elements(known: &[(usize, f64)]) -> Vec<Element> {
+        known.iter().map(|(at, value)| Element { at: *at, value: *value }).collect()
+    }
+
     #[test]
     fn a_wrong_value_a_nan_and_a_broken_canary_are_found() {
         let data = |x: f32| [x.to_le_bytes().to_vec(), 1f32.to_le_bytes().to_vec(), vec![CANARY_BYTE; CANARY]].concat();
@@ -168,9 +183,12 @@ mod tests {
         let mut broken = data(0.5);
         broken[10] = 0;
         assert_eq!(difference(&broken, &data(0.5), Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
-        assert_eq!(deviation(&broken, &[(0, 0.5)], Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
-        assert_eq!(deviation(&data(0.5001), &[(1, 1.0), (0, 0.5)], Format::F32, 1e-3), None);
-        let wrong = deviation(&data(0.6), &[(1, 1.0), (0, 0.5)], Format::F32, 1e-3).unwrap();
+        assert_eq!(
+            deviation(&broken, &elements(&[(0, 0.5)]), Format::F32, 1e-3).unwrap(),
+            "wrote behind the end of its output"
+        );
+        assert_eq!(deviation(&data(0.5001), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3), None);
+        let wrong = deviation(&data(0.6), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3).unwrap();
         assert!(wrong.starts_with("element 0 is 0.6"), "{wrong}");
     }
 }

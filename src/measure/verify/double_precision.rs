@@ -14,12 +14,27 @@ const PRODUCTS: f64 = 3.3e7;
 pub struct Sample {
     /// Index of the output among the arguments.
     pub output: usize,
-    /// Indices of the elements, with their values.
-    pub elements: Vec<(usize, f64)>,
+    /// Some of its elements.
+    pub elements: Vec<Element>,
 }
 
-/// Data of an argument on the host, with its format.
-pub type Data<'a> = (&'a [u8], Format);
+/// An element of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Element {
+    /// Its index.
+    pub at: usize,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Data of an argument on the host.
+#[derive(Clone, Copy)]
+pub struct Data<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Format of its elements.
+    pub format: Format,
+}
 
 /// Computes a sample that is spread evenly over the output, including its corners.
 ///
@@ -49,7 +64,7 @@ pub fn sample(exact: &Exact, env: &[f64], data: &[Option<Data>]) -> Result<Sampl
         let total = total(exact, &mut env, first + point.len(), &sum, &inputs)?;
         let at = exact.at.eval(&env) as usize;
         let before = if old == 0.0 { 0.0 } else { old * element(output, at)? };
-        Ok((at, factor * total + before))
+        Ok(Element { at, value: factor * total + before })
     };
     // the device waits meanwhile
     Ok(Sample { output: exact.output, elements: on_threads(&points, cores(), value)? })
@@ -101,7 +116,7 @@ fn run(exact: &Exact, env: &mut [f64], slot: usize, count: usize, inputs: &[Data
     Ok(total)
 }
 
-fn element((bytes, format): Data, at: usize) -> Result<f64> {
+fn element(Data { bytes, format }: Data, at: usize) -> Result<f64> {
     let size = format.bytes();
     let found = bytes.get(at * size..(at + 1) * size).map(|b| format.read(b));
     found.ok_or_else(|| Error::Failed(format!("[exact]: element {at} lies beyond its buffer")))
@@ -177,7 +192,9 @@ mod tests {
             let problem = kernel.problem(problem).unwrap();
             let buffer = |data| Some((data, Format::F32));
             let data = [None, None, None, None, None, buffer(&a[..]), buffer(&b), buffer(&c)];
-            sample(exact, &kernel.env(&problem, None), &data).unwrap().elements
+            let data = data.map(|kept| kept.map(|(bytes, format)| Data { bytes, format }));
+            let elements = sample(exact, &kernel.env(&problem, None), &data).unwrap().elements;
+            elements.iter().map(|element| (element.at, element.value)).collect::<Vec<_>>()
         };
         assert_eq!(computed("M=2,N=2,K=2"), [(0, 19.0), (1, 22.0), (2, 43.0), (3, 50.0)]);
         // the transposed product of transposed matrices; half of it, and twice what was there

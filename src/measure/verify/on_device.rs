@@ -8,6 +8,7 @@ use crate::launch::LaunchDims;
 use crate::verify::compare::CANARY;
 use crate::verify::format::Format;
 use seqtune_data::Invalidity;
+use seqtune_kernel::Define;
 use std::collections::HashMap;
 
 const SOURCE: &str = include_str!("on_device.cl");
@@ -68,7 +69,7 @@ impl DeviceComparison {
 }
 
 fn compile(executor: &mut dyn Executor, format: Format) -> Option<[ProgramId; 2]> {
-    let defines = [(format.macro_name().to_string(), "1".to_string())];
+    let defines = [Define::new(format.macro_name(), "1")];
     let mut program = |entry: &str| {
         let job = Job {
             file: "on_device.cl",
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     #[ignore = "run by the test above"]
     fn alone_the_device_finds_wrong_what_the_host_finds_wrong() {
-        let (found, _) = devices();
+        let found = devices().found;
         let Some(device) = found.first() else {
             println!("skipped: no OpenCL device opens here; `scripts/setup.sh opencl` makes the processor one");
             return;

@@ -3,7 +3,7 @@
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg};
 use crate::verify::compare::{canary, deviation, difference, scale};
 use crate::verify::content::content;
-use crate::verify::double_precision::{Sample, sample};
+use crate::verify::double_precision::{Data, Sample, sample};
 use crate::verify::format::Format;
 use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
 use crate::verify::reference::refer;
@@ -103,7 +103,7 @@ pub fn load(
     let tolerance = source.tolerance.eval(&env);
     let mut workload = Workload { problem: problem.clone(), seed, values: Vec::new(), outputs: Vec::new(), tolerance };
     // content of the inputs
-    let mut host: Vec<Option<(Vec<u8>, Format)>> = Vec::new();
+    let mut host: Vec<Option<HostCopy>> = Vec::new();
     for (i, (argument, format)) in source.arguments.iter().zip(formats).enumerate() {
         let amount = argument.amount.eval(&env);
         let mut kept = None;
@@ -128,7 +128,7 @@ pub fn load(
                         expected: Expected::Nothing,
                     });
                 } else {
-                    kept = Some((data, format));
+                    kept = Some(HostCopy { bytes: data, format });
                 }
                 KernelArg::Buffer(buffer)
             }
@@ -210,6 +210,18 @@ fn failed<T>(what: String) -> Result<T> {
     Err(Error::Failed(what))
 }
 
+/// Content of an input.
+struct HostCopy {
+    bytes: Vec<u8>,
+    format: Format,
+}
+
+impl HostCopy {
+    fn data(&self) -> Data<'_> {
+        Data { bytes: &self.bytes, format: self.format }
+    }
+}
+
 /// Computes the expected results.
 fn expect(
     executor: &mut dyn Executor,
@@ -217,11 +229,11 @@ fn expect(
     kernel: &Kernel,
     source: &Source,
     workload: &mut Workload,
-    inputs: &[Option<(Vec<u8>, Format)>],
+    inputs: &[Option<HostCopy>],
 ) -> Result<()> {
-    let mut data: Vec<_> = inputs.iter().map(|kept| kept.as_ref().map(|(data, format)| (&data[..], *format))).collect();
+    let mut data: Vec<Option<Data>> = inputs.iter().map(|kept| kept.as_ref().map(HostCopy::data)).collect();
     for output in &workload.outputs {
-        data[output.argument] = Some((&output.before, output.format));
+        data[output.argument] = Some(Data { bytes: &output.before, format: output.format });
     }
     let env = kernel.env(&workload.problem, None);
     let exact = source.exact.as_ref().filter(|_| executor.computes());
@@ -275,13 +287,13 @@ fn check_inputs(
     kernel: &Kernel,
     source: &Source,
     workload: &Workload,
-    inputs: &[Option<(Vec<u8>, Format)>],
+    inputs: &[Option<HostCopy>],
 ) -> Result<()> {
     for ((value, kept), argument) in workload.values.iter().zip(inputs).zip(&source.arguments) {
-        let (KernelArg::Buffer(buffer), Some((data, _))) = (value, kept) else { continue };
-        let mut found = vec![0; data.len()];
+        let (KernelArg::Buffer(buffer), Some(HostCopy { bytes, .. })) = (value, kept) else { continue };
+        let mut found = vec![0; bytes.len()];
         executor.read(*buffer, &mut found)?;
-        if found != *data {
+        if found != *bytes {
             return Err(Error::Failed(format!(
                 "the reference of kernel {} writes `{}`, which is of kind \"in\": compare [[argument]] with its source",
                 kernel.name, argument.name

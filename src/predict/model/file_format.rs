@@ -5,7 +5,7 @@ use crate::posterior::cost_neighbours::CostNeighbours;
 use crate::trees::gbdt::Trees;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use seqtune_kernel::error::{Error, Result, input, io};
-use seqtune_kernel::files::{decode_whole, open_regular};
+use seqtune_kernel::files::{RegularFile, decode_whole, open_regular};
 use seqtune_kernel::hex;
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{cores, run_in_pool};
@@ -151,7 +151,7 @@ pub(crate) fn metadata_of(file: &Path) -> Result<HashMap<String, String>> {
         #[serde(rename = "__metadata__", default)]
         metadata: HashMap<String, String>,
     }
-    let (mut from, all) = open_regular(file, limits::MODEL)?;
+    let RegularFile { file: mut from, length: all } = open_regular(file, limits::MODEL)?;
     let (mut length, mut header) = (Vec::new(), Vec::new());
     Read::by_ref(&mut from).take(8).read_to_end(&mut length).map_err(io(file))?;
     let length = length.try_into().map_or(0, u64::from_le_bytes).min(all);
@@ -171,7 +171,7 @@ pub fn is_of_ours(file: &Path, small: bool) -> bool {
 
 /// Whether a file begins as one of ours and goes on as none: of neither kind any more.
 fn is_damaged(file: &Path) -> bool {
-    let Ok((from, _)) = open_regular(file, limits::MODEL) else { return false };
+    let Ok(RegularFile { file: from, .. }) = open_regular(file, limits::MODEL) else { return false };
     let mut head = Vec::new();
     let read = from.take(1_024).read_to_end(&mut head);
     let head = String::from_utf8_lossy(&head);

@@ -202,7 +202,7 @@ fn a_cache_that_was_written_is_read_again_with_every_sample_problem_failure_and_
         record(1, Outcome::Measured(times)),
         record(4, Outcome::invalid(InvalidityKind::Timeout, "silent for 20.0 s")),
     ];
-    let (text, entries) = write_cache(&kernel, &device, &records.iter().collect::<Vec<_>>()).unwrap();
+    let WrittenFile { text, entries } = write_cache(&kernel, &device, &records.iter().collect::<Vec<_>>()).unwrap();
     // Kernel Tuner goes on with a cache only where its last line is the brace of the whole
     assert!(text.ends_with("}}\n}") && entries == 2, "{text}");
     let sweep = read_cache(&text).unwrap();

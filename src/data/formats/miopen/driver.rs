@@ -4,7 +4,7 @@
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, LAYOUTS, MOST, SIZES, place_of, sizes_of};
 use crate::formats::miopen::layer::Layer;
-use crate::formats::miopen::table::{Each, Unsaid, convolutions_of_table, is_head};
+use crate::formats::miopen::table::{Each, NumberedLine, Unsaid, convolutions_of_table, is_head};
 use seqtune_kernel::error::{Error, Result, quoted};
 use std::collections::{HashMap, HashSet};
 
@@ -231,12 +231,13 @@ pub fn readable_lines(text: &str, unsaid: &Unsaid) -> Result<Lines> {
 
 /// Gives each line's index and convolutions, or what is wrong with it.
 fn each_line(text: &str, unsaid: &Unsaid, each: Each) -> Result<()> {
-    let lines = text.lines().enumerate().map(|(i, line)| (i, line.trim()));
-    let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).collect();
-    if let Some(((_, head), rows)) = lines.split_first().filter(|((_, head), _)| is_head(head)) {
-        return convolutions_of_table(head, rows, unsaid, each);
+    let lines = text.lines().enumerate().map(|(at, line)| NumberedLine { at, line: line.trim() });
+    let is_said = |numbered: &NumberedLine| !numbered.line.is_empty() && !numbered.line.starts_with('#');
+    let lines: Vec<NumberedLine> = lines.filter(is_said).collect();
+    if let Some((head, rows)) = lines.split_first().filter(|(head, _)| is_head(head.line)) {
+        return convolutions_of_table(head.line, rows, unsaid, each);
     }
-    for (i, line) in lines {
+    for NumberedLine { at: i, line } in lines {
         let found = if line.contains("MIOpenDriver") {
             convolutions_of_command(line)
         } else if line.contains('=') && line.split(',').all(|pair| pair.contains('=')) && !line.contains(':') {

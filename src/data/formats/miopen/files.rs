@@ -1,7 +1,6 @@
 //! Database files of MIOpen, in SQLite or text form.
 
-use crate::bad_rows::BadRows;
-use crate::formats::miopen::rows::{Rows, Times};
+use crate::formats::miopen::rows::{ReadTimes, Rows, Times};
 use crate::formats::miopen::{sqlite, text};
 use crate::formats::opened::contents;
 use seqtune_kernel::error::{Error, Result, input};
@@ -41,11 +40,11 @@ pub fn parse(bytes: &[u8]) -> Result<Rows> {
     }
 }
 
-/// Adds the times of a find database to `times`; gives the number of entries, and those that cannot be read.
+/// Adds the times of a find database to `times`.
 ///
 /// # Errors
 /// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or no find database.
-pub fn read_times(path: &Path, times: &mut Times) -> Result<(usize, BadRows)> {
+pub fn read_times(path: &Path, times: &mut Times) -> Result<ReadTimes> {
     let bytes = contents(path)?;
     let at = |e: Error| e.at(path.display());
     if bytes.starts_with(sqlite::MAGIC) {

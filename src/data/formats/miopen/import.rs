@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, Header};
 use crate::formats::miopen::convolution::{Convolution, FLAT};
 use crate::formats::miopen::names::Named;
 use crate::formats::miopen::params::Columns;
-use crate::formats::miopen::rows::{Row, Times, plain};
+use crate::formats::miopen::rows::{Row, SolverName, Times};
 use crate::recipe::Provenance;
 use crate::record::{Outcome, Record, Tuned};
 use seqtune_kernel::error::Result;
@@ -23,6 +23,17 @@ pub struct Import<'a> {
     pub rules: bool,
     /// Command line, kept with the datasets.
     pub command: String,
+}
+
+/// The rows of a database.
+#[derive(Clone, Debug)]
+pub struct NamedRows {
+    /// Its name in messages.
+    pub place: String,
+    /// Device that it was tuned on.
+    pub device: Device,
+    /// Its rows.
+    pub rows: Vec<Row>,
 }
 
 /// The datasets, and what became of the rows.
@@ -62,7 +73,7 @@ pub struct Kept {
 }
 
 impl Imported {
-    fn count(&mut self, solver: &Solver, (row, argument): (&Row, Option<&str>), device: &Device) {
+    fn count(&mut self, solver: &Solver, row: &Row, argument: Option<&str>, device: &Device) {
         let Some(kept) = solver.kept(row, argument, device) else { return };
         let new = || {
             let rules = solver.kernel.rules.iter().chain(&solver.kernel.constraints);
@@ -92,17 +103,13 @@ fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
     known
 }
 
-/// Reads `databases` (each with its name in messages and its device) into datasets. A row that no kernel describes, or that
+/// Reads databases into datasets. A row that no kernel describes, or that
 /// breaks a rule of its kernel, is left out and counted. Of several rows for one problem on one device the first of a file stays, as in MIOpen
 /// itself, and of several files the last.
 ///
 /// # Errors
 /// [`Error::Kernel`](seqtune_predict::Error::Kernel) where a solver's kernel cannot be read.
-pub fn import(
-    databases: &[(String, Device, Vec<Row>)],
-    ask: &Import,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Imported> {
+pub fn import(databases: &[NamedRows], ask: &Import, progress: &mut dyn FnMut(usize)) -> Result<Imported> {
     let kernels = kernels(databases)?;
     let mut solvers: HashMap<&str, Solver> = HashMap::new();
     for (name, kernel) in &kernels {
@@ -112,7 +119,7 @@ pub fn import(
     let mut importer =
         Importer { ask, solvers, places: HashMap::new(), again: BTreeMap::new(), imported: Imported::default() };
     let none = Times::new();
-    for (place, device, rows) in databases {
+    for NamedRows { place, device, rows } in databases {
         let times = ask.times.get(&device.name).unwrap_or(&none);
         let database = Database { place, device, times, by_input: by_input(times) };
         for row in rows {
@@ -136,9 +143,9 @@ pub fn import(
 }
 
 /// The kernels that describe any of the rows' solvers.
-fn kernels(databases: &[(String, Device, Vec<Row>)]) -> Result<BTreeMap<String, Kernel>> {
-    let rows = databases.iter().flat_map(|(_, _, rows)| rows);
-    let names: BTreeSet<&str> = rows.map(|row| plain(&row.solver).0).collect();
+fn kernels(databases: &[NamedRows]) -> Result<BTreeMap<String, Kernel>> {
+    let rows = databases.iter().flat_map(|database| &database.rows);
+    let names: BTreeSet<&str> = rows.map(|row| SolverName::read(&row.solver).name).collect();
     let found = names.into_iter().map(|name| Ok((name.to_string(), Kernel::find(name)?)));
     let found: Vec<(String, Option<Kernel>)> = found.collect::<Result<_>>()?;
     Ok(found.into_iter().filter_map(|(name, kernel)| Some((name, kernel?))).collect())
@@ -177,14 +184,14 @@ struct Importer<'a> {
 impl Importer<'_> {
     /// Adds a row to its dataset, or counts why it is left out.
     fn add(&mut self, database: &Database, row: &Row) {
-        let (name, argument) = plain(&row.solver);
+        let SolverName { name, argument } = SolverName::read(&row.solver);
         let Importer { ask, solvers, imported, .. } = self;
         if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
             return;
         }
         imported.rows += 1;
         if let (true, Some(solver)) = (ask.rules, solvers.get(name)) {
-            imported.count(solver, (row, argument), database.device);
+            imported.count(solver, row, argument, database.device);
         }
         let of_another = row.of.as_ref().filter(|(architecture, units)| {
             !Named { architecture: architecture.clone(), units: *units }.is(database.device)
@@ -212,7 +219,7 @@ impl Importer<'_> {
                     outcome: Outcome::Tuned(Tuned { time_us }),
                     observed: Default::default(),
                 };
-                self.record(database, kernel, (name, row.is_hidden), record);
+                self.record(database, kernel, name, row.is_hidden, record);
             }
             Err(reason) => {
                 imported.left_out.entry((name.into(), reason)).or_default().add(|| {
@@ -226,7 +233,7 @@ impl Importer<'_> {
     }
 
     /// Adds a record; it takes the place of an earlier one of the same problem, unless it is hidden behind that.
-    fn record(&mut self, database: &Database, kernel: &Kernel, (solver, is_hidden): (&str, bool), record: Record) {
+    fn record(&mut self, database: &Database, kernel: &Kernel, solver: &str, is_hidden: bool, record: Record) {
         let device = &database.device.name;
         let new = || Dataset { header: header(kernel, database.device, database.place, self.ask), records: Vec::new() };
         let dataset = self.imported.datasets.entry((device.clone(), solver.to_string())).or_insert_with(new);

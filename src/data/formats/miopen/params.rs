@@ -95,7 +95,7 @@ impl<'k> Columns<'k> {
             choices[parameter] = Some(self.choice(parameter, value)?);
         }
         match instances.choices_of(name) {
-            Some(known) => known.for_each(|(parameter, choice)| choices[parameter] = Some(choice)),
+            Some(known) => known.for_each(|stated| choices[stated.parameter] = Some(stated.choice)),
             None => return input("its instance is not in the table"),
         }
         Ok(choices)

@@ -56,12 +56,20 @@ fn values_of(text: &str) -> Option<Vec<u32>> {
     Some(values)
 }
 
-/// Every convolution with every combination of the sizes, and how many combinations are none: they leave no room for a
-/// filter, or their groups do not divide the channels.
+/// Convolutions with combinations of sizes.
+#[derive(Clone, Debug)]
+pub struct Stretched {
+    /// The convolutions.
+    pub convolutions: Vec<Convolution>,
+    /// Combinations that are none: they leave no room for a filter, or their groups do not divide the channels.
+    pub impossible: usize,
+}
+
+/// Every convolution with every combination of the sizes.
 ///
 /// # Errors
 /// [`Error::Input`] where they are more than [`limits::CONVOLUTIONS`], a size is out of range, or has two ranges.
-pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(Vec<Convolution>, usize)> {
+pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<Stretched> {
     let each = ranges.iter().try_fold(1usize, |product, range| product.checked_mul(range.values.len()));
     let count = each.and_then(|each| each.checked_mul(convolutions.len()));
     if count.is_none_or(|count| count > limits::CONVOLUTIONS) {
@@ -101,5 +109,5 @@ pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<(
             }
         }
     }
-    Ok((all, impossible))
+    Ok(Stretched { convolutions: all, impossible })
 }

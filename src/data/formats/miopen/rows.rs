@@ -32,7 +32,7 @@ pub struct Row {
 impl Row {
     /// Checks whether the row belongs to `solver`, with any argument.
     pub fn is_of(&self, solver: &str) -> bool {
-        plain(&self.solver).0 == solver
+        SolverName::read(&self.solver).name == solver
     }
 }
 
@@ -41,7 +41,7 @@ impl Row {
 /// # Errors
 /// The sentence.
 pub(crate) fn check_solver(solver: &str) -> std::result::Result<(), String> {
-    let name = plain(solver).0;
+    let name = SolverName::read(solver).name;
     match !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         true => Ok(()),
         false => Err(format!("`{}` is no name of a solver", quoted(solver))),
@@ -51,10 +51,30 @@ pub(crate) fn check_solver(solver: &str) -> std::result::Result<(), String> {
 /// Best times in milliseconds by convolution and solver, from the find databases of one device.
 pub type Times = HashMap<(Convolution, String), f64>;
 
-/// Splits a solver into its name and its argument.
-pub fn plain(solver: &str) -> (&str, Option<&str>) {
-    match solver.split_once('<') {
-        Some((name, rest)) => (name, Some(rest.trim_end_matches('>'))),
-        None => (solver, None),
+/// What was read of a find database.
+#[derive(Debug, Default)]
+pub struct ReadTimes {
+    /// Number of its entries.
+    pub entries: usize,
+    /// Those that state no time.
+    pub bad: BadRows,
+}
+
+/// A solver as rows name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SolverName<'s> {
+    /// Its own name.
+    pub name: &'s str,
+    /// Its argument, where it has one.
+    pub argument: Option<&'s str>,
+}
+
+impl<'s> SolverName<'s> {
+    /// Splits what a row says into name and argument.
+    pub fn read(solver: &'s str) -> SolverName<'s> {
+        match solver.split_once('<') {
+            Some((name, rest)) => SolverName { name, argument: Some(rest.trim_end_matches('>')) },
+            None => SolverName { name: solver, argument: None },
+        }
     }
 }

@@ -68,6 +68,13 @@ fn ours(name: &str) -> Option<&'static [&'static str]> {
     NAMES.iter().find(|(theirs, _)| theirs.split(' ').any(|known| known == plain)).map(|(_, ours)| *ours)
 }
 
+/// A line with its index in the file.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberedLine<'t> {
+    pub(crate) at: usize,
+    pub(crate) line: &'t str,
+}
+
 /// What is given the index of each line, with its convolutions or what is wrong with it.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(usize, Result<Vec<Convolution>>) -> Result<()>;
 
@@ -76,7 +83,7 @@ pub(crate) type Each<'e> = &'e mut dyn FnMut(usize, Result<Vec<Convolution>>) ->
 ///
 /// # Errors
 /// [`Error::Input`] where a column is missing, unknown or there twice, and those of `each`.
-pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: &Unsaid, each: Each) -> Result<()> {
+pub(crate) fn convolutions_of_table(head: &str, rows: &[NumberedLine], unsaid: &Unsaid, each: Each) -> Result<()> {
     let mut columns: Vec<&[&str]> = Vec::new();
     for name in head.split(',') {
         let Some(fields) = ours(name) else {
@@ -94,7 +101,7 @@ pub(crate) fn convolutions_of_table(head: &str, rows: &[(usize, &str)], unsaid: 
     if let Some(missing) = NEEDED.iter().find(|name| !columns.iter().any(|fields| fields.contains(*name))) {
         return Err(Error::Input(format!("the table has no column for {missing}; its first line names {head}")));
     }
-    for (at, line) in rows {
+    for NumberedLine { at, line } in rows {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if op.is_some_and(|op| cells.get(op).is_some_and(|name| *name != "conv")) {
             continue;

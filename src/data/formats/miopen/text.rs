@@ -2,7 +2,7 @@
 
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
-use crate::formats::miopen::rows::{Row, Rows, Times, check_solver};
+use crate::formats::miopen::rows::{ReadTimes, Row, Rows, Times, check_solver};
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::limits::SAMPLE_US;
 use std::collections::HashSet;
@@ -106,11 +106,11 @@ pub fn read(text: &str) -> Result<Rows> {
     }
 }
 
-/// Adds the times of a find database in milliseconds. Gives the number of entries, and those that state no time.
+/// Adds the times of a find database in milliseconds.
 ///
 /// # Errors
 /// [`Error::Input`] where it is a performance database.
-pub fn read_times(text: &str, times: &mut Times) -> Result<(usize, BadRows)> {
+pub fn read_times(text: &str, times: &mut Times) -> Result<ReadTimes> {
     let (mut bad, mut kinds, mut found) = (BadRows::default(), Kinds::default(), Vec::new());
     let count = lines(text, &mut bad, |(convolution, entries), bad, place| {
         for (name, rest) in entries {
@@ -133,5 +133,5 @@ pub fn read_times(text: &str, times: &mut Times) -> Result<(usize, BadRows)> {
         let best = times.entry((convolution, solver)).or_insert(ms);
         *best = best.min(ms);
     }
-    Ok((count, bad))
+    Ok(ReadTimes { entries: count, bad })
 }

@@ -4,16 +4,21 @@ use super::*;
 
 const CONFIG: &str = r#"{"kwargs": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 32}, "num_warps": 2, "num_ctas": 1, "num_stages": 2, "maxnreg": null, "pre_hook": null, "ir_override": null}"#;
 
+fn opened(place: &str, text: String) -> OpenedText {
+    OpenedText { place: place.into(), text }
+}
+
 fn ask(key: &[&str]) -> Options {
     let set = ["mat1_stride_0=64", "mat1_stride_1=1", "mat2_stride_0=48", "mat2_stride_1=1"];
-    let set = set.iter().filter_map(|pair| pair.split_once('=')).map(|(a, b)| (a.into(), b.into())).collect();
+    let source = |(field, from): (&str, &str)| FieldSource { field: field.into(), from: from.into() };
+    let set = set.iter().filter_map(|pair| pair.split_once('=')).map(source).collect();
     let key = key.iter().map(|name| name.to_string()).collect();
     Options { device: Device::described("A100").unwrap(), key, set, command: String::new() }
 }
 
 fn triton(key: &str, rows: &[String], names: &[&str]) -> Result<Imported> {
     let text = format!(r#"{{"key": [{key}], "configs_timings": [{}]}}"#, rows.join(", "));
-    import(&Kernel::open("triton_mm").unwrap(), &[("a.autotune.json".into(), text)], ask(names))
+    import(&Kernel::open("triton_mm").unwrap(), &[opened("a.autotune.json", text)], ask(names))
 }
 
 const NAMES: [&str; 5] = ["m", "n", "k", "mat1_dtype", "mat2_dtype"];
@@ -48,7 +53,7 @@ fn tensors_of_other_data_types_are_refused_where_no_field_tells_them_apart_and_t
     let import = |keys: [&str; 2]| {
         let file = |(place, (key, ms)): (&str, (&str, f64))| {
             let row = row("128", "\"True\"", "", &ms.to_string());
-            (place.to_string(), format!(r#"{{"key": [{key}], "configs_timings": [{row}]}}"#))
+            opened(place, format!(r#"{{"key": [{key}], "configs_timings": [{row}]}}"#))
         };
         let files: Vec<_> = ["a", "b"].into_iter().zip(keys.into_iter().zip([0.5, 0.75])).map(file).collect();
         let device = Device::described("A100").unwrap();
@@ -90,7 +95,7 @@ fn rows_that_cannot_be_read_are_counted_and_files_and_keys_of_another_kind_refus
     assert!(wrong("1", &["rows"]).contains("no field `rows` (it has m, k, n"));
     assert!(wrong("1", &["m", "m"]).contains("given twice"));
     let import = |text: &str| {
-        let file = [("a.json".to_string(), text.to_string())];
+        let file = [opened("a.json", text.to_string())];
         import(&Kernel::open("triton_mm").unwrap(), &file, ask(&[])).err().unwrap().to_string()
     };
     assert!(import("{").starts_with("a.json: is no autotune.json of Triton's"));
@@ -113,7 +118,7 @@ fn act(files: &[(&str, &[&str])]) -> Result<Imported> {
     let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), ACT.into())]), "act").unwrap();
     let text =
         |rows: &[&str]| format!(r#"{{"key": [4096, "torch.float16"], "configs_timings": [{}]}}"#, rows.join(","));
-    let files: Vec<_> = files.iter().map(|(place, rows)| (place.to_string(), text(rows))).collect();
+    let files: Vec<_> = files.iter().map(|(place, rows)| opened(place, text(rows))).collect();
     let device = Device::described("A100").unwrap();
     import(&kernel, &files, Options { device, key: Vec::new(), set: Vec::new(), command: String::new() })
 }

@@ -28,6 +28,15 @@ pub struct Instances {
     by_name: HashMap<String, usize>,
 }
 
+/// A choice that an instance states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatedChoice {
+    /// Place of the parameter in the kernel.
+    pub parameter: usize,
+    /// Index of its value.
+    pub choice: Choice,
+}
+
 impl Instances {
     /// Reads a table.
     pub(crate) fn read(text: &str, parameters: &[Parameter], fields: &[Field]) -> Result<Instances> {
@@ -79,10 +88,11 @@ impl Instances {
         self.instances.iter().find(has).map(|i| i.name.as_str())
     }
 
-    /// The choices of an instance by its name: of each parameter that the table states, by its place in the kernel.
-    pub fn choices_of(&self, name: &str) -> Option<impl Iterator<Item = (usize, Choice)> + '_> {
+    /// The choices of an instance by its name, of each parameter that the table states.
+    pub fn choices_of(&self, name: &str) -> Option<impl Iterator<Item = StatedChoice> + '_> {
         let instance = &self.instances[*self.by_name.get(name)?];
-        Some(self.parameters.iter().copied().zip(instance.choices.iter().copied()))
+        let both = self.parameters.iter().zip(&instance.choices);
+        Some(both.map(|(parameter, choice)| StatedChoice { parameter: *parameter, choice: *choice }))
     }
 
     /// The table as an expression over the slots of a kernel: whether some instance has these values and serves these labels.

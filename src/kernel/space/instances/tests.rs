@@ -123,7 +123,10 @@ fn a_space_has_the_instances_that_serve_a_problem_with_every_value_of_what_is_fr
 fn an_instance_is_found_by_its_name_and_named_by_its_values() {
     let kernel = kernel("name\ttile\tfamily\twidth\na, 1\t8\t1\t2\nb\t16\t1\t2\n").unwrap();
     let table = kernel.instances.as_ref().unwrap();
-    assert_eq!(table.choices_of("a, 1").unwrap().collect::<Vec<_>>(), [(0, 1), (1, 0), (3, 1)]);
+    assert_eq!(
+        table.choices_of("a, 1").unwrap().map(|stated| (stated.parameter, stated.choice)).collect::<Vec<_>>(),
+        [(0, 1), (1, 0), (3, 1)]
+    );
     assert!(table.choices_of("c").is_none());
     assert_eq!(table.name_of(&kernel.config("family=1,tile=16,split=8,width=2").unwrap()), Some("b"));
     assert_eq!(table.name_of(&kernel.config("family=0,tile=16,split=8,width=2").unwrap()), None);

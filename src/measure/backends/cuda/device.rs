@@ -56,12 +56,21 @@ pub fn devices() -> Result<Vec<Found>> {
     (0..count()?).map(found).collect()
 }
 
-/// Newest version of CUDA that the driver supports, as major and minor.
-pub fn driver_version() -> (i32, i32) {
+/// A version of CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CudaVersion {
+    /// Major number.
+    pub major: i32,
+    /// Minor number.
+    pub minor: i32,
+}
+
+/// Newest version of CUDA that the driver supports.
+pub fn driver_version() -> CudaVersion {
     let mut version = 0;
     // SAFETY: writes one number; an error leaves it as it is
     unsafe { sys::cuDriverGetVersion(&mut version) };
-    (version / 1_000, version % 1_000 / 10)
+    CudaVersion { major: version / 1_000, minor: version % 1_000 / 10 }
 }
 
 /// Describes a device.

@@ -1,5 +1,6 @@
 //! NVIDIA's run-time compiler (NVRTC), opened at run time, with or without a GPU.
 
+use crate::backends::cuda::device::CudaVersion;
 use crate::backends::cuda::occupancy::ComputeUnit;
 use crate::compile::prelude;
 use crate::compile::reason::{missing, reason};
@@ -23,7 +24,7 @@ pub struct Nvrtc {
     target: String,
     /// Whether the device has a newer architecture, which takes PTX only.
     as_ptx: bool,
-    version: (i32, i32),
+    version: CudaVersion,
     /// Multiprocessor of the device.
     unit: Option<ComputeUnit>,
 }
@@ -97,14 +98,14 @@ impl Nvrtc {
             let known: Vec<String> = known.iter().map(|c| format!("sm_{c}")).collect();
             return Err(Error::Unavailable(format!(
                 "CUDA: NVRTC {}.{} does not compile for {architecture}, only for {} and newer",
-                version.0,
-                version.1,
+                version.major,
+                version.minor,
                 known.join(", ")
             )));
         };
         let as_ptx = capability != Some(newest);
         // machine code is for its own architecture alone, and may use what others lack: sm_90a has Hopper's warpgroup instructions
-        let has_own = !as_ptx && newest >= 90 && version.0 >= 12;
+        let has_own = !as_ptx && newest >= 90 && version.major >= 12;
         let target = format!("sm_{newest}{}", if has_own { "a" } else { "" });
         Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::of(architecture) })
     }
@@ -128,24 +129,24 @@ impl Nvrtc {
 }
 
 /// Version of the library, which has to be open.
-fn version() -> (i32, i32) {
-    let mut version = (0, 0);
+fn version() -> CudaVersion {
+    let mut version = CudaVersion { major: 0, minor: 0 };
     // SAFETY: the library is there; both arguments outlive the call
-    unsafe { sys::nvrtcVersion(&mut version.0, &mut version.1) };
+    unsafe { sys::nvrtcVersion(&mut version.major, &mut version.minor) };
     version
 }
 
 /// Why a driver of the given CUDA version takes no programs for an architecture; `None` where it does.
 ///
 /// Machine code is taken by every driver of the same major version (CUDA's minor version compatibility), PTX by none that is older.
-pub fn newer_than(driver: (i32, i32), architecture: &str) -> Option<String> {
+pub fn newer_than(driver: CudaVersion, architecture: &str) -> Option<String> {
     let compiler = Nvrtc::open(architecture).ok()?;
-    let (major, minor) = compiler.version;
-    let is_newer = if compiler.as_ptx { (major, minor) > driver } else { major > driver.0 };
+    let CudaVersion { major, minor } = compiler.version;
+    let is_newer = if compiler.as_ptx { compiler.version > driver } else { major > driver.major };
     is_newer.then(|| {
         format!(
             "NVRTC {major}.{minor} is newer than the driver, which is of CUDA {}.{}: update it, or name the folder of an older NVRTC in SEQTUNE_NVRTC",
-            driver.0, driver.1
+            driver.major, driver.minor
         )
     })
 }
@@ -169,7 +170,7 @@ impl Compiler for Nvrtc {
     fn identity(&self) -> String {
         // what fits is judged by the device's own multiprocessor
         let form = if self.as_ptx { format!("PTX {}", self.unit.canonical()) } else { "cubin".into() };
-        format!("NVRTC {}.{} {form} {}", self.version.0, self.version.1, self.options().join(" "))
+        format!("NVRTC {}.{} {form} {}", self.version.major, self.version.minor, self.options().join(" "))
     }
 
     fn compile(&self, job: &Job) -> Attempt<Binary> {

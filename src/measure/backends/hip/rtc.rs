@@ -38,6 +38,13 @@ type ErrorString = unsafe extern "C" fn(u32) -> *const c_char;
 /// process (three of ten runs on HIP 5.2). Processes do not disturb each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// What gives a text of a program.
+#[derive(Clone, Copy)]
+struct TextOf {
+    size: SizeOf,
+    fill: Fill,
+}
+
 /// Compiler hipRTC for one architecture.
 pub struct HipRtc {
     architecture: String,
@@ -46,8 +53,8 @@ pub struct HipRtc {
     compile: Compile,
     destroy: Destroy,
     error: ErrorString,
-    log: (SizeOf, Fill),
-    code: (SizeOf, Fill),
+    log: TextOf,
+    code: TextOf,
 }
 
 /// Architectures that the installed compiler supports.
@@ -101,26 +108,26 @@ impl HipRtc {
                 compile: find(library, "hiprtcCompileProgram").map_err(unavailable)?,
                 destroy: find(library, "hiprtcDestroyProgram").map_err(unavailable)?,
                 error: find(library, "hiprtcGetErrorString").map_err(unavailable)?,
-                log: (
-                    find(library, "hiprtcGetProgramLogSize").map_err(unavailable)?,
-                    find(library, "hiprtcGetProgramLog").map_err(unavailable)?,
-                ),
-                code: (
-                    find(library, "hiprtcGetCodeSize").map_err(unavailable)?,
-                    find(library, "hiprtcGetCode").map_err(unavailable)?,
-                ),
+                log: TextOf {
+                    size: find(library, "hiprtcGetProgramLogSize").map_err(unavailable)?,
+                    fill: find(library, "hiprtcGetProgramLog").map_err(unavailable)?,
+                },
+                code: TextOf {
+                    size: find(library, "hiprtcGetCodeSize").map_err(unavailable)?,
+                    fill: find(library, "hiprtcGetCode").map_err(unavailable)?,
+                },
             })
         }
     }
 
-    fn text(&self, program: Program, (size_of, fill): (SizeOf, Fill)) -> Vec<u8> {
+    fn text(&self, program: Program, of: TextOf) -> Vec<u8> {
         let mut size = 0;
         // SAFETY: the buffer has the length that the library asked for
         unsafe {
-            size_of(program, &mut size);
+            (of.size)(program, &mut size);
             let mut bytes = vec![0u8; size];
             if size > 0 {
-                fill(program, bytes.as_mut_ptr().cast());
+                (of.fill)(program, bytes.as_mut_ptr().cast());
             }
             bytes
         }

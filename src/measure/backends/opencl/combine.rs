@@ -37,7 +37,7 @@ pub fn combine(jobs: &[&Job]) -> Option<Combined> {
         if (job.source, job.entry) != (first.source, first.entry) {
             return None;
         }
-        let defined: BTreeSet<&String> = job.defines.iter().map(|(name, _)| name).chain(&names.macros).collect();
+        let defined: BTreeSet<&String> = job.defines.iter().map(|define| &define.name).chain(&names.macros).collect();
         let renamed: Vec<&String> = names.declared.iter().filter(|name| !defined.contains(name)).collect();
         if !renamed.iter().any(|name| *name == job.entry) {
             return None;
@@ -46,7 +46,7 @@ pub fn combine(jobs: &[&Job]) -> Option<Combined> {
         let changed: Vec<&String> = defined.into_iter().chain(renamed.iter().copied()).collect();
         let text = &mut combined.source;
         changed.iter().for_each(|name| *text += &format!("#pragma push_macro(\"{name}\")\n"));
-        job.defines.iter().for_each(|(name, value)| *text += &format!("#define {name} {value}\n"));
+        job.defines.iter().for_each(|define| *text += &define.line());
         renamed.iter().for_each(|name| *text += &format!("#define {name} {}\n", own(name)));
         *text += &format!("{}\n", job.source);
         changed.iter().for_each(|name| *text += &format!("#pragma pop_macro(\"{name}\")\n"));
@@ -107,8 +107,9 @@ fn is_name(token: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seqtune_kernel::Define;
 
-    fn job<'a>(source: &'a str, defines: &'a [(String, String)]) -> Job<'a> {
+    fn job<'a>(source: &'a str, defines: &'a [Define]) -> Job<'a> {
         Job { file: "k.cl", source, entry: "k", defines, group: vec![], dynamic_local_bytes: 0 }
     }
 
@@ -145,7 +146,7 @@ __kernel __attribute__((reqd_work_group_size(N, 1, 1))) void k(__global vec *h)
             assert!(combine(&[&job(&whole(text), &[]), &job(&whole(text), &[])]).is_none(), "{text}");
         }
         let text = whole("#pragma OPENCL EXTENSION cl_khr_fp16 : enable");
-        let defines = [[("N".to_string(), "1".to_string())], [("N".to_string(), "2".to_string())]];
+        let defines = [[Define::new("N", "1")], [Define::new("N", "2")]];
         let combined = combine(&[&job(&text, &defines[0]), &job(&text, &defines[1])]).unwrap();
         assert_eq!(combined.entries, ["k_of_config_0", "k_of_config_1"]);
         assert!(combine(&[&job(&text, &defines[0]), &job("__kernel void k() {}", &defines[1])]).is_none());

@@ -364,7 +364,7 @@ impl Executor for OpenCl {
 
 /// Kernel of a program of its own.
 fn alone(context: &Context, job: &Job, own_options: &str) -> Attempt<ClKernel> {
-    let definitions: String = job.defines.iter().map(|(name, value)| format!(" -D{name}={value}")).collect();
+    let definitions: String = job.defines.iter().map(|define| format!(" -D{}={}", define.name, define.value)).collect();
     let options = OPTIONS.to_string() + own_options + &definitions;
     let program = Program::create_and_build_from_source(context, job.source, &options)
         .map_err(|log| Invalidity::new(InvalidityKind::Compile, reason(&log)))?;
