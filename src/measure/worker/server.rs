@@ -26,22 +26,26 @@ struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Writes a line; exits where the parent no longer reads.
+    /// Tells an event; exits where it may be a result of files that were edited since.
     fn emit(&self, event: &Event) {
+        let is_result = match event {
+            Event::Step(Step::Finished(_)) | Event::Compiled(_) | Event::Checked { .. } | Event::Error { .. } => true,
+            Event::Step(Step::Begin(_)) | Event::Ready | Event::Loading | Event::End => false,
+            Event::Peaks(_) | Event::Library(_) | Event::Changed(_) => false,
+        };
+        if is_result && let Some(found) = self.watch.borrow_mut().change() {
+            self.write(&Event::Changed(found));
+            std::process::exit(0);
+        }
+        self.write(event);
+    }
+
+    /// Writes a line; exits where the parent no longer reads.
+    fn write(&self, event: &Event) {
         let line = serde_json::to_string(event).unwrap_or_default() + "\n";
         if (&self.output).write_all(line.as_bytes()).is_err() {
             std::process::exit(0);
         }
-    }
-
-    /// Writes a line that tells a result; exits where it may be that of files which were edited since.
-    fn emit_result(&self, event: &Event) {
-        let found = self.watch.borrow_mut().change();
-        if let Some(found) = found {
-            self.emit(&Event::Changed(found));
-            std::process::exit(0);
-        }
-        self.emit(event);
     }
 
     /// Opens the kernel, which has to be the one that the parent measures.
@@ -104,7 +108,7 @@ fn answer_all<S: Subject>(kernel: &Kernel, events: &Events, subject: Result<S>) 
             .and_then(|request| answer(kernel, &mut bench, events, request));
         match answer {
             Ok(()) => events.emit(&Event::End),
-            Err(e) => events.emit_result(&failure(&e)),
+            Err(e) => events.emit(&failure(&e)),
         }
     }
     Ok(())
@@ -131,7 +135,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
                 events.emit(&Event::Loading);
             }
             let fault = bench.subject.compile(&kernel.problem(&problem)?, &kernel.config(&config)?)?;
-            events.emit_result(&Event::Compiled(fault));
+            events.emit(&Event::Compiled(fault));
             if bench.subject.is_poisoned() {
                 // by a first launch: what is built after it would fail too
                 std::process::exit(0);
@@ -159,7 +163,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             for (index, config) in configs.iter().enumerate() {
                 events.emit(&Event::Step(Step::Begin(Contender::Config(index))));
                 let fault = bench.confirm(config)?;
-                events.emit_result(&Event::Checked { index, fault });
+                events.emit(&Event::Checked { index, fault });
                 if bench.subject.is_poisoned() {
                     std::process::exit(0);
                 }
@@ -171,10 +175,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             events.emit(&Event::Loading);
             bench.subject.load(&problem, SEED)?;
             let batch = Batch { problem: &problem, configs: &configs, library, best_us };
-            bench.measure(&batch, &policy, &mut |step| match step {
-                Step::Begin(_) => events.emit(&Event::Step(step)),
-                Step::Finished(_) => events.emit_result(&Event::Step(step)),
-            })?;
+            bench.measure(&batch, &policy, &mut |step| events.emit(&Event::Step(step)))?;
             if bench.subject.is_poisoned() {
                 // the parent starts another process for the rest
                 std::process::exit(0);
