@@ -4,6 +4,7 @@
 
 use super::{golden, is_update, root, seqtune};
 use seqtune_kernel::Kernel;
+use seqtune_kernel::canonical::VERSION;
 use seqtune_predict::Model;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -62,7 +63,7 @@ fn plan(words: &str) -> String {
 
 #[test]
 fn digests_of_all_that_is_shipped_are_what_they_were() {
-    let mut found = HEAD.to_string();
+    let mut found = format!("{HEAD}encoding {VERSION}\n");
     let mut shipped = Kernel::shipped();
     shipped.sort();
     shipped.iter().for_each(|name| found += &identities(name));

@@ -46,9 +46,9 @@ fn a_kernel_that_is_edited_while_it_is_measured_ends_the_sweep() {
     let (place, path) = (own.display().to_string(), folder.path().join("sweep.jsonl"));
     let output = path.to_str().unwrap();
     let source = own.join("transpose.cl");
-    // each config measures for some 0.1 s; one in eleven ends its worker
-    let args =
-        ["sweep", &place, "--device", "fake", "-o", output, "--sample", "100", "--problems", "rows=300,columns=300"];
+    // each config measures for some 0.1 s; one in eleven ends its worker, or hangs
+    let words = ["sweep", &place, "--device", "fake", "--sample", "100", "--timeout", "2s", "-o", output];
+    let args = [&words[..], &["--problems", "rows=300,columns=300"]].concat();
     let mut sweep = seqtune(&args);
     let child =
         sweep.env("SEQTUNE_FAKE", "faults,slow=20").stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
