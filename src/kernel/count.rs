@@ -12,6 +12,15 @@ pub fn counted(number: usize, noun: &str) -> String {
     }
 }
 
+/// A size in bytes as people write it, such as `1.5 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{bytes} bytes"),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::counted;

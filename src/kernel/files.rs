@@ -3,6 +3,7 @@
 //! A path from outside may name a pipe that nobody writes, a device without an end, or a file larger than memory. What is
 //! read is opened without waiting, looked at, and refused where it is no regular file or too large.
 
+use crate::count::size;
 use crate::error::{Error, Result, input, io};
 use crate::limits::{FileLimit, LINE};
 use bincode::Decode;
@@ -33,15 +34,6 @@ fn open(path: &Path) -> Result<(File, Metadata)> {
     match meta.is_dir() {
         true => Err(io(path)(ErrorKind::IsADirectory.into())),
         false => Ok((file, meta)),
-    }
-}
-
-/// A size in bytes as people write it, such as `1.5 MB`.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{bytes} bytes"),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }
 

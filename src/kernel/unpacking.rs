@@ -1,7 +1,7 @@
 //! Unpacking within a limit: a file of a few bytes may stand for more than memory holds.
 
+use crate::count::size;
 use crate::error::{Result, input};
-use crate::files::size;
 use crate::limits::{FileLimit, UNPACKED_BYTES, UNPACKED_MOST, UNPACKED_TIMES};
 use std::cell::Cell;
 use std::io::{Read, Seek, SeekFrom};

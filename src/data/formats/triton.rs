@@ -114,7 +114,7 @@ pub fn import(kernel: &Kernel, files: &[OpenedText], ask: Options) -> Result<Imp
         let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
         found.check_types(place, names.len(), &key)?;
         found.imported.first_key.get_or_insert_with(|| key_as_read(&key, &pairs, names.len()));
-        found.add(Source { at, place }, &pairs, &file.rows);
+        found.add(at, place, &pairs, &file.rows);
         if file.is_cut {
             found.imported.rows += 1;
             found.imported.bad.add(CUT, &format!("{place}, config {}", file.rows.len() + 1));
@@ -268,14 +268,6 @@ struct Timed {
     file: usize,
 }
 
-/// Where a row stands.
-#[derive(Clone, Copy)]
-struct Source<'p> {
-    /// Number of the file.
-    at: usize,
-    place: &'p str,
-}
-
 /// What becomes of the rows of all files.
 struct Collector<'a> {
     kernel: &'a Kernel,
@@ -332,9 +324,8 @@ impl Collector<'_> {
         Ok(own.chain(set).map(|(name, text)| (name, Value::String(text))).collect())
     }
 
-    /// Adds the rows of a file.
-    fn add(&mut self, source: Source, pairs: &Map<String, Value>, timings: &[Value]) {
-        let Source { at, place } = source;
+    /// Adds the rows of a file, which is the `at`th.
+    fn add(&mut self, at: usize, place: &str, pairs: &Map<String, Value>, timings: &[Value]) {
         self.imported.rows += timings.len();
         let problem = match self.kernel.problem(&Value::Object(pairs.clone()).to_string()) {
             Ok(problem) => problem,
@@ -348,12 +339,7 @@ impl Collector<'_> {
             match read() {
                 Ok((config, samples)) => match space.broken(&config) {
                     Some(rule) => *self.imported.left_out.entry(rule.to_string()).or_insert(0) += 1,
-                    None => self.book(
-                        &shown,
-                        self.kernel.show_config(&config).into(),
-                        samples,
-                        Source { at, place: &place },
-                    ),
+                    None => self.book(&shown, self.kernel.show_config(&config).into(), samples, at, &place),
                 },
                 Err(Fault::Unsaid(reason)) => self.imported.unsaid.add(&reason, &place),
                 Err(Fault::Bad(reason)) => self.imported.bad.add(&reason, &place),
@@ -362,8 +348,7 @@ impl Collector<'_> {
     }
 
     /// Books the samples of a config, `None` where it failed. A file that has the config twice has two programs that are one to the kernel.
-    fn book(&mut self, problem: &Arc<str>, config: Arc<str>, samples: Option<Vec<f32>>, source: Source) {
-        let Source { at: file, place } = source;
+    fn book(&mut self, problem: &Arc<str>, config: Arc<str>, samples: Option<Vec<f32>>, file: usize, place: &str) {
         let samples = samples.unwrap_or_default();
         let at = *self.places.entry((problem.clone(), config.clone())).or_insert(self.times.len());
         let Some(known) = self.times.get_mut(at) else {

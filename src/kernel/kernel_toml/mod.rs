@@ -7,6 +7,7 @@ pub(crate) mod include;
 pub(crate) mod load;
 pub(crate) mod names;
 pub(crate) mod run_spec;
+pub(crate) mod source;
 pub mod spec;
 pub(crate) mod template;
 pub(crate) mod version;
