@@ -42,7 +42,7 @@ def gemm(m, n, k):
     arguments = [numpy.int32(m), numpy.int32(n), numpy.int32(k), numpy.float32(1), numpy.float32(0)]
     arguments += [a, b, numpy.zeros((m, n), numpy.float32)]
     tiles = lambda p: (-(-m // p["MWG"]) * -(-n // p["NWG"]), 1)
-    strategy = Strategy(model, kernel, problem=problem, top=5, then="genetic_algorithm")
+    strategy = Strategy(model, kernel, device="epyc", problem=problem, top=5, then="genetic_algorithm")
     results, environment = tune_kernel(
         "gemm", kernel.files["gemm.cl"], tiles, arguments, tune_params, grid_div_x=[], grid_div_y=[],
         block_size_names=["NDIM", "MDIM"], restrictions=legal, answer=[None] * 7 + [a @ b], atol=1e-2, lang="OpenCL",

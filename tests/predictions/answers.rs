@@ -188,3 +188,42 @@ fn a_cover_is_refused_wherever_a_sample_of_the_space_was_learned_from() {
         assert!(err.contains("a sample of its space") && err.contains("--top"), "{err}");
     }
 }
+
+#[test]
+fn an_answer_names_the_digest_of_its_model_and_another_model_is_refused() {
+    let ask = |model: &str, digest: &str| {
+        run(&[
+            "predict",
+            model,
+            "M=64,N=64,K=64",
+            "--device",
+            "epyc",
+            "--quality",
+            "fast",
+            "--json",
+            "--expect",
+            digest,
+        ])
+    };
+    let (_, err, code) = ask("models/gemm-cpu", "0123456789abcdef");
+    assert!(code == 2 && err.lines().count() == 1 && err.contains("--expect: the model's digest is "), "{code} {err}");
+    let digest = err.split("digest is ").nth(1).unwrap()[..16].to_string();
+    let (out, err, code) = ask("models/gemm-cpu", &digest);
+    assert_eq!(code, 0, "{err}");
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["model"], *digest);
+    assert_eq!(answer["seqtune"], env!("CARGO_PKG_VERSION"));
+    // the other form of it has other weights, and answers otherwise
+    let other = run(&[
+        "predict",
+        "models/gemm-cpu",
+        "M=64,N=64,K=64",
+        "--device",
+        "epyc",
+        "--quality",
+        "best",
+        "--expect",
+        &digest,
+    ]);
+    assert_eq!(other.2, 2, "{}", other.1);
+}

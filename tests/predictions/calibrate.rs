@@ -27,7 +27,10 @@ fn problems_of_a_new_device_change_what_is_said_there_and_nothing_else() {
         .unwrap();
     let ask = |device: &[&str], quality: &str| {
         let words = ["predict", &model, "gemm", "M=300,N=200,K=100", "--json", "--top", "3", "--quality", quality];
-        run(&[&words, device].concat()).0
+        let mut answer: serde_json::Value = serde_json::from_str(&run(&[&words, device].concat()).0).unwrap();
+        // the file has changed, and so has its digest
+        answer.as_object_mut().unwrap().remove("model").unwrap();
+        answer.to_string()
     };
     let before =
         ["fast", "best"].map(|quality| (ask(&["--device", "epyc"], quality), ask(&["--device", &new], quality)));

@@ -67,21 +67,31 @@ impl Named {
     }
 }
 
-/// Constraints use NaN and infinity, and `-ffast-math` lets a compiler assume that neither occurs.
+/// Constraints use NaN and infinity, and `-ffast-math` lets a compiler assume that neither occurs. 32-bit x86 computes with 80 bits, where `floor(0.7 * 10)`
+/// is 6, unless it is told to use SSE2.
 const EXACT: &str = "
-// Answers are the same under -ffast-math and /fp:fast.
+// Answers are the same under -ffast-math and /fp:fast, and with -m32 (which needs SSE2).
 #if defined(__clang__)
 #pragma float_control(push)
 #pragma float_control(precise, on)
+#if (defined(__i386__) || defined(__x86_64__)) && !defined(__SSE2_MATH__)
+#pragma clang attribute push(__attribute__((target(\"sse2\"))), apply_to = function)
+#endif
 #elif defined(_MSC_VER)
 #pragma float_control(precise, on, push)
 #elif defined(__GNUC__) && !defined(__CUDACC__)
 #pragma GCC push_options
 #pragma GCC optimize(\"no-fast-math\")
+#if (defined(__i386__) || defined(__x86_64__)) && (!defined(__SSE2_MATH__) || __FLT_EVAL_METHOD__ < 0)
+#pragma GCC target(\"sse2,fpmath=sse\")
+#endif
 #endif
 ";
 
 const END_OF_EXACT: &str = "
+#if defined(__clang__) && (defined(__i386__) || defined(__x86_64__)) && !defined(__SSE2_MATH__)
+#pragma clang attribute pop
+#endif
 #if defined(__clang__) || defined(_MSC_VER)
 #pragma float_control(pop)
 #elif defined(__GNUC__) && !defined(__CUDACC__)
