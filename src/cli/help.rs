@@ -49,7 +49,8 @@ mod tests {
             command.get_subcommands().filter(|v| !v.is_hide_set()).map(|v| v.get_name()).collect();
         assert!(verbs.len() <= 16, "{verbs:?}");
         let mut sorted = shown.clone();
-        (sorted.sort_unstable(), verbs.sort_unstable());
+        sorted.sort_unstable();
+        verbs.sort_unstable();
         assert_eq!(sorted, verbs);
         let help = command.clone().render_help().to_string();
         for verb in verbs {

@@ -98,7 +98,7 @@ pub fn modern(words: &[OsString]) -> Option<Modern> {
         "evaluate" => {
             let has_paths = rest.iter().any(|word| !word.as_encoded_bytes().starts_with(b"-"));
             let is_modern = rest.first().and_then(|word| word.to_str()).is_some_and(|word| EVALUATIONS.contains(&word))
-                && !rest.get(1).is_some_and(|word| is_dataset(word));
+                && !rest.get(1).is_some_and(is_dataset);
             let form = FORMS.iter().find(fits).unwrap_or(&EVALUATION);
             (has_paths && !is_modern).then(|| form.modern(words, at))
         }

@@ -161,6 +161,24 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     assert_eq!(report.sureness.unwrap().unsure, 1.0);
 }
 
+/// Runs the program with a device that takes its time.
+fn slow_fake(args: &[&str]) -> (String, String, i32) {
+    crate::common::text(crate::common::seqtune(args).env("SEQTUNE_FAKE", "slow=1").output().unwrap())
+}
+
+/// Another device is not answered by measurements; of what is unsure the nearest measured config is told.
+fn assert_predicted_with_doubt(model: &str, toy: &str, sweep: &str) {
+    let (_, err, code) = run(&["predict", model, toy, "M=700", "--device", "H200", "--fallback", sweep]);
+    assert!(code == 2 && err.contains("measured on fake, and H200 is asked about"), "{err}");
+    let (out, err, code) = slow_fake(&["predict", model, toy, "M=700", "--device", "fake", "--fallback", sweep]);
+    assert!(code == 0 && out.contains("unsure: measure the first few") && out.contains("nearest  "), "{out}{err}");
+    let (out, _, code) = run(&["predict", model, toy, "M=700", "--device", "H200", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(code == 0 && answer["unsure"] == true && answer["predictions"][0]["predicted_joules"].is_null(), "{out}");
+    let (_, err, code) = run(&["predict", model, toy, "M=700", "--pareto"]);
+    assert!(code == 2 && err.contains("its data had no energy"), "{err}");
+}
+
 #[test]
 fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_doubt() {
     let kernel = toy();
@@ -169,12 +187,9 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let toy = crate::common::write_toy(&folder.path().join("toy"));
     fit(&kernel, &folder.path().join("model"));
     let (model, sweep, learned, refined) = (path("model"), path("sweep.jsonl"), path("learned.jsonl"), path("refined"));
-    let fake = |args: &[&str]| {
-        crate::common::text(crate::common::seqtune(args).env("SEQTUNE_FAKE", "slow=1").output().unwrap())
-    };
     let guided =
         ["sweep", &toy, "--problems", "M=50", "M=700", "--device", "fake", "--guided", &model, "--sample", "4"];
-    let (out, err, code) = fake(&[&guided[..], &["-o", &sweep]].concat());
+    let (out, err, code) = slow_fake(&[&guided[..], &["-o", &sweep]].concat());
     assert!(code == 0 && out.contains("measured now"), "{out}{err}");
     assert!(err.contains("never saw"), "{err}");
     let swept = Dataset::load(Path::new(&sweep)).unwrap();
@@ -182,16 +197,16 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
         swept.records.len() <= 10
             && swept.records.iter().any(|r| *r.config == *kernel.show_config(&kernel.default_config()))
     );
-    let (_, err, code) = fake(&[&guided[..], &["--objective", "energy", "-o", &path("energy.jsonl")]].concat());
+    let (_, err, code) = slow_fake(&[&guided[..], &["--objective", "energy", "-o", &path("energy.jsonl")]].concat());
     assert!(code == 2 && err.contains("was not trained for energy"), "{err}");
 
     let validate = ["validate", &model, &toy, "M=50", "M=700", "--device", "fake", "--top", "3", "--record", &learned];
-    let (out, err, code) = fake(&validate);
+    let (out, err, code) = slow_fake(&validate);
     assert_eq!(code, 0, "{out}{err}");
     let measured = Dataset::load(Path::new(&learned)).unwrap();
     assert!(measured.records.len() >= 6);
     assert!(measured.records.iter().all(|r| matches!(r.outcome, Outcome::Measured(_))));
-    let (out, err, code) = fake(&[&validate[..7], &["--budget", "0.01s", "--json"]].concat());
+    let (out, err, code) = slow_fake(&[&validate[..7], &["--budget", "0.01s", "--json"]].concat());
     assert!(code == 0 && err.contains("the budget is spent at 1 of 2 problems"), "{out}{err}");
     assert_eq!(out.lines().count(), 1, "{out}");
     let refusing = |more: &[&str]| {
@@ -201,22 +216,8 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
     let (out, err, code) = refusing(&[]);
     assert!(code == 0 && out.lines().count() == 1 && out.contains("M=50"), "{out}{err}");
     assert!(err.contains("M=700 could not be measured: the reference of kernel toy: refused"), "{err}");
-    let train = [
-        "train",
-        &sweep,
-        &learned,
-        "--kernel",
-        &toy,
-        "--fine-tune",
-        &model,
-        "--test",
-        "0",
-        "--epochs",
-        "1",
-        "-o",
-        &refined,
-    ];
-    let (out, err, code) = run(&train);
+    let train = ["train", &sweep, &learned, "--kernel", &toy, "--fine-tune", &model];
+    let (out, err, code) = run(&[&train[..], &["--test", "0", "--epochs", "1", "-o", &refined]].concat());
     assert!(code == 0 && out.contains("weights"), "{out}{err}");
     // what it learned before is named beside what it learned since, and is never judged as unseen
     let data = |folder: &str| Model::load(Path::new(folder)).unwrap().meta.data;
@@ -228,16 +229,7 @@ fn a_sweep_is_guided_and_its_problems_are_validated_learned_and_predicted_with_d
             run(&[&["train", &sweep, "--kernel", &toy, "--fine-tune", &model, "-o", &path("x")], &other[..]].concat());
         assert!(code == 2 && err.contains("would be judged as held out"), "{err}");
     }
-
-    let (_, err, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--fallback", &sweep]);
-    assert!(code == 2 && err.contains("measured on fake, and H200 is asked about"), "{err}");
-    let (out, err, code) = fake(&["predict", &model, &toy, "M=700", "--device", "fake", "--fallback", &sweep]);
-    assert!(code == 0 && out.contains("unsure: measure the first few") && out.contains("nearest  "), "{out}{err}");
-    let (out, _, code) = run(&["predict", &model, &toy, "M=700", "--device", "H200", "--json"]);
-    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
-    assert!(code == 0 && answer["unsure"] == true && answer["predictions"][0]["predicted_joules"].is_null(), "{out}");
-    let (_, err, code) = run(&["predict", &model, &toy, "M=700", "--pareto"]);
-    assert!(code == 2 && err.contains("its data had no energy"), "{err}");
+    assert_predicted_with_doubt(&model, &toy, &sweep);
 }
 
 #[test]

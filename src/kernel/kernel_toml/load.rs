@@ -193,6 +193,15 @@ fn defined(mut base: BTreeMap<String, String>, own: BTreeMap<String, String>) ->
     Ok(base)
 }
 
+/// Features of a kernel of so many parameters.
+fn features(names: &Names, parameters: usize, specs: impl Iterator<Item = FeatureSpec>) -> Result<Vec<Feature>> {
+    let feature = |spec: FeatureSpec| {
+        let expr = names.expr(&spec.expr)?;
+        Ok(Feature { known_after: decided_after(&expr, parameters), name: spec.name, group: spec.group, expr })
+    };
+    specs.map(feature).collect()
+}
+
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
     check(&spec, &base)?;
     let define = defined(base.define.clone(), spec.define.clone())?;
@@ -202,10 +211,6 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
     let Some(work) = spec.work.or(base.work).or(unstated) else { return input("there is no [work] table") };
     let parameters = spec.parameter.into_iter().map(parameter).collect::<Vec<_>>();
     let names = Names::new(&parameters, &fields, &define)?;
-    let feature = |f: FeatureSpec| {
-        let expr = names.expr(&f.expr)?;
-        Ok(Feature { known_after: decided_after(&expr, parameters.len()), name: f.name, group: f.group, expr })
-    };
     let programs = ProgramSpecs {
         program: spec.program,
         reference: spec.reference,
@@ -243,7 +248,7 @@ fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, plac
         rules: load_constraints(&names, base.rule.into_iter().chain(spec.rule).collect())?,
         constraints,
         instances: instances.map(|(instances, _)| instances),
-        features: base.feature.into_iter().chain(spec.feature).map(feature).collect::<Result<_>>()?,
+        features: features(&names, parameters.len(), base.feature.into_iter().chain(spec.feature))?,
         profiles: spec.profiles,
         shape: names.exprs(if spec.shape.is_empty() { base.shape } else { spec.shape })?,
         flops: names.of_problem(&work.flops, "flops")?,
