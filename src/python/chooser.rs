@@ -5,14 +5,13 @@ use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
 use crate::model::Model;
-use crate::numbers::{Real, Text, Whole};
+use crate::numbers::{Place, Real, Text, Whole};
 use crate::prediction::Names;
 use crate::problems::problem_of;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use seqtune_choose::{Goal, MOST_CONFIGS as MOST, Measured, Options};
 use seqtune_predict::Objective;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A config that was chosen for a call.
@@ -64,7 +63,7 @@ impl Choices {
         kernel: &Kernel,
         device: &Device,
         top: Whole,
-        memory: Option<PathBuf>,
+        memory: Option<Place>,
         driver: Text,
         setup_us: Real,
         tolerance: Real,
@@ -73,6 +72,7 @@ impl Choices {
         let (kernel, device) = (kernel.0.clone(), device.0.clone());
         let top = top.count("top", MOST).or_raise(py)?;
         let (driver, setup_us, tolerance) = (driver.0, setup_us.0, tolerance.0);
+        let memory = memory.map(|memory| memory.0);
         let options = Options { top, memory, driver, setup_us, tolerance, ..Options::default() };
         let open = || seqtune_choose::Chooser::of_model(&kernel, &model, &device, options);
         let chooser = py.detach(open).or_raise(py)?;

@@ -1,7 +1,7 @@
 //! Configs between Python's dicts and the engine's indices.
 
 use crate::errors::OrRaise;
-use crate::numbers::{shown, text_of};
+use crate::numbers::{outside, shown, text_of};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -84,7 +84,7 @@ pub fn values_of(kernel: &Kernel, config: &Config) -> Box<[i64]> {
 pub fn prefix_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Vec<Choice>> {
     let py = given.py();
     let values: Vec<Bound<'_, PyAny>> = match given.cast::<PyDict>() {
-        Err(_) => given.try_iter()?.collect::<PyResult<_>>()?,
+        Err(_) => given.try_iter().and_then(Iterator::collect).map_err(|e| outside(py, e))?,
         Ok(pairs) => {
             let named = kernel.parameters.iter().map_while(|p| pairs.get_item(&p.name).transpose());
             let values = named.collect::<PyResult<Vec<_>>>()?;

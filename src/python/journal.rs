@@ -4,7 +4,7 @@ use crate::configs::config_of;
 use crate::device::Device;
 use crate::errors::OrRaise;
 use crate::kernel::Kernel;
-use crate::numbers::{Real, Seed, Text};
+use crate::numbers::{Place, Real, Seed, Text};
 use crate::problems::problem_of;
 use pyo3::prelude::*;
 use seqtune_data::recipe::Provenance;
@@ -12,7 +12,6 @@ use seqtune_data::{Header, InvalidityKind, Measurement, Outcome, Record};
 use seqtune_kernel::error::input;
 use seqtune_predict::Error;
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A journal open for appending.
@@ -68,11 +67,11 @@ impl Journal {
 impl Journal {
     /// Opens or begins the journal at `path`; `origin` is its seed, the tool that measures and the command.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, kernel: &Kernel, device: &Device, origin: Origin) -> PyResult<Journal> {
+    fn new(py: Python<'_>, path: Place, kernel: &Kernel, device: &Device, origin: Origin) -> PyResult<Journal> {
         let (seed, tool, command) = origin;
         let provenance = Provenance::Imported { tool: tool.0, files: Vec::new() };
         let header = Header::new(&kernel.0, &device.0, seed.0, provenance, command.0);
-        let journal = py.detach(|| seqtune_data::Journal::open(&path, header)).or_raise(py)?;
+        let journal = py.detach(|| seqtune_data::Journal::open(&path.0, header)).or_raise(py)?;
         let record = |r: &Record| (r.problem.to_string(), r.config.to_string());
         let tried = journal.dataset.records.iter().map(record).collect();
         Ok(Journal { kernel: kernel.clone(), open: Mutex::new(Some(Open { journal, tried })) })

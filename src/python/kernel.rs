@@ -2,13 +2,13 @@
 
 use crate::configs;
 use crate::errors::OrRaise;
+use crate::numbers::{Place, Text, Texts};
 use crate::problems::{dict_of, problem_of};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use seqtune_kernel::Constraint;
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// A kernel with its tuning space: `Kernel("gemm")` by name, `Kernel("./mykernel")` by its folder.
 ///
@@ -26,22 +26,23 @@ fn reasons(constraints: &[Constraint]) -> Vec<(&str, &str)> {
 #[pymethods]
 impl Kernel {
     #[new]
-    fn new(py: Python<'_>, name_or_folder: PathBuf) -> PyResult<Kernel> {
-        let name = name_or_folder.display().to_string();
+    fn new(py: Python<'_>, name_or_folder: Place) -> PyResult<Kernel> {
+        let name = name_or_folder.0.display().to_string();
         py.detach(|| seqtune_predict::Kernel::open(&name)).map(Kernel).or_raise(py)
     }
 
     /// A kernel from the text of its `kernel.toml`; sources that it names are given by their file names.
     #[staticmethod]
-    #[pyo3(signature = (text, sources = BTreeMap::new()))]
-    fn from_toml(py: Python<'_>, text: String, sources: BTreeMap<String, String>) -> PyResult<Kernel> {
-        Kernel::from_files(py, sources.into_iter().chain([("kernel.toml".into(), text)]).collect(), "kernel.toml")
+    #[pyo3(signature = (text, sources = Texts(BTreeMap::new())))]
+    fn from_toml(py: Python<'_>, text: Text, sources: Texts) -> PyResult<Kernel> {
+        let files = sources.0.into_iter().chain([("kernel.toml".into(), text.0)]).collect();
+        seqtune_predict::Kernel::from_files(files, "kernel.toml").map(Kernel).or_raise(py)
     }
 
     /// A kernel from the texts of all files of its folder; `place` stands before sentences about them.
     #[staticmethod]
-    fn from_files(py: Python<'_>, files: BTreeMap<String, String>, place: &str) -> PyResult<Kernel> {
-        seqtune_predict::Kernel::from_files(files, place).map(Kernel).or_raise(py)
+    fn from_files(py: Python<'_>, files: Texts, place: Text) -> PyResult<Kernel> {
+        seqtune_predict::Kernel::from_files(files.0, &place.0).map(Kernel).or_raise(py)
     }
 
     /// Names of the kernels that ship with the package.

@@ -2,7 +2,7 @@
 
 use crate::device::{Device, refuse_live};
 use crate::errors::OrRaise;
-use crate::numbers::Text;
+use crate::numbers::{Place, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqtune_kernel::error::quoted;
@@ -10,7 +10,6 @@ use seqtune_kernel::files::read;
 use seqtune_kernel::limits;
 use seqtune_predict::{Error, Quality, Result, device_for};
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The model of a matrix product on CPUs that ships with the package, whole and distilled.
@@ -48,10 +47,10 @@ fn quality_of(name: &str) -> Result<Quality> {
 impl Model {
     #[new]
     #[pyo3(signature = (path, kernel = None, quality = Text("auto".into())), text_signature = "(path, kernel=None, quality='auto')")]
-    fn new(py: Python<'_>, path: PathBuf, kernel: Option<Text>, quality: Text) -> PyResult<Model> {
+    fn new(py: Python<'_>, path: Place, kernel: Option<Text>, quality: Text) -> PyResult<Model> {
         let load = || {
             let file = seqtune_predict::Model::file_for(
-                &path,
+                &path.0,
                 kernel.as_ref().map(|kernel| kernel.0.as_str()),
                 quality_of(&quality.0)?,
             )?;
@@ -104,7 +103,8 @@ impl Model {
     /// The device that it is asked about: the one of this name that it was trained on or that is described, or the one that it was trained on;
     /// of several the one that is live on this machine.
     #[pyo3(signature = (name = None))]
-    fn device(&self, py: Python<'_>, name: Option<String>) -> PyResult<Device> {
+    fn device(&self, py: Python<'_>, name: Option<Text>) -> PyResult<Device> {
+        let name = name.map(|name| name.0);
         let find = || {
             refuse_live(name.as_deref().unwrap_or_default())?;
             device_for(&self.inner.meta.devices, name.as_deref(), seqtune_devices::live::among).map(Device)

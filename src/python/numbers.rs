@@ -1,11 +1,14 @@
-//! Numbers and texts from Python, of any size: what a machine's number does not hold is wrong input and no `OverflowError`.
+//! Numbers, texts and paths from Python, of any size and of any class: what a machine's number does not hold is wrong input and no
+//! `OverflowError`, and so is a value whose own methods raise.
 
 use crate::errors::raised;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use seqtune_kernel::error::quoted;
 use seqtune_predict::Error;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What stands for a value whose text raises, as that of a number of more than 4,300 digits.
 const UNSAID: &str = "a value without a text";
@@ -14,6 +17,42 @@ const UNSAID: &str = "a value without a text";
 pub fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.str().and_then(|text| Ok(text.to_str()?.to_string()));
     quoted(&text.unwrap_or_else(|_| UNSAID.into()))
+}
+
+/// An exception that reading a value raised: that of a wrong type as it is, and one of the value's own as wrong input.
+pub fn outside(py: Python<'_>, error: PyErr) -> PyErr {
+    let own = py.import("seqtune.errors").and_then(|errors| errors.getattr("Error"));
+    match error.is_instance_of::<PyTypeError>(py) || own.is_ok_and(|own| error.is_instance(py, &own)) {
+        true => error,
+        false => raised(py, &Error::Input(format!("a value cannot be read: it raises {error}"))),
+    }
+}
+
+/// A path, without control characters.
+#[derive(Clone)]
+pub struct Place(pub PathBuf);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Place> {
+        let path = given.extract::<PathBuf>().map_err(|e| outside(given.py(), e))?;
+        match path.display().to_string().contains(char::is_control) {
+            true => Err(raised(given.py(), &Error::Input(format!("a path has control characters: {}", shown(&given))))),
+            false => Ok(Place(path)),
+        }
+    }
+}
+
+/// Texts of files by their names.
+pub struct Texts(pub BTreeMap<String, String>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Texts {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Texts> {
+        given.extract().map(Texts).map_err(|e| outside(given.py(), e))
+    }
 }
 
 /// A whole number; one beyond 64 bits is the last of its side, which every range refuses.
@@ -29,7 +68,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
             Err(e) if e.is_instance_of::<PyOverflowError>(given.py()) => {
                 Ok(Whole(if given.gt(0)? { i64::MAX } else { i64::MIN }))
             }
-            Err(e) => Err(e),
+            Err(e) => Err(outside(given.py(), e)),
         }
     }
 }
@@ -60,7 +99,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Seed {
                 let sentence = format!("seed={} is not a whole number from 0 to 2^64 - 1", shown(&given));
                 raised(given.py(), &Error::Input(sentence))
             }
-            false => e,
+            false => outside(given.py(), e),
         })
     }
 }
@@ -78,7 +117,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Real {
             Err(e) if e.is_instance_of::<PyOverflowError>(given.py()) => {
                 Ok(Real(if given.gt(0)? { f64::INFINITY } else { f64::NEG_INFINITY }))
             }
-            Err(e) => Err(e),
+            Err(e) => Err(outside(given.py(), e)),
         }
     }
 }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from seqtune._seqtune import Choices, Device, Kernel, Model, Pick
 from seqtune.predictor import device_of, kernel_of
-from seqtune.problems import Problem
+from seqtune.problems import Problem, plain
 
 
 class ConfigStanding(NamedTuple):
@@ -32,10 +32,6 @@ class Standing(NamedTuple):
     settled: int | None
     calls: int
     regret_bound: float
-
-
-def _asked(problem: Problem) -> str | dict[str, Any]:
-    return problem if isinstance(problem, str) else dict(problem)
 
 
 class Chooser:
@@ -81,7 +77,7 @@ class Chooser:
 
     def pick(self, problem: Problem) -> Pick:
         """The config for a call: ``pick.config``, and ``pick.settled``. The first call of a problem asks the model."""
-        return self._choices.pick(_asked(problem))
+        return self._choices.pick(plain(problem))
 
     def report(self, pick: Pick, time_us: float, joules: float | None = None) -> None:
         """Learns what the call of a pick took: microseconds, and joules where they are known."""
@@ -104,7 +100,7 @@ class Chooser:
 
     def settled(self, problem: Problem) -> dict[str, int] | None:
         """The config that a problem has settled on, if it has."""
-        return self._choices.settled(_asked(problem))
+        return self._choices.settled(plain(problem))
 
     def standing(self, problem: Problem) -> Standing | None:
         """What is known of a problem; ``None`` before its first call.
@@ -115,7 +111,7 @@ class Chooser:
         >>> len(chooser.standing("M=64,N=64,K=64").configs)
         3
         """
-        found = self._choices.standing(_asked(problem))
+        found = self._choices.standing(plain(problem))
         if found is None:
             return None
         settled, calls, bound, configs = found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from seqtune._seqtune import Device, Engine, Kernel, Model, Prediction
 from seqtune.errors import InputError, UnseenDeviceWarning
-from seqtune.problems import Problem, Problems, columns_of, is_single, rows_of
+from seqtune.problems import Problem, Problems, columns_of, config_of, is_single, plain, rows_of
 
 if TYPE_CHECKING:
     import pandas
@@ -114,8 +114,7 @@ class Predictor:
         """
         ask = (top, width, objective, threads)
         if is_single(problems):
-            single = problems if isinstance(problems, str) else dict(problems)
-            return self._engine.predict([single], ask)[0]
+            return self._engine.predict([plain(problems)], ask)[0]
         columns = columns_of(self.kernel, problems)
         if columns is not None:
             return self._engine.predict_columns(columns, ask)
@@ -134,7 +133,7 @@ class Predictor:
         ...
         seqtune.errors.InputError: gemm: the model learned from a sample of its space, ...
         """
-        single = problem if isinstance(problem, str) else dict(problem)
+        single = plain(problem)
         return self._engine.cover(single, share, (1, 20, objective, 1))
 
     def shown(self, objective: str = "time") -> dict[str, Any] | None:
@@ -157,7 +156,7 @@ class Predictor:
         >>> seqtune.Predictor(seqtune.shipped("gemm-cpu"), device="epyc").part("M=64,N=64,K=64") in ("train", "validation", "test")
         True
         """
-        return self._engine.part(problem if isinstance(problem, str) else dict(problem))
+        return self._engine.part(plain(problem))
 
     def predict_among(
         self, problem: Problem, configs: Iterable[Mapping[str, int]], top: int = 5, objective: str = "time"
@@ -170,8 +169,8 @@ class Predictor:
         >>> all(p.config in drawn for p in predictor.predict_among("M=64,N=64,K=64", drawn, top=3))
         True
         """
-        given = [dict(config) for config in configs]
-        single = problem if isinstance(problem, str) else dict(problem)
+        given = [config_of(config) for config in configs]
+        single = plain(problem)
         width = min(max(top, len(given), 1), 10_000)
         return self._engine.predict_among(single, given, (top, width, objective, 1))
 

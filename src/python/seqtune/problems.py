@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from seqtune._seqtune import Kernel
-from seqtune.errors import InputError
+from seqtune.errors import Error, InputError, said, shown
 
 #: One problem: ``"M=1,N=2"`` or ``{"M": 1, "N": 2}``.
 Problem: TypeAlias = str | Mapping[str, Any]
@@ -29,16 +29,54 @@ def is_single(problems: Problems) -> bool:
     return isinstance(problems, Mapping) and not any(_is_column(value) for value in problems.values())
 
 
+def plain(problem: Problem) -> str | dict[str, Any]:
+    """One problem as a text or a dict.
+
+    >>> plain({"M": 1}), plain("M=1")
+    ({'M': 1}, 'M=1')
+    """
+    if isinstance(problem, str):
+        return problem
+    try:
+        return dict(problem)
+    except (TypeError, Error):
+        raise
+    except Exception as error:
+        raise InputError(f"{shown(problem)} is neither a text nor a dict: {said(error)}") from None
+
+
+def config_of(config: Mapping[str, int]) -> dict[str, int]:
+    """A config as a dict."""
+    try:
+        return dict(config)
+    except (TypeError, Error):
+        raise
+    except Exception as error:
+        raise InputError(f"{shown(config)} is no config: {said(error)}") from None
+
+
 def _is_column(value: Any) -> bool:
     # an array or a tensor of no dimension is a number, and has a length that raises
     return not isinstance(value, (str, bytes)) and hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
 
 
 def _as_list(column: Any) -> list[Any]:
+    if isinstance(column, Mapping):
+        raise InputError(f"{shown(column)} is a dict, where a field has a value or a list of them")
     return list(column.tolist() if hasattr(column, "tolist") else column)
 
 
 def columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | None:
+    """As :func:`_columns_of`; an exception of somebody else's class is wrong input."""
+    try:
+        return _columns_of(kernel, problems)
+    except (TypeError, Error):
+        raise
+    except Exception as error:
+        raise InputError(f"the problems cannot be read: {said(error)}") from None
+
+
+def _columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | None:
     """Lists by field, of a frame, a dict of arrays, a structured or a two-dimensional array; ``None`` of anything else.
 
     >>> columns_of(Kernel("gemm"), {"M": [64, 128], "N": 32, "K": (1, 2)})
@@ -76,5 +114,10 @@ def rows_of(problems: Iterable[Any]) -> list[Any]:
     >>> rows_of(line for line in ["M=1", {"M": 2}])
     ['M=1', {'M': 2}]
     """
-    plain = problems.tolist() if hasattr(problems, "tolist") else problems
-    return [row if isinstance(row, (str, dict)) else dict(row) if isinstance(row, Mapping) else row for row in plain]
+    try:
+        rows = problems.tolist() if hasattr(problems, "tolist") else problems
+        return [row if isinstance(row, (str, dict)) else dict(row) if isinstance(row, Mapping) else row for row in rows]
+    except (TypeError, Error):
+        raise
+    except Exception as error:
+        raise InputError(f"the problems cannot be read: {said(error)}") from None

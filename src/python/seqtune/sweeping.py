@@ -127,7 +127,7 @@ def sweep(
     device = device if isinstance(device, Device) else Device(device)
     given = [kernel.problem(problem) for problem in _listed(kernel, problems)]
     plan = [(problem, configs_of(kernel, problem, device, sample, seed)) for problem in given]
-    path = os.fspath(journal)
+    path = _path(journal)
     tool = "a function of Python, by seqtune.sweep"
     book = Journal(path, kernel, device, (seed, tool, f"seqtune.sweep({kernel.name}, sample={sample}, seed={seed})"))
     counts = {"measured": 0, "failed": 0, "found": 0}
@@ -145,6 +145,15 @@ def sweep(
         return Sweep(path, book.records(), (counts["measured"], counts["failed"], counts["found"]))
     finally:
         book.close()
+
+
+def _path(journal: str | os.PathLike[str]) -> str:
+    try:
+        return os.fspath(journal)
+    except (TypeError, Error):
+        raise
+    except Exception as error:
+        raise InputError(f"journal: {shown(journal)} is no path: {said(error)}") from None
 
 
 def _one(

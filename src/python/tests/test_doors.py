@@ -49,7 +49,7 @@ BAD = {
     "a function": raising,
     "an object that raises": Raising(),
     "an object without a text": Unsayable(),
-    "a path that is not there": "/nowhere/at/all",
+    "a path below a file": os.path.join(__file__, "below"),
     "a folder": os.sep,
 }
 
@@ -58,7 +58,7 @@ def doors(folder):
     """Calls by name, each with a place for one value."""
     model = seqtune.shipped("gemm-cpu")
     kernel = seqtune.Kernel("gemm")
-    device = seqtune.Device("epyc")
+    device = model.device("epyc")
     predictor = seqtune.Predictor(model, device=device)
     space = seqtune.Space("gemm", PROBLEM, device)
     chooser = seqtune.Chooser(model, device=device)
@@ -71,7 +71,7 @@ def doors(folder):
     found = {
         "Kernel()": seqtune.Kernel,
         "Kernel.from_toml(text)": seqtune.Kernel.from_toml,
-        "Kernel.from_toml(sources)": lambda bad: seqtune.Kernel.from_toml("name = 'k'", bad if bad else {"k.cl": bad}),
+        "Kernel.from_toml(sources)": lambda bad: seqtune.Kernel.from_toml("name = 'k'", bad),
         "Kernel.problem()": kernel.problem,
         "Kernel.config()": kernel.config,
         "Device()": seqtune.Device,
@@ -108,7 +108,7 @@ def doors(folder):
         "Space.violation()": space.violation,
         "Space.sample(n)": lambda bad: space.sample(bad),
         "Space.sample(seed)": lambda bad: space.sample(1, seed=bad),
-        "Space.completions()": lambda bad: space.completions(bad if bad else [bad]),
+        "Space.completions()": lambda bad: space.completions([bad]),
         "Chooser(model)": lambda bad: seqtune.Chooser(bad),
         "Chooser(top)": lambda bad: seqtune.Chooser(model, device=device, top=bad),
         "Chooser.pick()": chooser.pick,
